@@ -1,0 +1,52 @@
+# How every component, test and program is declared, so that each folder's CMakeLists.txt is a list of names.
+
+find_package(Threads REQUIRED)
+
+# Options every target shares. An interface target, so that nothing leaks into a consumer's own targets.
+function(sluice_common_options)
+  add_library(sluice_options INTERFACE)
+  target_compile_features(sluice_options INTERFACE cxx_std_23)
+  if(SLUICE_DEVELOPER)
+    target_compile_options(sluice_options INTERFACE
+      -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Werror)
+  endif()
+  if(SLUICE_SANITIZE)
+    target_compile_options(sluice_options INTERFACE
+      -fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(sluice_options INTERFACE -fsanitize=${SLUICE_SANITIZE})
+  endif()
+endfunction()
+
+# sluice_component(io SOURCES a.cpp DEPENDS base sync LINK PRIVATE uring): the library sluice::io in this folder.
+function(sluice_component name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
+  add_library(sluice_${name} STATIC ${arg_SOURCES})
+  add_library(sluice::${name} ALIAS sluice_${name})
+  set_target_properties(sluice_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  target_compile_features(sluice_${name} PUBLIC cxx_std_23)
+  target_include_directories(sluice_${name} PUBLIC
+    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>" "$<INSTALL_INTERFACE:include>")
+  target_link_libraries(sluice_${name} PRIVATE $<BUILD_INTERFACE:sluice_options>)
+  foreach(dependency IN LISTS arg_DEPENDS)
+    target_link_libraries(sluice_${name} PUBLIC sluice::${dependency})
+  endforeach()
+  if(arg_LINK)
+    target_link_libraries(sluice_${name} ${arg_LINK})
+  endif()
+  set_property(GLOBAL APPEND PROPERTY SLUICE_COMPONENTS ${name})
+endfunction()
+
+# sluice_test(io SOURCES a_test.cpp LINK …): one test program for a component; every case is a ctest test of the
+# program (run with --gtest_filter to run one).
+function(sluice_test name)
+  if(NOT SLUICE_DEVELOPER)
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK;LABELS" ${ARGN})
+  find_package(GTest REQUIRED)
+  add_executable(sluice_${name}_test ${arg_SOURCES})
+  target_link_libraries(sluice_${name}_test PRIVATE sluice_options ${arg_LINK} GTest::gmock GTest::gtest_main
+    Threads::Threads)
+  add_test(NAME ${name} COMMAND sluice_${name}_test)
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300)
+endfunction()

@@ -1,0 +1,17 @@
+# Installs headers, libraries and a CMake package: find_package(sluice COMPONENTS io).
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+get_property(components GLOBAL PROPERTY SLUICE_COMPONENTS)
+foreach(component IN LISTS components)
+  install(TARGETS sluice_${component} EXPORT sluice-targets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endforeach()
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/sluice" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.hpp")
+install(EXPORT sluice-targets NAMESPACE sluice:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sluice)
+configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/sluice-config.cmake.in" sluice-config.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sluice)
+write_basic_package_version_file(sluice-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/sluice-config.cmake" "${CMAKE_CURRENT_BINARY_DIR}/sluice-config-version.cmake"
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sluice)

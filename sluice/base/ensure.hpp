@@ -1,0 +1,16 @@
+#pragma once
+
+namespace sluice {
+
+/// Reports a broken invariant on standard error and stops the program. Never returns.
+/// Thread safety: any thread. Allocates: nothing.
+[[noreturn]] void ensure_failed(const char* condition, const char* why, const char* file, int line) noexcept;
+
+}  // namespace sluice
+
+/// Stops the program if a condition that only a programming error can break does not hold. On in release
+/// builds: going on with a broken invariant is how data is lost. `ENSURE(condition)` or `ENSURE(condition,
+/// "what to do")`.
+#define ENSURE(condition, ...)              \
+    (static_cast<bool>(condition) ? void(0) \
+                                  : ::sluice::ensure_failed(#condition, "" __VA_ARGS__, __FILE__, __LINE__))
