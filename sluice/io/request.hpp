@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "sluice/base/result.hpp"
+
+namespace sluice::io {
+
+/// An offset into, or a length of, something seekable, in bytes.
+using extent_type = std::uint64_t;
+
+/// One piece of memory to read into. Has the layout of `iovec`, so a span of them goes to the kernel as it
+/// is.
+class buffer {
+public:
+    constexpr buffer() noexcept = default;
+    constexpr buffer(std::byte* data, std::size_t size) noexcept : data_(data), size_(size) {}
+    constexpr buffer(std::span<std::byte> bytes) noexcept  // NOLINT: meant to convert
+        : buffer(bytes.data(), bytes.size()) {}
+
+    [[nodiscard]] constexpr std::byte* data() const noexcept { return data_; }
+    [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] constexpr std::span<std::byte> bytes() const noexcept { return {data_, size_}; }
+
+private:
+    std::byte* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+/// One piece of memory to write from. Has the layout of `iovec`.
+class const_buffer {
+public:
+    constexpr const_buffer() noexcept = default;
+    constexpr const_buffer(const std::byte* data, std::size_t size) noexcept : data_(data), size_(size) {}
+    constexpr const_buffer(std::span<const std::byte> bytes) noexcept  // NOLINT: meant to convert
+        : const_buffer(bytes.data(), bytes.size()) {}
+    constexpr const_buffer(buffer b) noexcept  // NOLINT: meant to convert
+        : const_buffer(b.data(), b.size()) {}
+
+    [[nodiscard]] constexpr const std::byte* data() const noexcept { return data_; }
+    [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] constexpr std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
+
+private:
+    const std::byte* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+static_assert(sizeof(buffer) == sizeof(void*) + sizeof(std::size_t) and std::is_standard_layout_v<buffer>);
+static_assert(sizeof(const_buffer) == sizeof(buffer) and std::is_standard_layout_v<const_buffer>);
+
+/// Scatter and gather lists. They, and the memory they name, belong to the caller until the operation is
+/// done.
+using buffers_type = std::span<buffer>;
+using const_buffers_type = std::span<const_buffer>;
+
+/// The common case of one buffer, without a list to keep alive.
+using bytes_type = std::span<std::byte>;
+using const_bytes_type = std::span<const std::byte>;
+
+/// What may stand in a request: a scatter list or one piece to read into, a gather list or one piece to write
+/// from.
+template <class Buffers>
+concept read_buffers = std::is_same_v<Buffers, buffers_type> or std::is_same_v<Buffers, bytes_type>;
+template <class Buffers>
+concept write_buffers =
+    std::is_same_v<Buffers, const_buffers_type> or std::is_same_v<Buffers, const_bytes_type>;
+
+/// What to transfer and where. The offset is ignored by pipes and sockets, and by writes to an append-only
+/// file.
+template <class Buffers>
+struct io_request {
+    Buffers buffers{};
+    extent_type offset = 0;
+};
+
+/// The buffers an operation filled or drained, or why it could not.
+///
+/// The buffers may be fewer and shorter than those of the request (a partial transfer), and may lie elsewhere
+/// (a mapped file answers a read with its own pages): use the ones returned. No bytes from a read of a
+/// non-empty request mean end of file.
+template <class Buffers>
+class [[nodiscard]] io_result : public result<Buffers> {
+public:
+    using result<Buffers>::result;
+
+    /// Bytes read or written; 0 if the operation failed. Complexity: linear in the number of buffers.
+    [[nodiscard]] constexpr std::size_t bytes_transferred() const noexcept {
+        if (not this->has_value()) return 0;
+        if constexpr (requires { (**this)[0].size(); }) {
+            std::size_t total = 0;
+            for (const auto& piece : **this)
+                total += piece.size();
+            return total;
+        } else {
+            return (**this).size();
+        }
+    }
+};
+
+/// What a barrier makes durable, and whether it waits for that. P2052 (and POSIX fdatasync, fsync).
+enum class barrier_kind : std::uint8_t {
+    nowait_data_only,  ///< start writing data back; return without waiting
+    wait_data_only,    ///< data, and what is needed to find it again, is on the device
+    nowait_all,        ///< start writing back everything; Linux has no weaker form than nowait_data_only
+    wait_all,          ///< data and all metadata are on the device
+};
+
+}  // namespace sluice::io
