@@ -1,0 +1,160 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "sluice/base/ensure.hpp"
+
+namespace sluice {
+
+template <class T>
+class mpsc_hook;
+
+template <class T, mpsc_hook<T> T::* Link>
+class intrusive_mpsc_queue;
+
+/// The place of a `T` in an `intrusive_mpsc_queue`; a member of the element. Destroying it while it is linked
+/// stops the program. Thread safety: belongs to whoever owns the element: the producer until push, the
+/// consumer from pop; in between only the queue touches it.
+template <class T>
+class mpsc_hook {
+public:
+    mpsc_hook() noexcept = default;
+    mpsc_hook(const mpsc_hook&) = delete;
+    mpsc_hook& operator=(const mpsc_hook&) = delete;
+    ~mpsc_hook() { ENSURE(!linked_, "pop the element from its queue before destroying it"); }
+
+    /// For the element's owner only.
+    [[nodiscard]] bool is_linked() const noexcept { return linked_; }
+
+private:
+    template <class U, mpsc_hook<U> U::* Link>
+    friend class intrusive_mpsc_queue;
+
+    std::atomic<T*> next_{nullptr};
+    bool linked_ = false;  // plain: it changes hands with the element
+};
+
+/// A queue from many threads to one, of elements that live with the caller:
+/// `intrusive_mpsc_queue<message, &message::link>`. First in, first out: the order is that of the exchanges
+/// in push(), so one producer's elements never overtake each other.
+///
+/// Thread safety: push() and empty() from any thread; pop() and drain() from one thread at a time, the
+/// consumer. Allocates: nothing. Blocks: never; push is wait-free. A producer stopped between the two steps
+/// of its push hides what was pushed behind it until it goes on: pop() then returns null although empty() is
+/// false.
+///
+/// To sleep without losing an element: every push() that returned true is followed by a wake-up that sticks
+/// (eventfd), and the consumer sleeps only if empty() after pop() returned null; otherwise it polls again.
+///
+/// Once an element has been popped, its push touches neither the queue nor any element again: the consumer
+/// may destroy both.
+///
+/// Invariants:
+///   1. `newest_` is null exactly when nothing is queued; only the consumer makes it null.
+///   2. The producer that changed `newest_` from null delivers its element through `oldest_`; every other one
+///      through its predecessor's `next_`. So each of these has one writer at a time, and an element is
+///      popped only after the one link behind it has been written or ruled out.
+template <class T, mpsc_hook<T> T::* Link>
+class intrusive_mpsc_queue {
+public:
+    intrusive_mpsc_queue() noexcept = default;
+    intrusive_mpsc_queue(const intrusive_mpsc_queue&) = delete;
+    intrusive_mpsc_queue& operator=(const intrusive_mpsc_queue&) = delete;
+    ~intrusive_mpsc_queue() { ENSURE(empty(), "elements of a queue must leave before it goes"); }
+
+    /// Queues `element`, which must outlive its being popped. Returns whether the queue was empty, that is,
+    /// whether the consumer may need a wake-up. Any thread.
+    bool push(T& element) noexcept {
+        mpsc_hook<T>& hook = element.*Link;
+        ENSURE(!hook.linked_, "the element is in a queue already");
+        hook.linked_ = true;
+        hook.next_.store(nullptr, std::memory_order_relaxed);  // published by the exchange
+
+        // release: the next producer's exchange sees `next_` null before it stores there. acquire pairs with
+        // that release of the previous producer, and with the consumer's in take_last(), so that our store to
+        // `oldest_` comes after its clearing of it.
+        T* const previous = newest_.exchange(&element, std::memory_order_acq_rel);
+        // release: the element's contents; pairs with the acquire loads in pop().
+        if (previous == nullptr) {
+            oldest_.store(&element, std::memory_order_release);
+        } else {
+            (previous->*Link).next_.store(&element, std::memory_order_release);
+        }
+        return previous == nullptr;
+    }
+
+    /// Whether nothing is queued. A true answer is followed by a push() that returns true, or by none. Any
+    /// thread; for others than the consumer only a hint.
+    [[nodiscard]] bool empty() const noexcept {
+        // relaxed: says nothing about an element's contents; coherence with the exchange alone gives the
+        // promise.
+        return newest_.load(std::memory_order_relaxed) == nullptr;
+    }
+
+    /// Removes and returns the oldest element; null if there is none or its push has not finished. Consumer
+    /// only.
+    T* pop() noexcept {
+        if (front_ == nullptr and !receive_first()) return nullptr;
+        T* const popped = front_;
+        // acquire: the next element's contents; pairs with the release store in push().
+        T* next = ((*popped).*Link).next_.load(std::memory_order_acquire);
+        if (next == nullptr and !take_last(popped)) {
+            // Somebody came behind `popped`; it may have linked itself since.
+            next = ((*popped).*Link).next_.load(std::memory_order_acquire);  // pairs as above
+            if (next == nullptr) return nullptr;
+        }
+        front_ = next;
+        (popped->*Link).linked_ = false;
+        return popped;
+    }
+
+    /// Pops what was queued when called, in order, and hands each element to `use(T&)`, which may push to
+    /// this queue (the same element too) but not pop. Returns how many. Stops early at an unfinished push.
+    /// Bounded, so that elements that queue themselves again cannot hold up the consumer. Consumer only.
+    template <class Use>
+    std::size_t drain(Use&& use) noexcept(noexcept(use(*static_cast<T*>(nullptr)))) {
+        // relaxed: compared, never followed.
+        const T* const last = newest_.load(std::memory_order_relaxed);
+        std::size_t count = 0;
+        if (last == nullptr) return count;
+        for (bool more = true; more;) {
+            T* const element = pop();
+            if (element == nullptr) break;
+            more = element != last;
+            use(*element);
+            ++count;
+        }
+        return count;
+    }
+
+private:
+    static constexpr std::size_t cache_line_bytes = 64;
+
+    // Takes over the element of the producer that found the queue empty.
+    bool receive_first() noexcept {
+        front_ =
+            oldest_.load(std::memory_order_acquire);  // the contents; pairs with the release store in push()
+        if (front_ == nullptr) return false;
+        // relaxed: the next to write it is ordered behind us by take_last().
+        oldest_.store(nullptr, std::memory_order_relaxed);
+        return true;
+    }
+
+    // Empties the queue if `only` is the newest element, so that no producer will ever write its `next_`.
+    bool take_last(T* only) noexcept {
+        // release: our clearing of `oldest_`, for the producer whose exchange reads this null. A failure is
+        // relaxed: the element that came is read through `next_`.
+        return newest_.compare_exchange_strong(only, nullptr, std::memory_order_release,
+                                               std::memory_order_relaxed);
+    }
+
+    // Written by producers (the consumer only when the queue runs empty).
+    alignas(cache_line_bytes) std::atomic<T*> newest_{nullptr};
+    std::atomic<T*> oldest_{nullptr};
+    // The consumer's own: what pop() returns next, once it is known; apart, so that pushing does not slow
+    // popping.
+    alignas(cache_line_bytes) T* front_ = nullptr;
+};
+
+}  // namespace sluice
