@@ -2,6 +2,14 @@
 
 find_package(Threads REQUIRED)
 
+# all_tests builds what ctest runs; threads_tests builds the programs labelled `threads`, all that TSan has to see.
+if(SLUICE_DEVELOPER)
+  find_package(GTest REQUIRED)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  add_custom_target(all_tests)
+  add_custom_target(threads_tests)
+endif()
+
 # Options every target shares. An interface target, so that nothing leaks into a consumer's own targets.
 function(sluice_common_options)
   add_library(sluice_options INTERFACE)
@@ -37,16 +45,31 @@ function(sluice_component name)
 endfunction()
 
 # sluice_test(io SOURCES a_test.cpp LINK …): one test program for a component; every case is a ctest test of the
-# program (run with --gtest_filter to run one).
+# program (run with --gtest_filter to run one). LABELS threads: has more than one thread, so it runs under TSan too.
 function(sluice_test name)
   if(NOT SLUICE_DEVELOPER)
     return()
   endif()
   cmake_parse_arguments(arg "" "" "SOURCES;LINK;LABELS" ${ARGN})
-  find_package(GTest REQUIRED)
   add_executable(sluice_${name}_test ${arg_SOURCES})
   target_link_libraries(sluice_${name}_test PRIVATE sluice_options ${arg_LINK} GTest::gmock GTest::gtest_main
     Threads::Threads)
   add_test(NAME ${name} COMMAND sluice_${name}_test)
-  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300)
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300
+    ENVIRONMENT "GTEST_OUTPUT=json:${PROJECT_BINARY_DIR}/test-results/${name}.json")  # counted by tools/run-tests
+  add_dependencies(all_tests sluice_${name}_test)
+  if("threads" IN_LIST arg_LABELS)
+    add_dependencies(threads_tests sluice_${name}_test)
+  endif()
+endfunction()
+
+# sluice_python_test(cli SCRIPT cli_test.py ARGUMENTS …): a test written in Python, for what is easier seen from outside.
+function(sluice_python_test name)
+  if(NOT SLUICE_DEVELOPER)
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "SCRIPT" "ARGUMENTS" ${ARGN})
+  add_test(NAME ${name} COMMAND Python3::Interpreter -B ${arg_SCRIPT} ${arg_ARGUMENTS}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
 endfunction()

@@ -1,0 +1,47 @@
+# The commands of README.md, thin over CMake presets and tools/. Nothing is decided here.
+
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
+FUZZ_SECONDS ?= 20
+SERVE ?=
+
+.PHONY: help install-deps test serve build bench asan tsan fuzz format
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make test          build and run every test: release, then ASan and UBSan, then TSan'
+	@echo 'make serve         build the program and serve (SERVE="arguments" are passed on)'
+	@echo 'make build         build everything in build/release'
+	@echo 'make bench         run every benchmark; results in build/release/bench/results.jsonl'
+	@echo 'make asan, tsan    one sanitizer stage of make test'
+	@echo 'make fuzz          run every fuzz target for FUZZ_SECONDS (now $(FUZZ_SECONDS))'
+	@echo 'make format        lay the sources out with clang-format'
+	@echo 'make install-deps  install the Debian packages that are missing (every target does)'
+
+install-deps:
+	@tools/install-deps
+
+build: install-deps
+	@cmake --preset release
+	@cmake --build --preset release
+
+test: install-deps
+	@tools/run-tests release asan tsan
+
+asan tsan: install-deps
+	@tools/run-tests $@
+
+serve: install-deps
+	@cmake --preset release
+	@cmake --build --preset release --target sluice
+	@build/release/sluice/cli/sluice $(SERVE)
+
+bench: build
+	@tools/run-benchmarks build/release/bench
+
+fuzz: install-deps
+	@cmake --preset fuzz
+	@cmake --build --preset fuzz --target fuzzers
+	@tools/run-fuzzers build/fuzz/fuzz $(FUZZ_SECONDS)
+
+format: install-deps
+	@tools/format

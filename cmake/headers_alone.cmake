@@ -1,0 +1,15 @@
+# Compiles every header alone, so that none leans on what its includers happened to include before it.
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/sluice/*.hpp")
+list(FILTER headers EXCLUDE REGEX "^sluice/cli/")  # nobody else includes the program's
+
+set(sources)
+foreach(header IN LISTS headers)
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/headers_alone/${header}.cpp")
+  # Twice: a missing include guard shows as a redefinition.
+  file(CONFIGURE OUTPUT "${source}" CONTENT "#include \"${header}\"\n#include \"${header}\"\n")
+  list(APPEND sources "${source}")
+endforeach()
+add_library(headers_alone OBJECT ${sources})
+target_include_directories(headers_alone PRIVATE "${PROJECT_SOURCE_DIR}")
+target_compile_options(headers_alone PRIVATE -O0 -g0)
+target_link_libraries(headers_alone PRIVATE sluice_options)

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""The counting of tools/run-tests: the numbers CI reads must not flatter."""
+
+import importlib.machinery
+import importlib.util
+import pathlib
+import sys
+import unittest
+
+
+def load(name):
+    """A tool without .py in its name, as a module."""
+    loader = importlib.machinery.SourceFileLoader(name.replace("-", "_"), str(pathlib.Path(__file__).with_name(name)))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    sys.modules[loader.name] = module
+    loader.exec_module(module)
+    return module
+
+
+tool = load("run-tests")
+
+
+def junit(**tests):
+    return "<testsuite>" + "".join(
+        f'<testcase name="{name}" status="{status}">{"<failure/>" if status == "fail" else ""}</testcase>'
+        for name, status in tests.items()) + "</testsuite>"
+
+
+def report(*results):
+    """A GoogleTest report with one case per word."""
+    cases = {"passed": {"status": "RUN", "result": "COMPLETED"},
+             "failed": {"status": "RUN", "result": "COMPLETED", "failures": [{}]},
+             "skipped": {"status": "RUN", "result": "SKIPPED"},
+             "filtered": {"status": "NOTRUN", "result": "SUPPRESSED"}}
+    return {"testsuites": [{"testsuite": [cases[result] for result in results]}]}
+
+
+class Counting(unittest.TestCase):
+    def test_a_googletest_program_counts_by_its_cases(self):
+        self.assertEqual(tool.count_stage(junit(io="fail"), {"io": report("passed", "failed", "passed", "skipped")}),
+                         tool.Count(passed=2, failed=1, skipped=1))
+
+    def test_any_other_test_counts_as_one(self):
+        self.assertEqual(tool.count_stage(junit(tidy="run", format="fail"), {}), tool.Count(passed=1, failed=1))
+
+    def test_a_program_that_crashed_after_its_cases_passed_is_a_failure(self):
+        self.assertEqual(tool.count_stage(junit(io="fail"), {"io": report("passed")}), tool.Count(passed=1, failed=1))
+
+    def test_a_program_that_left_no_report_is_a_failure(self):
+        self.assertEqual(tool.count_stage(junit(io="fail"), {}), tool.Count(failed=1))
+
+    def test_a_program_that_was_not_built_is_a_failure(self):
+        text = '<testsuite><testcase name="io" status="notrun"><failure/></testcase></testsuite>'
+        self.assertEqual(tool.count_stage(text, {}), tool.Count(failed=1))
+
+    def test_cases_that_were_filtered_out_are_not_counted(self):
+        self.assertEqual(tool.count_cases(report("passed", "filtered")), tool.Count(passed=1))
+
+
+if __name__ == "__main__":
+    unittest.main()
