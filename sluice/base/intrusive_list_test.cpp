@@ -5,9 +5,10 @@
 
 #include <deque>
 #include <memory>
-#include <random>
 #include <utility>
 #include <vector>
+
+#include "sluice/base/random.hpp"
 
 namespace sluice {
 namespace {
@@ -140,23 +141,23 @@ TEST(intrusive_list, an_element_may_be_erased_once_the_iterator_has_left_it) {
 }
 
 TEST(intrusive_list, behaves_like_a_deque_under_random_operations) {
-    std::mt19937_64 random(1);
+    seeded_random random(1);
     std::vector<std::unique_ptr<item>> items;
     for (int i = 0; i < 20; ++i)
         items.push_back(std::make_unique<item>(i));
     item_list list;
     std::deque<int> model;
     for (int step = 0; step < 20'000; ++step) {
-        item& chosen = *items[random() % items.size()];
+        item& chosen = *items[random.below(items.size())];
         if (chosen.link.is_linked()) {
-            if (random() % 2 == 0) {
+            if (random.below(2) == 0) {
                 list.erase(chosen);
                 std::erase(model, chosen.number);
             } else {
                 ASSERT_EQ(list.pop_front()->number, model.front());
                 model.pop_front();
             }
-        } else if (random() % 2 == 0) {
+        } else if (random.below(2) == 0) {
             list.push_back(chosen);
             model.push_back(chosen.number);
         } else {

@@ -4,8 +4,9 @@
 
 #include <deque>
 #include <memory>
-#include <random>
 #include <vector>
+
+#include "sluice/base/random.hpp"
 
 namespace sluice {
 namespace {
@@ -86,18 +87,18 @@ TEST(intrusive_mpsc_queue, draining_ends_although_elements_queue_themselves_agai
 }
 
 TEST(intrusive_mpsc_queue, behaves_like_a_deque_under_random_operations) {
-    std::mt19937_64 random(1);
+    seeded_random random(1);
     std::vector<std::unique_ptr<message>> messages;
     for (int i = 0; i < 10; ++i)
         messages.push_back(std::make_unique<message>(i));
     message_queue queue;
     std::deque<message*> model;
     for (int step = 0; step < 50'000; ++step) {
-        message& chosen = *messages[random() % messages.size()];
+        message& chosen = *messages[random.below(messages.size())];
         if (!chosen.link.is_linked()) {
             ASSERT_EQ(queue.push(chosen), model.empty());
             model.push_back(&chosen);
-        } else if (random() % 16 == 0) {
+        } else if (random.below(16) == 0) {
             std::vector<message*> drained;
             ASSERT_EQ(queue.drain([&](message& each) { drained.push_back(&each); }), model.size());
             ASSERT_EQ(drained, std::vector<message*>(model.begin(), model.end()));

@@ -3,9 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <random>
 #include <set>
 #include <vector>
+
+#include "sluice/base/random.hpp"
 
 namespace sluice {
 namespace {
@@ -86,7 +87,7 @@ TEST(pairing_heap, the_deepest_and_the_widest_trees_do_not_exhaust_the_stack) {
 
 TEST(pairing_heap, behaves_like_a_multiset_under_random_operations) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
-        std::mt19937_64 random(seed);
+        seeded_random random(seed);
         const int key_count = seed % 2 == 0 ? 20 : 100'000;  // many equal keys, or hardly any
         std::vector<std::unique_ptr<timer>> timers;
         for (int i = 0; i < 200; ++i)
@@ -94,16 +95,16 @@ TEST(pairing_heap, behaves_like_a_multiset_under_random_operations) {
         timer_heap heap;
         std::multiset<int> model;
         for (int step = 0; step < 10'000; ++step) {
-            timer& chosen = *timers[random() % timers.size()];
+            timer& chosen = *timers[random.below(timers.size())];
             if (!chosen.link.is_linked()) {
-                chosen.when = static_cast<int>(random() % static_cast<unsigned>(key_count));
+                chosen.when = static_cast<int>(random.below(static_cast<unsigned>(key_count)));
                 heap.push(chosen);
                 model.insert(chosen.when);
-            } else if (random() % 4 == 0) {
+            } else if (random.below(4) == 0) {
                 const timer* const popped = heap.pop();
                 ASSERT_EQ(popped->when, *model.begin()) << "seed " << seed << " step " << step;
                 model.erase(model.begin());
-            } else if (random() % 2 == 0) {
+            } else if (random.below(2) == 0) {
                 heap.erase(chosen);
                 model.erase(model.find(chosen.when));
             }
