@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cstddef>
-#include <iterator>
-
 #include "sluice/base/ensure.hpp"
 
 namespace sluice {
@@ -135,14 +132,9 @@ private:
 };
 
 template <class T, list_hook<T> T::* Link>
-class intrusive_list<T, Link>::iterator {
+class intrusive_list<T,
+                     Link>::iterator {  // enough for a range-for; <iterator> would cost every includer more
 public:
-    using iterator_category = std::forward_iterator_tag;
-    using value_type = T;
-    using difference_type = std::ptrdiff_t;
-    using pointer = T*;
-    using reference = T&;
-
     iterator() noexcept = default;
     [[nodiscard]] T& operator*() const noexcept { return *at_; }
     [[nodiscard]] T* operator->() const noexcept { return at_; }

@@ -133,8 +133,8 @@ private:
 
     // Takes over the element of the producer that found the queue empty.
     bool receive_first() noexcept {
-        front_ =
-            oldest_.load(std::memory_order_acquire);  // the contents; pairs with the release store in push()
+        // acquire: the element's contents; pairs with the release store in push().
+        front_ = oldest_.load(std::memory_order_acquire);
         if (front_ == nullptr) return false;
         // relaxed: the next to write it is ordered behind us by take_last().
         oldest_.store(nullptr, std::memory_order_relaxed);
