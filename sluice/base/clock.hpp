@@ -1,0 +1,65 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "sluice/base/ensure.hpp"
+
+namespace sluice {
+
+/// What time it is: the seam through which timers, deadlines and time stamps arrive, so that a simulation can
+/// replay an hour in a millisecond. Handed over by reference at construction; the user never owns it.
+/// Allocates: nothing. Blocks: never. Thread safety: any thread.
+class clock_source {
+public:
+    using duration = std::chrono::nanoseconds;
+    using steady_time = std::chrono::time_point<std::chrono::steady_clock, duration>;
+    using utc_time = std::chrono::time_point<std::chrono::system_clock, duration>;
+
+    /// Never goes back; its zero means nothing. For timers and deadlines.
+    [[nodiscard]] virtual steady_time steady_now() const noexcept = 0;
+    /// The date; an administrator may set it back at any moment. For time stamps.
+    [[nodiscard]] virtual utc_time utc_now() const noexcept = 0;
+
+    clock_source(const clock_source&) = delete;
+    clock_source& operator=(const clock_source&) = delete;
+
+protected:
+    clock_source() noexcept = default;
+    ~clock_source() = default;
+};
+
+/// The machine's clocks.
+class system_clock_source final : public clock_source {
+public:
+    system_clock_source() noexcept = default;
+    [[nodiscard]] steady_time steady_now() const noexcept override;
+    [[nodiscard]] utc_time utc_now() const noexcept override;
+};
+
+/// Clocks that stand still until the test or simulation that owns them moves them. Both begin at fixed times
+/// other than zero, so that a forgotten clock shows.
+class simulated_clock final : public clock_source {
+public:
+    simulated_clock() noexcept = default;
+
+    [[nodiscard]] steady_time steady_now() const noexcept override;
+    [[nodiscard]] utc_time utc_now() const noexcept override;
+
+    /// Time passes, on both clocks. Never negative.
+    void advance(duration elapsed) noexcept;
+    /// Time passes until the steady clock shows `when`; at once if that is now or past. For a simulation that
+    /// jumps to its next timer; one thread only.
+    void advance_to(steady_time when) noexcept;
+    /// Somebody sets the date, forward or back; no time passes.
+    void step_utc(duration by) noexcept;
+
+private:
+    // relaxed throughout: a time orders nothing else. A thread that reads the date while another steps it
+    // sees it before or after.
+    std::atomic<std::int64_t> steady_ns_{1'000'000'000'000};
+    std::atomic<std::int64_t> utc_minus_steady_ns_{1'800'000'000'000'000'000 - 1'000'000'000'000};
+};
+
+}  // namespace sluice
