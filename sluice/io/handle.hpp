@@ -49,7 +49,7 @@ struct native_handle {
     bool direct = false;       // opened with O_DIRECT
     bool nonblocking = false;  // O_NONBLOCK is set on the open file description
     bool stream = false;  // bytes without message boundaries: neighbouring requests may share a system call
-    bool simulated = false;  // seen only through a simulated multiplexer
+    bool in_memory = false;  // a file whose i/o never waits for a device (tmpfs)
 
     [[nodiscard]] constexpr bool is_valid() const noexcept { return descriptor >= 0; }
 };

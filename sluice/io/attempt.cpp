@@ -1,0 +1,229 @@
+#include "sluice/io/attempt.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sluice/io/limits.hpp"
+#include "sluice/io/socket_address.hpp"
+#include "sluice/io/transfer_call.hpp"
+
+namespace sluice::io {
+namespace {
+
+constexpr bool would_block(int code) noexcept {
+    return code == EAGAIN;  // EWOULDBLOCK is the same number on Linux
+}
+
+// Copies the pieces of `op` that are left after what has been transferred. Returns how many.
+std::size_t remaining_pieces(const operation& op, std::span<buffer> out) noexcept {
+    std::size_t skip = op.transferred;
+    std::size_t count = 0;
+    for (std::uint32_t i = 0; i < op.piece_count and count < out.size(); ++i) {
+        const buffer& piece = op.pieces[i];
+        if (skip >= piece.size() and piece.size() != 0) {
+            skip -= piece.size();
+            continue;
+        }
+        out[count++] = {piece.data() + skip, piece.size() - skip};
+        skip = 0;
+    }
+    return count;
+}
+
+bool fail(operation& op, int code) noexcept {
+    // Bytes that have gone are reported; whoever goes on meets the error again.
+    if (op.transferred == 0) op.error_code = code;
+    return true;
+}
+
+ssize_t transfer_some(operation& op, direction which) noexcept {
+    const native_handle& native = op.target->native;
+    if (op.transferred == 0 and op.piece_count <= limits::pieces_per_call_max) {
+        return transfer_call(native, which, {op.pieces, op.piece_count}, op.offset, wait::no);
+    }
+    std::array<buffer, limits::gathered_pieces_max> pieces;
+    const std::size_t count = remaining_pieces(op, pieces);
+    return transfer_call(native, which, std::span(pieces).first(count), op.offset + op.transferred, wait::no);
+}
+
+bool attempt_transfer(operation& op, direction which) noexcept {
+    const bool is_file = op.target->native.kind == handle_kind::file;
+    const std::size_t wanted = requested_bytes(op);
+    // A stream's read is finished by whatever comes; everything else goes on until it is whole or would wait.
+    const bool wants_all = is_file or which == direction::out;
+    for (;;) {
+        const ssize_t moved = transfer_some(op, which);
+        if (moved < 0) {
+            if (errno == EINTR) continue;
+            if (would_block(errno)) return false;
+            if (errno == EOPNOTSUPP and is_file) {
+                op.target->side(which).never_speculate = true;
+                return false;
+            }
+            return fail(op, errno);
+        }
+        op.transferred += static_cast<std::size_t>(moved);
+        if (moved == 0 or not wants_all or op.transferred >= wanted) return true;
+    }
+}
+
+bool attempt_accept(operation& op) noexcept {
+    for (;;) {
+        auto* const peer = static_cast<socket_address*>(op.argument);
+        socklen_t length = socket_address::capacity;
+        const int accepted = ::accept4(op.target->native.descriptor,
+                                       peer != nullptr ? static_cast<sockaddr*>(peer->data()) : nullptr,
+                                       peer != nullptr ? &length : nullptr, SOCK_CLOEXEC);
+        if (accepted >= 0) {
+            if (peer != nullptr) peer->resize(length);
+            op.transferred = static_cast<std::size_t>(accepted);
+            return true;
+        }
+        // A connection that died in the queue is not the listener's failure (accept(2), "Error handling").
+        if (errno == EINTR or errno == ECONNABORTED or errno == EPROTO) continue;
+        if (would_block(errno)) return false;
+        return fail(op, errno);
+    }
+}
+
+bool is_ready(int descriptor, short events) noexcept {
+    pollfd watched{.fd = descriptor, .events = events, .revents = 0};
+    return ::poll(&watched, 1, 0) > 0;
+}
+
+// connect(2) has no flag for "do not wait", so the description is made non-blocking for the length of the
+// call. `backend_word` remembers that the connection is under way.
+bool attempt_connect(operation& op) noexcept {
+    const int fd = op.target->native.descriptor;
+    if (op.backend_word == 0) {
+        const auto& peer = *static_cast<const socket_address*>(op.argument);
+        const int flags = ::fcntl(fd, F_GETFL);
+        if (flags < 0 or ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0) return fail(op, errno);
+        const int connected = ::connect(fd, static_cast<const sockaddr*>(peer.data()), peer.size());
+        const int code = connected == 0 ? 0 : errno;
+        (void)::fcntl(fd, F_SETFL, flags);
+        if (code == 0) return true;
+        if (code != EINPROGRESS and code != EINTR) return fail(op, code);
+        op.backend_word = 1;
+    }
+    if (not is_ready(fd, POLLOUT)) return false;
+    int code = 0;
+    socklen_t length = sizeof code;
+    if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &length) < 0) code = errno;
+    return code == 0 or fail(op, code);
+}
+
+void finish_front(registration::half& half, operation_queue& ready) noexcept {
+    operation* const finished = half.queue.pop_front();
+    if (half.in_flight > 0) --half.in_flight;
+    finished->at = operation::stage::ready;
+    ready.push_back(*finished);
+}
+
+bool shares_calls(const registration& target, const operation& op) noexcept {
+    return target.native.stream and (op.kind == operation_kind::read or op.kind == operation_kind::write);
+}
+
+// One vectored call for several operations. Returns whether the half would block.
+bool serve_gathered(registration::half& half, operation_queue& ready) noexcept {
+    std::array<buffer, limits::gathered_pieces_max> pieces;
+    const gathered all = gather(half, pieces);
+    for (;;) {
+        const ssize_t moved =
+            transfer_call(half.owner->native, half.which, std::span(pieces).first(all.pieces), 0, wait::no);
+        if (moved < 0) {
+            if (errno == EINTR) continue;
+            if (would_block(errno)) return true;
+            (void)fail(*half.queue.front(), errno);
+            finish_front(half, ready);
+            return false;
+        }
+        if (moved == 0 and all.bytes != 0) {  // end of file: the next request meets it again
+            finish_front(half, ready);
+            return false;
+        }
+        distribute(half, static_cast<std::size_t>(moved), ready);
+        // A stream that gave or took less than asked is empty or full; to ask again would only hear EAGAIN.
+        // At the end of file one more round through the poller finds it.
+        return static_cast<std::size_t>(moved) < all.bytes;
+    }
+}
+
+}  // namespace
+
+std::size_t requested_bytes(const operation& op) noexcept {
+    std::size_t total = 0;
+    for (std::uint32_t i = 0; i < op.piece_count; ++i)
+        total += op.pieces[i].size();
+    return total;
+}
+
+bool attempt(operation& op) noexcept {
+    switch (op.kind) {
+        case operation_kind::read:
+            return attempt_transfer(op, direction::in);
+        case operation_kind::write:
+            return attempt_transfer(op, direction::out);
+        case operation_kind::accept:
+            return attempt_accept(op);
+        case operation_kind::connect:
+            return attempt_connect(op);
+        case operation_kind::ready_to_read:
+            return is_ready(op.target->native.descriptor, POLLIN);
+        case operation_kind::ready_to_write:
+            return is_ready(op.target->native.descriptor, POLLOUT);
+        case operation_kind::barrier:
+            return op.target->is_stream();  // nothing to make durable
+        case operation_kind::sleep:
+            return false;
+    }
+    return false;
+}
+
+gathered gather(const registration::half& half, std::span<buffer> pieces) noexcept {
+    gathered all;
+    for (const operation& op : half.queue) {
+        const bool fits = op.piece_count <= pieces.size() - all.pieces;
+        if (all.operations != 0 and (not fits or not shares_calls(*half.owner, op))) break;
+        const std::size_t count = remaining_pieces(op, pieces.subspan(all.pieces));
+        for (std::size_t i = 0; i < count; ++i)
+            all.bytes += pieces[all.pieces + i].size();
+        all.pieces += count;
+        ++all.operations;
+    }
+    return all;
+}
+
+void distribute(registration::half& half, std::size_t bytes, operation_queue& ready) noexcept {
+    while (operation* const op = half.queue.front()) {
+        const std::size_t wanted = requested_bytes(*op) - op->transferred;
+        const std::size_t taken = std::min(bytes, wanted);
+        op->transferred += taken;
+        bytes -= taken;
+        const bool finished = taken == wanted or (half.which == direction::in and taken != 0);
+        if (not finished) break;
+        finish_front(half, ready);
+        if (bytes == 0) break;
+    }
+    ENSURE(bytes == 0, "the kernel moved more than it was asked to");
+}
+
+bool serve(registration::half& half, operation_queue& ready, int calls_max) noexcept {
+    for (int calls = 0; calls < calls_max and not half.queue.empty(); ++calls) {
+        operation& front = *half.queue.front();
+        const bool alone = half.queue.back() == &front or not shares_calls(*half.owner, front);
+        if (not alone) {
+            if (serve_gathered(half, ready)) return true;
+            continue;
+        }
+        if (not attempt(front)) return true;
+        finish_front(half, ready);
+    }
+    return false;
+}
+
+}  // namespace sluice::io

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "sluice/io/operation.hpp"
+#include "sluice/io/registration.hpp"
+
+namespace sluice::io {
+
+/// Tries an operation by a call that does not wait, adding to what it has transferred so far. Internal to io.
+/// Returns whether it is finished (successfully or not); false if the rest would have to wait.
+/// Allocates, blocks: no. Complexity: one system call for the common single piece.
+[[nodiscard]] bool attempt(operation& op) noexcept;
+
+/// Serves the waiting operations of one half of a stream in order until it would block, the queue is empty or
+/// `calls_max` calls have been made. Neighbouring reads (or writes) share a vectored call. Finished
+/// operations are moved to `ready`. Returns whether the half would block (false: more may be possible).
+bool serve(registration::half& half, operation_queue& ready, int calls_max) noexcept;
+
+/// Deals `bytes` out over the operations at the front of the queue, as one vectored call transferred them,
+/// and moves the finished ones to `ready`.
+void distribute(registration::half& half, std::size_t bytes, operation_queue& ready) noexcept;
+
+/// Fills `pieces` with what is left to transfer of the operations at the front of the queue. Returns how many
+/// pieces; `operations` and `bytes` say how many operations and bytes they cover.
+struct gathered {
+    std::size_t pieces = 0;
+    std::size_t bytes = 0;
+    std::uint16_t operations = 0;
+};
+gathered gather(const registration::half& half, std::span<buffer> pieces) noexcept;
+
+/// The bytes an operation asks for.
+[[nodiscard]] std::size_t requested_bytes(const operation& op) noexcept;
+
+}  // namespace sluice::io

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+
+#include "sluice/base/deadline.hpp"
+#include "sluice/base/result.hpp"
+#include "sluice/io/handle.hpp"
+#include "sluice/io/operation.hpp"
+#include "sluice/io/request.hpp"
+
+namespace sluice::io {
+
+/// The blocking transfer behind io_handle::read and write, which say what it promises. Returns the bytes
+/// moved.
+[[nodiscard]] result<std::size_t> transfer_blocking(const native_handle& native, direction which,
+                                                    std::span<const buffer> pieces, extent_type offset,
+                                                    deadline within) noexcept;
+
+/// The barrier behind io_handle::barrier. `length` 0 means all of the file.
+[[nodiscard]] result<void> barrier_blocking(const native_handle& native, barrier_kind kind,
+                                            extent_type offset, extent_type length) noexcept;
+
+/// Waits until the descriptor is ready in one direction. Errors: ETIMEDOUT. EINTR is not seen.
+[[nodiscard]] result<void> wait_ready(const native_handle& native, direction which, deadline within) noexcept;
+
+}  // namespace sluice::io

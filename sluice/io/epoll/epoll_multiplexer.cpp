@@ -1,0 +1,227 @@
+#include "sluice/io/epoll/epoll_multiplexer.hpp"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "sluice/io/worker_pool.hpp"
+
+namespace sluice::io {
+namespace {
+
+// Level-triggered, and lazy: interest in a direction is added when an operation has to wait for it, and taken
+// away only when an event finds nobody waiting. A connection that always has a read pending therefore costs
+// no epoll_ctl, and no read that only learns there is nothing.
+//
+// A registration's `backend_word` is the event mask epoll has for it, with `is_known` if epoll knows it at
+// all.
+constexpr std::uint32_t is_known = 1U << 26;  // a bit that is no event
+static_assert((is_known & (EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLRDHUP | EPOLLET | EPOLLONESHOT)) ==
+              0);
+
+constexpr std::uint32_t events_of(direction which) noexcept {
+    return which == direction::in ? EPOLLIN : EPOLLOUT;
+}
+
+class epoll_multiplexer final : public io_multiplexer, private worker_pool::listener {
+public:
+    epoll_multiplexer(native_handle poller, native_handle waker) noexcept : poller_(poller), waker_(waker) {}
+    ~epoll_multiplexer() override = default;
+
+    [[nodiscard]] std::string_view name() const noexcept override { return "epoll"; }
+    [[nodiscard]] result<void> open(std::size_t file_threads) noexcept;
+
+private:
+    result<void> backend_attach(registration& attached) noexcept override;
+    void backend_detach(registration& attached) noexcept override;
+    void backend_submit(operation& op) noexcept override;
+    void backend_cancel(operation& op) noexcept override;
+    void backend_complete(time_point until) noexcept override;
+    void backend_wake() noexcept override;
+    void work_done() noexcept override;
+    [[nodiscard]] bool backend_has_news() const noexcept override {
+        return workers_ != nullptr and workers_->has_done();
+    }
+
+    void set_interest(registration& target, std::uint32_t events) noexcept;
+    void arm(registration::half& half) noexcept;
+    void take_events(time_point until) noexcept;
+    void on_event(registration& target, std::uint32_t events) noexcept;
+    void on_side(registration::half& half) noexcept;
+    bool finish_files() noexcept;
+
+    static constexpr int events_per_wait = 256;
+
+    handle poller_;
+    handle waker_;
+    std::unique_ptr<worker_pool> workers_;
+    operation_queue unthreaded_;  // files to be read and written by the loop itself
+    std::size_t armed_ = 0;       // halves somebody waits for
+};
+
+result<void> epoll_multiplexer::open(std::size_t file_threads) noexcept {
+    epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
+    if (::epoll_ctl(poller_.descriptor(), EPOLL_CTL_ADD, waker_.descriptor(), &event) != 0) {
+        return failure(error::last("epoll_ctl", waker_.descriptor()));
+    }
+    if (file_threads == 0) return {};
+    auto pool = worker_pool::create(file_threads, *this);
+    if (not pool) return failure(pool.error());
+    workers_ = std::move(*pool);
+    return {};
+}
+
+result<void> epoll_multiplexer::backend_attach(registration&) noexcept {
+    return {};  // epoll hears of a handle when something has to wait for it
+}
+
+void epoll_multiplexer::backend_detach(registration& attached) noexcept {
+    for (auto& half : attached.halves) {
+        if (half.is_armed) --armed_;
+    }
+    if ((attached.backend_word & is_known) != 0) {
+        (void)::epoll_ctl(poller_.descriptor(), EPOLL_CTL_DEL, attached.native.descriptor, nullptr);
+    }
+}
+
+void epoll_multiplexer::set_interest(registration& target, std::uint32_t events) noexcept {
+    const bool known = (target.backend_word & is_known) != 0;
+    epoll_event event{.events = events, .data = {.ptr = &target}};
+    // With no interest left it is deleted, not masked: errors and hang-ups cannot be masked.
+    const int what = not known ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
+    if (::epoll_ctl(poller_.descriptor(), what, target.native.descriptor, &event) != 0) {
+        // ENOMEM, ENOSPC: whoever waits is told, rather than left waiting.
+        for (auto& half : target.halves) {
+            while (operation* const op = half.queue.pop_front()) {
+                op->error_code = errno;
+                finish(*op);
+            }
+        }
+        return;
+    }
+    target.backend_word = events == 0 ? 0 : (events | is_known);
+}
+
+void epoll_multiplexer::arm(registration::half& half) noexcept {
+    if (half.is_armed) return;
+    half.is_armed = true;
+    ++armed_;
+    set_interest(*half.owner, (half.owner->backend_word & ~is_known) | events_of(half.which));
+}
+
+void epoll_multiplexer::on_side(registration::half& half) noexcept {
+    if (not half.queue.empty()) {
+        (void)serve_half(half);
+    } else if (half.is_armed) {
+        half.is_armed = false;
+        --armed_;
+        set_interest(*half.owner, half.owner->backend_word & ~is_known & ~events_of(half.which));
+    }
+}
+
+void epoll_multiplexer::on_event(registration& target, std::uint32_t events) noexcept {
+    const bool broken = (events & (EPOLLERR | EPOLLHUP)) != 0;
+    for (auto& half : target.halves) {
+        if (broken or (events & events_of(half.which)) != 0) on_side(half);
+    }
+}
+
+void epoll_multiplexer::take_events(time_point until) noexcept {
+    const bool may_sleep = until != time_point::min() and ready_.empty() and dirty_.empty();
+    timespec timeout{};
+    bool sleeps = false;
+    if (may_sleep) {
+        const auto left = until == time_point::max() ? duration::max() : until - now();
+        if (left > duration::zero() and prepare_to_sleep()) {
+            sleeps = true;
+            const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+            timeout = {.tv_sec = static_cast<time_t>(seconds.count()),
+                       .tv_nsec = static_cast<long>((left - seconds).count())};
+        }
+    }
+    if (armed_ == 0 and not sleeps) return;
+    std::array<epoll_event, events_per_wait> events;
+    const bool for_ever = sleeps and until == time_point::max();
+    const int count = ::epoll_pwait2(poller_.descriptor(), events.data(), events_per_wait,
+                                     for_ever ? nullptr : &timeout, nullptr);
+    if (sleeps) woke_up();
+    for (int i = 0; i < count; ++i) {
+        const epoll_event& event = events[static_cast<std::size_t>(i)];
+        if (event.data.ptr != nullptr) {
+            on_event(*static_cast<registration*>(event.data.ptr), event.events);
+        } else {
+            std::uint64_t wakes = 0;
+            (void)::read(waker_.descriptor(), &wakes, sizeof wakes);
+        }
+    }
+}
+
+bool epoll_multiplexer::finish_files() noexcept {
+    bool any = false;
+    while (operation* const op = unthreaded_.pop_front()) {
+        perform_blocking(*op);
+        finish(*op);
+        any = true;
+    }
+    while (operation* const op = workers_ != nullptr ? workers_->take_done() : nullptr) {
+        finish(*op);
+        any = true;
+    }
+    return any;
+}
+
+void epoll_multiplexer::backend_complete(time_point until) noexcept {
+    serve_dirty([this](registration::half& half) { arm(half); });
+    const bool any = finish_files();
+    take_events(any ? time_point::min() : until);
+    (void)finish_files();
+}
+
+void epoll_multiplexer::backend_submit(operation& op) noexcept {
+    if (workers_ == nullptr) {
+        unthreaded_.push_back(op);
+        return;
+    }
+    op.at = operation::stage::in_flight;
+    workers_->submit(op);
+}
+
+void epoll_multiplexer::backend_cancel(operation& op) noexcept {
+    if (op.at == operation::stage::in_flight) {
+        worker_pool::cancel(op, op.cancel_code);
+    } else {
+        unthreaded_.erase(op);
+        op.error_code = op.cancel_code;
+        finish(op);
+    }
+}
+
+void epoll_multiplexer::work_done() noexcept {
+    // As in post(): either the loop sees what was pushed, or we see that it sleeps.
+    wake_if_sleeping();
+}
+
+void epoll_multiplexer::backend_wake() noexcept {
+    const std::uint64_t one = 1;
+    (void)::write(waker_.descriptor(), &one, sizeof one);
+}
+
+}  // namespace
+
+result<std::unique_ptr<io_multiplexer>> make_epoll_multiplexer(std::size_t file_threads) noexcept {
+    const int poller = ::epoll_create1(EPOLL_CLOEXEC);
+    if (poller < 0) return failure(error::last("epoll_create1"));
+    handle owned_poller(native_handle{.descriptor = poller});
+    const int waker = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (waker < 0) return failure(error::last("eventfd"));
+    handle owned_waker(native_handle{.descriptor = waker});
+    std::unique_ptr<epoll_multiplexer> made(
+        new (std::nothrow) epoll_multiplexer(owned_poller.release(), owned_waker.release()));
+    if (made == nullptr) return failure({ENOMEM, "make an epoll multiplexer"});
+    if (auto opened = made->open(file_threads); not opened) return failure(opened.error());
+    return made;
+}
+
+}  // namespace sluice::io

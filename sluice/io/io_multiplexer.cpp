@@ -1,0 +1,465 @@
+#include "sluice/io/io_multiplexer.hpp"
+
+#include <algorithm>
+
+#include "sluice/io/attempt.hpp"
+#include "sluice/io/limits.hpp"
+
+namespace sluice::io {
+namespace {
+
+constexpr io_multiplexer::time_point no_wait = io_multiplexer::time_point::min();
+constexpr io_multiplexer::time_point for_ever = io_multiplexer::time_point::max();
+
+io_multiplexer::time_point after(io_multiplexer::time_point now, io_multiplexer::duration within) noexcept {
+    return within >= for_ever - now ? for_ever : now + within;
+}
+
+}  // namespace
+
+io_multiplexer::io_multiplexer() noexcept : inline_left_(limits::inline_completions_max) {
+    no_handle_.multiplexer = this;
+}
+
+io_multiplexer::~io_multiplexer() {
+    ENSURE(pending_ == 0,
+           "a multiplexer is destroyed while operations are pending on it: cancel and complete them");
+    while (posted_item* item = posted_.pop())
+        item->invoke();
+    while (free_.pop_front() != nullptr) {}
+}
+
+const void* io_multiplexer::this_thread_mark() noexcept {
+    static thread_local const char mark = 0;
+    return &mark;
+}
+
+void io_multiplexer::ensure_owner() noexcept {
+    if (owner_ == nullptr) owner_ = this_thread_mark();
+    ENSURE(is_owner(), "a multiplexer belongs to one thread: use post() or an atomic_ sender from another");
+}
+
+// --- attaching
+// --------------------------------------------------------------------------------------------------------
+
+registration* io_multiplexer::take_registration() noexcept {
+    if (free_.empty()) {
+        std::unique_ptr<registration[]> chunk(new (std::nothrow)
+                                                  registration[limits::registrations_per_chunk]);
+        if (chunk == nullptr) return nullptr;
+        const std::size_t first = chunks_.size() * limits::registrations_per_chunk;
+        for (std::size_t i = 0; i < limits::registrations_per_chunk; ++i) {
+            registration& fresh = chunk[i];
+            fresh.multiplexer = this;
+            fresh.slot = static_cast<std::uint32_t>(first + i);
+            fresh.side(direction::out).which = direction::out;
+            for (auto& half : fresh.halves)
+                half.owner = &fresh;
+            free_.push_back(fresh);
+        }
+        chunks_.push_back(std::move(chunk));
+    }
+    return free_.pop_front();
+}
+
+result<registration*> io_multiplexer::attach(const native_handle& native) noexcept {
+    registration* const fresh = take_registration();
+    if (fresh == nullptr) return failure({ENOMEM, "attach to multiplexer", native.descriptor});
+    fresh->native = native;
+    if (auto attached = backend_attach(*fresh); not attached) {
+        free_.push_front(*fresh);
+        return failure(attached.error());
+    }
+    return fresh;
+}
+
+result<void> io_multiplexer::detach(registration& attached) noexcept {
+    if (attached.pending != 0) return failure({EBUSY, "detach from multiplexer", attached.native.descriptor});
+    backend_detach(attached);
+    for (auto& half : attached.halves) {
+        if (half.dirty_link.is_linked()) dirty_.erase(half);
+        half.is_armed = half.never_speculate = false;
+        half.pause = half.skipped = 0;
+        half.backend = nullptr;
+    }
+    attached.native = {};
+    attached.backend_word = 0;
+    free_.push_front(attached);
+    return {};
+}
+
+// --- starting
+// ---------------------------------------------------------------------------------------------------------
+
+bool io_multiplexer::wants_attempt(const operation& op, initiation how) noexcept {
+    if (how == initiation::automatic) how = initiation_;
+    if (how == initiation::batched or op.kind == operation_kind::sleep) return false;
+    registration::half& half = op.target->side(direction_of(op.kind));
+    // An older request on the stream goes first; it failed to go, so this one would too.
+    if (not half.queue.empty() or half.never_speculate or not may_speculate(op)) return false;
+    if (how == initiation::speculative or half.skipped >= half.pause) return true;
+    ++half.skipped;
+    return false;
+}
+
+// A file that does not know RWF_NOWAIT, and a barrier, can only be asked to do it, however long that takes.
+bool io_multiplexer::can_refuse_to_wait(const operation& op) noexcept {
+    if (op.target->is_stream()) return true;
+    return op.kind != operation_kind::barrier and not op.target->side(direction_of(op.kind)).never_speculate;
+}
+
+// Returns whether the outcome is known.
+bool io_multiplexer::begin(operation& op, initiation how) noexcept {
+    ensure_owner();
+    ENSURE(op.is_idle(), "started while pending");
+    op.transferred = 0;
+    op.error_code = op.cancel_code = 0;
+    op.backend_word = 0;
+    op.has_completed = false;
+    ++pending_;
+    ++op.target->pending;
+
+    if (wants_attempt(op, how)) {
+        registration::half& half = op.target->side(direction_of(op.kind));
+        half.skipped = 0;
+        if (attempt(op)) {
+            half.pause = 0;
+            op.at = operation::stage::ready;
+            return true;
+        }
+        constexpr std::uint8_t pause_max = 63;
+        half.pause = std::min<std::uint8_t>(pause_max, static_cast<std::uint8_t>(half.pause * 2 + 1));
+    }
+    if (op.limit.is_zero() and op.kind != operation_kind::sleep and can_refuse_to_wait(op)) {
+        // Not tried above if it is batched, or if trying has lately been in vain: now it is the caller's only
+        // chance.
+        if (op.target->side(direction_of(op.kind)).queue.empty() and attempt(op)) {
+            op.at = operation::stage::ready;
+            return true;
+        }
+        if (op.transferred == 0) op.error_code = ETIMEDOUT;
+        op.at = operation::stage::ready;
+        return true;
+    }
+    enqueue(op);
+    return false;
+}
+
+void io_multiplexer::enqueue(operation& op) noexcept {
+    op.at = operation::stage::waiting;
+    ++queued_;
+    const bool timed =
+        not op.limit.is_none() and (not op.limit.is_zero() or op.kind == operation_kind::sleep);
+    if (timed) arm_timer(op);
+    if (op.kind == operation_kind::sleep) return;
+    if (op.target->is_stream()) {
+        registration::half& half = op.target->side(direction_of(op.kind));
+        half.queue.push_back(op);
+        mark_dirty(half);
+    } else {
+        backend_submit(op);
+    }
+}
+
+void io_multiplexer::arm_timer(operation& op) noexcept {
+    op.expires = op.limit.steady_end(now(), deadline::system_clock::now());
+    if (op.expires != for_ever) timers_.push(op);
+}
+
+void io_multiplexer::start(operation& op, initiation how) noexcept {
+    if (not begin(op, how)) return;
+    if (signalling_) {
+        ready_.push_back(op);
+        return;
+    }
+    signal(op);
+}
+
+bool io_multiplexer::start_or_finish(operation& op) noexcept {
+    if (not begin(op, initiation::automatic)) return false;
+    if (inline_left_ <= 0) {
+        // Its turn comes after those of others: something always ready must not starve the rest.
+        ready_.push_back(op);
+        return false;
+    }
+    --inline_left_;
+    --pending_;
+    --op.target->pending;
+    op.at = operation::stage::idle;
+    op.has_completed = true;
+    return true;
+}
+
+// --- signalling
+// -------------------------------------------------------------------------------------------------------
+
+void io_multiplexer::finish(operation& op) noexcept {
+    --queued_;
+    if (op.timer_link.is_linked()) timers_.erase(op);
+    if (op.cancel_code != 0 and op.error_code == ECANCELED) op.error_code = op.cancel_code;
+    op.at = operation::stage::ready;
+    ready_.push_back(op);
+}
+
+void io_multiplexer::signal(operation& op) noexcept {
+    signalling_ = true;
+    if (op.at == operation::stage::ready) {
+        op.at = operation::stage::valued;
+        op.has_completed = true;
+        op.signal_value();
+    }
+    if (not op.notification_pending) {
+        --pending_;
+        --op.target->pending;
+        op.at = operation::stage::idle;
+        op.signal_done();  // `op` may be gone, or started again
+    }
+    signalling_ = false;
+}
+
+int io_multiplexer::signal_ready(int max) noexcept {
+    int count = 0;
+    max = std::min(max, limits::completions_per_pass_max);
+    while (count < max) {
+        operation* const op = ready_.pop_front();
+        if (op == nullptr) break;
+        signal(*op);
+        ++count;
+    }
+    return count;
+}
+
+// --- completing
+// -------------------------------------------------------------------------------------------------------
+
+int io_multiplexer::complete(int max, time_point until) noexcept {
+    ensure_owner();
+    ENSURE(not signalling_, "complete_io and run must not be called from a receiver");
+    inline_left_ = limits::inline_completions_max;
+    // A handle that is always ready must not keep the others from being looked at.
+    constexpr int passes_without_backend_max = 4;
+    if (queued_ == 0 or (not ready_.empty() and ++passes_without_backend_ < passes_without_backend_max)) {
+        // What is ready is enough for this pass.
+    } else {
+        passes_without_backend_ = 0;
+        backend_complete(ready_.empty() ? until : no_wait);
+    }
+    const int count = signal_ready(max);
+    return count > 0 ? count : idle_value();
+}
+
+int io_multiplexer::complete_io(int max) noexcept {
+    return complete(max, no_wait);
+}
+
+int io_multiplexer::complete_io_within(duration within, int max) noexcept {
+    return complete(max, after(now(), within));
+}
+
+int io_multiplexer::complete_io_until(time_point until, int max) noexcept {
+    return complete(max, until);
+}
+
+bool io_multiplexer::serve_half(registration::half& half) noexcept {
+    operation_queue served;
+    constexpr int calls_per_pass = 4;
+    const bool would_block = serve(half, served, calls_per_pass);
+    while (operation* op = served.pop_front())
+        finish(*op);
+    if (half.queue.empty()) return false;
+    if (not would_block) mark_dirty(half);
+    return would_block;
+}
+
+void io_multiplexer::mark_dirty(registration::half& half) noexcept {
+    if (not half.dirty_link.is_linked()) dirty_.push_back(half);
+}
+
+void io_multiplexer::backend_poll(operation& op) noexcept {
+    if (op.at == operation::stage::waiting and op.target->is_stream() and op.kind != operation_kind::sleep) {
+        (void)serve_half(op.target->side(direction_of(op.kind)));
+    } else {
+        backend_complete(no_wait);
+    }
+}
+
+void io_multiplexer::poll(operation& op) noexcept {
+    ensure_owner();
+    if (op.is_idle()) return;
+    if (op.at == operation::stage::waiting or op.at == operation::stage::in_flight) {
+        backend_poll(op);
+        if (not op.is_idle() and op.timer_link.is_linked() and op.expires <= now()) cancel(op, ETIMEDOUT);
+    }
+    if (signalling_ or op.at != operation::stage::ready) return;
+    ready_.erase(op);
+    signal(op);
+}
+
+// --- cancelling and deadlines
+// -----------------------------------------------------------------------------------------
+
+// Takes an operation the kernel does not know of out of its queue and finishes it.
+void io_multiplexer::withdraw(operation& op, int code) noexcept {
+    if (op.kind != operation_kind::sleep) op.target->side(direction_of(op.kind)).queue.erase(op);
+    const bool broke_stream = op.kind == operation_kind::write and op.transferred != 0;
+    if (op.transferred == 0) op.error_code = code;
+    registration& target = *op.target;
+    finish(op);
+    if (not broke_stream) return;
+    // Half of this write is in the stream: what was to follow it must not be sent behind the gap.
+    registration::half& half = target.side(direction::out);
+    while (operation* const follower = half.queue.front()) {
+        half.queue.erase(*follower);
+        follower->error_code = ECANCELED;
+        finish(*follower);
+    }
+}
+
+void io_multiplexer::cancel(operation& op, int code) noexcept {
+    ensure_owner();
+    if (op.is_idle() or op.at == operation::stage::ready or op.at == operation::stage::valued) return;
+    if (op.cancel_code == 0) op.cancel_code = code;
+    if (op.timer_link.is_linked()) timers_.erase(op);
+    const bool ours =
+        op.at == operation::stage::waiting and (op.kind == operation_kind::sleep or op.target->is_stream());
+    if (ours) {
+        withdraw(op, code);
+    } else {
+        backend_cancel(op);
+    }
+}
+
+int io_multiplexer::timeout_io(int max) noexcept {
+    ensure_owner();
+    int count = 0;
+    if (not timers_.empty()) {
+        const time_point time = now();
+        while (count < max and not timers_.empty() and timers_.top()->expires <= time) {
+            operation& late = *timers_.top();
+            // A sleep that ends is a success.
+            if (late.kind == operation_kind::sleep) {
+                timers_.erase(late);
+                finish(late);
+            } else {
+                cancel(late, ETIMEDOUT);
+            }
+            ++count;
+        }
+    }
+    if (count == 0) return idle_value();
+    return std::max(count, signal_ready(max));
+}
+
+int io_multiplexer::timeout_io_within(duration within, int max) noexcept {
+    return timeout_io_until(after(now(), within), max);
+}
+
+int io_multiplexer::timeout_io_until(time_point until, int max) noexcept {
+    int count = timeout_io(max);
+    while (count == nothing_ready and not timers_.empty() and ready_.empty()) {
+        backend_complete(std::min(until, timers_.top()->expires));
+        count = timeout_io(max);
+        if (count == nothing_ready and now() >= until) break;
+    }
+    return count;
+}
+
+// --- posting
+// ----------------------------------------------------------------------------------------------------------
+
+void io_multiplexer::post(posted_item& item) noexcept {
+    (void)posted_.push(item);
+    wake_if_sleeping();
+}
+
+void io_multiplexer::wake_if_sleeping() noexcept {
+    // seq_cst, with the fence in prepare_to_sleep: either we see `sleeping_`, or the loop sees what was
+    // pushed.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (sleeping_.load(std::memory_order_relaxed)) backend_wake();
+}
+
+bool io_multiplexer::prepare_to_sleep() noexcept {
+    sleeping_.store(true, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in post()
+    if (posted_.empty() and not backend_has_news()) return true;
+    sleeping_.store(false, std::memory_order_relaxed);
+    return false;
+}
+
+void io_multiplexer::woke_up() noexcept {
+    sleeping_.store(false, std::memory_order_relaxed);  // a late wake-up only ends the next sleep early
+}
+
+io_multiplexer::work_guard::~work_guard() {
+    if (multiplexer_ == nullptr) return;
+    multiplexer_->guards_.fetch_sub(1, std::memory_order_relaxed);
+    if (not multiplexer_->is_owner()) multiplexer_->backend_wake();  // run() has to notice
+}
+
+int io_multiplexer::invoke_posted_items(int max) noexcept {
+    ensure_owner();
+    int count = 0;
+    max = std::min(max, limits::posted_items_per_pass_max);
+    while (count < max) {
+        posted_item* const item = posted_.pop();
+        if (item == nullptr) break;
+        item->invoke();
+        ++count;
+    }
+    return count;
+}
+
+int io_multiplexer::invoke_posted_items_within(duration within, int max) noexcept {
+    return invoke_posted_items_until(after(now(), within), max);
+}
+
+int io_multiplexer::invoke_posted_items_until(time_point until, int max) noexcept {
+    int count = invoke_posted_items(max);
+    while (count == 0 and now() < until) {
+        backend_complete(until);
+        count = invoke_posted_items(max);
+    }
+    return count;
+}
+
+// --- running
+// ----------------------------------------------------------------------------------------------------------
+
+int io_multiplexer::run_once(int max) noexcept {
+    int count = invoke_posted_items(max);
+    if (not timers_.empty() and count < max) count += std::max(0, timeout_io(max - count));
+    if (count < max) count += std::max(0, complete(max - count, no_wait));
+    return count;
+}
+
+int io_multiplexer::try_run(int max) noexcept {
+    const int count = run_once(max);
+    return count > 0 ? count : idle_value();
+}
+
+int io_multiplexer::try_run_until(time_point until, int max) noexcept {
+    for (;;) {
+        const int count = run_once(max);
+        if (count > 0) return count;
+        // relaxed: a guard that goes wakes us.
+        if (pending_ == 0 and guards_.load(std::memory_order_relaxed) == 0) return nothing_pending;
+        if (until == no_wait) return nothing_ready;
+        const time_point first = timers_.empty() ? for_ever : timers_.top()->expires;
+        if (ready_.empty()) backend_complete(std::min(until, first));
+        if (until != for_ever and now() >= until) {
+            const int last = run_once(max);
+            return last > 0 ? last : idle_value();
+        }
+    }
+}
+
+int io_multiplexer::try_run_for(duration within, int max) noexcept {
+    return try_run_until(after(now(), within), max);
+}
+
+int io_multiplexer::run(int max) noexcept {
+    return try_run_until(for_ever, max);
+}
+
+}  // namespace sluice::io

@@ -1,0 +1,273 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <new>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "sluice/base/intrusive_mpsc_queue.hpp"
+#include "sluice/io/operation.hpp"
+#include "sluice/io/registration.hpp"
+
+namespace sluice::io {
+
+/// Multiplexes the i/o of many handles on one thread (WG21 P2052R0).
+///
+/// Nothing happens behind the caller's back: operations advance, and receivers are signalled, only inside
+/// start(), poll(), complete_io…, timeout_io… and run…, on the thread that calls them. Between handles, and
+/// between requests on one file, there is no order. Requests in one direction of one stream are served in the
+/// order they were started.
+///
+/// Return values of everything that counts: positive, how many were completed (or invoked); negative
+/// (`nothing_ready`), some are pending but none was ready; zero, nothing is pending.
+///
+/// Thread safety: belongs to the thread that first starts, completes or runs something on it; ENSURE checks.
+/// Only post(), and what atomic_ senders make, may be used from any thread. Allocates: attaching a handle,
+/// amortised; and post() of a callable. Nothing else, ever.
+///
+/// Invariants:
+///   1. `pending_` counts the operations between start() and the done signal.
+///   2. An operation is in exactly one place: its registration's queue, the back end's, or `ready_`.
+///   3. `signalling_` is true exactly while a receiver runs; operations that finish meanwhile go to `ready_`,
+///   so
+///      receivers never nest and the stack does not grow.
+class io_multiplexer {
+public:
+    using clock = std::chrono::steady_clock;
+    using time_point = clock::time_point;
+    using duration = clock::duration;
+
+    static constexpr int unlimited = std::numeric_limits<int>::max();
+    static constexpr int nothing_ready = -1;
+    static constexpr int nothing_pending = 0;
+
+    io_multiplexer(const io_multiplexer&) = delete;
+    io_multiplexer& operator=(const io_multiplexer&) = delete;
+    virtual ~io_multiplexer();
+
+    /// "io_uring", "epoll" or "simulated".
+    [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+
+    /// Completes up to `max` operations that are ready, without waiting. Deadlines are not looked at.
+    int complete_io(int max = unlimited) noexcept;
+
+    /// As complete_io, but if nothing is ready, waits for the first until then.
+    /// Blocks: at most until then. Wakes for posted items, without invoking them.
+    int complete_io_within(duration within, int max = unlimited) noexcept;
+    int complete_io_until(time_point until, int max = unlimited) noexcept;
+
+    /// Ends up to `max` operations whose deadline has passed: cancels them and completes those that could be
+    /// cancelled at once, with ETIMEDOUT. Complexity: O(log n) amortised for each that has passed.
+    int timeout_io(int max = unlimited) noexcept;
+
+    /// As timeout_io, but waits for the first deadline until then.
+    int timeout_io_within(duration within, int max = unlimited) noexcept;
+    int timeout_io_until(time_point until, int max = unlimited) noexcept;
+
+    /// Has `item` invoked by this multiplexer's thread. Any thread. Allocates: nothing. Blocks: no.
+    void post(posted_item& item) noexcept;
+
+    /// Has `invocable()` invoked, once, by this multiplexer's thread. Any thread.
+    /// Errors: ENOMEM. Allocates: one node for the callable, freed after it has run. Blocks: no.
+    template <std::invocable Invocable>
+    [[nodiscard]] result<void> post(Invocable&& invocable) noexcept;
+
+    /// Invokes up to `max` posted items. Zero: nothing was posted.
+    int invoke_posted_items(int max = unlimited) noexcept;
+    int invoke_posted_items_within(duration within, int max = unlimited) noexcept;
+    int invoke_posted_items_until(time_point until, int max = unlimited) noexcept;
+
+    /// Does everything there is to do (posted items, deadlines, completions), waiting until there is
+    /// something. Returns how many; zero when nothing is pending and no `work_guard` promises more, so `while
+    /// (m.run() > 0);` runs all. Blocks: until something happened.
+    int run(int max = unlimited) noexcept;
+    int try_run(int max = unlimited) noexcept;
+    int try_run_for(duration within, int max = unlimited) noexcept;
+    int try_run_until(time_point until, int max = unlimited) noexcept;
+
+    /// While one exists, run() waits for posted items although no i/o is pending. May be made on any thread.
+    class work_guard {
+    public:
+        explicit work_guard(io_multiplexer& multiplexer) noexcept : multiplexer_(&multiplexer) {
+            multiplexer.guards_.fetch_add(1,
+                                          std::memory_order_relaxed);  // a hint to the loop, orders nothing
+        }
+        work_guard(work_guard&& other) noexcept : multiplexer_(std::exchange(other.multiplexer_, nullptr)) {}
+        work_guard& operator=(work_guard&&) = delete;
+        ~work_guard();
+
+    private:
+        io_multiplexer* multiplexer_;
+    };
+
+    /// How operations begin that do not say so themselves. `automatic`: a non-blocking call first, unless
+    /// such calls have lately found the handle not ready.
+    void set_initiation(initiation how) noexcept { initiation_ = how; }
+
+    /// Operations started and not yet done.
+    [[nodiscard]] std::size_t pending() const noexcept { return pending_; }
+
+    /// What the multiplexer takes the time to be: the steady clock, or simulated time.
+    [[nodiscard]] virtual time_point now() const noexcept { return clock::now(); }
+
+    // --- for handles, senders and awaitables; not for users
+    // ---------------------------------------------------
+
+    [[nodiscard]] result<registration*> attach(const native_handle& native) noexcept;
+    [[nodiscard]] result<void> detach(registration& attached) noexcept;
+
+    /// Begins an operation. If it can be done at once, its signals are given before start returns, unless a
+    /// receiver is running: then they follow from the loop.
+    void start(operation& op, initiation how = initiation::automatic) noexcept;
+
+    /// Begins an operation for a caller that wants no signals if it is done at once: returns true, and the
+    /// outcome stands in `op`, which is idle again. Otherwise as start().
+    [[nodiscard]] bool start_or_finish(operation& op) noexcept;
+
+    /// Looks whether a started operation can be completed now, and if so signals it.
+    void poll(operation& op) noexcept;
+
+    /// Ends a started operation early; it completes with `code` (ECANCELED, ETIMEDOUT) unless it was faster.
+    void cancel(operation& op, int code) noexcept;
+
+    [[nodiscard]] bool is_owner() const noexcept { return owner_ == this_thread_mark(); }
+
+    /// What an operation that belongs to no handle (a sleep) has as its target.
+    [[nodiscard]] registration& no_handle() noexcept { return no_handle_; }
+
+protected:
+    io_multiplexer() noexcept;
+
+    // What a back end implements. `ready_` takes what it has finished, through finish().
+
+    /// Makes ready to work with this handle, or forgets it.
+    virtual result<void> backend_attach(registration& attached) noexcept = 0;
+    virtual void backend_detach(registration& attached) noexcept = 0;
+    /// Takes an operation on a file, or a barrier, that could not be done at once.
+    virtual void backend_submit(operation& op) noexcept = 0;
+    /// Asks for an operation in flight to end early, or takes a submitted one back and finishes it.
+    virtual void backend_cancel(operation& op) noexcept = 0;
+    /// Gives the kernel what is waiting, and finishes what is complete; if nothing is, waits until then or a
+    /// wake-up. `until` in the past: do not wait.
+    virtual void backend_complete(time_point until) noexcept = 0;
+    /// Ends a wait of backend_complete, now or the next one. Any thread.
+    virtual void backend_wake() noexcept = 0;
+    /// Looks at one stream operation that waits. By default serves its half by non-blocking calls.
+    virtual void backend_poll(operation& op) noexcept;
+    /// Whether start() may try the operation itself.
+    [[nodiscard]] virtual bool may_speculate(const operation&) const noexcept { return true; }
+
+    /// The outcome stands in `op`: queues the signals.
+    void finish(operation& op) noexcept;
+    void mark_dirty(registration::half& half) noexcept;
+    /// Serves every dirty half by non-blocking calls; those that would block are given to `arm(half)`.
+    template <class Arm>
+    void serve_dirty(Arm&& arm) noexcept;
+    /// Serves one half that has become ready. Returns whether operations still wait.
+    bool serve_half(registration::half& half) noexcept;
+
+    /// To be called by a back end around its sleep: false means do not sleep, something was posted.
+    [[nodiscard]] bool prepare_to_sleep() noexcept;
+    void woke_up() noexcept;
+    /// For a back end whose own threads have pushed something for the loop. Any thread.
+    void wake_if_sleeping() noexcept;
+    /// Whether the back end's own threads have pushed something; asked before every sleep.
+    [[nodiscard]] virtual bool backend_has_news() const noexcept { return false; }
+
+    operation_queue ready_;
+    dirty_list dirty_;
+
+private:
+    static const void* this_thread_mark() noexcept;
+    void ensure_owner() noexcept;
+    [[nodiscard]] bool begin(operation& op, initiation how) noexcept;
+    [[nodiscard]] bool wants_attempt(const operation& op, initiation how) noexcept;
+    [[nodiscard]] static bool can_refuse_to_wait(const operation& op) noexcept;
+    void arm_timer(operation& op) noexcept;
+    void enqueue(operation& op) noexcept;
+    void signal(operation& op) noexcept;
+    int signal_ready(int max) noexcept;
+    void withdraw(operation& op, int code) noexcept;
+    int complete(int max, time_point until) noexcept;
+    int idle_value() const noexcept { return pending_ == 0 ? nothing_pending : nothing_ready; }
+    int run_once(int max) noexcept;
+    registration* take_registration() noexcept;
+
+    std::size_t pending_ = 0;
+    std::size_t queued_ = 0;  // operations that need the back end: started, not done, not in `ready_`
+    const void* owner_ = nullptr;
+    initiation initiation_ = initiation::automatic;
+    bool signalling_ = false;
+    int inline_left_;
+    int passes_without_backend_ = 0;
+    timer_heap timers_;
+    registration no_handle_;
+    registration_list free_;
+    std::vector<std::unique_ptr<registration[]>> chunks_;
+
+    // Shared with posting threads.
+    intrusive_mpsc_queue<posted_item, &posted_item::link> posted_;
+    std::atomic<bool> sleeping_{false};
+    std::atomic<int> guards_{0};
+};
+
+/// Makes the best multiplexer this system allows: io_uring, else epoll. `threads` is how many worker threads
+/// epoll may start for files that would block (0: it never reads files that are not in memory without
+/// waiting). Errors: ENOMEM, EMFILE and the like. Allocates: yes.
+[[nodiscard]] result<std::unique_ptr<io_multiplexer>> best_available(std::size_t threads = 1) noexcept;
+
+/// Why best_available chose what it chose, for people: "io_uring", or "epoll: io_uring_setup: Operation not
+/// permitted (denied by seccomp or kernel.io_uring_disabled)".
+[[nodiscard]] std::string_view best_available_reason() noexcept;
+
+namespace this_thread {
+
+/// The calling thread's own multiplexer, made by best_available on first use and destroyed with the thread.
+/// Errors: those of best_available. Allocates: on first use.
+[[nodiscard]] result<io_multiplexer*> multiplexer() noexcept;
+
+/// Makes another multiplexer the calling thread's own; null: the next use makes one again. The caller keeps
+/// it alive.
+void set_multiplexer(io_multiplexer* multiplexer) noexcept;
+
+}  // namespace this_thread
+
+// -----------------------------------------------------------------------------------------------------------------
+
+template <std::invocable Invocable>
+result<void> io_multiplexer::post(Invocable&& invocable) noexcept {
+    struct node final : posted_item {
+        explicit node(Invocable&& from) : callable(std::forward<Invocable>(from)) {}
+        void invoke() noexcept override {
+            std::decay_t<Invocable> taken = std::move(callable);
+            delete this;  // first, so that the callable may do anything, even destroy the multiplexer's user
+            std::move(taken)();
+        }
+        std::decay_t<Invocable> callable;
+    };
+    static_assert(std::is_nothrow_constructible_v<std::decay_t<Invocable>, Invocable>,
+                  "post: moving the callable must not throw");
+    auto* const fresh = new (std::nothrow) node(std::forward<Invocable>(invocable));
+    if (fresh == nullptr) return failure({ENOMEM, "post"});
+    post(*fresh);
+    return {};
+}
+
+template <class Arm>
+void io_multiplexer::serve_dirty(Arm&& arm) noexcept {
+    // What is marked again meanwhile (more to do than one pass allows) waits for the next pass.
+    dirty_list now = std::move(dirty_);
+    while (registration::half* half = now.pop_front()) {
+        if (half->queue.empty()) continue;
+        if (serve_half(*half)) arm(*half);
+    }
+}
+
+}  // namespace sluice::io

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+
+#include "sluice/base/deadline.hpp"
+#include "sluice/base/intrusive_list.hpp"
+#include "sluice/base/intrusive_mpsc_queue.hpp"
+#include "sluice/base/pairing_heap.hpp"
+#include "sluice/io/request.hpp"
+
+namespace sluice::io {
+
+class io_multiplexer;
+struct registration;
+
+/// Work to be run by the thread that owns a multiplexer. The node lives with the caller: posting allocates
+/// nothing.
+class posted_item {
+public:
+    posted_item() noexcept = default;
+    posted_item(const posted_item&) = delete;
+    posted_item& operator=(const posted_item&) = delete;
+
+    /// Runs on the multiplexer's thread. The item is out of the queue by then and may be posted again or
+    /// destroyed.
+    virtual void invoke() noexcept = 0;
+
+    mpsc_hook<posted_item> link;
+
+protected:
+    ~posted_item() = default;
+};
+
+enum class operation_kind : std::uint8_t {
+    read,
+    write,
+    barrier,
+    accept,          // argument: socket_address* or null; the outcome is a descriptor
+    connect,         // argument: const socket_address*
+    ready_to_read,   // a read would not wait
+    ready_to_write,  // a write would not wait
+    sleep,           // only its deadline ends it
+};
+
+/// How an operation begins.
+enum class initiation : std::uint8_t {
+    automatic,    ///< as the multiplexer finds best: see io_multiplexer::set_initiation
+    speculative,  ///< start() tries a non-blocking call first: least time for one operation
+    batched,      ///< start() only queues; what is queued goes to the kernel together: least time for many
+};
+
+/// The state of one asynchronous operation: what `connect` makes and the caller keeps. The multiplexer works
+/// on these and never allocates its own.
+///
+/// Lifetime rules, checked by ENSURE:
+///   1. Before start() it may be moved; from start() to the second signal it may be neither moved nor
+///   destroyed.
+///   2. Signals come in pairs, in this order: value (the outcome), done (the state may be reused or
+///   destroyed). Each
+///      exactly once per start(), whatever happened: success, error, deadline, cancellation.
+///   3. After done nothing here is touched by the multiplexer, so the receiver may destroy the state, or
+///   start it
+///      again, from inside that signal.
+/// Thread safety: only the multiplexer's thread, except through atomic_ senders.
+class operation {
+public:
+    /// Where an operation stands.
+    enum class stage : std::uint8_t {
+        idle,       // not started, or done
+        waiting,    // in a queue of ours; the kernel does not know of it
+        in_flight,  // with the kernel or a worker thread: it, and its buffers, must stay where they are
+        ready,      // the outcome is known; the signals are to come
+        valued,     // the first signal has been given
+    };
+
+    operation(const operation&) = delete;
+    operation& operator=(const operation&) = delete;
+
+    [[nodiscard]] bool is_idle() const noexcept { return at == stage::idle; }
+
+    // What to do: set by the connection before start().
+    registration* target = nullptr;
+    const buffer* pieces = nullptr;  // an iovec array: of a write too, the kernel's has no const either
+    std::uint32_t piece_count = 0;
+    operation_kind kind = operation_kind::read;
+    barrier_kind durability = barrier_kind::wait_all;
+    extent_type offset = 0;
+    void* argument = nullptr;
+    deadline limit;
+
+    // What came of it: the multiplexer's until the first signal.
+    std::size_t transferred = 0;  // bytes; of an accept the descriptor
+    int error_code = 0;           // an errno value, 0 for success
+
+    // The multiplexer's own.
+    stage at = stage::idle;
+    bool has_completed = false;
+    bool notification_pending =
+        false;            // the kernel still reads the buffers: value has been signalled, done has not
+    int cancel_code = 0;  // why it is being cancelled: ECANCELED or ETIMEDOUT
+    std::uint64_t backend_word = 0;
+    std::chrono::steady_clock::time_point expires{};
+    list_hook<operation> queue_link;  // in its registration's queue, or the multiplexer's list of ready ones
+    heap_hook<operation> timer_link;
+    mpsc_hook<operation> handoff_link;  // on the way to a worker thread or back
+
+protected:
+    operation() noexcept = default;
+    ~operation() { ENSURE(is_idle(), "destroyed while the operation is pending: wait for the done signal"); }
+
+    /// Moves what is to be done; only while idle.
+    operation(operation&& other) noexcept
+        : target(other.target),
+          pieces(other.pieces),
+          piece_count(other.piece_count),
+          kind(other.kind),
+          durability(other.durability),
+          offset(other.offset),
+          argument(other.argument),
+          limit(other.limit) {
+        ENSURE(other.is_idle(), "moved while the operation is pending");
+    }
+
+private:
+    friend class io_multiplexer;
+
+    virtual void signal_value() noexcept = 0;
+    virtual void signal_done() noexcept = 0;
+};
+
+using operation_queue = intrusive_list<operation, &operation::queue_link>;
+
+struct expires_earlier {
+    bool operator()(const operation& a, const operation& b) const noexcept { return a.expires < b.expires; }
+};
+using timer_heap = pairing_heap<operation, &operation::timer_link, expires_earlier>;
+
+/// The two directions of a stream; requests in one direction are served in the order they were started.
+enum class direction : std::uint8_t { in, out };
+
+[[nodiscard]] constexpr direction direction_of(operation_kind kind) noexcept {
+    const bool out = kind == operation_kind::write or kind == operation_kind::connect or
+                     kind == operation_kind::ready_to_write;
+    return out ? direction::out : direction::in;
+}
+
+}  // namespace sluice::io

@@ -1,0 +1,264 @@
+#pragma once
+
+#include <concepts>
+#include <utility>
+
+#include "sluice/io/io_handle.hpp"
+#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/socket_address.hpp"
+
+namespace sluice::io {
+
+/// What describes an asynchronous operation: a sender of P2052. Lazy: nothing happens before connect and
+/// start. A value; it refers to its handle, which must outlive the operation.
+template <class S>
+concept sender = std::move_constructible<S> and requires(S& s, operation& op) {
+    typename S::result_type;
+    { s.configure(op) } noexcept;  // says what to do; called by start(), when `s` has its final address
+    { s.collect(op) } noexcept -> std::same_as<typename S::result_type>;  // the outcome
+};
+
+/// What gets the signals of an operation: set_value as soon as the i/o is complete, then set_done when the
+/// connected state may be reused. P2052's receiver; P2300's `set_stopped`, once called set_done, is another
+/// thing.
+template <class R, class S>
+concept receiver_of = std::move_constructible<R> and requires(R& r, typename S::result_type&& outcome) {
+    { r.set_value(std::move(outcome)) } noexcept;
+    { r.set_done() } noexcept;
+};
+
+namespace detail {
+
+// The part that senders on a handle share.
+class handle_sender {
+public:
+    handle_sender(io_handle& target, deadline within) noexcept
+        : registration_(target.registered()), limit_(within) {
+        ENSURE(registration_ != nullptr,
+               "asynchronous i/o needs a multiplexer: call set_multiplexer() first");
+    }
+
+    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *registration_->multiplexer; }
+
+protected:
+    void configure_as(operation& op, operation_kind kind) const noexcept {
+        op.target = registration_;
+        op.kind = kind;
+        op.limit = limit_;
+        op.pieces = nullptr;
+        op.piece_count = 0;
+    }
+    static error error_of(const operation& op, const char* name) noexcept {
+        return {op.error_code, name, op.target->native.descriptor};
+    }
+
+private:
+    registration* registration_;
+    deadline limit_;
+};
+
+// Shortens a list of buffers, in place, to the bytes transferred.
+template <class Piece>
+std::span<Piece> shortened(std::span<Piece> pieces, std::size_t bytes) noexcept {
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        if (bytes < pieces[i].size()) {
+            if (bytes == 0) return pieces.first(i);
+            pieces[i] = Piece(pieces[i].data(), bytes);
+            return pieces.first(i + 1);
+        }
+        bytes -= pieces[i].size();
+    }
+    return pieces;
+}
+
+}  // namespace detail
+
+/// Transfers to or from memory; made by async_read and async_write.
+template <class Buffers>
+class transfer_sender : public detail::handle_sender {
+public:
+    using result_type = io_result<Buffers>;
+    static constexpr bool is_read = read_buffers<Buffers>;
+    static constexpr bool is_list =
+        std::same_as<Buffers, buffers_type> or std::same_as<Buffers, const_buffers_type>;
+
+    transfer_sender(io_handle& target, io_request<Buffers> request, deadline within) noexcept
+        : handle_sender(target, within), request_(request) {}
+
+    [[nodiscard]] io_request<Buffers>& request() noexcept { return request_; }
+
+    void configure(operation& op) noexcept {
+        configure_as(op, is_read ? operation_kind::read : operation_kind::write);
+        op.offset = request_.offset;
+        if constexpr (is_list) {
+            // buffer and const_buffer have one layout, that of iovec; the kernel only reads what a write
+            // names.
+            op.pieces = reinterpret_cast<const buffer*>(request_.buffers.data());
+            op.piece_count = static_cast<std::uint32_t>(request_.buffers.size());
+        } else {
+            single_ = {const_cast<std::byte*>(request_.buffers.data()), request_.buffers.size()};
+            op.pieces = &single_;
+            op.piece_count = 1;
+        }
+    }
+
+    [[nodiscard]] result_type collect(const operation& op) noexcept {
+        if (op.error_code != 0) [[unlikely]]
+            return failure(error_of(op, is_read ? "read" : "write"));
+        if constexpr (is_list) {
+            return detail::shortened(request_.buffers, op.transferred);
+        } else {
+            return request_.buffers.first(op.transferred);
+        }
+    }
+
+private:
+    io_request<Buffers> request_;
+    buffer single_;
+};
+
+/// Makes written data durable; made by async_barrier.
+class barrier_sender : public detail::handle_sender {
+public:
+    using result_type = io_result<const_buffers_type>;
+
+    barrier_sender(io_handle& target, barrier_kind kind, deadline within) noexcept
+        : handle_sender(target, within), kind_(kind) {}
+
+    void configure(operation& op) noexcept {
+        configure_as(op, operation_kind::barrier);
+        op.durability = kind_;
+    }
+    [[nodiscard]] result_type collect(const operation& op) noexcept {
+        if (op.error_code != 0) return failure(error_of(op, "barrier"));
+        return const_buffers_type{};
+    }
+
+private:
+    barrier_kind kind_;
+};
+
+/// Waits until a handle is ready; made by async_ready.
+class ready_sender : public detail::handle_sender {
+public:
+    using result_type = result<void>;
+
+    ready_sender(io_handle& target, direction which, deadline within) noexcept
+        : handle_sender(target, within), which_(which) {}
+
+    void configure(operation& op) noexcept {
+        configure_as(
+            op, which_ == direction::in ? operation_kind::ready_to_read : operation_kind::ready_to_write);
+    }
+    [[nodiscard]] result_type collect(const operation& op) noexcept {
+        if (op.error_code != 0) return failure(error_of(op, "wait for readiness"));
+        return {};
+    }
+
+private:
+    direction which_;
+};
+
+/// Waits for a time; made by async_sleep. Ends with success when it has come, with ECANCELED when cancelled.
+class sleep_sender {
+public:
+    using result_type = result<void>;
+
+    sleep_sender(io_multiplexer& multiplexer, deadline until) noexcept
+        : multiplexer_(&multiplexer), until_(until) {}
+
+    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *multiplexer_; }
+
+    void configure(operation& op) noexcept {
+        op.target = &multiplexer_->no_handle();
+        op.kind = operation_kind::sleep;
+        op.limit = until_;
+    }
+    [[nodiscard]] result_type collect(const operation& op) noexcept {
+        if (op.error_code != 0) return failure({op.error_code, "sleep"});
+        return {};
+    }
+
+private:
+    io_multiplexer* multiplexer_;
+    deadline until_;
+};
+
+/// Senders of the operations of io_handle. The request's memory, and the handle, must outlive the operation.
+[[nodiscard]] inline auto async_read(io_handle& from, io_request<buffers_type> request,
+                                     deadline within = {}) noexcept {
+    return transfer_sender<buffers_type>(from, request, within);
+}
+[[nodiscard]] inline auto async_read(io_handle& from, io_request<bytes_type> request,
+                                     deadline within = {}) noexcept {
+    return transfer_sender<bytes_type>(from, request, within);
+}
+[[nodiscard]] inline auto async_write(io_handle& to, io_request<const_buffers_type> request,
+                                      deadline within = {}) noexcept {
+    return transfer_sender<const_buffers_type>(to, request, within);
+}
+[[nodiscard]] inline auto async_write(io_handle& to, io_request<const_bytes_type> request,
+                                      deadline within = {}) noexcept {
+    return transfer_sender<const_bytes_type>(to, request, within);
+}
+[[nodiscard]] inline auto async_barrier(io_handle& to, barrier_kind kind = barrier_kind::wait_all,
+                                        deadline within = {}) noexcept {
+    return barrier_sender(to, kind, within);
+}
+[[nodiscard]] inline auto async_ready(io_handle& target, direction which, deadline within = {}) noexcept {
+    return ready_sender(target, which, within);
+}
+[[nodiscard]] inline auto async_sleep(io_multiplexer& multiplexer, deadline until) noexcept {
+    return sleep_sender(multiplexer, until);
+}
+
+/// The state of one operation, from start() to the done signal; see `operation` for the lifetime rules.
+/// Thread safety: the multiplexer's thread only. Allocates, locks, waits, throws: never.
+template <sender Sender, receiver_of<Sender> Receiver>
+class io_operation_connection final : private operation {
+public:
+    using result_type = typename Sender::result_type;
+
+    io_operation_connection(Sender&& from, Receiver&& to) noexcept
+        : sender_(std::move(from)), receiver_(std::move(to)) {}
+    /// Only before start() or after done.
+    io_operation_connection(io_operation_connection&& other) noexcept = default;
+
+    /// Begins the operation; again, once the done signal has come. The signals may come before start returns.
+    void start(initiation how = initiation::automatic) noexcept {
+        sender_.configure(*this);
+        sender_.multiplexer().start(*this, how);
+    }
+
+    /// Looks whether the started operation is complete, and signals it if so. Returns whether it is.
+    bool poll() noexcept {
+        sender_.multiplexer().poll(*this);
+        return has_completed;
+    }
+
+    /// Ends it early: it completes, now or soon, with ECANCELED unless it was faster.
+    void cancel() noexcept { sender_.multiplexer().cancel(*this, ECANCELED); }
+
+    /// Whether start() has been called and done has not been signalled.
+    [[nodiscard]] bool started() const noexcept { return not is_idle(); }
+    /// Whether the value has been signalled since the last start().
+    [[nodiscard]] bool completed() const noexcept { return has_completed; }
+
+    [[nodiscard]] Sender& get_sender() noexcept { return sender_; }
+    [[nodiscard]] Receiver& get_receiver() noexcept { return receiver_; }
+
+private:
+    void signal_value() noexcept override { receiver_.set_value(sender_.collect(*this)); }
+    void signal_done() noexcept override { receiver_.set_done(); }
+
+    Sender sender_;
+    Receiver receiver_;
+};
+
+/// Joins what to do with who is told. The result may be moved until it is started.
+template <sender Sender, receiver_of<Sender> Receiver>
+[[nodiscard]] auto connect(Sender from, Receiver to) noexcept {
+    return io_operation_connection<Sender, Receiver>(std::move(from), std::move(to));
+}
+
+}  // namespace sluice::io

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "sluice/base/result.hpp"
+
+namespace sluice::io {
+
+enum class address_family : std::uint8_t { unspecified, ip_v4, ip_v6, local };
+
+/// Where a socket is bound or connected: an IPv4 or IPv6 address and port, or the name of a Unix socket.
+///
+/// Holds the kernel's own form, so it goes to and comes from system calls without conversion.
+/// Thread safety: a value. Allocates: only text().
+class socket_address {
+public:
+    static constexpr std::uint32_t capacity = 128;  // sockaddr_storage
+
+    socket_address() noexcept = default;
+
+    /// "127.0.0.1", "::1", "fe80::1%eth0" (a scope by name or number).
+    /// Errors: EINVAL if it is not a numeric address; names are not looked up.
+    [[nodiscard]] static result<socket_address> ip(std::string_view address, std::uint16_t port) noexcept;
+    [[nodiscard]] static socket_address any_v4(std::uint16_t port) noexcept;
+    [[nodiscard]] static socket_address any_v6(std::uint16_t port) noexcept;
+    [[nodiscard]] static socket_address loopback_v4(std::uint16_t port) noexcept;
+    [[nodiscard]] static socket_address loopback_v6(std::uint16_t port) noexcept;
+
+    /// A Unix socket at a path; with a leading NUL, in the abstract name space.
+    /// Errors: ENAMETOOLONG beyond 107 bytes.
+    [[nodiscard]] static result<socket_address> local(std::string_view path) noexcept;
+
+    [[nodiscard]] address_family family() const noexcept;
+    [[nodiscard]] std::uint16_t port() const noexcept;
+
+    /// "127.0.0.1:445", "[::1]:445", "unix:/run/x", "unix:@abstract".
+    [[nodiscard]] std::string text() const;
+
+    [[nodiscard]] void* data() noexcept { return bytes_.data(); }
+    [[nodiscard]] const void* data() const noexcept { return bytes_.data(); }
+    [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
+
+    /// Says how much of the memory at data() a system call has filled.
+    void resize(std::uint32_t size) noexcept { size_ = size < capacity ? size : capacity; }
+
+private:
+    alignas(8) std::array<std::byte, capacity> bytes_{};
+    std::uint32_t size_ = 0;
+};
+
+}  // namespace sluice::io
