@@ -4,6 +4,7 @@
 
 #include "sluice/io/attempt.hpp"
 #include "sluice/io/limits.hpp"
+#include "sluice/io/system_call.hpp"
 
 namespace sluice::io {
 namespace {
@@ -27,16 +28,6 @@ io_multiplexer::~io_multiplexer() {
     while (posted_item* item = posted_.pop())
         item->invoke();
     while (free_.pop_front() != nullptr) {}
-}
-
-const void* io_multiplexer::this_thread_mark() noexcept {
-    static thread_local const char mark = 0;
-    return &mark;
-}
-
-void io_multiplexer::ensure_owner() noexcept {
-    if (owner_ == nullptr) owner_ = this_thread_mark();
-    ENSURE(is_owner(), "a multiplexer belongs to one thread: use post() or an atomic_ sender from another");
 }
 
 // --- attaching
@@ -108,6 +99,32 @@ bool io_multiplexer::can_refuse_to_wait(const operation& op) noexcept {
     return op.kind != operation_kind::barrier and not op.target->side(direction_of(op.kind)).never_speculate;
 }
 
+namespace {
+
+// One piece on a stream, nothing done yet: what nearly every operation is.
+bool is_plain_transfer(const operation& op) noexcept {
+    return op.kind <= operation_kind::write and op.piece_count == 1 and op.target->is_stream();
+}
+
+enum class tried : std::uint8_t { finished, would_block, unfinished };
+
+// The first call of a plain transfer; in the common case it is also the last.
+tried try_plain_transfer(operation& op) noexcept {
+    const direction which = op.kind == operation_kind::read ? direction::in : direction::out;
+    const std::ptrdiff_t moved = transfer_piece(op.target->native, which, *op.pieces);
+    if (moved >= 0) [[likely]] {
+        op.transferred = static_cast<std::size_t>(moved);
+        const bool whole = which == direction::in or op.transferred == op.pieces->size();
+        return whole ? tried::finished : tried::unfinished;
+    }
+    if (moved == -EAGAIN) return tried::would_block;
+    if (moved == -EINTR) return tried::unfinished;
+    op.error_code = static_cast<int>(-moved);
+    return tried::finished;
+}
+
+}  // namespace
+
 // Returns whether the outcome is known.
 bool io_multiplexer::begin(operation& op, initiation how) noexcept {
     ensure_owner();
@@ -122,7 +139,9 @@ bool io_multiplexer::begin(operation& op, initiation how) noexcept {
     if (wants_attempt(op, how)) {
         registration::half& half = op.target->side(direction_of(op.kind));
         half.skipped = 0;
-        if (attempt(op)) {
+        tried outcome = is_plain_transfer(op) ? try_plain_transfer(op) : tried::unfinished;
+        if (outcome == tried::unfinished) outcome = attempt(op) ? tried::finished : tried::would_block;
+        if (outcome == tried::finished) [[likely]] {
             half.pause = 0;
             op.at = operation::stage::ready;
             return true;
@@ -130,14 +149,16 @@ bool io_multiplexer::begin(operation& op, initiation how) noexcept {
         constexpr std::uint8_t pause_max = 63;
         half.pause = std::min<std::uint8_t>(pause_max, static_cast<std::uint8_t>(half.pause * 2 + 1));
     }
+    return begin_slowly(op, how);
+}
+
+// What could not be done at once waits, or, if it must not wait, has failed.
+bool io_multiplexer::begin_slowly(operation& op, initiation) noexcept {
     if (op.limit.is_zero() and op.kind != operation_kind::sleep and can_refuse_to_wait(op)) {
         // Not tried above if it is batched, or if trying has lately been in vain: now it is the caller's only
         // chance.
-        if (op.target->side(direction_of(op.kind)).queue.empty() and attempt(op)) {
-            op.at = operation::stage::ready;
-            return true;
-        }
-        if (op.transferred == 0) op.error_code = ETIMEDOUT;
+        const bool is_first = op.target->side(direction_of(op.kind)).queue.empty();
+        if (not(is_first and attempt(op)) and op.transferred == 0) op.error_code = ETIMEDOUT;
         op.at = operation::stage::ready;
         return true;
     }
@@ -166,30 +187,6 @@ void io_multiplexer::arm_timer(operation& op) noexcept {
     if (op.expires != for_ever) timers_.push(op);
 }
 
-void io_multiplexer::start(operation& op, initiation how) noexcept {
-    if (not begin(op, how)) return;
-    if (signalling_) {
-        ready_.push_back(op);
-        return;
-    }
-    signal(op);
-}
-
-bool io_multiplexer::start_or_finish(operation& op) noexcept {
-    if (not begin(op, initiation::automatic)) return false;
-    if (inline_left_ <= 0) {
-        // Its turn comes after those of others: something always ready must not starve the rest.
-        ready_.push_back(op);
-        return false;
-    }
-    --inline_left_;
-    --pending_;
-    --op.target->pending;
-    op.at = operation::stage::idle;
-    op.has_completed = true;
-    return true;
-}
-
 // --- signalling
 // -------------------------------------------------------------------------------------------------------
 
@@ -209,9 +206,7 @@ void io_multiplexer::signal(operation& op) noexcept {
         op.signal_value();
     }
     if (not op.notification_pending) {
-        --pending_;
-        --op.target->pending;
-        op.at = operation::stage::idle;
+        retire(op);
         op.signal_done();  // `op` may be gone, or started again
     }
     signalling_ = false;

@@ -123,13 +123,42 @@ public:
     [[nodiscard]] result<registration*> attach(const native_handle& native) noexcept;
     [[nodiscard]] result<void> detach(registration& attached) noexcept;
 
-    /// Begins an operation. If it can be done at once, its signals are given before start returns, unless a
-    /// receiver is running: then they follow from the loop.
-    void start(operation& op, initiation how = initiation::automatic) noexcept;
+    /// Begins an operation. Returns whether the outcome is known and no receiver is running, so that the
+    /// caller may give the signals itself, by signal_both(); otherwise they follow from the loop.
+    [[nodiscard]] bool start(operation& op, initiation how = initiation::automatic) noexcept {
+        if (not begin(op, how)) return false;
+        if (not signalling_) [[likely]]
+            return true;
+        ready_.push_back(op);
+        return false;
+    }
+
+    /// Gives the signals of an operation that start() has found finished.
+    template <class Value, class Done>
+    void signal_both(operation& op, Value&& value, Done&& done) noexcept {
+        signalling_ = true;
+        op.at = operation::stage::valued;
+        op.has_completed = true;
+        value();
+        retire(op);
+        done();  // `op` may be gone, or started again
+        signalling_ = false;
+    }
 
     /// Begins an operation for a caller that wants no signals if it is done at once: returns true, and the
     /// outcome stands in `op`, which is idle again. Otherwise as start().
-    [[nodiscard]] bool start_or_finish(operation& op) noexcept;
+    [[nodiscard]] bool start_or_finish(operation& op) noexcept {
+        if (not begin(op, initiation::automatic)) return false;
+        if (inline_left_ <= 0) [[unlikely]] {
+            // Its turn comes after those of others: something always ready must not starve the rest.
+            ready_.push_back(op);
+            return false;
+        }
+        --inline_left_;
+        op.has_completed = true;
+        retire(op);
+        return true;
+    }
 
     /// Looks whether a started operation can be completed now, and if so signals it.
     void poll(operation& op) noexcept;
@@ -137,7 +166,7 @@ public:
     /// Ends a started operation early; it completes with `code` (ECANCELED, ETIMEDOUT) unless it was faster.
     void cancel(operation& op, int code) noexcept;
 
-    [[nodiscard]] bool is_owner() const noexcept { return owner_ == this_thread_mark(); }
+    [[nodiscard]] bool is_owner() const noexcept { return owner_ == &thread_mark_; }
 
     /// What an operation that belongs to no handle (a sleep) has as its target.
     [[nodiscard]] registration& no_handle() noexcept { return no_handle_; }
@@ -185,13 +214,23 @@ protected:
     dirty_list dirty_;
 
 private:
-    static const void* this_thread_mark() noexcept;
-    void ensure_owner() noexcept;
+    void ensure_owner() noexcept {
+        if (owner_ == nullptr) [[unlikely]]
+            owner_ = &thread_mark_;
+        ENSURE(is_owner(),
+               "a multiplexer belongs to one thread: use post() or an atomic_ sender from another");
+    }
     [[nodiscard]] bool begin(operation& op, initiation how) noexcept;
     [[nodiscard]] bool wants_attempt(const operation& op, initiation how) noexcept;
+    [[nodiscard]] bool begin_slowly(operation& op, initiation how) noexcept;
     [[nodiscard]] static bool can_refuse_to_wait(const operation& op) noexcept;
     void arm_timer(operation& op) noexcept;
     void enqueue(operation& op) noexcept;
+    void retire(operation& op) noexcept {
+        --pending_;
+        --op.target->pending;
+        op.at = operation::stage::idle;
+    }
     void signal(operation& op) noexcept;
     int signal_ready(int max) noexcept;
     void withdraw(operation& op, int code) noexcept;
@@ -199,6 +238,9 @@ private:
     int idle_value() const noexcept { return pending_ == 0 ? nothing_pending : nothing_ready; }
     int run_once(int max) noexcept;
     registration* take_registration() noexcept;
+
+    // Its address tells threads apart, cheaper than their names.
+    static inline thread_local constinit char thread_mark_ = 0;
 
     std::size_t pending_ = 0;
     std::size_t queued_ = 0;  // operations that need the back end: started, not done, not in `ready_`

@@ -213,21 +213,26 @@ private:
 }
 
 /// The state of one operation, from start() to the done signal; see `operation` for the lifetime rules.
-/// Thread safety: the multiplexer's thread only. Allocates, locks, waits, throws: never.
-template <sender Sender, receiver_of<Sender> Receiver>
+/// The receiver may be incomplete where this type is only named, so that it can point at its own state to
+/// start it again. Thread safety: the multiplexer's thread only. Allocates, locks, waits, throws: never.
+template <class Sender, class Receiver>
 class io_operation_connection final : private operation {
 public:
     using result_type = typename Sender::result_type;
 
     io_operation_connection(Sender&& from, Receiver&& to) noexcept
-        : sender_(std::move(from)), receiver_(std::move(to)) {}
+        : sender_(std::move(from)), receiver_(std::move(to)) {
+        static_assert(sender<Sender> and receiver_of<Receiver, Sender>);
+    }
     /// Only before start() or after done.
     io_operation_connection(io_operation_connection&& other) noexcept = default;
 
     /// Begins the operation; again, once the done signal has come. The signals may come before start returns.
     void start(initiation how = initiation::automatic) noexcept {
         sender_.configure(*this);
-        sender_.multiplexer().start(*this, how);
+        io_multiplexer& multiplexer = sender_.multiplexer();
+        if (not multiplexer.start(*this, how)) return;
+        multiplexer.signal_both(*this, [this] { signal_value(); }, [this] { signal_done(); });
     }
 
     /// Looks whether the started operation is complete, and signals it if so. Returns whether it is.

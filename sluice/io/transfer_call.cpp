@@ -4,6 +4,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cerrno>
+
+#include "sluice/io/system_call.hpp"
+
 namespace sluice::io {
 namespace {
 
@@ -64,6 +68,15 @@ std::ptrdiff_t transfer_call(const native_handle& native, direction which, std::
         default:
             return call_pipe(native, which, pieces, waits);
     }
+}
+
+std::ptrdiff_t transfer_piece_through_library(const native_handle& native, direction which,
+                                              const buffer& piece) noexcept {
+    const int kept = errno;
+    const std::ptrdiff_t moved = transfer_call(native, which, {&piece, 1}, 0, wait::no);
+    const std::ptrdiff_t returned = moved >= 0 ? moved : -errno;
+    errno = kept;
+    return returned;
 }
 
 }  // namespace sluice::io
