@@ -191,16 +191,27 @@ void io_multiplexer::arm_timer(operation& op) noexcept {
 // -------------------------------------------------------------------------------------------------------
 
 void io_multiplexer::finish(operation& op) noexcept {
-    --queued_;
+    if (not op.notification_pending) --queued_;
     if (op.timer_link.is_linked()) timers_.erase(op);
     if (op.cancel_code != 0 and op.error_code == ECANCELED) op.error_code = op.cancel_code;
     op.at = operation::stage::ready;
     ready_.push_back(op);
 }
 
-void io_multiplexer::signal(operation& op) noexcept {
+void io_multiplexer::finish_notification(operation& op) noexcept {
+    ENSURE(op.notification_pending);
+    op.notification_pending = false;
+    // Before the outcome is known, or while its signal waits in `ready_`, done simply follows value.
+    if (op.at != operation::stage::ready and op.at != operation::stage::valued) return;
+    --queued_;
+    if (op.at == operation::stage::valued) ready_.push_back(op);
+}
+
+// Returns whether this completed the operation; a late done signal is only its echo.
+bool io_multiplexer::signal(operation& op) noexcept {
     signalling_ = true;
-    if (op.at == operation::stage::ready) {
+    const bool completes = op.at == operation::stage::ready;
+    if (completes) {
         op.at = operation::stage::valued;
         op.has_completed = true;
         op.signal_value();
@@ -210,6 +221,7 @@ void io_multiplexer::signal(operation& op) noexcept {
         op.signal_done();  // `op` may be gone, or started again
     }
     signalling_ = false;
+    return completes;
 }
 
 int io_multiplexer::signal_ready(int max) noexcept {
@@ -218,8 +230,7 @@ int io_multiplexer::signal_ready(int max) noexcept {
     while (count < max) {
         operation* const op = ready_.pop_front();
         if (op == nullptr) break;
-        signal(*op);
-        ++count;
+        if (signal(*op)) ++count;
     }
     return count;
 }
@@ -233,7 +244,8 @@ int io_multiplexer::complete(int max, time_point until) noexcept {
     inline_left_ = limits::inline_completions_max;
     // A handle that is always ready must not keep the others from being looked at.
     constexpr int passes_without_backend_max = 4;
-    if (queued_ == 0 or (not ready_.empty() and ++passes_without_backend_ < passes_without_backend_max)) {
+    const bool backend_is_idle = queued_ == 0 and (until == no_wait or not ready_.empty());
+    if (backend_is_idle or (not ready_.empty() and ++passes_without_backend_ < passes_without_backend_max)) {
         // What is ready is enough for this pass.
     } else {
         passes_without_backend_ = 0;
@@ -248,11 +260,11 @@ int io_multiplexer::complete_io(int max) noexcept {
 }
 
 int io_multiplexer::complete_io_within(duration within, int max) noexcept {
-    return complete(max, after(now(), within));
+    return complete_io_until(after(now(), within), max);
 }
 
 int io_multiplexer::complete_io_until(time_point until, int max) noexcept {
-    return complete(max, until);
+    return complete(max, pending_ == 0 ? no_wait : until);  // what is not pending will never be ready
 }
 
 bool io_multiplexer::serve_half(registration::half& half) noexcept {
@@ -287,7 +299,7 @@ void io_multiplexer::poll(operation& op) noexcept {
     }
     if (signalling_ or op.at != operation::stage::ready) return;
     ready_.erase(op);
-    signal(op);
+    (void)signal(op);
 }
 
 // --- cancelling and deadlines
@@ -421,31 +433,35 @@ int io_multiplexer::invoke_posted_items_until(time_point until, int max) noexcep
 // --- running
 // ----------------------------------------------------------------------------------------------------------
 
-int io_multiplexer::run_once(int max) noexcept {
+// One pass over everything there is to do. If that is nothing, waits for something until then.
+int io_multiplexer::run_once(int max, time_point until) noexcept {
     int count = invoke_posted_items(max);
     if (not timers_.empty() and count < max) count += std::max(0, timeout_io(max - count));
-    if (count < max) count += std::max(0, complete(max - count, no_wait));
-    return count;
+    if (count >= max) return count;
+    // To wait in the same call that looks saves a system call each time the loop runs dry.
+    if (count > 0 or is_exhausted()) until = no_wait;
+    if (until != no_wait and not timers_.empty()) until = std::min(until, timers_.top()->expires);
+    return count + std::max(0, complete(max - count, until));
+}
+
+// Whether nothing is pending and no guard promises more.
+bool io_multiplexer::is_exhausted() const noexcept {
+    return pending_ == 0 and
+           guards_.load(std::memory_order_relaxed) == 0;  // relaxed: a guard that goes wakes us
 }
 
 int io_multiplexer::try_run(int max) noexcept {
-    const int count = run_once(max);
+    const int count = run_once(max, no_wait);
     return count > 0 ? count : idle_value();
 }
 
 int io_multiplexer::try_run_until(time_point until, int max) noexcept {
     for (;;) {
-        const int count = run_once(max);
+        const int count = run_once(max, until);
         if (count > 0) return count;
-        // relaxed: a guard that goes wakes us.
-        if (pending_ == 0 and guards_.load(std::memory_order_relaxed) == 0) return nothing_pending;
-        if (until == no_wait) return nothing_ready;
-        const time_point first = timers_.empty() ? for_ever : timers_.top()->expires;
-        if (ready_.empty()) backend_complete(std::min(until, first));
-        if (until != for_ever and now() >= until) {
-            const int last = run_once(max);
-            return last > 0 ? last : idle_value();
-        }
+        if (is_exhausted()) return nothing_pending;
+        if (until == for_ever) continue;
+        if (until == no_wait or now() >= until) return try_run(max);
     }
 }
 

@@ -193,8 +193,15 @@ protected:
     /// Whether start() may try the operation itself.
     [[nodiscard]] virtual bool may_speculate(const operation&) const noexcept { return true; }
 
-    /// The outcome stands in `op`: queues the signals.
+    /// The outcome stands in `op`: queues the signals. With `op.notification_pending` only the first of them.
     void finish(operation& op) noexcept;
+    /// The kernel no longer reads the buffers of an operation with `notification_pending`: queues the second
+    /// signal.
+    void finish_notification(operation& op) noexcept;
+    /// Takes an operation the kernel does not know of out of its queue and finishes it with `code`. If it is
+    /// a write that has partly gone, those behind it end with ECANCELED: they must not be sent behind the
+    /// gap.
+    void withdraw(operation& op, int code) noexcept;
     void mark_dirty(registration::half& half) noexcept;
     /// Serves every dirty half by non-blocking calls; those that would block are given to `arm(half)`.
     template <class Arm>
@@ -231,12 +238,12 @@ private:
         --op.target->pending;
         op.at = operation::stage::idle;
     }
-    void signal(operation& op) noexcept;
+    bool signal(operation& op) noexcept;
     int signal_ready(int max) noexcept;
-    void withdraw(operation& op, int code) noexcept;
     int complete(int max, time_point until) noexcept;
     int idle_value() const noexcept { return pending_ == 0 ? nothing_pending : nothing_ready; }
-    int run_once(int max) noexcept;
+    int run_once(int max, time_point until) noexcept;
+    [[nodiscard]] bool is_exhausted() const noexcept;
     registration* take_registration() noexcept;
 
     // Its address tells threads apart, cheaper than their names.
