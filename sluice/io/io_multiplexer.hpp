@@ -166,7 +166,11 @@ public:
     /// Ends a started operation early; it completes with `code` (ECANCELED, ETIMEDOUT) unless it was faster.
     void cancel(operation& op, int code) noexcept;
 
-    [[nodiscard]] bool is_owner() const noexcept { return owner_ == &thread_mark_; }
+    /// Whether the calling thread is the one this belongs to. Any thread.
+    [[nodiscard]] bool is_owner() const noexcept {
+        // relaxed: a thread finds its own mark only if it put it there.
+        return owner_.load(std::memory_order_relaxed) == &thread_mark_;
+    }
 
     /// What an operation that belongs to no handle (a sleep) has as its target.
     [[nodiscard]] registration& no_handle() noexcept { return no_handle_; }
@@ -222,8 +226,9 @@ protected:
 
 private:
     void ensure_owner() noexcept {
-        if (owner_ == nullptr) [[unlikely]]
-            owner_ = &thread_mark_;
+        // relaxed: others only compare it with a mark that is never theirs.
+        if (owner_.load(std::memory_order_relaxed) == nullptr) [[unlikely]]
+            owner_.store(&thread_mark_, std::memory_order_relaxed);
         ENSURE(is_owner(),
                "a multiplexer belongs to one thread: use post() or an atomic_ sender from another");
     }
@@ -251,7 +256,7 @@ private:
 
     std::size_t pending_ = 0;
     std::size_t queued_ = 0;  // operations that need the back end: started, not done, not in `ready_`
-    const void* owner_ = nullptr;
+    std::atomic<const void*> owner_{nullptr};  // written once, by the owner
     initiation initiation_ = initiation::automatic;
     bool signalling_ = false;
     int inline_left_;

@@ -1,0 +1,94 @@
+#include "sluice/io/atomic_sender.hpp"
+
+namespace sluice::io {
+
+void atomic_operation::start(initiation how) noexcept {
+    const bool won = try_start(how);
+    ENSURE(won, "started while pending: use try_start() where two threads may start one operation");
+}
+
+bool atomic_operation::try_start(initiation how) noexcept {
+    if (not claim()) return false;
+    launch(how);
+    return true;
+}
+
+void atomic_operation::launch(initiation how) noexcept {
+    how_ = how;
+    io_multiplexer& multiplexer = home();
+    if (multiplexer.is_owner()) {
+        begin();
+    } else {
+        multiplexer.post(start_item_);  // the state may be gone when this returns
+    }
+}
+
+void atomic_operation::begin() noexcept {
+    configure_io();
+    if (state_.begin()) {
+        io_multiplexer& multiplexer = home();
+        if (not multiplexer.start(*this, how_)) return;
+        multiplexer.signal_both(*this, [this] { signal_value(); }, [this] { signal_done(); });
+        return;
+    }
+    transferred = 0;
+    error_code = ECANCELED;
+    signal_value();
+    signal_done();
+}
+
+bool atomic_operation::poll() noexcept {
+    if (completed()) return true;
+    io_multiplexer& multiplexer = home();
+    if (not multiplexer.is_owner() or not started() or state_.is_claimed()) return false;
+    bool valued = false;
+    valued_in_poll_ = &valued;
+    multiplexer.poll(*this);
+    if (not valued) valued_in_poll_ = nullptr;
+    return valued;
+}
+
+void atomic_operation::cancel() noexcept {
+    io_multiplexer& multiplexer = home();
+    switch (state_.cancel(multiplexer.is_owner())) {
+        case atomic_state<>::cancel_step::nothing:
+            break;
+        case atomic_state<>::cancel_step::post_item:
+            multiplexer.post(cancel_item_);  // the state may be gone when this returns
+            break;
+        case atomic_state<>::cancel_step::cancel_io:
+            multiplexer.cancel(*this, ECANCELED);
+            break;
+    }
+}
+
+void atomic_operation::on_cancel_item() noexcept {
+    switch (state_.cancel_arrived()) {
+        case atomic_state<>::arrival_step::nothing:
+            break;
+        case atomic_state<>::arrival_step::cancel_io:
+            home().cancel(*this, ECANCELED);
+            break;
+        case atomic_state<>::arrival_step::signal_done:
+            waiting_.reset();
+            give_done();
+            break;
+    }
+}
+
+void atomic_operation::signal_value() noexcept {
+    state_.value();
+    if (valued_in_poll_ != nullptr) *std::exchange(valued_in_poll_, nullptr) = true;
+    give_value();
+}
+
+void atomic_operation::signal_done() noexcept {
+    if (state_.end()) {
+        give_done();
+    } else {
+        // Nothing is pending for the multiplexer any more, yet a thread is about to push the item, or has.
+        waiting_.emplace(home());
+    }
+}
+
+}  // namespace sluice::io

@@ -1,0 +1,140 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "sluice/base/ensure.hpp"
+
+namespace sluice::io {
+
+/// The state machine of an operation that any thread may start and cancel: one word, and for every event a
+/// step from one state to the next that says what the caller has to do. It neither starts nor posts anything
+/// itself, so that a test can walk through every order of events (`Word` is std::atomic outside tests).
+///
+/// States, as sets of bits; "owner" is the multiplexer's thread:
+///
+///     idle                  not started, or done
+///     pending claimed       a thread has won start(); the owner has not begun the i/o
+///     pending               the owner has begun the i/o
+///     pending valued        the value has been signalled
+///     pending valued ended  the i/o is over, but the done signal waits for the queued cancel item
+///
+/// `cancel_asked` joins `claimed`, `cancel_queued` joins the states after it; `valued` stays after done until
+/// the next start.
+///
+/// Thread safety: claim(), cancel(), is_pending() and has_value() from any thread; the others from the owner.
+///
+/// Invariants:
+///   1. One claim() succeeds from each idle state, and one done or cancel_arrived() makes it idle again.
+///   2. `claimed` is cleared by begin() alone, once per claim. So a cancel before it needs no item: begin()
+///      will see it, and refuses to do any i/o.
+///   3. The cancel item is queued, or about to be, exactly while `cancel_queued` is set: whoever sets it
+///      pushes the item, and only the item's arrival clears it.
+///   4. The done signal is given only by a step to idle, from a state without `claimed` and `cancel_queued`:
+///      then no item of this state is queued, nor will be before the next claim.
+template <class Word = std::atomic<std::uint32_t>>
+class atomic_state {
+public:
+    enum class cancel_step : std::uint8_t {
+        nothing,    ///< not pending, already over, or already being cancelled
+        post_item,  ///< push the cancel item: from any thread
+        cancel_io,  ///< cancel the i/o: on the owner
+    };
+
+    /// Wins the right to start: true for one caller, false while pending. That caller then has begin() called
+    /// on the owner: itself, or by the start item, which it pushes.
+    [[nodiscard]] bool claim() noexcept {
+        // relaxed: a failure is only reported.
+        std::uint32_t seen = word_.load(std::memory_order_relaxed);
+        while ((seen & pending) == 0) {
+            // acquire: pairs with the release in step(), so that the claimer sees the state as done left it.
+            // release: none; what the claimer writes goes to the owner through the queue of posted items.
+            if (word_.compare_exchange_weak(seen, pending | claimed, std::memory_order_acquire,
+                                            std::memory_order_relaxed)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// The owner is about to begin the i/o. False: it was cancelled before, signal that and do no i/o.
+    [[nodiscard]] bool begin() noexcept {
+        const std::uint32_t before = step([](std::uint32_t s) { return s & ~(claimed | cancel_asked); });
+        ENSURE((before & (pending | claimed)) == (pending | claimed));
+        return (before & cancel_asked) == 0;
+    }
+
+    /// Somebody wants it to end early.
+    [[nodiscard]] cancel_step cancel(bool on_owner) noexcept {
+        cancel_step then{};
+        step([&](std::uint32_t s) {
+            then = cancel_step::nothing;
+            const bool over = (s & pending) == 0 or (s & valued) != 0;
+            if (over or (s & cancel_queued) != 0) return s;
+            if ((s & claimed) != 0) return s | cancel_asked;
+            then = on_owner ? cancel_step::cancel_io : cancel_step::post_item;
+            return on_owner ? s : s | cancel_queued;
+        });
+        return then;
+    }
+
+    /// The cancel item has come to the owner.
+    enum class arrival_step : std::uint8_t { nothing, cancel_io, signal_done };
+    [[nodiscard]] arrival_step cancel_arrived() noexcept {
+        const std::uint32_t before = step([](std::uint32_t s) {
+            const std::uint32_t after = s & ~cancel_queued;
+            return (s & ended) != 0 ? after & ~(pending | ended) : after;
+        });
+        ENSURE((before & cancel_queued) != 0 and (before & claimed) == 0);
+        if ((before & ended) != 0) return arrival_step::signal_done;
+        return (before & valued) != 0 ? arrival_step::nothing : arrival_step::cancel_io;
+    }
+
+    /// The owner is about to signal the value.
+    void value() noexcept {
+        const std::uint32_t before = step([](std::uint32_t s) { return s | valued; });
+        ENSURE((before & (pending | claimed | valued)) == pending);
+    }
+
+    /// The i/o is over. True: signal done; false: the cancel item is under way, and will.
+    [[nodiscard]] bool end() noexcept {
+        const std::uint32_t before =
+            step([](std::uint32_t s) { return (s & cancel_queued) != 0 ? s | ended : s & ~pending; });
+        ENSURE((before & (pending | claimed | valued | ended)) == (pending | valued));
+        return (before & cancel_queued) == 0;
+    }
+
+    [[nodiscard]] bool is_pending() const noexcept {
+        // acquire: pairs with step(): what was written before the done signal is visible to who sees it gone.
+        return (word_.load(std::memory_order_acquire) & pending) != 0;
+    }
+    [[nodiscard]] bool has_value() const noexcept {
+        return (word_.load(std::memory_order_acquire) & valued) != 0;  // as in is_pending()
+    }
+    [[nodiscard]] bool is_claimed() const noexcept {
+        return (word_.load(std::memory_order_relaxed) & claimed) != 0;  // only the owner asks: its own write
+    }
+
+private:
+    static constexpr std::uint32_t pending = 1U << 0;
+    static constexpr std::uint32_t claimed = 1U << 1;
+    static constexpr std::uint32_t cancel_asked = 1U << 2;
+    static constexpr std::uint32_t cancel_queued = 1U << 3;
+    static constexpr std::uint32_t valued = 1U << 4;
+    static constexpr std::uint32_t ended = 1U << 5;
+
+    // Goes from a state to next(state); returns the state it came from.
+    template <class Next>
+    std::uint32_t step(Next next) noexcept {
+        std::uint32_t seen = word_.load(std::memory_order_relaxed);  // checked by the exchange
+        // release: pairs with the acquire in claim() and in the questions. acquire: the steps of one state
+        // are totally ordered by this word, and each sees what the one before it wrote.
+        while (not word_.compare_exchange_weak(seen, next(seen), std::memory_order_acq_rel,
+                                               std::memory_order_relaxed)) {}
+        return seen;
+    }
+
+    Word word_{};
+};
+
+}  // namespace sluice::io
