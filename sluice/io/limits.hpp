@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 
 namespace sluice::io::limits {
@@ -22,5 +23,32 @@ inline constexpr int posted_items_per_pass_max = 1024;
 
 /// Attached handles for which memory is taken at a time.
 inline constexpr std::size_t registrations_per_chunk = 64;
+
+/// Longest path, its terminating zero included (PATH_MAX), and longest name of one entry (NAME_MAX).
+inline constexpr std::size_t path_bytes_max = 4096;
+inline constexpr std::size_t name_bytes_max = 255;
+
+/// How often a confined open, which the kernel refuses with EAGAIN when a rename elsewhere made its check of
+/// `..` inconclusive, is tried before that error is handed on.
+inline constexpr unsigned confined_open_attempts_max = 64;
+
+/// How often the present name of an open object is looked up again after somebody renamed it in between.
+inline constexpr unsigned locate_attempts_max = 16;
+
+/// How many random names are tried for a temporary file; one is all but always enough.
+inline constexpr unsigned temporary_name_attempts_max = 16;
+
+/// Smallest storage `enumerate` can work with: one directory record with the longest name.
+inline constexpr std::size_t enumerate_storage_bytes_min = 280;
+
+/// Bytes one step of a copy moves: how long `clone_extents_to` goes on after it was told to stop.
+inline constexpr std::size_t clone_step_bytes_max = 16U << 20;
+
+/// The buffer a copy through user memory uses when the caller gives none; it lies on the stack.
+inline constexpr std::size_t clone_stack_buffer_bytes = 64U << 10;
+
+/// Pauses between two attempts of a timed lock: the kernel has no timed wait for byte-range locks.
+inline constexpr std::chrono::nanoseconds lock_pause_min = std::chrono::microseconds(50);
+inline constexpr std::chrono::nanoseconds lock_pause_max = std::chrono::milliseconds(5);
 
 }  // namespace sluice::io::limits
