@@ -1,0 +1,92 @@
+#include "sluice/io/xattr.hpp"
+
+#include <sys/xattr.h>
+
+#include "sluice/io/path_resolution.hpp"
+
+namespace sluice::io {
+namespace {
+
+// Runs `by_descriptor`; a descriptor opened with O_PATH is refused with EBADF, and the inode is then reached
+// through its name in /proc with `by_path`.
+template <class ByDescriptor, class ByPath>
+ssize_t reach(const handle& open, ByDescriptor by_descriptor, ByPath by_path) noexcept {
+    const ssize_t done = by_descriptor(open.descriptor());
+    if (done >= 0 or errno != EBADF or not open.is_valid()) return done;
+    return by_path(descriptor_path(open.descriptor()).c_str());
+}
+
+int name_problem(const terminated_path& name) noexcept {
+    return name.problem() == 0 and name.text().size() > limits::name_bytes_max ? ENAMETOOLONG
+                                                                               : name.problem();
+}
+
+result<std::size_t> fetch(const handle& open, path_view name, void* data, std::size_t size) noexcept {
+    const terminated_path text(name);
+    if (const int code = name_problem(text); code != 0)
+        return failure(error::with_path(code, "getxattr", name.text()));
+    const ssize_t bytes = reach(
+        open, [&](int fd) { return ::fgetxattr(fd, text.c_str(), data, size); },
+        [&](const char* path) { return ::getxattr(path, text.c_str(), data, size); });
+    if (bytes < 0) return failure(error::with_path(errno, "getxattr", name.text()));
+    return static_cast<std::size_t>(bytes);
+}
+
+}  // namespace
+
+result<std::span<std::byte>> fetch_xattr(const handle& open, path_view name,
+                                         std::span<std::byte> storage) noexcept {
+    // A size of zero would ask for the length instead.
+    std::byte nothing{};
+    const bool empty = storage.empty();
+    const auto bytes = fetch(open, name, empty ? &nothing : storage.data(), empty ? 1 : storage.size());
+    if (not bytes) return failure(bytes.error());
+    if (*bytes > storage.size()) return failure(error::with_path(ERANGE, "getxattr", name.text()));
+    return storage.first(*bytes);
+}
+
+result<std::size_t> xattr_bytes(const handle& open, path_view name) noexcept {
+    return fetch(open, name, nullptr, 0);
+}
+
+result<void> store_xattr(const handle& open, path_view name, std::span<const std::byte> value,
+                         xattr_creation create) noexcept {
+    const terminated_path text(name);
+    if (const int code = name_problem(text); code != 0)
+        return failure(error::with_path(code, "setxattr", name.text()));
+    const int flags = create == xattr_creation::only_if_not_exist  ? XATTR_CREATE
+                      : create == xattr_creation::replace_existing ? XATTR_REPLACE
+                                                                   : 0;
+    const ssize_t done = reach(
+        open, [&](int fd) { return ::fsetxattr(fd, text.c_str(), value.data(), value.size(), flags); },
+        [&](const char* path) { return ::setxattr(path, text.c_str(), value.data(), value.size(), flags); });
+    if (done < 0) return failure(error::with_path(errno, "setxattr", name.text()));
+    return {};
+}
+
+result<void> remove_xattr(const handle& open, path_view name) noexcept {
+    const terminated_path text(name);
+    if (const int code = name_problem(text); code != 0)
+        return failure(error::with_path(code, "removexattr", name.text()));
+    const ssize_t done = reach(
+        open, [&](int fd) { return ::fremovexattr(fd, text.c_str()); },
+        [&](const char* path) { return ::removexattr(path, text.c_str()); });
+    if (done < 0) return failure(error::with_path(errno, "removexattr", name.text()));
+    return {};
+}
+
+result<std::string_view> list_xattrs(const handle& open, std::span<char> storage) noexcept {
+    char nothing{};
+    const bool empty = storage.empty();
+    char* const data = empty ? &nothing : storage.data();
+    const std::size_t size = empty ? 1 : storage.size();
+    const ssize_t bytes = reach(
+        open, [&](int fd) { return ::flistxattr(fd, data, size); },
+        [&](const char* path) { return ::listxattr(path, data, size); });
+    if (bytes < 0) return failure(error::last("listxattr", open.descriptor()));
+    if (static_cast<std::size_t>(bytes) > storage.size())
+        return failure({ERANGE, "listxattr", open.descriptor()});
+    return std::string_view(data, static_cast<std::size_t>(bytes));
+}
+
+}  // namespace sluice::io
