@@ -13,7 +13,7 @@ struct registration;
 ///
 /// Every operation has three spellings with one meaning: `read` blocks, `co_read` suspends a task,
 /// `async_read` is a sender. They differ only in who waits. This class has the blocking ones; awaitables are
-/// in `co_io.hpp`, senders in `sender.hpp`; both need a multiplexer set.
+/// in `awaitable.hpp`, senders in `sender.hpp`; both need a multiplexer set.
 ///
 /// Transfers. A read ends when at least one byte has come (files: when the request is filled or the file
 /// ends). A write ends when everything is written. A shorter result means: end of file (reads), or that the

@@ -1,0 +1,66 @@
+#include "sluice/io/cancel_scope.hpp"
+
+#include "sluice/io/io_multiplexer.hpp"
+
+namespace sluice::io {
+
+void awaited_operation::wait(std::coroutine_handle<> waiter) noexcept {
+    waiter_ = waiter;
+    if (scope_ == nullptr) return;
+    io_multiplexer* const ours = target->multiplexer;
+    if (scope_->multiplexer_ == nullptr) scope_->multiplexer_ = ours;
+    ENSURE(scope_->multiplexer_ == ours,
+           "a cancel scope belongs to one multiplexer: wrap what runs on another in uncancelled()");
+    scope_->operations_.push_back(*this);
+}
+
+void awaited_operation::signal_done() noexcept {
+    if (scope_ != nullptr) {
+        scope_->operations_.erase(*this);
+        if (error_code == ECANCELED and scope_->is_cancelled()) scope_->note_cut_short();
+    }
+    waiter_.resume();  // `this` may be gone
+}
+
+cancel_scope::~cancel_scope() {
+    ENSURE(operations_.empty(), "a cancel scope is destroyed while operations are pending in it");
+    while (cancel_scope* const inner = nested_.pop_front())
+        inner->outer_ = nullptr;
+    if (outer_ != nullptr) outer_->nested_.erase(*this);
+}
+
+void cancel_scope::cancel_own() noexcept {
+    is_cancelled_ = true;
+    // cancel() of an operation signals nobody, so the list stays as it is meanwhile.
+    for (awaited_operation& op : operations_)
+        multiplexer_->cancel(op, ECANCELED);
+}
+
+void cancel_scope::cancel() noexcept {
+    // Without recursion: scopes may nest as deep as tasks do.
+    intrusive_list<cancel_scope, &cancel_scope::walk_link_> to_cancel;
+    to_cancel.push_back(*this);
+    while (cancel_scope* const at = to_cancel.pop_front()) {
+        if (at->is_cancelled_) continue;  // and so is all that is nested in it
+        at->cancel_own();
+        for (cancel_scope& inner : at->nested_)
+            to_cancel.push_back(inner);
+    }
+}
+
+void cancel_scope::note_cut_short() noexcept {
+    for (cancel_scope* at = this; at != nullptr and at->is_cancelled_; at = at->outer_)
+        at->has_cut_short_ = true;
+}
+
+void cancel_scope::nest_in(cancel_scope& outer) noexcept {
+    if (outer_ == &outer or this == &outer) return;
+    ENSURE(outer_ == nullptr, "a cancel scope is nested in one other at most");
+    for (const cancel_scope* at = &outer; at != nullptr; at = at->outer_)
+        ENSURE(at != this, "a cancel scope cannot be nested in itself");
+    outer_ = &outer;
+    outer.nested_.push_back(*this);
+    if (outer.is_cancelled_) cancel();
+}
+
+}  // namespace sluice::io
