@@ -1,0 +1,216 @@
+#pragma once
+
+#include <coroutine>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/io/awaitable.hpp"
+#include "sluice/io/frame_pool.hpp"
+
+namespace sluice::io {
+
+template <class T>
+class task;
+
+namespace detail {
+
+class task_promise_base;
+
+// Who is told that a task has finished, if not a coroutine that awaits it.
+class task_listener {
+public:
+    // The frame is suspended at its end, so it may be destroyed here. Returns what runs next, on this stack.
+    virtual std::coroutine_handle<> task_finished(task_promise_base& finished) noexcept = 0;
+
+protected:
+    ~task_listener() = default;
+};
+
+class task_promise_base : public scoped_promise, public pooled_frame {
+public:
+    [[nodiscard]] static constexpr std::suspend_always initial_suspend() noexcept { return {}; }
+
+    struct final_awaiter {
+        [[nodiscard]] static constexpr bool await_ready() noexcept { return false; }
+        template <class Promise>
+        std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> finished) const noexcept {
+            task_promise_base& promise = finished.promise();
+            if (promise.continuation_) return promise.continuation_;
+            return promise.listener_->task_finished(promise);
+        }
+        static void await_resume() noexcept {}
+    };
+    [[nodiscard]] static constexpr final_awaiter final_suspend() noexcept { return {}; }
+
+    // Errors are values here; an exception that gets this far is a bug in the task's body.
+    [[noreturn]] void unhandled_exception() const noexcept;
+
+    void set_continuation(std::coroutine_handle<> waiter) noexcept {
+        ENSURE(not continuation_ and listener_ == nullptr, "a task is started once");
+        continuation_ = waiter;
+    }
+    void set_listener(task_listener& listener) noexcept {
+        ENSURE(not continuation_ and listener_ == nullptr, "a task is started once");
+        listener_ = &listener;
+    }
+
+protected:
+    task_promise_base() noexcept = default;
+    ~task_promise_base() = default;
+
+private:
+    std::coroutine_handle<> continuation_;
+    task_listener* listener_ = nullptr;
+};
+
+template <class T>
+class task_promise final : public task_promise_base {
+public:
+    static_assert(std::is_nothrow_move_constructible_v<T>, "what a task returns must move without throwing");
+
+    [[nodiscard]] task<T> get_return_object() noexcept;
+
+    template <class U = T>
+        requires std::is_constructible_v<T, U&&>
+    void return_value(U&& value) noexcept {
+        value_.emplace(std::forward<U>(value));
+    }
+    [[nodiscard]] T take() noexcept {
+        ENSURE(value_.has_value(), "the result of a task is taken once, after it has finished");
+        return *std::move(value_);
+    }
+
+private:
+    std::optional<T> value_;
+};
+
+template <class T>
+class task_promise<T&> final : public task_promise_base {
+public:
+    [[nodiscard]] task<T&> get_return_object() noexcept;
+    void return_value(T& value) noexcept { value_ = &value; }
+    [[nodiscard]] T& take() const noexcept {
+        ENSURE(value_ != nullptr, "the result of a task is taken after it has finished");
+        return *value_;
+    }
+
+private:
+    T* value_ = nullptr;
+};
+
+template <>
+class task_promise<void> final : public task_promise_base {
+public:
+    [[nodiscard]] task<void> get_return_object() noexcept;
+    static void return_void() noexcept {}
+    static void take() noexcept {}
+};
+
+}  // namespace detail
+
+/// A coroutine that is awaited by another: `task<result<int>> answer(…) { … co_return 42; }`.
+///
+/// Lazy: the body begins when the task is awaited (or given to sync_wait, when_all, a task_group). Its caller
+/// goes on, on the same stack, when it ends: neither a chain of tasks nor a loop grows the stack. Runs in its
+/// parent's cancel scope. `T` may be void, a reference, or move-only. An exception that leaves the body stops
+/// the program: errors are values.
+///
+/// Owns the frame; destroying a task that waits for i/o stops the program (see operation_awaiter).
+/// Thread safety: one thread at a time; resume_on() moves the chain of tasks that wait for each other.
+/// Allocates: the frame, from the frame_pool chosen as said there. Suspends: where the body does.
+template <class T = void>
+class [[nodiscard]] task {
+public:
+    using value_type = T;
+    using promise_type = detail::task_promise<T>;
+
+    task(task&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+    task& operator=(task&& other) noexcept {
+        if (this != &other) {
+            if (frame_) frame_.destroy();
+            frame_ = std::exchange(other.frame_, nullptr);
+        }
+        return *this;
+    }
+    ~task() {
+        if (frame_) frame_.destroy();
+    }
+
+    /// Starts the task and waits for it; gives what it returned. Once: `co_await std::move(t)`.
+    [[nodiscard]] auto operator co_await() && noexcept {
+        ENSURE(frame_ != nullptr, "a task that was moved from has nothing to await");
+        return awaiter{frame_};
+    }
+
+    [[nodiscard]] bool is_valid() const noexcept { return frame_ != nullptr; }
+    /// Whether the body has ended.
+    [[nodiscard]] bool is_done() const noexcept { return frame_ != nullptr and frame_.done(); }
+
+    /// What a finished task returned; once.
+    [[nodiscard]] T take_result() noexcept {
+        ENSURE(is_done(), "the result of a task is taken after it has finished");
+        return frame_.promise().take();
+    }
+
+    /// For what starts tasks: sync_wait, when_all. Not for users.
+    [[nodiscard]] std::coroutine_handle<promise_type> frame() const noexcept { return frame_; }
+    [[nodiscard]] std::coroutine_handle<promise_type> release() noexcept {
+        return std::exchange(frame_, nullptr);
+    }
+
+private:
+    friend promise_type;
+    using handle_type = std::coroutine_handle<promise_type>;
+
+    struct awaiter {
+        handle_type frame;
+
+        [[nodiscard]] static constexpr bool await_ready() noexcept { return false; }
+        template <class Promise>
+        [[nodiscard]] handle_type await_suspend(std::coroutine_handle<Promise> parent) const noexcept {
+            frame.promise().inherit_scope(scope_of(parent));
+            frame.promise().set_continuation(parent);
+            return frame;
+        }
+        T await_resume() const noexcept { return frame.promise().take(); }
+    };
+
+    explicit task(handle_type frame) noexcept : frame_(frame) {}
+
+    handle_type frame_;
+};
+
+/// Has `work` run in `own`, nested in the scope of whoever awaits it: `own.cancel()` ends its i/o. `own`
+/// outlives it.
+template <class T>
+[[nodiscard]] task<T> in_scope(cancel_scope& own, task<T> work) noexcept {
+    work.frame().promise().set_scope(&own);
+    return work;
+}
+
+/// Has `work` run in no scope: its i/o goes on when its parent has been cancelled. For what must be said to
+/// the other side before a connection is closed. Give it a deadline.
+template <class T>
+[[nodiscard]] task<T> uncancelled(task<T> work) noexcept {
+    work.frame().promise().set_scope(nullptr);
+    return work;
+}
+
+namespace detail {
+
+template <class T>
+task<T> task_promise<T>::get_return_object() noexcept {
+    return task<T>(std::coroutine_handle<task_promise>::from_promise(*this));
+}
+template <class T>
+task<T&> task_promise<T&>::get_return_object() noexcept {
+    return task<T&>(std::coroutine_handle<task_promise>::from_promise(*this));
+}
+inline task<void> task_promise<void>::get_return_object() noexcept {
+    return task<void>(std::coroutine_handle<task_promise>::from_promise(*this));
+}
+
+}  // namespace detail
+}  // namespace sluice::io
