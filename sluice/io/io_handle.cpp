@@ -1,8 +1,11 @@
 #include "sluice/io/io_handle.hpp"
 
+#include <cerrno>
+
 #include "sluice/io/blocking.hpp"
 #include "sluice/io/io_multiplexer.hpp"
 #include "sluice/io/sender.hpp"
+#include "sluice/io/system_call.hpp"
 
 namespace sluice::io {
 
@@ -60,49 +63,62 @@ native_handle io_handle::release() noexcept {
 
 namespace {
 
-template <class Buffers>
-std::span<const buffer> pieces_of(const Buffers& buffers, buffer& single) noexcept {
-    if constexpr (std::same_as<Buffers, buffers_type> or std::same_as<Buffers, const_buffers_type>) {
-        return {reinterpret_cast<const buffer*>(buffers.data()), buffers.size()};
-    } else {
-        single = {const_cast<std::byte*>(buffers.data()), buffers.size()};
-        return {&single, 1};
-    }
-}
-
-template <class Buffers>
-io_result<Buffers> transfer(const native_handle& native, io_request<Buffers>& request,
-                            deadline within) noexcept {
-    constexpr direction which = read_buffers<Buffers> ? direction::in : direction::out;
-    buffer single;
-    const auto moved =
-        transfer_blocking(native, which, pieces_of(request.buffers, single), request.offset, within);
+template <class Piece>
+io_result<std::span<Piece>> transfer_list(const native_handle& native, io_request<std::span<Piece>>& request,
+                                          deadline within) noexcept {
+    constexpr direction which = read_buffers<std::span<Piece>> ? direction::in : direction::out;
+    // buffer and const_buffer have one layout, that of iovec.
+    const std::span pieces(reinterpret_cast<const buffer*>(request.buffers.data()), request.buffers.size());
+    const auto moved = transfer_blocking(native, which, pieces, request.offset, within);
     if (not moved) [[unlikely]]
         return failure(moved.error());
-    if constexpr (requires { request.buffers[0].size(); }) {
-        return detail::shortened(request.buffers, *moved);
-    } else {
-        return request.buffers.first(*moved);
+    return detail::shortened(request.buffers, *moved);
+}
+
+// One piece without a deadline is nearly every call, and mostly one system call is all of it.
+template <class Byte>
+io_result<std::span<Byte>> transfer_bytes(const native_handle& native,
+                                          const io_request<std::span<Byte>>& request,
+                                          deadline within) noexcept {
+    constexpr direction which = read_buffers<std::span<Byte>> ? direction::in : direction::out;
+    const std::size_t size = request.buffers.size();
+    buffer piece(const_cast<std::byte*>(request.buffers.data()), size);
+    std::size_t moved = 0;
+    if (within.is_none()) [[likely]] {
+        const std::ptrdiff_t first = transfer_piece(native, which, piece, request.offset, wait::yes);
+        const bool takes_any = which == direction::in and native.kind != handle_kind::file;
+        if (first == static_cast<std::ptrdiff_t>(size) or (first >= 0 and takes_any)) [[likely]] {
+            return request.buffers.first(static_cast<std::size_t>(first));
+        }
+        if (first < 0 and first != -EAGAIN and first != -EINTR) {
+            return failure(
+                {static_cast<int>(-first), which == direction::in ? "read" : "write", native.descriptor});
+        }
+        if (first > 0) moved = static_cast<std::size_t>(first);
+        piece = {piece.data() + moved, size - moved};
     }
+    const auto rest = transfer_blocking(native, which, {&piece, 1}, request.offset + moved, within);
+    if (not rest and moved == 0) return failure(rest.error());
+    return request.buffers.first(moved + rest.value_or(0));
 }
 
 }  // namespace
 
 io_result<buffers_type> io_handle::read(io_request<buffers_type> request, deadline within) noexcept {
-    return transfer(native_, request, within);
+    return transfer_list(native_, request, within);
 }
 
 io_result<bytes_type> io_handle::read(io_request<bytes_type> request, deadline within) noexcept {
-    return transfer(native_, request, within);
+    return transfer_bytes(native_, request, within);
 }
 
 io_result<const_buffers_type> io_handle::write(io_request<const_buffers_type> request,
                                                deadline within) noexcept {
-    return transfer(native_, request, within);
+    return transfer_list(native_, request, within);
 }
 
 io_result<const_bytes_type> io_handle::write(io_request<const_bytes_type> request, deadline within) noexcept {
-    return transfer(native_, request, within);
+    return transfer_bytes(native_, request, within);
 }
 
 io_result<const_buffers_type> io_handle::barrier(barrier_kind kind,

@@ -101,9 +101,9 @@ bool io_multiplexer::can_refuse_to_wait(const operation& op) noexcept {
 
 namespace {
 
-// One piece on a stream, nothing done yet: what nearly every operation is.
+// A transfer of one piece: what nearly every operation is.
 bool is_plain_transfer(const operation& op) noexcept {
-    return op.kind <= operation_kind::write and op.piece_count == 1 and op.target->is_stream();
+    return op.kind <= operation_kind::write and op.piece_count == 1;
 }
 
 enum class tried : std::uint8_t { finished, would_block, unfinished };
@@ -111,14 +111,15 @@ enum class tried : std::uint8_t { finished, would_block, unfinished };
 // The first call of a plain transfer; in the common case it is also the last.
 tried try_plain_transfer(operation& op) noexcept {
     const direction which = op.kind == operation_kind::read ? direction::in : direction::out;
-    const std::ptrdiff_t moved = transfer_piece(op.target->native, which, *op.pieces);
+    const std::ptrdiff_t moved = transfer_piece(op.target->native, which, *op.pieces, op.offset, wait::no);
     if (moved >= 0) [[likely]] {
         op.transferred = static_cast<std::size_t>(moved);
-        const bool whole = which == direction::in or op.transferred == op.pieces->size();
+        const bool takes_any = which == direction::in and op.target->is_stream();
+        const bool whole = takes_any or op.transferred == op.pieces->size() or moved == 0;
         return whole ? tried::finished : tried::unfinished;
     }
     if (moved == -EAGAIN) return tried::would_block;
-    if (moved == -EINTR) return tried::unfinished;
+    if (moved == -EINTR or moved == -EOPNOTSUPP) return tried::unfinished;  // attempt() knows what to do
     op.error_code = static_cast<int>(-moved);
     return tried::finished;
 }

@@ -71,9 +71,9 @@ std::ptrdiff_t transfer_call(const native_handle& native, direction which, std::
 }
 
 std::ptrdiff_t transfer_piece_through_library(const native_handle& native, direction which,
-                                              const buffer& piece) noexcept {
+                                              const buffer& piece, extent_type offset, wait waits) noexcept {
     const int kept = errno;
-    const std::ptrdiff_t moved = transfer_call(native, which, {&piece, 1}, 0, wait::no);
+    const std::ptrdiff_t moved = transfer_call(native, which, {&piece, 1}, offset, waits);
     const std::ptrdiff_t returned = moved >= 0 ? moved : -errno;
     errno = kept;
     return returned;
