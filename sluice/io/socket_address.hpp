@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,7 +19,8 @@ enum class address_family : std::uint8_t { unspecified, ip_v4, ip_v6, local };
 /// Thread safety: a value. Allocates: only text().
 class socket_address {
 public:
-    static constexpr std::uint32_t capacity = 128;  // sockaddr_storage
+    static constexpr std::uint32_t capacity = 128;      // sockaddr_storage
+    static constexpr std::size_t text_bytes_max = 128;  // no address is longer, written out
 
     socket_address() noexcept = default;
 
@@ -31,14 +33,24 @@ public:
     [[nodiscard]] static socket_address loopback_v6(std::uint16_t port) noexcept;
 
     /// A Unix socket at a path; with a leading NUL, in the abstract name space.
-    /// Errors: ENAMETOOLONG beyond 107 bytes.
+    /// Errors: ENAMETOOLONG beyond 107 bytes; EINVAL if it is empty, or a path with a NUL in it.
     [[nodiscard]] static result<socket_address> local(std::string_view path) noexcept;
 
-    [[nodiscard]] address_family family() const noexcept;
-    [[nodiscard]] std::uint16_t port() const noexcept;
+    /// What text() writes, read back: "127.0.0.1:445", "[fe80::1%eth0]:445", "unix:/run/x", "unix:@abstract".
+    /// A path that begins with @ is spelled "unix:./@x". Errors: EINVAL; ENAMETOOLONG.
+    [[nodiscard]] static result<socket_address> parse(std::string_view text) noexcept;
 
-    /// "127.0.0.1:445", "[::1]:445", "unix:/run/x", "unix:@abstract".
+    [[nodiscard]] address_family family() const noexcept;
+    /// 0 for what has no port.
+    [[nodiscard]] std::uint16_t port() const noexcept;
+    /// The path of a Unix socket, or its abstract name with the leading NUL; empty if it has none, and for
+    /// other families. Borrows from the address.
+    [[nodiscard]] std::string_view local_name() const noexcept;
+
+    /// "127.0.0.1:445", "[::1]:445", "unix:/run/x", "unix:@abstract", "unix:" (a socket without a name), "-".
     [[nodiscard]] std::string text() const;
+    /// The same, into memory of the caller: for messages on paths that must not allocate.
+    [[nodiscard]] std::string_view text_into(std::span<char, text_bytes_max> memory) const noexcept;
 
     [[nodiscard]] void* data() noexcept { return bytes_.data(); }
     [[nodiscard]] const void* data() const noexcept { return bytes_.data(); }
@@ -47,7 +59,14 @@ public:
     /// Says how much of the memory at data() a system call has filled.
     void resize(std::uint32_t size) noexcept { size_ = size < capacity ? size : capacity; }
 
+    /// Whether both name the same endpoint.
+    [[nodiscard]] friend bool operator==(const socket_address& a, const socket_address& b) noexcept {
+        return a.is_same_as(b);
+    }
+
 private:
+    [[nodiscard]] bool is_same_as(const socket_address& other) const noexcept;
+
     alignas(8) std::array<std::byte, capacity> bytes_{};
     std::uint32_t size_ = 0;
 };
