@@ -1,14 +1,12 @@
 #include "sluice/io/attempt.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 
 #include "sluice/io/limits.hpp"
-#include "sluice/io/socket_address.hpp"
+#include "sluice/io/socket_call.hpp"
 #include "sluice/io/transfer_call.hpp"
 
 namespace sluice::io {
@@ -72,22 +70,11 @@ bool attempt_transfer(operation& op, direction which) noexcept {
 }
 
 bool attempt_accept(operation& op) noexcept {
-    for (;;) {
-        auto* const peer = static_cast<socket_address*>(op.argument);
-        socklen_t length = socket_address::capacity;
-        const int accepted = ::accept4(op.target->native.descriptor,
-                                       peer != nullptr ? static_cast<sockaddr*>(peer->data()) : nullptr,
-                                       peer != nullptr ? &length : nullptr, SOCK_CLOEXEC);
-        if (accepted >= 0) {
-            if (peer != nullptr) peer->resize(length);
-            op.transferred = static_cast<std::size_t>(accepted);
-            return true;
-        }
-        // A connection that died in the queue is not the listener's failure (accept(2), "Error handling").
-        if (errno == EINTR or errno == ECONNABORTED or errno == EPROTO) continue;
-        if (would_block(errno)) return false;
-        return fail(op, errno);
-    }
+    const int descriptor =
+        accept_call(op.target->native.descriptor, static_cast<socket_address*>(op.argument));
+    if (descriptor < 0) return not would_block(errno) and fail(op, errno);
+    op.transferred = static_cast<std::size_t>(descriptor);
+    return true;
 }
 
 bool is_ready(int descriptor, short events) noexcept {
@@ -95,25 +82,14 @@ bool is_ready(int descriptor, short events) noexcept {
     return ::poll(&watched, 1, 0) > 0;
 }
 
-// connect(2) has no flag for "do not wait", so the description is made non-blocking for the length of the
-// call. `backend_word` remembers that the connection is under way.
+// `backend_word` remembers that the connection is under way.
 bool attempt_connect(operation& op) noexcept {
     const int fd = op.target->native.descriptor;
-    if (op.backend_word == 0) {
-        const auto& peer = *static_cast<const socket_address*>(op.argument);
-        const int flags = ::fcntl(fd, F_GETFL);
-        if (flags < 0 or ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0) return fail(op, errno);
-        const int connected = ::connect(fd, static_cast<const sockaddr*>(peer.data()), peer.size());
-        const int code = connected == 0 ? 0 : errno;
-        (void)::fcntl(fd, F_SETFL, flags);
-        if (code == 0) return true;
-        if (code != EINPROGRESS and code != EINTR) return fail(op, code);
-        op.backend_word = 1;
-    }
-    if (not is_ready(fd, POLLOUT)) return false;
-    int code = 0;
-    socklen_t length = sizeof code;
-    if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &length) < 0) code = errno;
+    const int code = op.backend_word == 0
+                         ? begin_connect(fd, *static_cast<const socket_address*>(op.argument))
+                         : connect_outcome(fd);
+    op.backend_word = 1;
+    if (code == EINPROGRESS) return false;
     return code == 0 or fail(op, code);
 }
 

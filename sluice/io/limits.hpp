@@ -21,6 +21,10 @@ inline constexpr int inline_completions_max = 64;
 /// Depth of receivers that are started from inside another's signal and complete inside start().
 inline constexpr int posted_items_per_pass_max = 1024;
 
+/// Connections that may wait to be accepted, unless a listener says otherwise; the kernel's own limit is
+/// net.core.somaxconn, 4096.
+inline constexpr int listen_backlog = 4096;
+
 /// Attached handles for which memory is taken at a time.
 inline constexpr std::size_t registrations_per_chunk = 64;
 
