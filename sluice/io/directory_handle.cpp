@@ -120,4 +120,10 @@ result<enumerate_result> directory_handle::enumerate(const enumerate_request& re
     return enumerate_result{.entries = request.entries.first(filled), .next = next};
 }
 
+result<void> directory_handle::barrier() const noexcept {
+    while (::fsync(descriptor()) != 0)
+        if (errno != EINTR) return failure(error::last("fsync", descriptor()));
+    return {};
+}
+
 }  // namespace sluice::io

@@ -60,6 +60,11 @@ public:
     /// been removed; EIO; EINVAL if entries is empty. Allocates: nothing. Blocks: for the file system.
     /// Thread safety: one thread at a time: the descriptor has one position.
     [[nodiscard]] result<enumerate_result> enumerate(const enumerate_request& request) const noexcept;
+
+    /// Makes the names in the directory durable: what was created, renamed and removed in it survives a crash
+    /// of the machine. (A barrier on a file makes the file durable, not its name.) Errors: EBADF if not open
+    /// for listing; EIO, ENOSPC, EDQUOT. Allocates: nothing. Blocks: for the device.
+    [[nodiscard]] result<void> barrier() const noexcept;
 };
 
 }  // namespace sluice::io

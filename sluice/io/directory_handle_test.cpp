@@ -148,6 +148,12 @@ TEST_P(directory_handle_on, one_that_was_removed_lists_nothing_more) {
     EXPECT_TRUE(not part or part->entries.empty());
 }
 
+TEST_P(directory_handle_on, a_barrier_needs_one_open_for_listing) {
+    EXPECT_TRUE(directory_handle::open(directory.anchor(), ".").value().barrier());
+    EXPECT_EQ(directory_handle::open(directory.anchor(), ".", mode::none).value().barrier().error(),
+              std::errc::bad_file_descriptor);
+}
+
 SLUICE_ON_EACH_VOLUME(directory_handle_on);
 
 }  // namespace
