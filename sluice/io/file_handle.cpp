@@ -2,10 +2,8 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <linux/magic.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include "sluice/io/file_copy.hpp"
 #include "sluice/io/fs_location.hpp"
 #include "sluice/io/path_resolution.hpp"
+#include "sluice/io/volume_status.hpp"
 
 namespace sluice::io {
 namespace {
@@ -71,9 +70,10 @@ int flags_of(caching cached) noexcept {
 }
 
 bool is_in_memory(int descriptor) noexcept {
-    struct statfs volume{};
-    if (::fstatfs(descriptor, &volume) != 0) return false;
-    return volume.f_type == TMPFS_MAGIC or volume.f_type == RAMFS_MAGIC;
+    handle borrowed(native_handle{.descriptor = descriptor});
+    const auto volume = volume_of(borrowed);
+    (void)borrowed.release();
+    return volume and volume->in_memory;
 }
 
 native_handle describe(int descriptor, mode wanted, caching cached) noexcept {
