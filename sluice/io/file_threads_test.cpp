@@ -10,6 +10,7 @@
 
 #include "sluice/io/file_handle.hpp"
 #include "sluice/io/fs_location.hpp"
+#include "sluice/io/mapped_file_handle.hpp"
 #include "sluice/io/volume_test.hpp"
 
 namespace sluice::io {
@@ -95,6 +96,32 @@ TEST_P(file_threads_on, always_new_never_leaves_a_moment_without_the_file) {
         EXPECT_TRUE(file_handle::open(directory.anchor(), "file"));
     replacer.join();
     EXPECT_EQ(directory.entry_count(), 1U);
+}
+
+TEST_P(file_threads_on, mapped_writes_past_the_end_do_not_cut_each_other_off) {
+    constexpr std::size_t piece_bytes = 1000;
+    constexpr std::size_t piece_count = 400;
+    auto file = mapped_file_handle::open(directory.anchor(), "file", piece_bytes * piece_count, mode::write,
+                                         creation::if_needed)
+                    .value();
+    std::vector<std::thread> threads;
+    for (std::size_t writer = 0; writer < 2; ++writer) {
+        threads.emplace_back([&, writer] {
+            std::array<std::byte, piece_bytes> piece;
+            piece.fill(static_cast<std::byte>('a' + writer));
+            for (std::size_t i = writer; i < piece_count; i += 2)
+                ASSERT_EQ(
+                    file.write(io_request<const_bytes_type>{piece, i * piece_bytes}).bytes_transferred(),
+                    piece_bytes);
+        });
+    }
+    for (auto& thread : threads)
+        thread.join();
+    ASSERT_EQ(file.mapped_length(), piece_bytes * piece_count);
+    const std::string content = directory.content("file");
+    for (std::size_t i = 0; i < piece_count; ++i)
+        ASSERT_EQ(content.substr(i * piece_bytes, piece_bytes),
+                  std::string(piece_bytes, i % 2 == 0 ? 'a' : 'b'));
 }
 
 SLUICE_ON_EACH_VOLUME(file_threads_on);
