@@ -1,0 +1,242 @@
+#include "bench/harness/benchmark.hpp"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+
+#include "bench/harness/allocation_counter.hpp"
+#include "bench/harness/json_row.hpp"
+#include "bench/harness/statistics.hpp"
+#include "sluice/base/ensure.hpp"
+
+namespace sluice::bench {
+
+// Null in a program that does not link the counter; then there is no such field.
+[[gnu::weak]] std::uint64_t allocations() noexcept;
+
+namespace {
+
+constexpr unsigned repeats = 9;
+constexpr unsigned repeats_quick = 3;
+constexpr std::uint64_t quick_divisor = 10;
+
+double now_ns(clockid_t clock) {
+    timespec time{};
+    ENSURE(clock_gettime(clock, &time) == 0, "the thread given to cpu_of() must still run");
+    return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
+}
+
+std::uint64_t allocations_so_far() {
+    return &allocations != nullptr ? allocations() : 0;
+}
+
+struct description {
+    const char* metric;
+    const char* unit;
+    const char* better;
+};
+
+description describe(metric what) {
+    switch (what) {
+        case metric::time_per_operation:
+            return {"time", "ns/op", "lower"};
+        case metric::cpu_per_operation:
+            return {"cpu", "ns/op", "lower"};
+        case metric::operations_per_second:
+            return {"throughput", "op/s", "higher"};
+        case metric::gigabytes_per_second:
+            return {"throughput", "GB/s", "higher"};
+    }
+    ENSURE(false, "a metric without a description");
+    return {};
+}
+
+template <class Samples, class Field>
+std::vector<double> column(const Samples& samples, Field field) {
+    std::vector<double> values;
+    for (const auto& sample : samples)
+        values.push_back(sample.*field);
+    return values;
+}
+
+void add_percentiles(json_row& row, const latency_histogram& latencies) {
+    static constexpr struct {
+        const char* name;
+        double fraction;
+    } percentiles[] = {{"p50_ns", 0.5},         {"p90_ns", 0.9},      {"p99_ns", 0.99},
+                       {"p999_ns", 0.999},      {"p9999_ns", 0.9999}, {"p99999_ns", 0.99999},
+                       {"p999999_ns", 0.999999}};
+    for (const auto& wanted : percentiles)
+        if (latencies.resolves(wanted.fraction)) row.add(wanted.name, latencies.percentile(wanted.fraction));
+    if (latencies.count() > 0) row.add("max_ns", latencies.max());
+}
+
+}  // namespace
+
+void run::measure(const std::function<void()>& work) {
+    ENSURE(not measured_, "measure() is called once per repeat");
+    measured_ = true;
+    const std::uint64_t allocations_before = allocations_so_far();
+    const double cpu_before = now_ns(clock_);
+    const double wall_before = now_ns(CLOCK_MONOTONIC);
+    work();
+    wall_ns_ = now_ns(CLOCK_MONOTONIC) - wall_before;
+    cpu_ns_ = now_ns(clock_) - cpu_before;
+    allocations_ = static_cast<double>(allocations_so_far() - allocations_before);
+}
+
+void run::cpu_of(pthread_t thread) {
+    ENSURE(pthread_getcpuclockid(thread, &clock_) == 0, "the thread must run");
+}
+
+workload& workload::subject(std::string name, std::function<void(run&)> body) {
+    contender& added = contenders_.emplace_back();
+    added.name = std::move(name);
+    added.body = std::move(body);
+    return *this;
+}
+
+workload::sample workload::sample_of(const run& measured) const {
+    const auto operations = static_cast<double>(std::max<std::uint64_t>(measured.operations_, 1));
+    const double seconds = measured.wall_ns_ / 1e9;
+    sample result{.value = 0,
+                  .cpu_ns_per_operation = measured.cpu_ns_ / operations,
+                  .allocations_per_operation = measured.allocations_ / operations};
+    switch (options_.metric) {
+        case metric::time_per_operation:
+            result.value = measured.wall_ns_ / operations;
+            break;
+        case metric::cpu_per_operation:
+            result.value = result.cpu_ns_per_operation;
+            break;
+        case metric::operations_per_second:
+            result.value = operations / seconds;
+            break;
+        case metric::gigabytes_per_second:
+            result.value = operations * static_cast<double>(options_.bytes_per_operation) / 1e9 / seconds;
+            break;
+    }
+    return result;
+}
+
+bool workload::repeat(contender& who, std::uint64_t operations, bool keep) {
+    run current(operations,
+                options_.cpu == cpu_clock::thread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID);
+    try {
+        who.body(current);
+    } catch (const std::exception& failure) {  // some peers throw
+        std::fprintf(stderr, "%s, %s: failed: %s\n", options_.name.c_str(), who.name.c_str(), failure.what());
+        who.active = false;
+        return false;
+    }
+    if (current.skipped_) {
+        std::fprintf(stderr, "%s, %s: skipped: %s\n", options_.name.c_str(), who.name.c_str(),
+                     current.skipped_->c_str());
+        who.active = false;
+        return true;
+    }
+    ENSURE(current.measured_, "a subject calls measure() or skip()");
+    if (not keep) return true;
+    who.samples.push_back(sample_of(current));
+    who.latencies.merge(current.latencies_);
+    for (const auto& [name, value] : current.notes_)
+        who.notes[name].push_back(value);
+    return true;
+}
+
+std::string workload::row(std::string_view bench, const contender& who) const {
+    const auto [metric_name, unit, better] = describe(options_.metric);
+    const std::vector<double> values = column(who.samples, &sample::value);
+    const std::vector<double> cpu = column(who.samples, &sample::cpu_ns_per_operation);
+    const summary s = summarise(values);
+
+    json_row row;
+    row.add("bench", bench).add("workload", options_.name).add("subject", who.name);
+    row.add("metric", metric_name).add("unit", unit).add("better", better);
+    row.add("median", s.median).add("min", s.min).add("max", s.max).add("n", s.n);
+    row.add("cpu_ns_per_op", summarise(cpu).median);
+
+    const auto limit = std::find_if(contenders_.begin(), contenders_.end(),
+                                    [](const contender& c) { return c.name == "limit" and c.active; });
+    if (limit != contenders_.end() and limit->samples.size() == who.samples.size() and &*limit != &who) {
+        row.add("ratio_to_limit", paired_ratio(values, column(limit->samples, &sample::value)));
+        row.add("cpu_ratio_to_limit",
+                paired_ratio(cpu, column(limit->samples, &sample::cpu_ns_per_operation)));
+    }
+    if (&allocations != nullptr)
+        row.add("allocations_per_op",
+                summarise(column(who.samples, &sample::allocations_per_operation)).median);
+    add_percentiles(row, who.latencies);
+    for (const auto& [name, noted] : who.notes)
+        row.add(name, summarise(noted).median);
+    return row.text();
+}
+
+bool benchmark::run_workload(workload& what, std::string_view only, bool quick, bool show_progress) {
+    const bool whole = what.options_.name.find(only) != std::string::npos;
+    std::vector<workload::contender*> chosen;
+    for (workload::contender& who : what.contenders_)
+        if (whole or who.name.find(only) != std::string::npos) chosen.push_back(&who);
+
+    const std::uint64_t all = what.options_.operations;
+    const std::uint64_t few = std::max<std::uint64_t>(all / quick_divisor, 1);
+    const unsigned rounds = quick ? repeats_quick : repeats;
+    bool good = true;
+    for (unsigned round = 0; round <= rounds; ++round) {
+        const bool warming_up = round == 0;
+        for (std::size_t i = 0; i < chosen.size(); ++i) {
+            workload::contender& who = *chosen[(i + round) % chosen.size()];
+            if (not who.active) continue;
+            if (show_progress)
+                std::fprintf(stderr, "\r\033[K%s, %s: %u/%u", what.options_.name.c_str(), who.name.c_str(),
+                             round, rounds);
+            good = what.repeat(who, warming_up or quick ? few : all, not warming_up) and good;
+        }
+    }
+    if (show_progress) std::fprintf(stderr, "\r\033[K");
+    for (const workload::contender* who : chosen)
+        if (who->active) std::printf("%s\n", what.row(name_, *who).c_str());
+    std::fflush(stdout);
+    return good;
+}
+
+int benchmark::main(int argc, const char* const* argv) {
+    bool quick = false;
+    std::string_view only;
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view argument = argv[i];
+        if (argument == "--quick") {
+            quick = true;
+        } else if (argument == "--only" and i + 1 < argc) {
+            only = argv[++i];
+        } else if (argument == "--help") {
+            std::printf(
+                "%s\n\nusage: %s [--quick] [--only NAME]\n"
+                "  --quick      %u repeats of a tenth of the operations, instead of %u\n"
+                "  --only NAME  only subjects or workloads whose name contains NAME\n"
+                "Prints JSON Lines, one row per subject and workload.\n",
+                question_.c_str(), argv[0], repeats_quick, repeats);
+            return 0;
+        } else {
+            std::fprintf(stderr, "%s: %s is not understood; see --help\n", argv[0], argv[i]);
+            return 2;
+        }
+    }
+
+    bool good = true;
+    bool any = false;
+    for (workload& what : workloads_) {
+        any = any or what.options_.name.find(only) != std::string::npos or
+              std::any_of(what.contenders_.begin(), what.contenders_.end(),
+                          [&](const auto& who) { return who.name.find(only) != std::string::npos; });
+        good = run_workload(what, only, quick, isatty(STDERR_FILENO) == 1) and good;
+    }
+    if (not any)
+        std::fprintf(stderr, "%s: no subject or workload has %s in its name\n", argv[0], only.data());
+    return good and any ? 0 : 1;
+}
+
+}  // namespace sluice::bench

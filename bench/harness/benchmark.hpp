@@ -1,0 +1,138 @@
+#pragma once
+
+#include <pthread.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/harness/latency_histogram.hpp"
+
+namespace sluice::bench {
+
+/// What a workload is judged by.
+enum class metric { time_per_operation, cpu_per_operation, operations_per_second, gigabytes_per_second };
+
+/// Whose CPU time is counted: all threads of the process, or the one that calls run::measure().
+/// A subject with the interesting part in another thread, as an echo server, says so with run::cpu_of().
+enum class cpu_clock { process, thread };
+
+/// One repeat of one subject, as the subject sees it.
+class run {
+public:
+    /// How many operations to do.
+    [[nodiscard]] std::uint64_t operations() const noexcept { return operations_; }
+
+    /// Runs `work` and measures it. Once per repeat; what the subject prepares before it is not measured.
+    void measure(const std::function<void()>& work);
+
+    /// Counts the CPU time of this thread instead. It must live until measure() returns.
+    void cpu_of(pthread_t thread);
+
+    /// Corrects operations() for work that is bounded by time instead.
+    void did(std::uint64_t operations) noexcept { operations_ = operations; }
+
+    /// One operation's duration, for percentiles over all repeats. One thread, or merge into latencies()
+    /// after.
+    void record(std::uint64_t ns) noexcept { latencies_.record(ns); }
+    [[nodiscard]] latency_histogram& latencies() noexcept { return latencies_; }
+
+    /// A further number for the row; of several repeats the median.
+    void note(const std::string& name, double value) { notes_[name] = value; }
+
+    /// Leaves this subject out, for something this machine lacks. Call it instead of measure().
+    void skip(std::string why) { skipped_ = std::move(why); }
+
+private:
+    friend class workload;
+    run(std::uint64_t operations, clockid_t clock) noexcept : operations_(operations), clock_(clock) {}
+
+    std::uint64_t operations_;
+    clockid_t clock_;
+    bool measured_ = false;
+    double wall_ns_ = 0;
+    double cpu_ns_ = 0;
+    double allocations_ = 0;
+    latency_histogram latencies_;
+    std::map<std::string, double> notes_;
+    std::optional<std::string> skipped_;
+};
+
+struct workload_options {
+    std::string name;
+    bench::metric metric = metric::time_per_operation;
+    std::uint64_t operations = 1;           // per repeat; a tenth of them with --quick
+    std::uint64_t bytes_per_operation = 0;  // for gigabytes_per_second
+    cpu_clock cpu = cpu_clock::process;
+};
+
+/// A task, and the subjects that do it. By convention the subject `limit` is the floor: the least the machine
+/// lets anyone do it in. Every other row carries its ratio to it. Ours are named sluice.*, peers by their
+/// package.
+class workload {
+public:
+    explicit workload(workload_options options) : options_(std::move(options)) {}
+
+    workload& subject(std::string name, std::function<void(run&)> body);
+
+private:
+    friend class benchmark;
+
+    struct sample {
+        double value;
+        double cpu_ns_per_operation;
+        double allocations_per_operation;
+    };
+    struct contender {
+        std::string name;
+        std::function<void(run&)> body;
+        bool active = true;
+        std::vector<sample> samples;  // one per repeat; all active contenders have equally many
+        latency_histogram latencies;
+        std::map<std::string, std::vector<double>> notes;
+    };
+
+    // One repeat of one contender; false if it failed. With `keep` false it only warms up.
+    bool repeat(contender& who, std::uint64_t operations, bool keep);
+    [[nodiscard]] sample sample_of(const run& measured) const;
+    [[nodiscard]] std::string row(std::string_view bench, const contender& who) const;
+
+    workload_options options_;
+    std::deque<contender> contenders_;  // a deque: a histogram is too large to be moved about
+};
+
+/// A benchmark program: one question, some workloads, and the command line that all such programs share.
+///
+/// The repeats are interleaved: one of each subject in turn, then again, so that a machine that changes its
+/// speed does so for all. Each round starts with another subject, because the first one finds other caches
+/// than the last. Standard output gets one JSON object per subject and workload and nothing else: bench,
+/// workload, subject, metric, unit, better (lower or higher), median, min, max, n, cpu_ns_per_op; where it
+/// applies also ratio_to_limit and cpu_ratio_to_limit (the median of the ratios of paired repeats),
+/// allocations_per_op, p50_ns … p999999_ns, and what the subject noted. Progress goes to standard error if
+/// that is a terminal.
+class benchmark {
+public:
+    benchmark(std::string name, std::string question)
+        : name_(std::move(name)), question_(std::move(question)) {}
+
+    /// The reference stays good as long as the benchmark.
+    workload& add(workload_options options) { return workloads_.emplace_back(std::move(options)); }
+
+    /// Parses the command line, runs and prints. The exit status: 0; 1 if a subject failed or --only matched
+    /// nothing; 2 for a command line that was not understood.
+    int main(int argc, const char* const* argv);
+
+private:
+    bool run_workload(workload& what, std::string_view only, bool quick, bool show_progress);
+
+    std::string name_;
+    std::string question_;
+    std::deque<workload> workloads_;
+};
+
+}  // namespace sluice::bench
