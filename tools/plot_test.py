@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""tools/plot as its user runs it."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+TOOL = pathlib.Path(__file__).with_name("plot")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def row(subject, median, bench="read", workload="pipe, 1 B", **more):
+    return {"bench": bench, "workload": workload, "subject": subject, "metric": "time", "unit": "ns/op",
+            "better": "lower", "median": median, "min": median * 0.9, "max": median * 1.2, "n": 9,
+            "cpu_ns_per_op": median, **more}
+
+
+class Plot(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_tool(self, *lines):
+        results = self.folder / "results.jsonl"
+        results.write_text("".join(line + "\n" for line in lines))
+        return subprocess.run([sys.executable, TOOL, results, self.folder / "plots"], capture_output=True, text=True)
+
+    def drawn(self, *rows):
+        done = self.run_tool(*(json.dumps(each) for each in rows))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {path.name: ElementTree.parse(path).getroot() for path in sorted((self.folder / "plots").iterdir())}
+
+    def texts(self, root):
+        return [element.text for element in root.iter(SVG + "text")]
+
+    def test_there_is_one_plot_per_benchmark(self):
+        plots = self.drawn(row("limit", 10), row("limit", 10, bench="echo"))
+        self.assertEqual(list(plots), ["echo.svg", "read.svg"])
+
+    def test_a_bar_is_as_long_as_its_median(self):
+        root = self.drawn(row("limit", 10), row("sluice.read", 20))["read.svg"]
+        widths = [float(bar.get("width")) for bar in root.iter(SVG + "rect") if bar.get("rx")]
+        self.assertAlmostEqual(widths[1] / widths[0], 2, places=2)
+
+    def test_labels_give_the_median_and_the_ratio(self):
+        root = self.drawn(row("limit", 1000), row("sluice.read", 1234.5, ratio_to_limit=1.2345))["read.svg"]
+        self.assertIn("1,000", self.texts(root))
+        self.assertIn("1,234  ·  1.23× limit", self.texts(root))
+
+    def test_ours_stand_out(self):
+        root = self.drawn(row("sluice.read", 10), row("asio", 20))["read.svg"]
+        css = {element.text: element.get("class") for element in root.iter(SVG + "text")}
+        self.assertEqual((css["sluice.read"], css["asio"]), ("ours", ""))
+
+    def test_names_are_escaped(self):
+        root = self.drawn(row("a<b>&", 10))["read.svg"]
+        self.assertIn("a<b>&", self.texts(root))
+
+    def test_everything_stays_on_the_page(self):
+        root = self.drawn(row("limit", 1), row("sluice.with_a_rather_long_name", 1e6, ratio_to_limit=1e6),
+                          row("x", 0.0, workload="nothing"))["read.svg"]
+        width, height = float(root.get("width")), float(root.get("height"))
+        for element in root.iter(SVG + "text"):
+            self.assertTrue(0 <= float(element.get("x")) <= width, element.text)
+            self.assertTrue(0 <= float(element.get("y")) <= height, element.text)
+
+    def test_a_line_that_is_no_result_is_named(self):
+        done = self.run_tool(json.dumps(row("limit", 10)), '{"bench":"read"}')
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("results.jsonl:2:", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
