@@ -1,0 +1,255 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+
+#include "tests/conformance/harness.hpp"
+
+// Transfers to and from files: at an offset, in any order, whole or up to the end.
+
+namespace sluice::io::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+
+class files : public on_every_file {
+protected:
+    void put(io_handle& file, std::span<const std::byte> what, extent_type at = 0) const {
+        tracked_write write(writing(file, what, at));
+        write.state.start();
+        ASSERT_TRUE(run_until_done(write.is));
+        ASSERT_TRUE(succeeded(write.is, what.size()));
+    }
+    std::vector<std::byte> get(io_handle& file, std::size_t size, extent_type at = 0) const {
+        std::vector<std::byte> into(size);
+        tracked_read read(reading(file, into, at));
+        read.state.start();
+        EXPECT_TRUE(run_until_done(read.is));
+        EXPECT_TRUE(succeeded(read.is));
+        into.resize(read.is.bytes);
+        return into;
+    }
+    static std::size_t size_of(const io_handle& file) {
+        struct stat status{};
+        EXPECT_EQ(::fstat(file.descriptor(), &status), 0);
+        return static_cast<std::size_t>(status.st_size);
+    }
+    bool run_all() const {
+        return run_until([&] { return multiplexer().pending() == 0; });
+    }
+};
+INSTANTIATE_TEST_SUITE_P(conformance, files, every_file(), name_of_file);
+
+TEST_P(files, give_back_what_was_written) {
+    auto file = attached_file();
+    const auto sent = pattern(1 << 20);
+    put(file, sent);
+    EXPECT_TRUE(get(file, sent.size()) == sent);
+    EXPECT_TRUE(get(file, 1000, 77'777) == pattern(1000, 77'777));
+}
+
+TEST_P(files, fill_a_read_or_stop_at_the_end) {
+    auto file = attached_file();
+    put(file, pattern(10'000));
+    EXPECT_EQ(get(file, 20'000).size(), 10'000U);
+    EXPECT_EQ(get(file, 20'000, 9'999).size(), 1U);
+    EXPECT_EQ(get(file, 100, 10'000).size(), 0U) << "at the end";
+    EXPECT_EQ(get(file, 100, 1 << 30).size(), 0U) << "past the end";
+}
+
+TEST_P(files, read_zeros_where_nothing_was_written) {
+    auto file = attached_file();
+    put(file, text("end"), 100'000);
+    EXPECT_EQ(size_of(file), 100'003U);
+    EXPECT_TRUE(get(file, 4096, 50'000) == std::vector<std::byte>(4096));
+}
+
+TEST_P(files, take_many_requests_at_once_in_no_order) {
+    auto file = attached_file();
+    const auto content = pattern(64 * 4096);
+    std::vector<std::unique_ptr<tracked_write>> writes;
+    for (std::size_t i = 0; i < 64; ++i) {
+        const std::size_t at = (i * 29 % 64) * 4096;
+        writes.push_back(
+            std::make_unique<tracked_write>(writing(file, std::span(content).subspan(at, 4096), at)));
+        writes.back()->state.start(i % 2 == 0 ? initiation::batched : initiation::automatic);
+    }
+    ASSERT_TRUE(run_all());
+    for (auto& each : writes)
+        EXPECT_TRUE(succeeded(each->is, 4096));
+    std::vector<std::byte> got(content.size());
+    std::vector<std::unique_ptr<tracked_read>> reads;
+    for (std::size_t i = 0; i < 64; ++i) {
+        reads.push_back(
+            std::make_unique<tracked_read>(reading(file, std::span(got).subspan(i * 4096, 4096), i * 4096)));
+        reads.back()->state.start(i % 2 == 0 ? initiation::batched : initiation::automatic);
+    }
+    ASSERT_TRUE(run_all());
+    for (auto& each : reads)
+        EXPECT_TRUE(succeeded(each->is, 4096));
+    EXPECT_TRUE(got == content);
+}
+
+TEST_P(files, gather_and_scatter_lists_longer_than_one_call_takes) {
+    for (const std::size_t pieces : {2U, 65U, 1024U, 1025U, 3000U}) {
+        auto file = attached_file();
+        auto content = pattern(pieces * 11);
+        std::vector<const_buffer> outgoing;
+        std::vector<std::byte> got(content.size());
+        std::vector<buffer> incoming;
+        for (std::size_t i = 0; i < pieces; ++i) {
+            outgoing.emplace_back(content.data() + i * 11, 11);
+            incoming.emplace_back(std::span(got).subspan(i * 11, 11));
+            if (i % 3 == 0) {
+                outgoing.emplace_back();
+                incoming.emplace_back();
+            }
+        }
+        tracked write(async_write(file, io_request<const_buffers_type>{outgoing, 5}));
+        write.state.start();
+        ASSERT_TRUE(run_until_done(write.is));
+        EXPECT_TRUE(succeeded(write.is, content.size()));
+        tracked read(async_read(file, io_request<buffers_type>{incoming, 5}));
+        read.state.start();
+        ASSERT_TRUE(run_until_done(read.is));
+        EXPECT_TRUE(succeeded(read.is, content.size()));
+        EXPECT_TRUE(got == content);
+    }
+}
+
+TEST_P(files, skip_a_thousand_empty_pieces_before_the_first_byte) {
+    auto file = attached_file();
+    std::vector<const_buffer> list(1100);
+    list.emplace_back(text("found"));
+    tracked write(async_write(file, io_request<const_buffers_type>{list}));
+    write.state.start();
+    ASSERT_TRUE(run_until_done(write.is));
+    EXPECT_TRUE(succeeded(write.is, 5));
+    EXPECT_EQ(size_of(file), 5U);
+    std::array<std::byte, 5> into{};
+    std::vector<buffer> target(1100);
+    target.emplace_back(std::span(into));
+    tracked read(async_read(file, io_request<buffers_type>{target}));
+    read.state.start();
+    ASSERT_TRUE(run_until_done(read.is));
+    EXPECT_TRUE(succeeded(read.is, 5));
+}
+
+TEST_P(files, complete_requests_of_no_bytes) {
+    auto file = attached_file();
+    for (const auto how : {initiation::speculative, initiation::batched}) {
+        tracked_read read(reading(file, {}));
+        tracked_write write(writing(file, {}, 1000));
+        read.state.start(how);
+        write.state.start(how);
+        ASSERT_TRUE(run_all());
+        EXPECT_TRUE(succeeded(read.is, 0));
+        EXPECT_TRUE(succeeded(write.is, 0));
+    }
+    EXPECT_EQ(size_of(file), 0U) << "a write of nothing does not make a file longer";
+}
+
+TEST_P(files, append_when_opened_for_that_wherever_the_request_points) {
+    auto file = attached_file(true);
+    put(file, text("one"), 500);
+    put(file, text("two"), 0);
+    EXPECT_EQ(size_of(file), 6U);
+    const auto got = get(file, 10);
+    EXPECT_TRUE(std::ranges::equal(got, text("onetwo")));
+}
+
+TEST_P(files, make_written_data_durable_with_every_kind_of_barrier) {
+    auto file = attached_file();
+    put(file, pattern(4096));
+    for (const auto kind : {barrier_kind::nowait_data_only, barrier_kind::wait_data_only,
+                            barrier_kind::nowait_all, barrier_kind::wait_all}) {
+        tracked barrier(async_barrier(file, kind));
+        barrier.state.start();
+        ASSERT_TRUE(run_until_done(barrier.is));
+        EXPECT_TRUE(succeeded(barrier.is));
+    }
+}
+
+TEST_P(files, fail_what_the_kernel_refuses) {
+    auto file = attached_file();
+    std::array<std::byte, 8> some{};
+    const auto too_far = static_cast<extent_type>(std::numeric_limits<std::int64_t>::max());
+    tracked_write write(writing(file, some, too_far));
+    write.state.start();
+    ASSERT_TRUE(run_until_done(write.is));
+    EXPECT_NE(write.is.code, 0);
+    EXPECT_EQ(write.is.values, 1);
+    EXPECT_EQ(write.is.bytes, 0U);
+}
+
+TEST_P(files, are_told_of_a_cancel_once_whichever_is_faster) {
+    auto file = attached_file();
+    const auto content = pattern(1 << 20);
+    put(file, content);
+    std::vector<std::vector<std::byte>> into(20, std::vector<std::byte>(content.size()));
+    std::vector<std::unique_ptr<tracked_read>> reads;
+    for (std::size_t i = 0; i < into.size(); ++i) {
+        reads.push_back(std::make_unique<tracked_read>(reading(file, into[i])));
+        reads.back()->state.start(initiation::batched);
+    }
+    for (auto& each : reads)
+        each->state.cancel();
+    ASSERT_TRUE(run_all());
+    for (std::size_t i = 0; i < reads.size(); ++i) {
+        const told& is = reads[i]->is;
+        EXPECT_TRUE(succeeded(is) or failed(is, ECANCELED));
+        if (is.code == 0)
+            EXPECT_TRUE(std::equal(into[i].begin(), into[i].begin() + is.bytes, content.begin()));
+    }
+}
+
+TEST_P(files, give_the_same_at_a_deadline_of_zero_however_operations_are_begun) {
+    for (const auto how : {initiation::automatic, initiation::speculative, initiation::batched}) {
+        auto file = attached_file();
+        const auto content = pattern(4096);
+        tracked_write write(writing(file, content, 0, deadline::zero()));
+        write.state.start(how);
+        ASSERT_TRUE(run_until_done(write.is));
+        EXPECT_TRUE(succeeded(write.is, 4096))
+            << "memory takes it at once; a file that cannot be asked not to wait is written all the same";
+        std::vector<std::byte> got(content.size());
+        tracked_read read(reading(file, got, 0, deadline::zero()));
+        read.state.start(how);
+        ASSERT_TRUE(run_until_done(read.is));
+        EXPECT_TRUE(succeeded(read.is, 4096)) << "what was just written is in memory";
+        EXPECT_TRUE(got == content);
+    }
+}
+
+TEST_P(files, tell_of_a_deadline_once_whichever_is_faster) {
+    auto file = attached_file();
+    put(file, pattern(1 << 20));
+    std::vector<std::byte> into(1 << 20);
+    for (const auto within : {1ns, 1000ns, 1'000'000ns}) {
+        tracked_read read(reading(file, into, 0, deadline(within)));
+        read.state.start(initiation::batched);
+        ASSERT_TRUE(run_until_done(read.is));
+        EXPECT_TRUE(succeeded(read.is) or failed(read.is, ETIMEDOUT));
+    }
+}
+
+TEST_P(files, complete_a_read_started_again_and_again_from_done) {
+    auto file = attached_file();
+    put(file, pattern(4096));
+    std::array<std::byte, 512> into{};
+    const int times = rounds(10'000);
+    tracked_read read(reading(file, into, 100));
+    read.is.on_done = [&] {
+        if (read.is.dones < times) read.state.start();
+    };
+    read.state.start();
+    ASSERT_TRUE(run_until([&] { return read.is.dones == times; }));
+    EXPECT_TRUE(read.is.in_order);
+    EXPECT_EQ(read.is.bytes, 512U);
+}
+
+}  // namespace
+}  // namespace sluice::io::conformance

@@ -1,0 +1,279 @@
+#include "tests/conformance/harness.hpp"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+
+#include "sluice/io/epoll/epoll_multiplexer.hpp"
+#include "sluice/io/pipe_handle.hpp"
+#if __has_include("sluice/io/uring/uring_multiplexer.hpp")
+#include "sluice/io/uring/uring_multiplexer.hpp"
+#define SLUICE_CONFORMANCE_URING 1
+#endif
+
+namespace sluice::io::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A write to a pipe nobody reads must fail, not end the tests; nothing below `main` may decide that for a
+// user.
+const auto previous_sigpipe = std::signal(SIGPIPE, SIG_IGN);
+
+std::optional<std::uint64_t> seed_from_environment() {
+    const char* const given = std::getenv("SLUICE_SEED");
+    if (given == nullptr) return {};
+    std::uint64_t seed = 0;
+    const std::string_view digits(given);
+    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), seed);
+    if (read.ec != std::errc{}) return {};
+    return seed;
+}
+
+template <class Made>
+result<std::unique_ptr<io_multiplexer>> upcast(result<Made> made) {
+    if (not made) return failure(made.error());
+    return std::unique_ptr<io_multiplexer>(std::move(*made));
+}
+
+std::vector<back_end> find_back_ends() {
+    std::vector<back_end> found;
+    found.push_back({.name = "epoll", .make = [] { return upcast(make_epoll_multiplexer(0)); }});
+    found.push_back(
+        {.name = "epoll_with_a_worker", .make = [] { return upcast(make_epoll_multiplexer(1)); }});
+#ifdef SLUICE_CONFORMANCE_URING
+    if (make_uring_multiplexer().has_value()) {
+        found.push_back({.name = "io_uring", .make = [] { return upcast(make_uring_multiplexer()); }});
+    } else {
+        std::cerr << "io_uring: refused by this machine, not tested\n";
+    }
+#endif
+    return found;
+}
+
+int checked(int returned, const char* what) {
+    if (returned < 0) {
+        std::perror(what);
+        std::abort();
+    }
+    return returned;
+}
+
+io_handle adopt_socket(int descriptor) {
+    return io_handle(native_handle{.descriptor = descriptor,
+                                   .kind = handle_kind::socket,
+                                   .readable = true,
+                                   .writable = true,
+                                   .stream = true});
+}
+
+constexpr int small_buffer = 16 * 1024;
+
+void shrink(int descriptor) {
+    const int size = small_buffer;
+    checked(::setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, sizeof size), "SO_SNDBUF");
+    checked(::setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, sizeof size), "SO_RCVBUF");
+}
+
+stream_ends open_tcp_pair() {
+    const int listener = checked(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket");
+    shrink(listener);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    checked(::bind(listener, reinterpret_cast<sockaddr*>(&address), length), "bind");
+    checked(::listen(listener, 1), "listen");
+    checked(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length), "getsockname");
+    const int one_end = checked(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket");
+    shrink(one_end);
+    checked(::connect(one_end, reinterpret_cast<sockaddr*>(&address), length), "connect");
+    const int other_end = checked(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC), "accept4");
+    for (const int end : {one_end, other_end}) {
+        const int yes = 1;
+        checked(::setsockopt(end, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes), "TCP_NODELAY");
+    }
+    ::close(listener);
+    return {adopt_socket(one_end), adopt_socket(other_end)};
+}
+
+stream_ends open_unix_pair() {
+    std::array<int, 2> ends{};
+    checked(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), "socketpair");
+    for (const int end : ends)
+        shrink(end);
+    return {adopt_socket(ends[0]), adopt_socket(ends[1])};
+}
+
+std::string describe(const told& t) {
+    return std::to_string(t.values) + " values, " + std::to_string(t.dones) + " dones, " +
+           (t.in_order ? "in order" : "out of order") + ", errno " + std::to_string(t.code) + ", " +
+           std::to_string(t.bytes) + " bytes";
+}
+
+testing::AssertionResult told_once(const told& t) {
+    if (t.values == 1 and t.dones == 1 and t.in_order) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << describe(t);
+}
+
+}  // namespace
+
+const std::vector<back_end>& back_ends() {
+    static const std::vector<back_end> found = find_back_ends();
+    return found;
+}
+
+std::vector<std::uint64_t> seeds(std::size_t count) {
+    if (const auto given = seed_from_environment()) return {*given};
+    std::vector<std::uint64_t> fixed;
+    for (std::uint64_t seed = 1; seed <= count; ++seed)
+        fixed.push_back(seed);
+    return fixed;
+}
+
+std::string how_to_replay(std::uint64_t seed) {
+    const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
+    const std::string name =
+        test != nullptr ? std::string(test->test_suite_name()) + "." + test->name() : "*";
+    return "seed " + std::to_string(seed) + "; replay with: SLUICE_SEED=" + std::to_string(seed) +
+           " build/release/tests/conformance/sluice_conformance_test --gtest_filter='" + name + "'";
+}
+
+std::string_view name_of(medium kind) noexcept {
+    return kind == medium::pipe ? "pipe" : kind == medium::unix_pair ? "unix_pair" : "tcp_pair";
+}
+
+std::string_view name_of(place where) noexcept {
+    return where == place::device ? "device" : "memory";
+}
+
+stream_ends open_stream(medium kind) {
+    if (kind == medium::tcp_pair) return open_tcp_pair();
+    if (kind == medium::unix_pair) return open_unix_pair();
+    auto pipe = pipe_handle::anonymous(small_buffer).value();
+    return {io_handle(pipe.reader.release()), io_handle(pipe.writer.release())};
+}
+
+io_handle open_file(place where, bool append_only) {
+    const std::string folder = where == place::memory ? "/dev/shm" : testing::TempDir();
+    const int flags = O_TMPFILE | O_RDWR | O_CLOEXEC | (append_only ? O_APPEND : 0);
+    return io_handle(native_handle{.descriptor = checked(::open(folder.c_str(), flags, 0600), "open"),
+                                   .kind = handle_kind::file,
+                                   .readable = true,
+                                   .writable = true,
+                                   .append_only = append_only,
+                                   .in_memory = where == place::memory});
+}
+
+std::vector<std::byte> pattern(std::size_t size, std::size_t from) {
+    std::vector<std::byte> bytes(size);
+    for (std::size_t i = 0; i < size; ++i) {
+        const std::size_t at = from + i;
+        bytes[i] = static_cast<std::byte>((at * 7 + (at >> 8) * 13 + (at >> 16)) & 0xff);
+    }
+    return bytes;
+}
+
+std::span<const std::byte> text(std::string_view s) noexcept {
+    return std::as_bytes(std::span(s));
+}
+
+std::vector<std::byte> drain(io_handle& reader) {
+    std::vector<std::byte> all;
+    std::array<std::byte, 4096> some;
+    for (;;) {
+        const auto got = reader.try_read(io_request<bytes_type>{some});
+        if (got.bytes_transferred() == 0) return all;
+        all.insert(all.end(), got->begin(), got->end());
+    }
+}
+
+std::size_t fill_up(io_handle& writer) {
+    const std::vector<std::byte> block(4096);
+    std::size_t total = 0;
+    // A stream that has refused a block may still take a byte, which the test does not want to see go.
+    for (const std::size_t size : {block.size(), std::size_t{1}}) {
+        for (;;) {
+            const auto sent = writer.try_write(io_request<const_bytes_type>{std::span(block).first(size)});
+            if (sent.bytes_transferred() == 0) break;
+            total += sent.bytes_transferred();
+        }
+    }
+    return total;
+}
+
+testing::AssertionResult succeeded(const told& t) {
+    if (auto once = told_once(t); not once) return once;
+    if (t.code == 0) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << describe(t);
+}
+
+testing::AssertionResult succeeded(const told& t, std::size_t bytes) {
+    if (auto once = succeeded(t); not once) return once;
+    if (t.bytes == bytes) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << describe(t) << "; expected " << bytes;
+}
+
+testing::AssertionResult failed(const told& t, int code) {
+    if (auto once = told_once(t); not once) return once;
+    if (t.code == code) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << describe(t) << "; expected errno " << code;
+}
+
+with_multiplexer::with_multiplexer(const back_end& which) : which_(which) {
+    auto made = which.make();
+    if (not made) {
+        std::cerr << which.name << ": " << made.error().message() << '\n';
+        std::abort();
+    }
+    multiplexer_ = std::move(*made);
+}
+
+void with_multiplexer::attach(io_handle& h) const {
+    const auto attached = h.set_multiplexer(multiplexer_.get());
+    ASSERT_TRUE(attached.has_value());
+}
+
+bool with_multiplexer::run_until(const std::function<bool()>& met) const {
+    while (not met()) {
+        if (multiplexer_->try_run_for(10s) <= 0) return met();
+    }
+    return true;
+}
+
+void with_multiplexer::settle() const {
+    // A simulation needs time to pass; a worker thread too.
+    while (multiplexer_->try_run_for(which_.is_exact ? 1ms : 50ms) > 0) {}
+}
+
+void with_multiplexer::explain_failure() const {
+    if (testing::Test::HasFailure() and which_.is_simulated) std::cerr << how_to_replay(which_.seed) << '\n';
+}
+
+std::string name_of_back_end(const testing::TestParamInfo<back_end>& info) {
+    return info.param.name;
+}
+
+std::string name_of_stream(const testing::TestParamInfo<std::tuple<back_end, medium>>& info) {
+    return std::get<0>(info.param).name + "_" + std::string(name_of(std::get<1>(info.param)));
+}
+
+std::string name_of_file(const testing::TestParamInfo<std::tuple<back_end, place>>& info) {
+    return std::get<0>(info.param).name + "_" + std::string(name_of(std::get<1>(info.param)));
+}
+
+void PrintTo(const back_end& which, std::ostream* out) {
+    *out << which.name;
+}
+
+}  // namespace sluice::io::conformance

@@ -1,0 +1,212 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "sluice/io/sender.hpp"
+
+// What the conformance tests share: the multiplexers under test, handles of every kind with both ends in this
+// process, and a receiver that writes down what it is told.
+
+namespace sluice::io::conformance {
+
+/// How much of a long loop a sanitizer build does: it finds its errors in the first rounds.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool is_sanitized = true;
+#elif __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr bool is_sanitized = true;
+#else
+inline constexpr bool is_sanitized = false;
+#endif
+[[nodiscard]] constexpr int rounds(int in_release) noexcept {
+    return is_sanitized ? in_release / 10 : in_release;
+}
+
+/// A multiplexer under test.
+struct back_end {
+    std::string name;
+    std::function<result<std::unique_ptr<io_multiplexer>>()> make;
+    bool is_exact = true;       // what is ready is complete after the next complete_io
+    bool is_simulated = false;  // time is virtual, nothing sleeps
+    std::uint64_t seed = 0;     // of a simulation
+};
+
+/// All that this build and this machine have. `SLUICE_SEED` in the environment: the simulations run with that
+/// seed alone, to replay a failure.
+[[nodiscard]] const std::vector<back_end>& back_ends();
+
+/// Seeds of randomised tests: a few fixed ones, so that a failure is everybody's, or `SLUICE_SEED` alone.
+[[nodiscard]] std::vector<std::uint64_t> seeds(std::size_t count);
+
+/// What a failure prints: the seed and the command that replays it.
+[[nodiscard]] std::string how_to_replay(std::uint64_t seed);
+
+/// Streams: bytes without boundaries, two ends.
+enum class medium : std::uint8_t { pipe, unix_pair, tcp_pair };
+[[nodiscard]] std::string_view name_of(medium kind) noexcept;
+
+/// `reader` gets what is written to `writer`. Small buffers in between, so that writes soon have to wait.
+struct stream_ends {
+    io_handle reader;
+    io_handle writer;
+};
+[[nodiscard]] stream_ends open_stream(medium kind);
+
+/// Files: on a device, and in memory.
+enum class place : std::uint8_t { device, memory };
+[[nodiscard]] std::string_view name_of(place where) noexcept;
+/// A new empty file without a name.
+[[nodiscard]] io_handle open_file(place where, bool append_only = false);
+
+/// Bytes that differ from place to place, so that one that is lost, doubled or swapped shows.
+[[nodiscard]] std::vector<std::byte> pattern(std::size_t size, std::size_t from = 0);
+[[nodiscard]] std::span<const std::byte> text(std::string_view s) noexcept;
+
+/// All that can be read from a stream without waiting, by the kernel's own calls: what really went through.
+[[nodiscard]] std::vector<std::byte> drain(io_handle& reader);
+/// Writes until not a byte more goes in. Returns how many went.
+std::size_t fill_up(io_handle& writer);
+
+/// What the receiver of one operation has been told.
+struct told {
+    int values = 0;
+    int dones = 0;
+    bool in_order = true;   // value, done, value, done…
+    int code = 0;           // the last outcome: an errno value, 0 for success…
+    std::size_t bytes = 0;  // …and the bytes transferred
+    std::function<void()> on_value;
+    std::function<void()> on_done;
+};
+
+/// Tells. The last thing it does is on_done(), which may destroy all of it.
+struct telling {
+    told* to;
+
+    template <class Outcome>
+    void set_value(Outcome&& outcome) noexcept {
+        to->in_order = to->in_order and to->values == to->dones;
+        ++to->values;
+        to->code = outcome.has_value() ? 0 : outcome.error().code();
+        if constexpr (requires { outcome.bytes_transferred(); }) to->bytes = outcome.bytes_transferred();
+        if (to->on_value) to->on_value();
+    }
+    void set_done() noexcept {
+        to->in_order = to->in_order and to->dones + 1 == to->values;
+        ++to->dones;
+        if (to->on_done) to->on_done();
+    }
+};
+
+/// Whether exactly one pair of signals came, in order, with this outcome.
+[[nodiscard]] testing::AssertionResult succeeded(const told& t, std::size_t bytes);
+[[nodiscard]] testing::AssertionResult succeeded(const told& t);
+[[nodiscard]] testing::AssertionResult failed(const told& t, int code);
+
+/// An operation and what it told, for tests that have many.
+template <class Sender>
+struct tracked {
+    told is;
+    io_operation_connection<Sender, telling> state;
+
+    explicit tracked(Sender what) noexcept : state(std::move(what), telling{&is}) {}
+    tracked(const tracked&) = delete;
+    tracked& operator=(const tracked&) = delete;
+};
+using tracked_read = tracked<transfer_sender<bytes_type>>;
+using tracked_write = tracked<transfer_sender<const_bytes_type>>;
+
+[[nodiscard]] inline transfer_sender<bytes_type> reading(io_handle& from, std::span<std::byte> into,
+                                                         extent_type at = 0, deadline within = {}) noexcept {
+    return async_read(from, io_request<bytes_type>{into, at}, within);
+}
+[[nodiscard]] inline transfer_sender<const_bytes_type> writing(io_handle& to, std::span<const std::byte> what,
+                                                               extent_type at = 0,
+                                                               deadline within = {}) noexcept {
+    return async_write(to, io_request<const_bytes_type>{what, at}, within);
+}
+
+/// One multiplexer of the back end under test; every test ends with nothing pending on it.
+class with_multiplexer {
+public:
+    explicit with_multiplexer(const back_end& which);
+
+    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *multiplexer_; }
+    [[nodiscard]] const back_end& which() const noexcept { return which_; }
+    void attach(io_handle& h) const;
+
+    /// Runs until `met()`, or until nothing has happened for as long as no test needs. Returns `met()`.
+    bool run_until(const std::function<bool()>& met) const;
+    bool run_until_done(const told& t) const {
+        return run_until([&] { return t.dones != 0; });
+    }
+    /// Lets everything happen that can without waiting.
+    void settle() const;
+
+    void explain_failure() const;
+
+private:
+    back_end which_;
+    std::unique_ptr<io_multiplexer> multiplexer_;
+};
+
+/// The fixtures: every back end, alone or with every kind of stream or file.
+class on_every_back_end : public testing::TestWithParam<back_end>, protected with_multiplexer {
+protected:
+    on_every_back_end() : with_multiplexer(GetParam()) {}
+    void TearDown() override { explain_failure(); }
+};
+class on_every_stream : public testing::TestWithParam<std::tuple<back_end, medium>>,
+                        protected with_multiplexer {
+protected:
+    on_every_stream() : with_multiplexer(std::get<0>(GetParam())) {}
+    void TearDown() override { explain_failure(); }
+
+    [[nodiscard]] static medium kind() { return std::get<1>(GetParam()); }
+    /// Both ends attached.
+    [[nodiscard]] stream_ends attached_stream() const {
+        stream_ends ends = open_stream(kind());
+        attach(ends.reader);
+        attach(ends.writer);
+        return ends;
+    }
+};
+class on_every_file : public testing::TestWithParam<std::tuple<back_end, place>>, protected with_multiplexer {
+protected:
+    on_every_file() : with_multiplexer(std::get<0>(GetParam())) {}
+    void TearDown() override { explain_failure(); }
+
+    [[nodiscard]] static place where() { return std::get<1>(GetParam()); }
+    [[nodiscard]] io_handle attached_file(bool append_only = false) const {
+        io_handle file = open_file(where(), append_only);
+        attach(file);
+        return file;
+    }
+};
+
+[[nodiscard]] std::string name_of_back_end(const testing::TestParamInfo<back_end>& info);
+[[nodiscard]] std::string name_of_stream(const testing::TestParamInfo<std::tuple<back_end, medium>>& info);
+[[nodiscard]] std::string name_of_file(const testing::TestParamInfo<std::tuple<back_end, place>>& info);
+
+inline auto every_back_end() {
+    return testing::ValuesIn(back_ends());
+}
+inline auto every_stream() {
+    return testing::Combine(testing::ValuesIn(back_ends()),
+                            testing::Values(medium::pipe, medium::unix_pair, medium::tcp_pair));
+}
+inline auto every_file() {
+    return testing::Combine(testing::ValuesIn(back_ends()), testing::Values(place::device, place::memory));
+}
+
+void PrintTo(const back_end& which, std::ostream* out);
+
+}  // namespace sluice::io::conformance
