@@ -22,7 +22,8 @@ std::size_t remaining_pieces(const operation& op, std::span<buffer> out) noexcep
     std::size_t count = 0;
     for (std::uint32_t i = 0; i < op.piece_count and count < out.size(); ++i) {
         const buffer& piece = op.pieces[i];
-        if (skip >= piece.size() and piece.size() != 0) {
+        // Empty pieces are left out too: a call of nothing but them moves nothing, which reads like the end.
+        if (skip >= piece.size()) {
             skip -= piece.size();
             continue;
         }
@@ -51,6 +52,8 @@ ssize_t transfer_some(operation& op, direction which) noexcept {
 bool attempt_transfer(operation& op, direction which) noexcept {
     const bool is_file = op.target->native.kind == handle_kind::file;
     const std::size_t wanted = requested_bytes(op);
+    // No bytes are there at once, even where the kernel would wait for some to be there.
+    if (wanted == 0 and op.target->native.stream) return true;
     // A stream's read is finished by whatever comes; everything else goes on until it is whole or would wait.
     const bool wants_all = is_file or which == direction::out;
     for (;;) {
@@ -182,8 +185,7 @@ void distribute(registration::half& half, std::size_t bytes, operation_queue& re
         bytes -= taken;
         const bool finished = taken == wanted or (half.which == direction::in and taken != 0);
         if (not finished) break;
-        finish_front(half, ready);
-        if (bytes == 0) break;
+        finish_front(half, ready);  // and then those behind it that ask for nothing
     }
     ENSURE(bytes == 0, "the kernel moved more than it was asked to");
 }

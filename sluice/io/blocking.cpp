@@ -24,7 +24,9 @@ const char* name_of(direction which) noexcept {
 // the rest stays where it is.
 class remaining_list {
 public:
-    explicit remaining_list(std::span<const buffer> pieces) noexcept : pieces_(pieces) {}
+    explicit remaining_list(std::span<const buffer> pieces) noexcept : pieces_(pieces) {
+        advance(0);  // a call of nothing but empty pieces moves nothing, which reads like the end
+    }
 
     void advance(std::size_t bytes) noexcept {
         while (not pieces_.empty() and begun_ + bytes >= pieces_.front().size()) {
@@ -110,6 +112,8 @@ result<std::size_t> transfer_blocking(const native_handle& native, direction whi
     remaining_list rest(pieces);
     std::size_t total = 0;
     buffer single;
+    // No bytes are there at once, even where the kernel would wait for some to be there.
+    if (rest.empty() and native.stream) return 0;
     for (;;) {
         const ssize_t moved = transfer_call(native, which, rest.next(single), offset + total, waits);
         if (moved >= 0) [[likely]] {
