@@ -84,7 +84,7 @@ result<void> io_multiplexer::detach(registration& attached) noexcept {
 
 bool io_multiplexer::wants_attempt(const operation& op, initiation how) noexcept {
     if (how == initiation::automatic) how = initiation_;
-    if (how == initiation::batched or op.kind == operation_kind::sleep) return false;
+    if (how == initiation::batched or op.kind >= operation_kind::barrier) return false;
     registration::half& half = op.target->side(direction_of(op.kind));
     // An older request on the stream goes first; it failed to go, so this one would too.
     if (not half.queue.empty() or half.never_speculate or not may_speculate(op)) return false;
@@ -155,13 +155,21 @@ bool io_multiplexer::begin(operation& op, initiation how) noexcept {
 
 // What could not be done at once waits, or, if it must not wait, has failed.
 bool io_multiplexer::begin_slowly(operation& op, initiation) noexcept {
+    if (op.kind == operation_kind::barrier and op.target->is_stream()) {
+        op.at = operation::stage::ready;  // nothing to make durable, and so nothing to wait for
+        return true;
+    }
     if (op.limit.is_zero() and op.kind != operation_kind::sleep and can_refuse_to_wait(op)) {
         // Not tried above if it is batched, or if trying has lately been in vain: now it is the caller's only
         // chance.
         const bool is_first = op.target->side(direction_of(op.kind)).queue.empty();
-        if (not(is_first and attempt(op)) and op.transferred == 0) op.error_code = ETIMEDOUT;
-        op.at = operation::stage::ready;
-        return true;
+        const bool finished = is_first and attempt(op);
+        // What has just turned out not to know how to refuse waits after all, as it does from then on.
+        if (finished or can_refuse_to_wait(op)) {
+            if (not finished and op.transferred == 0) op.error_code = ETIMEDOUT;
+            op.at = operation::stage::ready;
+            return true;
+        }
     }
     enqueue(op);
     return false;

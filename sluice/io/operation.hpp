@@ -37,11 +37,11 @@ protected:
 enum class operation_kind : std::uint8_t {
     read,
     write,
-    barrier,
     accept,          // argument: socket_address* or null; the outcome is a descriptor
     connect,         // argument: const socket_address*
     ready_to_read,   // a read would not wait
     ready_to_write,  // a write would not wait
+    barrier,         // from here on: what start() never tries
     sleep,           // only its deadline ends it
 };
 
