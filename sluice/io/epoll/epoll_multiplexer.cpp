@@ -92,10 +92,14 @@ void epoll_multiplexer::set_interest(registration& target, std::uint32_t events)
     // With no interest left it is deleted, not masked: errors and hang-ups cannot be masked.
     const int what = not known ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
     if (::epoll_ctl(poller_.descriptor(), what, target.native.descriptor, &event) != 0) {
-        // ENOMEM, ENOSPC: whoever waits is told, rather than left waiting.
+        // ENOMEM, ENOSPC, EEXIST: whoever waits is told, rather than left waiting; who comes next tries
+        // again.
+        const int code = errno;
         for (auto& half : target.halves) {
+            if (half.is_armed) --armed_;
+            half.is_armed = false;
             while (operation* const op = half.queue.pop_front()) {
-                op->error_code = errno;
+                op->error_code = code;
                 finish(*op);
             }
         }
