@@ -11,6 +11,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <optional>
 
@@ -63,7 +64,7 @@ std::vector<back_end> find_back_ends() {
 
 int checked(int returned, const char* what) {
     if (returned < 0) {
-        std::perror(what);
+        std::cerr << what << ": " << std::strerror(errno) << "\n";
         std::abort();
     }
     return returned;
@@ -246,7 +247,7 @@ void with_multiplexer::attach(io_handle& h) const {
 
 bool with_multiplexer::run_until(const std::function<bool()>& met) const {
     while (not met()) {
-        if (multiplexer_->try_run_for(10s) <= 0) return met();
+        if (multiplexer_->try_run_for(2s) <= 0) return met();
     }
     return true;
 }

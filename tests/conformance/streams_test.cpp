@@ -261,11 +261,10 @@ TEST_P(streams, complete_requests_of_no_bytes_at_once_though_the_stream_is_empty
         if (read.is.dones == 0) read.state.cancel();
         ASSERT_TRUE(run_until_done(read.is));
     }
-    told is;
-    auto list = connect(async_read(ends.reader, io_request<buffers_type>{}), telling{&is});
-    list.start();
-    EXPECT_TRUE(run_until_done(is));
-    EXPECT_TRUE(succeeded(is, 0));
+    tracked list(async_read(ends.reader, io_request<buffers_type>{}));
+    list.state.start();
+    EXPECT_TRUE(run_until_done(list.is));
+    EXPECT_TRUE(succeeded(list.is, 0));
 }
 
 TEST_P(streams, keep_a_request_of_no_bytes_in_its_place) {
@@ -304,7 +303,7 @@ TEST_P(streams, gather_and_scatter_lists_of_any_length_with_empty_pieces_among_t
         std::size_t pieces, stride;
     };
     for (const auto [pieces, stride] :
-         {shape{1, 1}, {3, 2}, {64, 1}, {65, 1}, {200, 7}, {1024, 1}, {1025, 1}, {1500, 100}, {5000, 3}}) {
+         {shape{1, 1}, {4, 2}, {64, 1}, {65, 1}, {200, 7}, {1024, 1}, {1025, 1}, {1500, 100}, {5000, 3}}) {
         auto ends = attached_stream();
         auto sent = pattern(40'000);
         auto outgoing = cut(sent, pieces, stride);
