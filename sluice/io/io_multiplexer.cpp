@@ -409,7 +409,8 @@ void io_multiplexer::woke_up() noexcept {
 
 io_multiplexer::work_guard::~work_guard() {
     if (multiplexer_ == nullptr) return;
-    multiplexer_->guards_.fetch_sub(1, std::memory_order_relaxed);
+    // release: pairs with is_exhausted(), so that what this thread posted before is seen there.
+    multiplexer_->guards_.fetch_sub(1, std::memory_order_release);
     if (not multiplexer_->is_owner()) multiplexer_->backend_wake();  // run() has to notice
 }
 
@@ -453,10 +454,11 @@ int io_multiplexer::run_once(int max, time_point until) noexcept {
     return count + std::max(0, complete(max - count, until));
 }
 
-// Whether nothing is pending and no guard promises more.
+// Whether nothing is pending and no guard promises more. A guard that goes wakes us; what was posted under
+// it comes first.
 bool io_multiplexer::is_exhausted() const noexcept {
-    return pending_ == 0 and
-           guards_.load(std::memory_order_relaxed) == 0;  // relaxed: a guard that goes wakes us
+    // acquire: pairs with ~work_guard.
+    return pending_ == 0 and guards_.load(std::memory_order_acquire) == 0 and posted_.empty();
 }
 
 int io_multiplexer::try_run(int max) noexcept {

@@ -92,7 +92,8 @@ public:
     int try_run_for(duration within, int max = unlimited) noexcept;
     int try_run_until(time_point until, int max = unlimited) noexcept;
 
-    /// While one exists, run() waits for posted items although no i/o is pending. May be made on any thread.
+    /// While one exists, run() waits for posted items although no i/o is pending; what its thread has posted
+    /// is invoked before run() returns zero. May be made, and destroyed, on any thread.
     class work_guard {
     public:
         explicit work_guard(io_multiplexer& multiplexer) noexcept : multiplexer_(&multiplexer) {
