@@ -1,7 +1,10 @@
 """The program as a shell sees it: exit codes and streams. Run by ctest with the program as the last argument."""
 
+import json
+import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 PROGRAM = sys.argv.pop() if __name__ == "__main__" else None
@@ -38,6 +41,36 @@ class CommandLine(unittest.TestCase):
             done = sluice("--version", stdout=full)
         self.assertEqual(done.returncode, 1)
         self.assertIn("standard output", done.stderr)
+
+
+class Probe(unittest.TestCase):
+    def test_atomicity_reports_every_size_and_leaves_nothing_behind(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = sluice("probe", "atomicity", folder, "--json", "--time", "2", "--max", "4096")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            report = json.loads(done.stdout)
+            self.assertEqual([series["io"] for series in report["series"]], ["buffered", "direct"])
+            sizes = [row["write_bytes"] for row in report["series"][0]["rows"]]
+            self.assertEqual(sizes, [2**i for i in range(13)])
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_atomicity_says_what_it_proves_and_what_not(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = sluice("probe", "atomicity", folder, "--time", "1", "--max", "2")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("What it does not:", done.stdout)
+
+    def test_atomicity_does_not_overwrite_a_file(self):
+        with tempfile.NamedTemporaryFile() as file:
+            done = sluice("probe", "atomicity", file.name)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("name a directory", done.stderr)
+
+    def test_atomicity_in_a_directory_that_takes_no_files_says_why(self):
+        done = sluice("probe", "atomicity", "/proc")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("in /proc: open", done.stderr)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@
 
 namespace sluice::cli {
 
-void add_commands([[maybe_unused]] CLI::App& app) {}
+void add_commands(CLI::App& app) {
+    add_probe(app);
+}
 
 }  // namespace sluice::cli

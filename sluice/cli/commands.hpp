@@ -13,4 +13,6 @@ namespace sluice::cli {
 /// Adds every command to `app`, in the order in which the help names them.
 void add_commands(CLI::App& app);
 
+void add_probe(CLI::App& app);
+
 }  // namespace sluice::cli

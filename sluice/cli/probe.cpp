@@ -1,0 +1,153 @@
+// sluice probe: finds out by trying what documentation does not tell.
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "sluice/cli/commands.hpp"
+#include "sluice/cli/exit_code.hpp"
+#include "sluice/io/atomicity_probe.hpp"
+
+namespace sluice::cli {
+namespace {
+
+struct atomicity_arguments {
+    std::string path;
+    bool json = false;
+    unsigned milliseconds_per_size = 250;
+    std::size_t write_bytes_max = 16U << 20;
+    unsigned writers = 2;
+    unsigned readers = 2;
+};
+
+std::string size_text(std::size_t bytes) {
+    if (bytes >= 1U << 20) return fmt::format("{} MiB", bytes >> 20);
+    if (bytes >= 1U << 10) return fmt::format("{} KiB", bytes >> 10);
+    return fmt::format("{} B", bytes);
+}
+
+std::string json_text(const std::string& text) {
+    std::string quoted = "\"";
+    for (const char c : text) {
+        if (c == '"' or c == '\\') quoted += '\\';
+        if (static_cast<unsigned char>(c) < 0x20)
+            quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+        else
+            quoted += c;
+    }
+    return quoted + '"';
+}
+
+const char* name_of(const io::atomicity_series& series) {
+    return series.direct ? "direct" : "buffered";
+}
+
+void print_json(const atomicity_arguments& arguments, const io::atomicity_report& report) {
+    fmt::print(
+        "{{\"path\":{},\"file_system\":\"{}\",\"writers\":{},\"readers\":{},\"milliseconds_per_size\":{},",
+        json_text(arguments.path), report.volume.type_name, arguments.writers, arguments.readers,
+        arguments.milliseconds_per_size);
+    fmt::print("\"series\":[");
+    const char* between_series = "";
+    for (const auto& series : report.series) {
+        fmt::print("{}\n{{\"io\":\"{}\",\"refused\":{},\"whole_bytes_max\":{},\"rows\":[", between_series,
+                   name_of(series), series.refused ? json_text(series.refused->message()) : "null",
+                   series.whole_bytes_max());
+        const char* between_rows = "";
+        for (const auto& row : series.rows) {
+            fmt::print(
+                "{}\n{{\"write_bytes\":{},\"writes\":{},\"reads\":{},\"fresh_reads\":{},\"torn_reads\":{}}}",
+                between_rows, row.write_bytes, row.writes, row.reads, row.fresh_reads, row.torn_reads);
+            between_rows = ",";
+        }
+        fmt::print("]}}");
+        between_series = ",";
+    }
+    fmt::print("]}}\n");
+}
+
+void print_series(const io::atomicity_series& series) {
+    if (series.refused) {
+        fmt::print("{}: not possible here ({})\n\n", name_of(series), series.refused->message());
+        return;
+    }
+    fmt::print("{}\n{:>10} {:>12} {:>12} {:>12} {:>12}\n", name_of(series), "size", "writes", "reads",
+               "fresh reads", "torn reads");
+    for (const auto& row : series.rows)
+        fmt::print("{:>10} {:>12} {:>12} {:>12} {:>12}\n", size_text(row.write_bytes), row.writes, row.reads,
+                   row.fresh_reads, row.torn_reads);
+    const std::size_t whole = series.whole_bytes_max();
+    if (whole == 0)
+        fmt::print("No size was always seen whole, or no reader saw writes come and go.\n\n");
+    else
+        fmt::print("Always seen whole: writes of up to {}.\n\n", size_text(whole));
+}
+
+void print_table(const atomicity_arguments& arguments, const io::atomicity_report& report) {
+    fmt::print(
+        "Rewriting the front of one file in {} ({}): {} writers, {} readers, {} ms for each size.\n"
+        "A torn read held bytes of more than one write; a fresh one held another write than the one before "
+        "it.\n\n",
+        arguments.path, report.volume.type_name, arguments.writers, arguments.readers,
+        arguments.milliseconds_per_size);
+    for (const auto& series : report.series)
+        print_series(series);
+    fmt::print(
+        "What this shows: a size with torn reads is not atomic on this volume, for certain.\n"
+        "What it does not: a size without any may still tear, under another load, kernel or number of "
+        "processors;\n"
+        "with fewer than a hundred fresh reads it was hardly tried (--time tries longer).\n"
+        "Nothing is said of unaligned writes, of other hosts, or of what survives a power cut.\n");
+}
+
+void run_atomicity(const atomicity_arguments& arguments) {
+    const auto directory = io::path_handle::open(arguments.path);
+    if (not directory) {
+        const bool is_file = directory.error() == std::errc::not_a_directory;
+        fmt::print(stderr, "sluice probe atomicity: {}{}\n", directory.error().message(),
+                   is_file
+                       ? "; name a directory, in which a temporary file is made: a file would be overwritten"
+                       : "");
+        leave(exit_code::failure);
+    }
+    const auto report = io::probe_atomicity(
+        *directory, {.time_per_size = std::chrono::milliseconds(arguments.milliseconds_per_size),
+                     .write_bytes_max = arguments.write_bytes_max,
+                     .writers = arguments.writers,
+                     .readers = arguments.readers});
+    if (not report) {
+        fmt::print(stderr, "sluice probe atomicity: in {}: {}\n", arguments.path, report.error().message());
+        leave(exit_code::failure);
+    }
+    arguments.json ? print_json(arguments, *report) : print_table(arguments, *report);
+}
+
+}  // namespace
+
+void add_probe(CLI::App& app) {
+    CLI::App* const probe = app.add_subcommand("probe", "find out by trying what a volume guarantees");
+    probe->require_subcommand(1);
+    CLI::App* const atomicity =
+        probe->add_subcommand("atomicity", "find the largest write that concurrent readers always see whole");
+    const auto arguments = std::make_shared<atomicity_arguments>();
+    atomicity->add_option("PATH", arguments->path, "a directory on the volume")->required();
+    atomicity->add_flag("--json", arguments->json, "print one JSON object instead of a table");
+    atomicity->add_option("--time", arguments->milliseconds_per_size, "milliseconds for each size")
+        ->check(CLI::Range(1U, 3'600'000U))
+        ->capture_default_str();
+    atomicity->add_option("--max", arguments->write_bytes_max, "largest write, in bytes")
+        ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30))
+        ->capture_default_str();
+    atomicity->add_option("--writers", arguments->writers, "threads that write")
+        ->check(CLI::Range(1U, 64U))
+        ->capture_default_str();
+    atomicity->add_option("--readers", arguments->readers, "threads that read")
+        ->check(CLI::Range(1U, 64U))
+        ->capture_default_str();
+    atomicity->callback([arguments] { run_atomicity(*arguments); });
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,231 @@
+#include "sluice/io/atomicity_probe.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <system_error>
+#include <thread>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/io/file_handle.hpp"
+#include "sluice/io/file_status.hpp"
+
+namespace sluice::io {
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t sector_bytes = 512;  // what direct i/o is aligned to where the kernel does not tell
+
+struct free_memory {
+    void operator()(std::byte* memory) const noexcept { std::free(memory); }
+};
+using page_aligned = std::unique_ptr<std::byte[], free_memory>;
+
+constexpr std::size_t in_whole_pages(std::size_t bytes) noexcept {
+    return (bytes + page_bytes - 1) / page_bytes * page_bytes;
+}
+
+page_aligned allocate_pages(std::size_t bytes) {
+    page_aligned memory(static_cast<std::byte*>(std::aligned_alloc(page_bytes, in_whole_pages(bytes))));
+    if (memory == nullptr) throw std::bad_alloc();
+    return memory;
+}
+
+// A file open in as many descriptions as there are threads, so that none waits for another's.
+struct worker {
+    file_handle file;
+    page_aligned memory;
+    std::size_t second_pattern = 0;  // where in memory; writers only
+    bool writes = false;
+    std::uint64_t transfers = 0;
+    std::uint64_t torn = 0;
+    std::uint64_t fresh = 0;
+    std::optional<error> failed;
+};
+
+void write_until(worker& self, std::size_t bytes, const std::atomic<bool>& stop) noexcept {
+    while (not stop.load(std::memory_order_relaxed)) {
+        // Two patterns by turns: a writer that is alone for a time slice must not write what stands there
+        // already.
+        const std::size_t pattern = self.transfers % 2 == 0 ? 0 : self.second_pattern;
+        const auto written = self.file.write(
+            io_request<const_bytes_type>{const_bytes_type(self.memory.get() + pattern, bytes)});
+        if (not written or written->size() != bytes) {
+            self.failed =
+                written ? error(EIO, "write in one piece", self.file.descriptor()) : written.error();
+            return;
+        }
+        ++self.transfers;
+    }
+}
+
+void read_until(worker& self, std::size_t bytes, const std::atomic<bool>& stop) noexcept {
+    std::byte seen_before{};
+    while (not stop.load(std::memory_order_relaxed)) {
+        const auto got = self.file.read(io_request<bytes_type>{bytes_type(self.memory.get(), bytes)});
+        if (not got or got->size() != bytes) {
+            self.failed = got ? error(EIO, "read in one piece", self.file.descriptor()) : got.error();
+            return;
+        }
+        const std::byte* const data = got->data();
+        // Every byte equal to its neighbour: all equal.
+        const bool whole = std::memcmp(data, data + 1, bytes - 1) == 0;
+        self.torn += whole ? 0 : 1;
+        const bool stale = whole and data[0] == seen_before;
+        self.fresh += stale ? 0 : 1;
+        // On a busy machine the writers may wait for this very processor. A sleeper, unlike one who yields,
+        // gets it back in the midst of what they do.
+        if (stale) std::this_thread::sleep_for(std::chrono::microseconds(20));
+        seen_before = data[0];
+        ++self.transfers;
+    }
+}
+
+result<atomicity_row> try_size(std::vector<worker>& workers, std::size_t bytes,
+                               std::chrono::nanoseconds time) {
+    std::atomic<bool> stop = false;
+    {
+        std::vector<std::jthread> threads;
+        // Declared after the threads, so that it is set before they are joined, also when one cannot be
+        // started.
+        const std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)> stop_at_exit(
+            &stop, [](std::atomic<bool>* flag) { flag->store(true, std::memory_order_relaxed); });
+        for (worker& each : workers) {
+            each.transfers = each.torn = each.fresh = 0;
+            threads.emplace_back([&each, bytes, &stop] {
+                each.writes ? write_until(each, bytes, stop) : read_until(each, bytes, stop);
+            });
+        }
+        std::this_thread::sleep_for(time);
+    }
+    atomicity_row row{.write_bytes = bytes};
+    for (const worker& each : workers) {
+        if (each.failed) return failure(*each.failed);
+        (each.writes ? row.writes : row.reads) += each.transfers;
+        row.torn_reads += each.torn;
+        row.fresh_reads += each.fresh;
+    }
+    return row;
+}
+
+result<std::vector<worker>> make_workers(const path_handle& directory, path_view name,
+                                         const atomicity_options& options, caching cached) {
+    std::vector<worker> workers(options.writers + options.readers);
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+        auto file = file_handle::open(directory, name, mode::write, creation::open_existing, cached);
+        if (not file) return failure(file.error());
+        worker& each = workers[i];
+        each.file = std::move(*file);
+        each.writes = i < options.writers;
+        const std::size_t one_pattern = in_whole_pages(options.write_bytes_max);
+        each.memory = allocate_pages(each.writes ? 2 * one_pattern : one_pattern);
+        if (not each.writes) continue;
+        // No two patterns of all writers are alike, nor like the zeros the file begins with.
+        each.second_pattern = one_pattern;
+        std::memset(each.memory.get(), static_cast<int>(2 * i + 1), one_pattern);
+        std::memset(each.memory.get() + one_pattern, static_cast<int>(2 * i + 2), one_pattern);
+    }
+    return workers;
+}
+
+// The smallest transfer: of direct i/o, the alignment.
+std::size_t smallest(const file_handle& file, bool direct, std::size_t wanted) noexcept {
+    if (not direct) return std::bit_ceil(wanted);
+    const auto status = status_of(file, stat_fields::direct_io);
+    const std::size_t alignment =
+        status and status->direct_offset_alignment_bytes > 0
+            ? std::max(status->direct_offset_alignment_bytes, status->direct_memory_alignment_bytes)
+            : sector_bytes;
+    return std::bit_ceil(std::max(wanted, alignment));
+}
+
+// Why direct i/o may be refused: no such i/o here (EINVAL, EOPNOTSUPP), when opening or at the first
+// transfer.
+bool is_refusal(const error& why) noexcept {
+    return why == std::errc::invalid_argument or why == std::errc::operation_not_supported;
+}
+
+result<atomicity_series> try_series(const path_handle& directory, path_view name,
+                                    const atomicity_options& options, bool direct) {
+    atomicity_series series{.direct = direct, .refused = {}, .rows = {}};
+    auto workers = make_workers(directory, name, options, direct ? caching::only_metadata : caching::all);
+    if (not workers) {
+        if (not direct or not is_refusal(workers.error())) return failure(workers.error());
+        series.refused = workers.error();
+        return series;
+    }
+    for (std::size_t bytes = smallest(workers->front().file, direct, options.write_bytes_min);
+         bytes <= options.write_bytes_max; bytes *= 2) {
+        const auto row = try_size(*workers, bytes, options.time_per_size);
+        if (not row) {
+            if (not direct or not series.rows.empty() or not is_refusal(row.error()))
+                return failure(row.error());
+            series.refused = row.error();
+            return series;
+        }
+        series.rows.push_back(*row);
+    }
+    return series;
+}
+
+result<atomicity_report> probe(const path_handle& directory, const atomicity_options& options) {
+    const auto volume = volume_of(directory);
+    if (not volume) return failure(volume.error());
+    auto file = file_handle::temp_file(directory, caching::all);
+    if (not file) return failure(file.error());
+    const auto path = file->current_path();
+    if (not path) return failure(path.error());
+    const std::string name = path->substr(path->rfind('/') + 1);
+
+    // Full length at once, so that no write changes it: what is asked about is rewriting.
+    const page_aligned content = allocate_pages(options.write_bytes_max);
+    std::memset(content.get(), 0, options.write_bytes_max);
+    const auto filled =
+        file->write(io_request<const_bytes_type>{const_bytes_type(content.get(), options.write_bytes_max)});
+    if (not filled) return failure(filled.error());
+    if (filled->size() != options.write_bytes_max) return failure({ENOSPC, "write", file->descriptor()});
+    if (const auto saved = file->barrier(barrier_kind::wait_data_only); not saved)
+        return failure(saved.error());
+
+    atomicity_report report{.volume = *volume, .series = {}};
+    for (const bool direct : {false, true}) {
+        auto series = try_series(directory, name, options, direct);
+        if (not series) return failure(series.error());
+        report.series.push_back(std::move(*series));
+    }
+    return report;
+}
+
+}  // namespace
+
+std::size_t atomicity_series::whole_bytes_max() const noexcept {
+    std::size_t largest = 0;
+    for (const atomicity_row& row : rows) {
+        if (row.torn_reads > 0 or row.fresh_reads == 0) break;
+        largest = row.write_bytes;
+    }
+    return largest;
+}
+
+result<atomicity_report> probe_atomicity(const path_handle& directory,
+                                         const atomicity_options& options) noexcept {
+    constexpr std::size_t bytes_limit = std::size_t{1} << 30;
+    constexpr unsigned writers_limit = 127;  // two values of a byte for each, and zero
+    if (options.writers == 0 or options.writers > writers_limit or options.readers == 0 or
+        options.write_bytes_min == 0 or options.write_bytes_max < options.write_bytes_min or
+        options.write_bytes_max > bytes_limit)
+        return failure({EINVAL, "probe atomicity", directory.descriptor()});
+    // The one place of these files that allocates and starts threads: what those throw ends here.
+    try {
+        return probe(directory, options);
+    } catch (const std::system_error& no_thread) {
+        return failure({no_thread.code().value(), "start a thread"});
+    } catch (const std::bad_alloc&) {
+        return failure({ENOMEM, "allocate buffers"});
+    }
+}
+
+}  // namespace sluice::io
