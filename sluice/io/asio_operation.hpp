@@ -1,0 +1,347 @@
+#pragma once
+
+#include <array>
+#include <asio/associated_allocator.hpp>
+#include <asio/associated_cancellation_slot.hpp>
+#include <asio/associated_executor.hpp>
+#include <asio/async_result.hpp>
+#include <asio/bind_allocator.hpp>
+#include <asio/buffer.hpp>
+#include <asio/dispatch.hpp>
+#include <asio/error.hpp>
+#include <asio/prefer.hpp>
+#include <atomic>
+#include <concepts>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "sluice/io/asio_context.hpp"
+#include "sluice/io/atomic_sender.hpp"
+
+// How the operations of asio.hpp begin and end; for that header, not for users.
+namespace sluice::io::detail {
+
+[[nodiscard]] inline asio::error_code asio_error(const error& why) noexcept {
+    return {why.code(), asio::error::get_system_category()};
+}
+
+/// One pending operation, as its object sees it. The multiplexer's thread only.
+class asio_pending : public posted_item {
+public:
+    virtual void cancel() noexcept = 0;
+
+    list_hook<asio_pending> pending_link;
+
+protected:
+    ~asio_pending() = default;
+};
+
+/// What an object and its pending operations share, so that the object may be moved, and destroyed before
+/// they have completed. Whoever lets go last destroys it.
+class asio_core_base : posted_item {
+public:
+    explicit asio_core_base(asio_context& on) noexcept : context(on) {}
+
+    /// Cancels everything that is pending. Any thread: from others than the multiplexer's through an item of
+    /// its own, which keeps `self` alive until it has been taken.
+    void cancel_all(std::shared_ptr<asio_core_base> self) noexcept {
+        io_multiplexer& multiplexer = context.multiplexer();
+        constexpr long owners_when_idle = 2;  // the object, and `self`
+        if (self.use_count() == owners_when_idle) return;
+        if (multiplexer.is_owner()) {
+            cancel_pending();
+            return;
+        }
+        // acquire: pairs with the release in invoke(), which has emptied `kept_`.
+        if (cancel_posted_.exchange(true, std::memory_order_acquire)) return;
+        kept_ = std::move(self);
+        multiplexer.post(*this);
+    }
+
+    asio_context& context;
+    intrusive_list<asio_pending, &asio_pending::pending_link> pending;
+
+protected:
+    ~asio_core_base() = default;
+
+private:
+    void invoke() noexcept override {
+        const std::shared_ptr<asio_core_base> self = std::move(kept_);
+        cancel_posted_.store(false, std::memory_order_release);  // pairs with the exchange in cancel_all()
+        cancel_pending();
+    }
+    void cancel_pending() noexcept {
+        for (asio_pending& each : pending)
+            each.cancel();
+    }
+
+    std::atomic<bool> cancel_posted_{false};
+    std::shared_ptr<asio_core_base> kept_;
+};
+
+template <class Handle>
+class asio_core final : public asio_core_base {
+public:
+    asio_core(asio_context& on, Handle&& from) noexcept : asio_core_base(on), handle(std::move(from)) {}
+
+    Handle handle;
+};
+
+/// The pieces of an Asio buffer sequence. No more than Asio's own composed operations offer at a time.
+template <class Piece, class Buffers>
+class asio_pieces {
+public:
+    explicit asio_pieces(const Buffers& buffers) noexcept {
+        using view =
+            std::conditional_t<std::same_as<Piece, buffer>, asio::mutable_buffer, asio::const_buffer>;
+        using byte = std::conditional_t<std::same_as<Piece, buffer>, std::byte, const std::byte>;
+        const auto end = asio::buffer_sequence_end(buffers);
+        for (auto at = asio::buffer_sequence_begin(buffers); at != end and count_ < pieces_max; ++at) {
+            const view piece(*at);
+            if (piece.size() != 0) pieces_[count_++] = Piece(static_cast<byte*>(piece.data()), piece.size());
+        }
+    }
+    [[nodiscard]] std::span<Piece> all() noexcept { return {pieces_.data(), count_}; }
+    [[nodiscard]] bool is_empty() const noexcept { return count_ == 0; }
+
+private:
+    static constexpr std::size_t pieces_max =
+        std::is_convertible_v<const Buffers&, asio::const_buffer> ? 1 : 16;
+
+    std::array<Piece, pieces_max> pieces_;
+    std::size_t count_ = 0;
+};
+
+/// What Asio says of a transfer: `why` for an error, and for a read of something that brought nothing.
+template <class Result>
+std::size_t asio_transferred(const Result& outcome, bool end_if_none, asio::error_code& why) noexcept {
+    const std::size_t count = outcome.bytes_transferred();
+    why.clear();
+    if (not outcome.has_value()) {
+        why = asio_error(outcome.error());
+    } else if (count == 0 and end_if_none) {
+        why = asio::error::eof;
+    }
+    return count;
+}
+
+// Each kind of operation is a class: what it needs, `sender()`, and `finish()`, the handler's arguments. One
+// that may have nothing to do has `nothing()`.
+
+template <class Handle, class Piece, class Buffers>
+class asio_transfer {
+public:
+    static constexpr bool is_read = std::same_as<Piece, buffer>;
+    using core_type = asio_core<Handle>;
+
+    asio_transfer(core_type& core, const Buffers& buffers) noexcept : core_(core), pieces_(buffers) {}
+
+    [[nodiscard]] auto sender() noexcept {
+        if constexpr (is_read) {
+            return async_read(core_.handle, io_request<buffers_type>{pieces_.all()});
+        } else {
+            return async_write(core_.handle, io_request<const_buffers_type>{pieces_.all()});
+        }
+    }
+    // A read of nothing would wait for data on a socket.
+    [[nodiscard]] bool is_nothing() const noexcept { return pieces_.is_empty(); }
+    [[nodiscard]] static auto nothing() noexcept { return std::tuple(asio::error_code(), std::size_t{0}); }
+
+    template <class Result>
+    [[nodiscard]] auto finish(Result&& outcome) noexcept {
+        asio::error_code why;
+        const std::size_t count = asio_transferred(outcome, is_read, why);
+        return std::tuple(why, count);
+    }
+
+private:
+    core_type& core_;
+    asio_pieces<Piece, Buffers> pieces_;
+};
+
+/// One operation of Asio's: the i/o, the handler, and what ties them to a context. Lives in memory of the
+/// handler's allocator from begin() to deliver().
+///
+/// Thread safety: begin() on any thread; everything after it, but cancel(), on the multiplexer's.
+template <class Work, class Core, class Handler>
+class asio_operation final : public asio_pending {
+    using allocator_type = typename std::allocator_traits<
+        asio::associated_allocator_t<Handler>>::template rebind_alloc<asio_operation>;
+    using traits = std::allocator_traits<allocator_type>;
+    using executor_type = asio::associated_executor_t<Handler, asio_context::executor_type>;
+    using tracked_type = std::decay_t<decltype(asio::prefer(std::declval<const executor_type&>(),
+                                                            asio::execution::outstanding_work.tracked))>;
+
+    struct relay {
+        asio_operation* self;
+        template <class Result>
+        void set_value(Result&& outcome) noexcept {
+            self->outcome_.emplace(std::forward<Result>(outcome));
+        }
+        void set_done() noexcept { self->done(); }
+    };
+    struct canceller {
+        asio_operation* self;
+        void operator()(asio::cancellation_type_t wanted) const noexcept {
+            if (wanted != asio::cancellation_type::none) self->cancel();
+        }
+    };
+    using sender_type = decltype(std::declval<Work&>().sender());
+
+public:
+    template <class From, class Argument>
+    asio_operation(const std::shared_ptr<Core>& core, From&& handler, const Argument& argument)
+        : core_(core),
+          handler_(std::forward<From>(handler)),
+          work_(*core, argument),
+          io_(work_.sender(), relay{this}) {
+        // An operation on our own multiplexer is work enough.
+        const auto executor = asio::get_associated_executor(handler_, core->context.get_executor());
+        if (not is_ours(executor, core->context)) {
+            elsewhere_.emplace(asio::prefer(executor, asio::execution::outstanding_work.tracked));
+        }
+        auto slot = asio::get_associated_cancellation_slot(handler_);
+        if (slot.is_connected()) slot.template emplace<canceller>(this);
+    }
+
+    template <class From, class Argument>
+    static void begin(const std::shared_ptr<Core>& core, From&& handler, const Argument& argument) {
+        allocator_type allocator(asio::get_associated_allocator(handler));
+        asio_operation* const fresh = traits::allocate(allocator, 1);
+        try {
+            std::construct_at(fresh, core, std::forward<From>(handler), argument);
+        } catch (...) {
+            traits::deallocate(allocator, fresh, 1);
+            throw;
+        }
+        fresh->initiate();
+    }
+
+    void cancel() noexcept override { io_.cancel(); }
+
+private:
+    // Whether functions given to `executor` run where this operation completes.
+    static bool is_ours(const executor_type& executor, const asio_context& context) noexcept {
+        using own_type = asio_context::executor_type;
+        if constexpr (std::same_as<executor_type, own_type>) {
+            return &executor.query(asio::execution::context) == &context;
+        } else if constexpr (requires { executor.template target<own_type>(); }) {
+            const own_type* const own = executor.template target<own_type>();
+            return own != nullptr and & own->query(asio::execution::context) == &context;
+        } else {
+            return false;
+        }
+    }
+
+    void initiate() noexcept {
+        io_multiplexer& multiplexer = core_->context.multiplexer();
+        if (has_nothing_to_do()) {
+            is_finished_ = true;
+            multiplexer.post(*this);
+            return;
+        }
+        const bool fresh = io_.claim();  // from here a cancellation counts
+        ENSURE(fresh);
+        if (not multiplexer.is_owner()) {
+            multiplexer.post(*this);
+            return;
+        }
+        core_->pending.push_back(*this);
+        is_initiating_ = true;
+        io_.launch();
+        is_initiating_ = false;  // if it is done, the item that will deliver has been posted
+    }
+
+    // The item posted by initiate(), on another thread, or by done().
+    void invoke() noexcept override {
+        if (is_finished_) {
+            deliver();
+            return;
+        }
+        core_->pending.push_back(*this);
+        io_.launch();
+    }
+
+    void done() noexcept {
+        if (is_initiating_) {
+            // The handler must not run inside the initiating function.
+            is_finished_ = true;
+            core_->context.multiplexer().post(*this);
+        } else {
+            deliver();
+        }
+    }
+
+    void deliver() noexcept {
+        if (auto slot = asio::get_associated_cancellation_slot(handler_); slot.is_connected()) slot.clear();
+        if (pending_link.is_linked()) core_->pending.erase(*this);
+        asio_context& context = core_->context;
+        auto arguments = take_arguments();
+        auto elsewhere = std::move(elsewhere_);
+        Handler handler(std::move(handler_));
+        const auto associated = asio::get_associated_allocator(handler);
+        // The memory is given back before the handler runs: it will want as much for its next operation.
+        allocator_type allocator(associated);
+        std::destroy_at(this);
+        traits::deallocate(allocator, this, 1);
+
+        auto call = [&] { std::apply(std::move(handler), std::move(arguments)); };
+        if (not elsewhere.has_value()) {
+            context.invoke(call);
+            return;
+        }
+        context.invoke([&] {
+            asio::dispatch(*elsewhere,
+                           asio::bind_allocator(associated, [handler = std::move(handler),
+                                                             arguments = std::move(arguments)]() mutable {
+                               std::apply(std::move(handler), std::move(arguments));
+                           }));
+        });
+    }
+
+    [[nodiscard]] bool has_nothing_to_do() const noexcept {
+        if constexpr (requires { work_.nothing(); }) return work_.is_nothing();
+        return false;
+    }
+    [[nodiscard]] auto take_arguments() noexcept {
+        if constexpr (requires { work_.nothing(); }) {
+            if (not outcome_.has_value()) return work_.nothing();
+        }
+        return work_.finish(*std::move(outcome_));
+    }
+
+    std::shared_ptr<Core> core_;
+    Handler handler_;
+    Work work_;
+    std::optional<tracked_type> elsewhere_;  // the handler's executor, if it is not ours
+    std::optional<typename sender_type::result_type> outcome_;
+    bool is_initiating_ = false;
+    bool is_finished_ = false;
+    atomic_io_operation_connection<sender_type, relay> io_;
+};
+
+/// What asio::async_initiate calls with the handler made of a completion token.
+template <class Work, class Core>
+struct asio_initiation {
+    using executor_type = asio_context::executor_type;
+
+    template <class Handler, class Argument>
+    void operator()(Handler&& handler, const Argument& argument) const {
+        asio_operation<Work, Core, std::decay_t<Handler>>::begin(core, std::forward<Handler>(handler),
+                                                                 argument);
+    }
+    [[nodiscard]] executor_type get_executor() const noexcept { return core->context.get_executor(); }
+
+    std::shared_ptr<Core> core;
+};
+
+template <class Signature, class Work, class Core, class Token, class Argument>
+auto asio_initiate(const std::shared_ptr<Core>& core, Token& token, const Argument& argument) {
+    ENSURE(core != nullptr, "an operation on an object that is closed");
+    return asio::async_initiate<Token, Signature>(asio_initiation<Work, Core>{core}, token, argument);
+}
+
+}  // namespace sluice::io::detail
