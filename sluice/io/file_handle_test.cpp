@@ -1,9 +1,10 @@
 #include "sluice/io/file_handle.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <array>
+#include <csignal>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -134,6 +135,22 @@ TEST_P(file_handle_on, directories_fifos_and_sockets_are_no_files_and_do_not_mak
     }
     EXPECT_EQ(status_of(file_handle::open(directory.anchor(), "fifo", mode::attr_read).value()).value().type,
               file_type::fifo);
+}
+
+TEST_P(file_handle_on, a_lease_of_somebody_else_is_not_waited_for_when_no_wait_is_asked) {
+    (void)create(directory.anchor(), "file", "x");
+    auto holder = file_handle::open(directory.anchor(), "file").value();
+    const auto no_signal =
+        std::signal(SIGIO, SIG_IGN);  // what tells the holder that its lease is being broken
+    ASSERT_EQ(::fcntl(holder.descriptor(), F_SETLEASE, F_RDLCK), 0);
+    const auto open = [&] {
+        return file_handle::open(directory.anchor(), "file", mode::write, creation::open_existing,
+                                 caching::all, open_flag::no_wait);
+    };
+    EXPECT_EQ(open().error(), std::errc::resource_unavailable_try_again);
+    ASSERT_EQ(::fcntl(holder.descriptor(), F_SETLEASE, F_UNLCK), 0);
+    EXPECT_TRUE(open());
+    std::signal(SIGIO, no_signal);
 }
 
 TEST_P(file_handle_on, opened_it_is_not_left_nonblocking) {
