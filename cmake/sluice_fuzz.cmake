@@ -1,5 +1,6 @@
-# sluice_fuzz(smb_read SOURCES smb_read.cpp LINK sluice::smb_wire): the libFuzzer target build/fuzz/fuzz/smb_read.
-# Its seeds are fuzz/seeds/smb_read/. `make fuzz` runs every target.
+# sluice_fuzz(bytes SOURCES bytes_fuzz.cpp LINK sluice::base): the libFuzzer program build/fuzz/fuzz/bytes, named as the
+# folder of its seeds fuzz/seeds/bytes/, and a test that these pass. The instrumentation comes from the preset, for
+# libraries too. `make fuzz` fuzzes with all of them (tools/run-fuzzers).
 function(sluice_fuzz name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   add_executable(sluice_${name}_fuzz ${arg_SOURCES})
@@ -8,6 +9,8 @@ function(sluice_fuzz name)
   target_link_libraries(sluice_${name}_fuzz PRIVATE sluice_options ${arg_LINK})
   target_link_options(sluice_${name}_fuzz PRIVATE -fsanitize=fuzzer)
   add_dependencies(fuzzers sluice_${name}_fuzz)
+  add_test(NAME fuzz_seeds_${name} COMMAND sluice_${name}_fuzz -runs=0 "${PROJECT_SOURCE_DIR}/fuzz/seeds/${name}")
+  set_tests_properties(fuzz_seeds_${name} PROPERTIES LABELS fuzz TIMEOUT 300)
 endfunction()
 
 if(SLUICE_FUZZ)
