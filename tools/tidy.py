@@ -350,12 +350,19 @@ def markers(repository):
 
 @rule
 def dead_files(repository):
-    """Every .cpp is named by a CMakeLists.txt, by its path from there; otherwise nothing compiles it."""
+    """Every .cpp is named by a CMakeLists.txt, by its path from there; otherwise nothing compiles it.
+
+    Where a loop makes the names, as foreach(name IN ITEMS a b) with copy_${name}.cpp, any word of the file may
+    stand for the variable.
+    """
     named = set()
     for path, text in repository.texts("CMakeLists.txt"):
         folder = posixpath.dirname(path)
-        for word in re.findall(r"[\w./+-]+\.cpp\b", re.sub(r"#.*", "", text)):
-            named.add(posixpath.normpath(posixpath.join(folder, word)))
+        code = re.sub(r"#.*", "", text)
+        words = set(re.findall(r"\w+", code))
+        for name in re.findall(r"(?:[\w./+-]|\$\{\w+\})+\.cpp\b", code):
+            for source in {re.sub(r"\$\{\w+\}", word, name) for word in words}:
+                named.add(posixpath.normpath(posixpath.join(folder, source)))
     for path in repository.sources:
         if path.endswith(".cpp") and path not in named:
             yield path, 1, "no CMakeLists.txt names it: add it there or delete it"

@@ -183,6 +183,11 @@ class DeadFiles(TidyTest):
         self.refuses("dead_files", "no CMakeLists.txt names it",
                      {"bench/CMakeLists.txt": "# old.cpp\n", "bench/old.cpp": "int x;\n"})
 
+    def test_a_file_may_be_named_by_a_loop(self):
+        files = {"examples/CMakeLists.txt": "foreach(way IN ITEMS fast)\n  add_executable(x copy_${way}.cpp)\nendforeach()\n"}
+        self.accepts({**files, "examples/copy_fast.cpp": "int x;\n"})
+        self.refuses("dead_files", "no CMakeLists.txt names it", {**files, "examples/copy_old.cpp": "int x;\n"})
+
     def test_a_file_may_be_named_from_a_folder_above(self):
         self.accepts({"sluice/CMakeLists.txt": "add_library(x io/uring/ring.cpp)\n", "sluice/io/uring/ring.cpp": "int x;\n"})
 
