@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <set>
@@ -86,7 +87,6 @@ struct world {
     bool busy = false;  // the owner is inside a step
     int depth = 0;
     int wins = 0, values = 0, dones = 0, refusals = 0;
-    int restarts_left = 0;
     std::set<std::pair<int, bool>> outcomes;
 
     bool can_run(const thread& t) const { return not t.busy and (t.left > 0 or not t.to_push.empty()); }
@@ -171,10 +171,8 @@ struct world {
         cancelled = false;
     }
 
-    // Lets somebody else go first, or nobody.
-    void interrupt() {
-        constexpr int depth_max = 2;
-        if (depth >= depth_max) return;
+    // What anybody can do next.
+    std::vector<std::function<void()>> all_steps() {
         std::vector<std::function<void()>> steps;
         for (thread& t : threads) {
             if (can_run(t)) steps.push_back([this, &t] { run(t); });
@@ -185,6 +183,14 @@ struct world {
                 step();
                 busy = false;
             });
+        return steps;
+    }
+
+    // Lets somebody else go first, or nobody.
+    void interrupt() {
+        constexpr int depth_max = 2;
+        if (depth >= depth_max) return;
+        const auto steps = all_steps();
         const std::size_t which = choose.pick(steps.size() + 1);
         if (which == steps.size()) return;
         ++depth;
@@ -194,20 +200,10 @@ struct world {
 
     void run_all() {
         interrupted_word::before_access = [this] { interrupt(); };
-        for (;;) {
-            std::vector<std::function<void()>> steps;
-            for (thread& t : threads) {
-                if (can_run(t)) steps.push_back([this, &t] { run(t); });
-            }
-            for (auto& step : owner_steps())
-                steps.push_back([this, step] {
-                    busy = true;
-                    step();
-                    busy = false;
-                });
+        while (not testing::Test::HasFatalFailure()) {
+            const auto steps = all_steps();
             if (steps.empty()) break;
             steps[choose.pick(steps.size())]();
-            if (testing::Test::HasFatalFailure()) break;
         }
         interrupted_word::before_access = nullptr;
     }
