@@ -309,6 +309,7 @@ void io_multiplexer::poll(operation& op) noexcept {
     if (signalling_ or op.at != operation::stage::ready) return;
     ready_.erase(op);
     (void)signal(op);
+    (void)signal_ready(unlimited);
 }
 
 // --- cancelling and deadlines

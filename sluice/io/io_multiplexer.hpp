@@ -144,6 +144,9 @@ public:
         retire(op);
         done();  // `op` may be gone, or started again
         signalling_ = false;
+        // What its receiver started and could be done at once: a program that only polls has no other chance.
+        if (not ready_.empty()) [[unlikely]]
+            (void)signal_ready(unlimited);
     }
 
     /// Begins an operation for a caller that wants no signals if it is done at once: returns true, and the
@@ -161,7 +164,8 @@ public:
         return true;
     }
 
-    /// Looks whether a started operation can be completed now, and if so signals it.
+    /// Looks whether a started operation can be completed now, and if so signals it, and what its receiver
+    /// starts that can be done at once.
     void poll(operation& op) noexcept;
 
     /// Ends a started operation early; it completes with `code` (ECANCELED, ETIMEDOUT) unless it was faster.

@@ -1,0 +1,96 @@
+#include "bench/echo_load.hpp"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "bench/pipe_source.hpp"
+#include "sluice/base/ensure.hpp"
+
+namespace sluice::bench {
+namespace {
+
+void send_without_delay(int socket) {
+    const int on = 1;
+    ENSURE(setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0);
+}
+
+}  // namespace
+
+echo_load::echo_load(unsigned connections, std::uint64_t echoes) : echoes_(echoes) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ENSURE(listener >= 0 and bind(listener, reinterpret_cast<sockaddr*>(&address), length) == 0);
+    ENSURE(listen(listener, 1) == 0 and
+           getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) == 0);
+    for (unsigned i = 0; i < connections; ++i) {
+        const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        ENSURE(client >= 0 and connect(client, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+        const int server = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+        ENSURE(server >= 0);
+        send_without_delay(client);
+        send_without_delay(server);
+        client_ends_.push_back(client);
+        server_ends_.push_back(server);
+    }
+    (void)close(listener);
+    pin_to(0);
+}
+
+echo_load::~echo_load() {
+    if (client_.joinable()) client_.join();
+    for (const int each : client_ends_)
+        (void)close(each);
+}
+
+void echo_load::begin() {
+    client_ = std::thread([this] {
+        pin_to(-1);
+        client_ends_.size() == 1 ? converse_alone() : converse();
+        for (const int each : client_ends_)
+            (void)shutdown(each, SHUT_WR);
+    });
+}
+
+void echo_load::converse_alone() const {
+    char byte = 0;
+    for (std::uint64_t i = 0; i < echoes_; ++i) {
+        ENSURE(send(client_ends_[0], &byte, 1, 0) == 1 and recv(client_ends_[0], &byte, 1, 0) == 1);
+    }
+}
+
+void echo_load::converse() const {
+    const int poller = epoll_create1(EPOLL_CLOEXEC);
+    ENSURE(poller >= 0);
+    char byte = 0;
+    std::uint64_t unsent = echoes_;
+    for (const int each : client_ends_) {
+        epoll_event event{.events = EPOLLIN, .data = {.fd = each}};
+        ENSURE(epoll_ctl(poller, EPOLL_CTL_ADD, each, &event) == 0);
+        if (unsent == 0) continue;
+        --unsent;
+        ENSURE(send(each, &byte, 1, 0) == 1);
+    }
+    std::array<epoll_event, 1024> events;
+    for (std::uint64_t uncome = echoes_; uncome != 0;) {
+        const int count = epoll_wait(poller, events.data(), static_cast<int>(events.size()), -1);
+        for (int i = 0; i < count; ++i) {
+            const int socket = events[static_cast<std::size_t>(i)].data.fd;
+            ENSURE(recv(socket, &byte, 1, MSG_DONTWAIT) == 1);
+            --uncome;
+            if (unsent == 0) continue;
+            --unsent;
+            ENSURE(send(socket, &byte, 1, 0) == 1);
+        }
+    }
+    (void)close(poller);
+}
+
+}  // namespace sluice::bench

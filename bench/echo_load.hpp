@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace sluice::bench {
+
+/// The other side of an echo server: TCP connections over loopback, each with one byte on its way, and a
+/// thread on the last processor that sends a byte back as soon as its echo has come.
+///
+/// After `echoes` of them it shuts its sides down, so that every server session ends by reading the end of
+/// file. The server's ends are blocking; they belong to whoever takes them.
+class echo_load {
+public:
+    echo_load(unsigned connections, std::uint64_t echoes);
+    echo_load(const echo_load&) = delete;
+    echo_load& operator=(const echo_load&) = delete;
+    ~echo_load();
+
+    /// The server's ends, in order; the caller closes them.
+    [[nodiscard]] const std::vector<int>& server_ends() const noexcept { return server_ends_; }
+
+    /// Begins to send.
+    void begin();
+
+private:
+    void converse() const;
+    void converse_alone() const;
+
+    std::uint64_t echoes_;
+    std::vector<int> server_ends_;
+    std::vector<int> client_ends_;
+    std::thread client_;
+};
+
+}  // namespace sluice::bench

@@ -1,0 +1,111 @@
+// One byte echoed on many connections. What is measured is the server's thread: the processor time an echo
+// costs it, of which TCP itself is most.
+
+#include <deque>
+#include <string>
+
+#include "bench/echo_load.hpp"
+#include "bench/harness/benchmark.hpp"
+#include "bench/io_socket_peers.hpp"
+#include "sluice/io/epoll/epoll_multiplexer.hpp"
+#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/sender.hpp"
+#include "sluice/io/socket_handle.hpp"
+
+namespace sluice::bench {
+namespace {
+
+using namespace sluice::io;
+
+// A connection: its read's completion starts its write, and the other way round.
+class session {
+public:
+    session(int descriptor, io_multiplexer& multiplexer) : socket_(socket_handle::adopt(descriptor).value()) {
+        socket_.set_multiplexer(&multiplexer).value();
+        read_.emplace(connect(async_read(socket_, io_request<bytes_type>{{&byte_, 1}}), on_read{this}));
+        write_.emplace(
+            connect(async_write(socket_, io_request<const_bytes_type>{{&byte_, 1}}), on_write{this}));
+    }
+
+    void start() noexcept { read_->start(); }
+    bool poll() noexcept {
+        read_->poll();
+        return not is_over_;
+    }
+
+private:
+    struct on_read {
+        session* self;
+        void set_value(io_result<bytes_type>&& got) noexcept {
+            self->is_over_ = got.bytes_transferred() == 0;
+        }
+        void set_done() noexcept {
+            if (not self->is_over_) self->write_->start();
+        }
+    };
+    struct on_write {
+        session* self;
+        void set_value(io_result<const_bytes_type>&& put) noexcept { ENSURE(put.bytes_transferred() == 1); }
+        void set_done() noexcept { self->read_->start(); }
+    };
+
+    socket_handle socket_;
+    std::byte byte_{};
+    bool is_over_ = false;
+    std::optional<io_operation_connection<transfer_sender<bytes_type>, on_read>> read_;
+    std::optional<io_operation_connection<transfer_sender<const_bytes_type>, on_write>> write_;
+};
+
+using make_multiplexer = std::unique_ptr<io_multiplexer> (*)();
+
+void serve(run& repeat, unsigned connections, make_multiplexer make, bool by_polling) {
+    echo_load load(connections, repeat.operations());
+    const auto multiplexer = make();
+    std::deque<session> sessions;
+    for (const int each : load.server_ends())
+        sessions.emplace_back(each, *multiplexer);
+    load.begin();
+    repeat.measure([&] {
+        for (auto& each : sessions)
+            each.start();
+        if (by_polling) {
+            while (sessions.front().poll()) {}
+        } else {
+            while (multiplexer->run() > 0) {}
+        }
+    });
+}
+
+std::unique_ptr<io_multiplexer> make_best() {
+    return best_available().value();
+}
+
+std::unique_ptr<io_multiplexer> make_epoll() {
+    return make_epoll_multiplexer(0).value();
+}
+
+}  // namespace
+}  // namespace sluice::bench
+
+int main(int argc, char** argv) {
+    using namespace sluice::bench;
+    benchmark echo("io_socket",
+                   "What does the echo of one byte cost a server of 1 to 1,024 TCP connections?");
+    for (const unsigned connections : {1U, 16U, 256U, 1024U}) {
+        const bool alone = connections == 1;
+        auto& workload = echo.add({.name = "echo_" + std::to_string(connections),
+                                   .metric = alone ? metric::time_per_operation : metric::cpu_per_operation,
+                                   .operations = alone ? 50'000U : 400'000U,
+                                   .cpu = cpu_clock::thread});
+        workload
+            .subject("limit",
+                     [=](run& r) { alone ? peers::echo_blocking(r) : peers::echo_epoll(r, connections); })
+            .subject("sluice.run", [=](run& r) { serve(r, connections, make_best, false); })
+            .subject("sluice.epoll.run", [=](run& r) { serve(r, connections, make_epoll, false); });
+        if (alone) workload.subject("sluice.poll", [](run& r) { serve(r, 1, make_best, true); });
+        workload.subject("libasio-dev", [=](run& r) { peers::echo_asio(r, connections); })
+            .subject("libuv1-dev", [=](run& r) { peers::echo_uv(r, connections); })
+            .subject("liburing-dev", [=](run& r) { peers::echo_uring(r, connections); });
+    }
+    return echo.main(argc, argv);
+}
