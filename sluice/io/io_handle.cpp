@@ -51,6 +51,12 @@ result<void> io_handle::set_multiplexer() noexcept {
     return set_multiplexer(*own);
 }
 
+void io_handle::assume_in_memory(bool is_in_memory) noexcept {
+    ENSURE(registration_ == nullptr,
+           "the multiplexer has taken note already: say so before set_multiplexer()");
+    native_.in_memory = is_in_memory;
+}
+
 result<void> io_handle::close() noexcept {
     detach_for_ever();
     return handle::close();

@@ -91,6 +91,12 @@ public:
     [[nodiscard]] result<void> set_multiplexer(io_multiplexer* multiplexer) noexcept;
     [[nodiscard]] result<void> set_multiplexer() noexcept;
 
+    /// Says that i/o on this file is not expected to wait for a device, as on tmpfs (where it is set by
+    /// itself): then start() reads and writes it in place by plain calls, some 10 % cheaper for a cached page
+    /// than asking the kernel not to wait. What is not cached after all waits inside start(). Only while no
+    /// multiplexer is set.
+    void assume_in_memory(bool is_in_memory) noexcept;
+
     /// As handle::close. It is a programming error to close, or destroy, a handle with i/o pending.
     [[nodiscard]] result<void> close() noexcept;
     [[nodiscard]] native_handle release() noexcept;

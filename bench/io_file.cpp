@@ -1,0 +1,185 @@
+// Random reads of 4 KiB from a file that is cached: what a library adds to pread(2) for one at a time, and
+// what it saves for 32 at a time.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <vector>
+
+#include "bench/harness/benchmark.hpp"
+#include "bench/io_file_peers.hpp"
+#include "bench/pipe_source.hpp"
+#include "sluice/io/awaitable.hpp"
+#include "sluice/io/file_handle.hpp"
+#include "sluice/io/sender.hpp"
+#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/task.hpp"
+
+namespace sluice::bench {
+namespace {
+
+using namespace sluice::io;
+
+// The file, made once and removed with the program: in the current directory, which should be on ext4 or XFS.
+file_handle& cached_file() {
+    static file_handle file = [] {
+        auto made = file_handle::temp_inode({}, caching::all).value();
+        static std::array<std::byte, 1 << 20> block{};
+        for (std::uint64_t at = 0; at < random_reads::file_bytes; at += block.size()) {
+            ENSURE(made.write(io_request<const_bytes_type>{block, at}).bytes_transferred() == block.size());
+        }
+        ENSURE(made.barrier().has_value());
+        pin_to(0);
+        return made;
+    }();
+    return file;
+}
+
+// A handle of its own on the same file, so that each subject attaches it where it wants.
+file_handle another_handle() {
+    native_handle native = cached_file().native();
+    native.descriptor = fcntl(native.descriptor, F_DUPFD_CLOEXEC, 0);
+    ENSURE(native.descriptor >= 0);
+    return file_handle(native);
+}
+
+void by_pread(run& repeat) {
+    const int file = cached_file().descriptor();
+    random_reads next;
+    std::array<std::byte, random_reads::bytes> block;
+    repeat.measure([&] {
+        for (auto left = repeat.operations(); left != 0; --left) {
+            ENSURE(pread(file, block.data(), block.size(), static_cast<off_t>(next.offset())) ==
+                   random_reads::bytes);
+        }
+    });
+}
+
+void by_blocking_read(run& repeat) {
+    file_handle file = another_handle();
+    random_reads next;
+    std::array<std::byte, random_reads::bytes> block;
+    repeat.measure([&] {
+        for (auto left = repeat.operations(); left != 0; --left) {
+            const auto got = file.read(io_request<bytes_type>{block, next.offset()});
+            ENSURE(got.bytes_transferred() == random_reads::bytes);
+        }
+    });
+}
+
+struct whole_read {
+    void set_value(io_result<bytes_type>&& got) noexcept {
+        ENSURE(got.bytes_transferred() == random_reads::bytes);
+    }
+    void set_done() noexcept {}
+};
+
+void by_poll(run& repeat, bool assume_in_memory) {
+    const auto multiplexer = best_available().value();
+    file_handle file = another_handle();
+    file.assume_in_memory(assume_in_memory);
+    file.set_multiplexer(multiplexer.get()).value();
+    random_reads next;
+    std::array<std::byte, random_reads::bytes> block;
+    auto state = connect(async_read(file, io_request<bytes_type>{block}), whole_read{});
+    repeat.measure([&] {
+        for (auto left = repeat.operations(); left != 0; --left) {
+            state.get_sender().request().offset = next.offset();
+            state.start();
+            while (not state.completed())
+                state.poll();
+        }
+    });
+}
+
+task<void> read_by_coroutine(file_handle& file, std::uint64_t left) {
+    random_reads next;
+    std::array<std::byte, random_reads::bytes> block;
+    for (; left != 0; --left) {
+        const auto got = co_await co_read(file, io_request<bytes_type>{block, next.offset()});
+        ENSURE(got.bytes_transferred() == random_reads::bytes);
+    }
+}
+
+void by_coroutine(run& repeat, bool assume_in_memory) {
+    const auto multiplexer = best_available().value();
+    file_handle file = another_handle();
+    file.assume_in_memory(assume_in_memory);
+    file.set_multiplexer(multiplexer.get()).value();
+    repeat.measure([&] { sync_wait(*multiplexer, read_by_coroutine(file, repeat.operations())); });
+}
+
+// Starts the next read, batched with those of its neighbours, while there are any to start.
+struct next_read {
+    void* self = nullptr;
+    std::uint64_t* unstarted = nullptr;
+    random_reads* next = nullptr;
+
+    void set_value(io_result<bytes_type>&& got) noexcept {
+        ENSURE(got.bytes_transferred() == random_reads::bytes);
+    }
+    void set_done() noexcept;
+};
+using chained_read = io_operation_connection<transfer_sender<bytes_type>, next_read>;
+
+void next_read::set_done() noexcept {
+    if (*unstarted == 0) return;
+    --*unstarted;
+    auto& state = *static_cast<chained_read*>(self);
+    state.get_sender().request().offset = next->offset();
+    state.start(initiation::batched);
+}
+
+void by_complete_io(run& repeat, std::size_t in_flight) {
+    const auto multiplexer = best_available().value();
+    registered_buffer blocks =
+        multiplexer->allocate_registered_buffer(in_flight * random_reads::bytes).value();
+    file_handle file = another_handle();
+    file.set_multiplexer(multiplexer.get()).value();
+    random_reads next;
+    std::uint64_t unstarted = repeat.operations() - in_flight;
+    std::vector<chained_read> states;
+    states.reserve(in_flight);
+    for (std::size_t i = 0; i < in_flight; ++i) {
+        const auto block = blocks.bytes().subspan(i * random_reads::bytes, random_reads::bytes);
+        states.push_back(connect(async_read(file, io_request<bytes_type>{block, next.offset()}),
+                                 next_read{.unstarted = &unstarted, .next = &next}));
+        states.back().get_receiver().self = &states.back();
+    }
+    repeat.measure([&] {
+        for (auto& each : states)
+            each.start(initiation::batched);
+        while (multiplexer->pending() != 0)
+            multiplexer->complete_io();
+    });
+}
+
+}  // namespace
+}  // namespace sluice::bench
+
+int main(int argc, char** argv) {
+    using namespace sluice::bench;
+    benchmark file("io_file", "What does a random read of 4 KiB from a cached file cost?");
+    const auto descriptor = [] { return cached_file().descriptor(); };
+
+    file.add({.name = "qd_1", .operations = 500'000, .cpu = cpu_clock::thread})
+        .subject("limit", by_pread)
+        .subject("sluice.blocking", by_blocking_read)
+        .subject("sluice.poll", [](run& r) { by_poll(r, false); })
+        .subject("sluice.poll.assume_in_memory", [](run& r) { by_poll(r, true); })
+        .subject("sluice.coroutine", [](run& r) { by_coroutine(r, false); })
+        .subject("sluice.coroutine.assume_in_memory", [](run& r) { by_coroutine(r, true); })
+        .subject("liburing-dev", [=](run& r) { peers::uring_reads(r, descriptor(), 1); });
+
+    file.add({.name = "qd_32", .operations = 500'000, .cpu = cpu_clock::process})
+        .subject("limit", by_pread)
+        .subject("sluice.complete_io", [](run& r) { by_complete_io(r, 32); })
+        .subject("liburing-dev", [=](run& r) { peers::uring_reads(r, descriptor(), 32); });
+
+    // Ten times fewer: each goes to another thread and back.
+    file.add({.name = "qd_32_threads", .operations = 50'000, .cpu = cpu_clock::process})
+        .subject("limit", by_pread)
+        .subject("libuv1-dev", [=](run& r) { peers::uv_reads(r, descriptor(), 32); });
+    return file.main(argc, argv);
+}
