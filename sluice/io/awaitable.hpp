@@ -26,7 +26,7 @@ public:
     operation_awaiter(const operation_awaiter&) = delete;
     operation_awaiter& operator=(const operation_awaiter&) = delete;
 
-    [[nodiscard]] bool await_ready() noexcept {
+    [[nodiscard, gnu::always_inline]] bool await_ready() noexcept {
         sender_.configure(*this);
         if (is_refused()) [[unlikely]] {
             error_code = ECANCELED;
