@@ -26,6 +26,7 @@ public:
     operation_awaiter(const operation_awaiter&) = delete;
     operation_awaiter& operator=(const operation_awaiter&) = delete;
 
+    // Inlined by force: behind a system call every return is mispredicted (see system_call.hpp).
     [[nodiscard, gnu::always_inline]] bool await_ready() noexcept {
         sender_.configure(*this);
         if (is_refused()) [[unlikely]] {
@@ -89,6 +90,7 @@ public:
         scope_ = own;
         has_own_scope_ = true;
     }
+    [[nodiscard]] bool is_uncancelled() const noexcept { return has_own_scope_ and scope_ == nullptr; }
 
 protected:
     scoped_promise() noexcept = default;
