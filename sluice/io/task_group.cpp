@@ -1,0 +1,30 @@
+#include "sluice/io/task_group.hpp"
+
+namespace sluice::io {
+
+void task_group::spawn(task<void> child) noexcept {
+    ENSURE(child.is_valid(), "a task that was moved from has nothing to run");
+    (void)multiplexer_.invoke_posted_items(0);  // ensures that this is the multiplexer's thread
+    const auto frame = child.release();
+    frame.promise().inherit_scope(&scope_);
+    frame.promise().set_listener(*this);
+    ++size_;
+    frame.resume();
+}
+
+void task_group::wait(std::coroutine_handle<> joiner, cancel_scope* outer) noexcept {
+    ENSURE(not joiner_, "one task joins a group at a time");
+    joiner_ = joiner;
+    if (outer != nullptr) scope_.nest_in(*outer);
+}
+
+std::coroutine_handle<> task_group::task_finished(detail::task_promise_base& finished) noexcept {
+    ENSURE(multiplexer_.is_owner(), "a child of a group ends on the group's thread: resume_on() it");
+    using promise = detail::task_promise<void>;  // spawn() takes no other
+    std::coroutine_handle<promise>::from_promise(static_cast<promise&>(finished)).destroy();
+    --size_;
+    if (size_ != 0 or not joiner_) return std::noop_coroutine();
+    return std::exchange(joiner_, nullptr);
+}
+
+}  // namespace sluice::io
