@@ -1,0 +1,142 @@
+// Counts every allocation of this program: a test program of its own, because operator new is replaced.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "sluice/io/epoll/epoll_multiplexer.hpp"
+#include "sluice/io/frame_pool.hpp"
+#include "sluice/io/pipe_handle.hpp"
+#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/task_group.hpp"
+#include "sluice/io/when_all.hpp"
+#include "sluice/io/with_deadline.hpp"
+
+namespace {
+
+std::atomic<std::size_t> allocations{0};
+
+void* counted(std::size_t bytes) noexcept {
+    allocations.fetch_add(1, std::memory_order_relaxed);
+    return std::malloc(bytes);
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+    void* const memory = counted(bytes);
+    if (memory == nullptr) throw std::bad_alloc();
+    return memory;
+}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+    return counted(bytes);
+}
+void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+    std::free(memory);
+}
+
+namespace sluice::io {
+namespace {
+
+using namespace std::chrono_literals;
+using multiplexer_maker = result<std::unique_ptr<io_multiplexer>> (*)();
+
+class coroutine_allocations : public testing::TestWithParam<multiplexer_maker> {
+protected:
+    coroutine_allocations() {
+        EXPECT_TRUE(pipe_.reader.set_multiplexer(multiplexer_.get()).has_value());
+        EXPECT_TRUE(pipe_.writer.set_multiplexer(multiplexer_.get()).has_value());
+    }
+
+    // Allocations of a second run: the first one warms the pool.
+    template <class Work>
+    std::size_t allocations_once_warm(Work work, int times) {
+        const frame_pool::use use(pool_);
+        sync_wait(*multiplexer_, work(*multiplexer_, pipe_, 10));
+        const std::size_t before = allocations.load(std::memory_order_relaxed);
+        sync_wait(*multiplexer_, work(*multiplexer_, pipe_, times));
+        const std::size_t counted_now = allocations.load(std::memory_order_relaxed) - before;
+        EXPECT_EQ(pool_.statistics().heap_frames, 0U);
+        return counted_now;
+    }
+
+    std::unique_ptr<io_multiplexer> multiplexer_ = GetParam()().value();
+    pipe_handle::pair pipe_ = pipe_handle::anonymous().value();
+    frame_pool pool_{std::size_t{64} << 10};
+};
+
+// Not inlined, here and below: the compiler may put the frame of a task it sees into its parent's.
+[[gnu::noinline]] task<std::size_t> transfer(pipe_handle& from, pipe_handle& to) {
+    std::array<std::byte, 1> one{};
+    const auto wrote = co_await co_write(to, io_request<const_bytes_type>{one});
+    const auto read = co_await co_read(from, io_request<bytes_type>{one});
+    co_return wrote.bytes_transferred() + read.bytes_transferred();
+}
+
+[[gnu::noinline]] task<void> transfers(io_multiplexer&, pipe_handle::pair& pipe, int times) {
+    for (int i = 0; i < times; ++i) {
+        const auto moved = co_await transfer(pipe.reader, pipe.writer);
+        EXPECT_EQ(moved, 2U);
+    }
+}
+
+TEST_P(coroutine_allocations, a_million_operations_in_half_a_million_tasks_allocate_nothing) {
+    EXPECT_EQ(allocations_once_warm(transfers, 500'000), 0U);
+}
+
+[[gnu::noinline]] task<void> read_one(pipe_handle& from) {
+    std::array<std::byte, 1> one{};
+    const auto read = co_await co_read(from, io_request<bytes_type>{one});
+    EXPECT_EQ(read.bytes_transferred(), 1U);
+}
+[[gnu::noinline]] task<void> write_one(pipe_handle& to) {
+    std::array<std::byte, 1> one{};
+    const auto wrote = co_await co_write(to, io_request<const_bytes_type>{one});
+    EXPECT_EQ(wrote.bytes_transferred(), 1U);
+}
+
+[[gnu::noinline]] task<void> structured_transfers(io_multiplexer& multiplexer, pipe_handle::pair& pipe,
+                                                  int times) {
+    for (int i = 0; i < times; ++i) {
+        auto both = with_deadline(multiplexer, read_one(pipe.reader), 1h);
+        const auto [read, wrote] = co_await when_all(std::move(both), write_one(pipe.writer));
+        EXPECT_TRUE(read.has_value());
+        (void)wrote;
+    }
+}
+
+TEST_P(coroutine_allocations, deadlines_and_waiting_for_several_allocate_nothing) {
+    EXPECT_EQ(allocations_once_warm(structured_transfers, 10'000), 0U);
+}
+
+[[gnu::noinline]] task<void> spawned_transfers(io_multiplexer& multiplexer, pipe_handle::pair& pipe,
+                                               int times) {
+    task_group group(multiplexer);
+    for (int i = 0; i < times; ++i) {
+        group.spawn(read_one(pipe.reader));
+        group.spawn(write_one(pipe.writer));
+        co_await group.join();
+    }
+}
+
+TEST_P(coroutine_allocations, spawning_and_joining_allocates_nothing) {
+    EXPECT_EQ(allocations_once_warm(spawned_transfers, 10'000), 0U);
+}
+
+TEST_P(coroutine_allocations, without_a_pool_every_task_is_one_allocation) {
+    const std::size_t before = allocations.load(std::memory_order_relaxed);
+    sync_wait(*multiplexer_, transfers(*multiplexer_, pipe_, 100));
+    EXPECT_EQ(allocations.load(std::memory_order_relaxed) - before, 101U);
+}
+
+INSTANTIATE_TEST_SUITE_P(epoll, coroutine_allocations,
+                         testing::Values<multiplexer_maker>([] { return make_epoll_multiplexer(); }));
+
+}  // namespace
+}  // namespace sluice::io
