@@ -14,4 +14,5 @@ configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/sluice-config.cmake.in"
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sluice)
 write_basic_package_version_file(sluice-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/sluice-config.cmake" "${CMAKE_CURRENT_BINARY_DIR}/sluice-config-version.cmake"
+  "${CMAKE_CURRENT_LIST_DIR}/FindUring.cmake"
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sluice)

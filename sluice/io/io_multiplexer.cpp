@@ -25,6 +25,7 @@ io_multiplexer::io_multiplexer() noexcept : inline_left_(limits::inline_completi
 io_multiplexer::~io_multiplexer() {
     ENSURE(pending_ == 0,
            "a multiplexer is destroyed while operations are pending on it: cancel and complete them");
+    ENSURE(registered_buffers_ == 0, "a registered buffer must go before its multiplexer");
     while (posted_item* item = posted_.pop())
         item->invoke();
     while (free_.pop_front() != nullptr) {}

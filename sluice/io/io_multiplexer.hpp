@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -14,6 +15,7 @@
 
 #include "sluice/base/intrusive_mpsc_queue.hpp"
 #include "sluice/io/operation.hpp"
+#include "sluice/io/registered_buffer.hpp"
 #include "sluice/io/registration.hpp"
 
 namespace sluice::io {
@@ -112,6 +114,11 @@ public:
     /// such calls have lately found the handle not ready.
     void set_initiation(initiation how) noexcept { initiation_ = how; }
 
+    /// Memory for i/o that the kernel knows of beforehand, where the back end can use that (io_uring). It
+    /// must go before the multiplexer. By the owning thread, or before there is one. Errors: ENOMEM, EINVAL
+    /// for no bytes. Allocates: the memory, by mmap; pinned, within RLIMIT_MEMLOCK.
+    [[nodiscard]] result<registered_buffer> allocate_registered_buffer(std::size_t bytes) noexcept;
+
     /// Operations started and not yet done.
     [[nodiscard]] std::size_t pending() const noexcept { return pending_; }
 
@@ -171,6 +178,8 @@ public:
     /// Ends a started operation early; it completes with `code` (ECANCELED, ETIMEDOUT) unless it was faster.
     void cancel(operation& op, int code) noexcept;
 
+    void forget_registered_buffer(unsigned index) noexcept;
+
     /// Whether the calling thread is the one this belongs to. Any thread.
     [[nodiscard]] bool is_owner() const noexcept {
         // relaxed: a thread finds its own mark only if it put it there.
@@ -199,6 +208,11 @@ protected:
     virtual void backend_wake() noexcept = 0;
     /// Looks at one stream operation that waits. By default serves its half by non-blocking calls.
     virtual void backend_poll(operation& op) noexcept;
+    /// Makes memory known to the kernel and returns a name for it, if that is of use.
+    [[nodiscard]] virtual std::optional<unsigned> backend_register(std::span<std::byte>) noexcept {
+        return std::nullopt;
+    }
+    virtual void backend_unregister(unsigned) noexcept {}
     /// Whether start() may try the operation itself.
     [[nodiscard]] virtual bool may_speculate(const operation&) const noexcept { return true; }
 
@@ -260,6 +274,7 @@ private:
     static inline thread_local constinit char thread_mark_ = 0;
 
     std::size_t pending_ = 0;
+    std::size_t registered_buffers_ = 0;
     std::size_t queued_ = 0;  // operations that need the back end: started, not done, not in `ready_`
     std::atomic<const void*> owner_{nullptr};  // written once, by the owner
     initiation initiation_ = initiation::automatic;
@@ -277,13 +292,15 @@ private:
     std::atomic<int> guards_{0};
 };
 
-/// Makes the best multiplexer this system allows: io_uring, else epoll. `threads` is how many worker threads
-/// epoll may start for files that would block (0: it never reads files that are not in memory without
-/// waiting). Errors: ENOMEM, EMFILE and the like. Allocates: yes.
+/// Makes the best multiplexer this system allows: io_uring, else epoll. Which, is found out once for each
+/// process; the environment variable SLUICE_MULTIPLEXER=io_uring or =epoll says it instead. `threads` is how
+/// many worker threads epoll may start for files that would block (0: it never reads files that are not in
+/// memory without waiting). Errors: EINVAL, naming it, if the variable has another value; ENOMEM, EMFILE and
+/// the like. Allocates: yes. Thread safety: any thread.
 [[nodiscard]] result<std::unique_ptr<io_multiplexer>> best_available(std::size_t threads = 1) noexcept;
 
-/// Why best_available chose what it chose, for people: "io_uring", or "epoll: io_uring_setup: Operation not
-/// permitted (denied by seccomp or kernel.io_uring_disabled)".
+/// What best_available makes and why, for people: "io_uring", or "epoll: io_uring_setup, denied by seccomp or
+/// kernel.io_uring_disabled: Operation not permitted". Thread safety: any thread.
 [[nodiscard]] std::string_view best_available_reason() noexcept;
 
 namespace this_thread {

@@ -1,0 +1,143 @@
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "sluice/io/limits.hpp"
+#include "sluice/io/uring/ring.hpp"
+#include "sluice/io/uring/uring_multiplexer.hpp"
+
+namespace sluice::io::uring {
+
+/// Whom a completion is for: the low bits of its user_data, the rest being an address.
+enum class addressee : std::uint64_t {
+    nobody,     // an answer nobody waits for
+    loop,       // a wake-up
+    transfer,   // a half_state: its call in flight
+    poll,       // a half_state: its handle is ready
+    zero_copy,  // an operation: sent, or let go of
+    file,       // an operation
+};
+inline constexpr std::uint64_t addressee_mask = 7;
+
+[[nodiscard]] inline std::uint64_t address(addressee sort, const void* of) noexcept {
+    return reinterpret_cast<std::uintptr_t>(of) | static_cast<std::uint64_t>(sort);
+}
+
+/// What the ring has of one direction of a pipe or socket. Invariants:
+///   1. At most one transfer and one poll are in flight; while a transfer is, `half->in_flight` is not 0 and
+///   counts the operations at the front of the queue that it covers.
+///   2. While anything is in flight this neither moves nor goes away: detach waits for that.
+struct alignas(8) half_state {
+    registration::half* half = nullptr;
+    std::uint64_t in_flight_as = 0;  // the transfer's user_data
+    std::size_t bytes = 0;           // what the transfer asks for
+    bool is_polling = false;
+    bool is_stale = false;         // the poll is of a handle that is gone
+    bool is_unready = false;       // a transfer would have to wait; the next one begins by waiting
+    bool polls_only = false;       // O_NONBLOCK: the ring would answer EAGAIN rather than wait
+    bool has_cancelled = false;    // an operation of the transfer is to end early
+    bool never_zero_copy = false;  // in vain, or impossible, on this socket
+    std::uint8_t copied_in_a_row = 0;
+    list_hook<half_state> cancel_link;
+    msghdr message{};  // the kernel writes to it when a gathered receive completes
+};
+
+/// The io_uring back end. Streams are in streams.cpp, files and barriers in files.cpp.
+///
+/// Invariants:
+///   1. A stream's operation with the kernel is at the front of its half's queue; a file's is in no queue, or
+///   in `cancelled_files_`.
+///   2. What could not be given to the ring (full) is in `dirty_`, `files_`, or a list of cancellations, and
+///   is given in the next pass, which does not sleep before it has been.
+class multiplexer final : public io_multiplexer {
+public:
+    explicit multiplexer(const uring_options& options) noexcept : options_(options) {}
+
+    [[nodiscard]] std::string_view name() const noexcept override { return "io_uring"; }
+    [[nodiscard]] result<void> open() noexcept;
+
+private:
+    struct stream_state {
+        std::array<half_state, 2> halves;
+    };
+    using cancel_list = intrusive_list<half_state, &half_state::cancel_link>;
+
+    result<void> backend_attach(registration& attached) noexcept override;
+    void backend_detach(registration& attached) noexcept override;
+    void backend_submit(operation& op) noexcept override { files_.push_back(op); }
+    void backend_cancel(operation& op) noexcept override;
+    void backend_complete(time_point until) noexcept override;
+    void backend_poll(operation& op) noexcept override;
+    void backend_wake() noexcept override;
+    [[nodiscard]] bool may_speculate(const operation& op) const noexcept override {
+        return options_.zero_copy_send_bytes_min == std::numeric_limits<std::size_t>::max() or
+               not wants_zero_copy(op);
+    }
+    std::optional<unsigned> backend_register(std::span<std::byte> memory) noexcept override;
+    void backend_unregister(unsigned index) noexcept override;
+
+    // The loop.
+    void enable() noexcept;
+    [[nodiscard]] bool give_all() noexcept;
+    [[nodiscard]] bool give_wake_up() noexcept;
+    [[nodiscard]] bool give_cancellations() noexcept;
+    [[nodiscard]] bool give_cancellation(std::uint64_t of) noexcept;
+    void submit(bool may_sleep, time_point until) noexcept;
+    void take_completions() noexcept;
+    void on_completion(std::uint64_t user_data, int outcome, unsigned flags) noexcept;
+    void name_file(io_uring_sqe& entry, registration& target) noexcept;
+
+    // Streams.
+    static half_state& state_of(const registration::half& half) noexcept {
+        return *static_cast<half_state*>(half.backend);
+    }
+    [[nodiscard]] bool give_dirty() noexcept;
+    [[nodiscard]] bool give_half(registration::half& half) noexcept;
+    void finish_empty(registration::half& half) noexcept;
+    [[nodiscard]] bool give_poll(half_state& state) noexcept;
+    [[nodiscard]] bool give_transfer(half_state& state) noexcept;
+    void prepare_single(io_uring_sqe& entry, half_state& state, buffer piece) noexcept;
+    void prepare_gathered(io_uring_sqe& entry, half_state& state) noexcept;
+    void prepare_zero_copy(io_uring_sqe& entry, half_state& state, operation& op, buffer piece) noexcept;
+    [[nodiscard]] bool wants_zero_copy(const operation& op) const noexcept;
+    void on_transfer(half_state& state, int outcome, unsigned flags) noexcept;
+    void on_bytes(half_state& state, int outcome, unsigned flags) noexcept;
+    void on_poll(half_state& state, int outcome) noexcept;
+    void on_zero_copy(operation& op, int outcome, unsigned flags) noexcept;
+    void fail_front(registration::half& half, int code) noexcept;
+    void withdraw_cancelled(half_state& state, std::size_t members) noexcept;
+    void settle(half_state& state) noexcept;
+
+    // Files.
+    [[nodiscard]] bool give_files() noexcept;
+    void prepare_barrier(io_uring_sqe& entry, const operation& op) noexcept;
+    void prepare_file(io_uring_sqe& entry, const operation& op) noexcept;
+    void on_file(operation& op, int outcome) noexcept;
+    [[nodiscard]] int registered_index(buffer piece) const noexcept;
+
+    uring_options options_;
+    ring ring_;
+    handle waker_;
+    bool waker_is_armed_ = false;
+    bool is_enabled_ = false;
+    bool reports_zero_copy_usage_ = true;  // until the kernel says it does not know the flag
+    bool has_zero_copy_ = false;
+    operation_queue files_;                                 // to be given to the ring
+    operation_queue cancelled_files_;                       // in flight, to be cancelled
+    cancel_list cancelled_;                                 // the same of streams
+    std::vector<std::unique_ptr<stream_state[]>> streams_;  // by slot, in chunks: addresses are stable
+    unsigned arenas_end_ = 0;                               // no registered buffer from here on
+    std::array<std::span<std::byte>, ring::buffer_slots> arenas_{};
+
+    // Where gathered calls list their pieces: a row for each submission entry, since the kernel has copied
+    // the list by the time the entry is free again.
+    using piece_row = std::array<iovec, limits::gathered_pieces_max>;
+    std::unique_ptr<piece_row[]> piece_rows_;
+};
+
+}  // namespace sluice::io::uring

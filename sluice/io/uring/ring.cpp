@@ -1,0 +1,206 @@
+#include "sluice/io/uring/ring.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <memory>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/io/handle.hpp"
+
+namespace sluice::io::uring {
+namespace {
+
+// Every loop of ours runs completions itself and asks for them, so the kernel need not interrupt it. From the
+// best set of flags to none: an older kernel answers EINVAL to one it does not know.
+constexpr std::array<unsigned, 3> flag_sets = {
+    IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+    IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+    0,
+};
+constexpr unsigned common_flags =
+    IORING_SETUP_R_DISABLED | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
+
+// NODROP: completions are never lost; SUBMIT_STABLE: what a submission points at may change once submitted.
+constexpr unsigned needed_features = IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE | IORING_FEAT_EXT_ARG |
+                                     IORING_FEAT_FAST_POLL | IORING_FEAT_CQE_SKIP;
+
+// liburing's mark that io_uring_register_ring_fd has been called.
+constexpr __u8 ring_is_registered = 1;
+
+error refusal(int code) noexcept {
+    switch (code) {
+        case EPERM:
+            return {code, "io_uring_setup, denied by seccomp or kernel.io_uring_disabled"};
+        case ENOSYS:
+            return {code, "io_uring_setup, unknown to this kernel or sandbox"};
+        case ENOMEM:
+            return {code, "io_uring_setup, beyond RLIMIT_MEMLOCK or the memory of the control group"};
+        default:
+            return {code, "io_uring_setup"};
+    }
+}
+
+error too_old() noexcept {
+    return {EOPNOTSUPP, "io_uring_setup, of a kernel before 5.19"};
+}
+
+const void* this_thread_mark() noexcept {
+    static thread_local const char mark = 0;
+    return &mark;
+}
+
+// Whether a file taken out of the table is let go at once although a request on another file of the table is
+// in flight. Before 6.13 it was not. Asked by doing it, on a ring of its own.
+bool files_are_let_go_at_once() noexcept {
+    io_uring trial{};
+    if (io_uring_queue_init(4, &trial, 0) != 0) return false;
+    const std::unique_ptr<io_uring, decltype(&io_uring_queue_exit)> closes_ring(&trial, io_uring_queue_exit);
+    std::array<int, 2> ends{};
+    const handle quiet(native_handle{.descriptor = ::eventfd(0, EFD_CLOEXEC)});
+    if (not quiet.is_valid() or ::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
+    const handle reader(native_handle{.descriptor = ends[0]});
+    handle writer(native_handle{.descriptor = ends[1]});
+    const std::array<int, 2> files = {quiet.descriptor(), writer.descriptor()};
+    if (io_uring_register_files(&trial, files.data(), files.size()) != 0) return false;
+
+    io_uring_sqe* const never_ready = io_uring_get_sqe(&trial);
+    io_uring_prep_poll_add(never_ready, 0, POLLIN);
+    io_uring_sqe_set_flags(never_ready, IOSQE_FIXED_FILE);
+    if (io_uring_submit(&trial) != 1) return false;
+    const int none = -1;
+    if (io_uring_register_files_update(&trial, 1, &none, 1) != 1) return false;
+    (void)writer.close();
+    pollfd watched{.fd = reader.descriptor(), .events = POLLIN, .revents = 0};
+    return ::poll(&watched, 1, 0) == 1 and (watched.revents & POLLHUP) != 0;
+}
+
+}  // namespace
+
+ring::~ring() {
+    if (not is_open_) return;
+    // A ring is registered with a thread, under a number that on another thread may name another ring;
+    // letting liburing unregister it there would break that one.
+    if (not is_owner()) ring_.int_flags &= static_cast<__u8>(~ring_is_registered);
+    io_uring_queue_exit(&ring_);
+}
+
+result<void> ring::set_up(sizes wanted) noexcept {
+    int outcome = -EINVAL;
+    for (const unsigned flags : flag_sets) {
+        io_uring_params parameters{};
+        parameters.flags = flags | common_flags;
+        parameters.cq_entries = wanted.completions;
+        outcome = io_uring_queue_init_params(wanted.submissions, &ring_, &parameters);
+        if (outcome != -EINVAL) break;
+    }
+    if (outcome == -EINVAL) return failure(too_old());
+    if (outcome < 0) return failure(refusal(-outcome));
+    is_open_ = true;
+    return {};
+}
+
+result<void> ring::probe() noexcept {
+    if ((ring_.features & needed_features) != needed_features) return failure(too_old());
+    const std::unique_ptr<io_uring_probe, decltype(&io_uring_free_probe)> answer(
+        io_uring_get_probe_ring(&ring_), io_uring_free_probe);
+    if (answer == nullptr) return failure({ENOMEM, "io_uring_register, probe"});
+    const std::size_t count = std::min<std::size_t>(answer->ops_len, known_.size());
+    for (std::size_t i = 0; i < count; ++i)
+        known_[i] = (answer->ops[i].flags & IO_URING_OP_SUPPORTED) != 0;
+    // It came with the flags of a receive that we rely on and that cannot be asked for: 5.19.
+    if (not supports(IORING_OP_SOCKET)) return failure(too_old());
+    return {};
+}
+
+result<void> ring::open(sizes wanted) noexcept {
+    if (auto made = set_up(wanted); not made) return made;
+    if (auto known = probe(); not known) return known;
+    // A fork would share the queues without the right to use them.
+    (void)io_uring_ring_dontfork(&ring_);
+    static const bool lets_go = files_are_let_go_at_once();
+    rlimit open_files{};
+    (void)::getrlimit(RLIMIT_NOFILE, &open_files);
+    // The kernel refuses a table longer than that.
+    const auto slots = static_cast<unsigned>(std::min<rlim_t>(wanted.files, open_files.rlim_cur));
+    if (lets_go and io_uring_register_files_sparse(&ring_, slots) == 0) file_slots_ = slots;
+    has_buffer_table_ = io_uring_register_buffers_sparse(&ring_, buffer_slots) == 0;
+    return {};
+}
+
+result<void> ring::enable() noexcept {
+    if (is_enabled_) return {};
+    if (const int outcome = io_uring_enable_rings(&ring_); outcome < 0)
+        return failure({-outcome, "io_uring_register, enable"});
+    is_enabled_ = true;
+    owner_ = this_thread_mark();
+    // Saves looking the descriptor up in every call; a thread may register 16, so a refusal is no error.
+    (void)io_uring_register_ring_fd(&ring_);
+    return {};
+}
+
+bool ring::is_owner() const noexcept {
+    return owner_ == this_thread_mark();
+}
+
+io_uring_sqe* ring::next_of_full() noexcept {
+    if (io_uring_submit(&ring_) <= 0) return nullptr;
+    return io_uring_get_sqe(&ring_);
+}
+
+// Whether the ring is ours to use. What could not be submitted for now stays in the queue.
+bool ring::accepted(int outcome) noexcept {
+    // Out of memory for a completion that found the queue full: whoever waits for it would wait for ever.
+    ENSURE(outcome != -EBADR, "the kernel has lost completions for lack of memory");
+    return outcome != -EEXIST and outcome != -EBADFD;
+}
+
+bool ring::submit() noexcept {
+    if (has_submissions()) return accepted(io_uring_submit_and_get_events(&ring_));
+    const unsigned flags = IO_URING_READ_ONCE(*ring_.sq.kflags);
+    if ((flags & (IORING_SQ_CQ_OVERFLOW | IORING_SQ_TASKRUN)) == 0) return true;
+    return accepted(io_uring_get_events(&ring_));
+}
+
+bool ring::submit_and_wait(std::chrono::nanoseconds at_most) noexcept {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);
+    __kernel_timespec limit{.tv_sec = seconds.count(), .tv_nsec = (at_most - seconds).count()};
+    const bool for_ever = at_most == std::chrono::nanoseconds::max();
+    io_uring_cqe* first = nullptr;
+    return accepted(
+        io_uring_submit_and_wait_timeout(&ring_, &first, 1, for_ever ? nullptr : &limit, nullptr));
+}
+
+bool ring::set_file(unsigned slot, int descriptor) noexcept {
+    return io_uring_register_files_update(&ring_, slot, &descriptor, 1) == 1;
+}
+
+result<unsigned> ring::register_buffer(void* data, std::size_t bytes) noexcept {
+    const auto index = static_cast<unsigned>(std::countr_one(buffers_used_));
+    if (not has_buffer_table_ or index >= buffer_slots)
+        return failure({ENOBUFS, "io_uring_register, buffer"});
+    const iovec memory{.iov_base = data, .iov_len = bytes};
+    const __u64 no_tag = 0;
+    const int outcome = io_uring_register_buffers_update_tag(&ring_, index, &memory, &no_tag, 1);
+    if (outcome < 0) return failure({-outcome, "io_uring_register, buffer"});
+    buffers_used_ |= std::uint64_t{1} << index;
+    return index;
+}
+
+void ring::unregister_buffer(unsigned index) noexcept {
+    ENSURE((buffers_used_ >> index & 1) != 0);
+    const iovec nothing{};
+    const __u64 no_tag = 0;
+    // Refused on a thread that is not the owner: the pages stay pinned until the ring goes, and the index
+    // used.
+    if (io_uring_register_buffers_update_tag(&ring_, index, &nothing, &no_tag, 1) < 0) return;
+    buffers_used_ &= ~(std::uint64_t{1} << index);
+}
+
+}  // namespace sluice::io::uring

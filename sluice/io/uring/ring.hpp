@@ -1,0 +1,132 @@
+#pragma once
+
+#include <liburing.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "sluice/base/result.hpp"
+
+namespace sluice::io::uring {
+
+// What the kernel knows and Debian's liburing 2.3 does not name. Never decided by these names being there:
+// whether the running kernel knows them is asked at run time.
+inline constexpr std::uint16_t send_zc_report_usage = 1U << 3;        // 6.2
+inline constexpr std::uint32_t notification_usage_copied = 1U << 31;  // in the result of a notification
+
+/// One io_uring: its two queues, its table of files, its registered buffers. Adds nothing to what the kernel
+/// does but the order in which to try set-up flags, and never losing a submission to a full queue.
+///
+/// Made disabled, so that it can be made on one thread and used on another: the thread that calls enable()
+/// is from then on the only one that may submit, wait and register (IORING_SETUP_SINGLE_ISSUER).
+///
+/// Thread safety: none; one thread. Allocates: in open(), and what the kernel pins.
+class ring {
+public:
+    struct sizes {
+        unsigned submissions;  // entries of the submission queue, a power of two
+        unsigned completions;  // of the completion queue; what comes beyond is kept by the kernel
+        unsigned files;        // of the file table; fewer if fewer may be open
+    };
+
+    ring() noexcept = default;
+    ring(const ring&) = delete;
+    ring& operator=(const ring&) = delete;
+    ~ring();
+
+    /// Sets it up. Errors: EPERM, denied by seccomp or kernel.io_uring_disabled; ENOSYS, not in this kernel
+    /// or sandbox; EOPNOTSUPP, a kernel before 5.19; ENOMEM, EMFILE. The error's operation says so in words.
+    [[nodiscard]] result<void> open(sizes wanted) noexcept;
+
+    /// Makes the calling thread the owner. Idempotent. Errors: those of io_uring_register.
+    [[nodiscard]] result<void> enable() noexcept;
+
+    /// Whether the calling thread is the owner.
+    [[nodiscard]] bool is_owner() const noexcept;
+
+    /// Whether the kernel knows an opcode (IORING_OP_…).
+    [[nodiscard]] bool supports(unsigned opcode) const noexcept {
+        return opcode < known_.size() and known_[opcode];
+    }
+    [[nodiscard]] unsigned submission_entries() const noexcept { return ring_.sq.ring_entries; }
+
+    // --- submitting
+
+    /// The next submission entry, to be filled in before the next call; if the queue is full, what is in it
+    /// is submitted first. Null if the kernel takes no more until completions are reaped.
+    [[nodiscard]] io_uring_sqe* next() noexcept {
+        io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
+        return entry != nullptr ? entry : next_of_full();
+    }
+    /// The entry's place in the queue, which is its own until it has been submitted.
+    [[nodiscard]] std::size_t index_of(const io_uring_sqe& entry) const noexcept {
+        return static_cast<std::size_t>(&entry - ring_.sq.sqes);
+    }
+    [[nodiscard]] bool has_submissions() const noexcept { return io_uring_sq_ready(&ring_) != 0; }
+
+    // --- completing
+
+    /// Submits what is queued and lets the kernel post what is complete. A system call only if either is
+    /// needed. False if the ring refused.
+    bool submit() noexcept;
+    /// The same, and waits for a completion, at most so long; duration::max() for ever.
+    bool submit_and_wait(std::chrono::nanoseconds at_most) noexcept;
+
+    [[nodiscard]] bool has_completions() const noexcept { return io_uring_cq_ready(&ring_) != 0; }
+    /// Whether the kernel keeps completions that did not fit the queue; the next submit() fetches them.
+    [[nodiscard]] bool has_overflowed() const noexcept { return io_uring_cq_has_overflow(&ring_); }
+
+    /// Hands every completion in the queue to `handle(user_data, result, flags)`. Returns how many.
+    template <class Handle>
+    unsigned reap(Handle&& handle) noexcept {
+        unsigned head = 0;
+        unsigned count = 0;
+        const io_uring_cqe* completion = nullptr;
+        io_uring_for_each_cqe(&ring_, head, completion) {
+            handle(completion->user_data, completion->res, completion->flags);
+            ++count;
+        }
+        io_uring_cq_advance(&ring_, count);
+        return count;
+    }
+
+    // --- registered files
+
+    /// Puts a descriptor into the table, in place of what was there. False if the kernel refuses; then the
+    /// descriptor itself has to be named. A slot keeps its file open until cleared.
+    [[nodiscard]] bool set_file(unsigned slot, int descriptor) noexcept;
+    void clear_file(unsigned slot) noexcept { (void)set_file(slot, -1); }
+    /// 0 if this kernel would keep a removed file open as long as older requests are in flight: a connection
+    /// closed by its owner would stay up.
+    [[nodiscard]] unsigned file_slots() const noexcept { return file_slots_; }
+
+    // --- registered buffers
+
+    /// Pins memory and gives it an index for READ_FIXED and the like. Errors: ENOMEM beyond RLIMIT_MEMLOCK,
+    /// ENOBUFS beyond `buffer_slots`, EEXIST from another thread than the owner.
+    [[nodiscard]] result<unsigned> register_buffer(void* data, std::size_t bytes) noexcept;
+    void unregister_buffer(unsigned index) noexcept;
+
+    static constexpr unsigned buffer_slots = 64;
+
+    [[nodiscard]] io_uring& raw() noexcept { return ring_; }
+
+private:
+    io_uring_sqe* next_of_full() noexcept;
+    bool accepted(int outcome) noexcept;
+    result<void> set_up(sizes wanted) noexcept;
+    result<void> probe() noexcept;
+
+    io_uring ring_{};
+    bool is_open_ = false;
+    bool is_enabled_ = false;
+    unsigned file_slots_ = 0;
+    std::uint64_t buffers_used_ = 0;  // a bit for each slot
+    bool has_buffer_table_ = false;
+    const void* owner_ = nullptr;
+    std::array<bool, 64> known_{};
+};
+
+}  // namespace sluice::io::uring

@@ -1,0 +1,308 @@
+// Pipes and sockets: what start() could not do at once.
+
+#include <poll.h>
+
+#include <algorithm>
+
+#include "sluice/io/attempt.hpp"
+#include "sluice/io/uring/backend.hpp"
+
+namespace sluice::io::uring {
+namespace {
+
+constexpr std::size_t bytes_per_call_max = 0x7fff'f000;  // MAX_RW_COUNT of Linux; also fits the entry's field
+
+// Reads and writes of sockets go to the ring as they are; whatever else waits, waits for readiness and is
+// then done by a call: a pipe of ours is O_NONBLOCK, where the ring would answer EAGAIN.
+bool is_native(const registration::half& half, const operation& op) noexcept {
+    return half.owner->native.kind == handle_kind::socket and
+           (op.kind == operation_kind::read or op.kind == operation_kind::write);
+}
+
+int send_flags(const registration::half& half) noexcept {
+    if (half.which == direction::in) return 0;
+    // A stream's write goes on until whole, in the kernel rather than by way of us.
+    return half.owner->native.stream ? MSG_NOSIGNAL | MSG_WAITALL : MSG_NOSIGNAL;
+}
+
+// The one piece that is left of an operation, or nothing.
+std::optional<buffer> only_piece(const operation& op) noexcept {
+    if (op.piece_count != 1) return std::nullopt;
+    const buffer& piece = op.pieces[0];
+    const std::size_t left = piece.size() - op.transferred;
+    return buffer(piece.data() + op.transferred, std::min(left, bytes_per_call_max));
+}
+
+bool is_last(const registration::half& half, const operation& op) noexcept {
+    return half.queue.back() == &op;
+}
+
+// Whether the last start() on this half found that it would have to wait.
+bool was_found_unready(const registration::half& half) noexcept {
+    return half.pause != 0 and half.skipped == 0;
+}
+
+}  // namespace
+
+// --- giving
+
+bool multiplexer::give_dirty() noexcept {
+    dirty_list now = std::move(dirty_);  // what is marked meanwhile waits for the next pass
+    while (registration::half* const half = now.front()) {
+        now.erase(*half);
+        if (give_half(*half)) continue;
+        now.push_front(*half);
+        now.append(std::move(dirty_));
+        dirty_ = std::move(now);
+        return false;
+    }
+    return true;
+}
+
+// Returns false if the ring is full.
+bool multiplexer::give_half(registration::half& half) noexcept {
+    half_state& state = state_of(half);
+    if (state.is_stale) [[unlikely]]
+        settle(state);
+    if (half.in_flight != 0) return true;
+    finish_empty(half);
+    if (half.queue.empty()) return true;
+    if (is_native(half, *half.queue.front()) and not state.polls_only) return give_transfer(state);
+    if (state.is_polling) return true;  // it is looked at when the poll completes
+    if (not state.is_unready and not was_found_unready(half) and not serve_half(half)) return true;
+    return give_poll(state);
+}
+
+// A request of no bytes has them at once; given to the ring it would wait for others' bytes to come.
+void multiplexer::finish_empty(registration::half& half) noexcept {
+    if (not half.owner->native.stream) return;
+    while (operation* const front = half.queue.front()) {
+        if (not is_native(half, *front) or requested_bytes(*front) != 0) return;
+        half.queue.erase(*front);
+        finish(*front);
+    }
+}
+
+bool multiplexer::give_poll(half_state& state) noexcept {
+    io_uring_sqe* const entry = ring_.next();
+    if (entry == nullptr) return false;
+    registration::half& half = *state.half;
+    io_uring_prep_poll_add(entry, half.owner->native.descriptor,
+                           half.which == direction::in ? POLLIN : POLLOUT);
+    name_file(*entry, *half.owner);
+    entry->user_data = address(addressee::poll, &state);
+    state.is_polling = half.is_armed = true;
+    state.is_unready = false;
+    return true;
+}
+
+bool multiplexer::give_transfer(half_state& state) noexcept {
+    io_uring_sqe* const entry = ring_.next();
+    if (entry == nullptr) return false;
+    registration::half& half = *state.half;
+    operation& front = *half.queue.front();
+    const bool alone = not half.owner->native.stream or is_last(half, front);
+    const auto piece = only_piece(front);
+    if (piece and wants_zero_copy(front)) {
+        prepare_zero_copy(*entry, state, front, *piece);
+    } else if (piece and alone) {
+        prepare_single(*entry, state, *piece);
+    } else {
+        prepare_gathered(*entry, state);
+    }
+    if (state.is_unready or was_found_unready(half)) entry->ioprio |= IORING_RECVSEND_POLL_FIRST;
+    state.is_unready = false;
+    name_file(*entry, *half.owner);
+    entry->user_data = state.in_flight_as;
+    std::size_t left = half.in_flight;
+    for (operation& op : half.queue) {
+        if (left-- == 0) break;
+        op.at = operation::stage::in_flight;
+    }
+    return true;
+}
+
+void multiplexer::prepare_single(io_uring_sqe& entry, half_state& state, buffer piece) noexcept {
+    registration::half& half = *state.half;
+    const int descriptor = half.owner->native.descriptor;
+    if (half.which == direction::in) {
+        io_uring_prep_recv(&entry, descriptor, piece.data(), piece.size(), send_flags(half));
+    } else {
+        io_uring_prep_send(&entry, descriptor, piece.data(), piece.size(), send_flags(half));
+    }
+    state.bytes = piece.size();
+    half.in_flight = 1;
+    state.in_flight_as = address(addressee::transfer, &state);
+}
+
+void multiplexer::prepare_gathered(io_uring_sqe& entry, half_state& state) noexcept {
+    registration::half& half = *state.half;
+    const operation& front = *half.queue.front();
+    state.message = {};
+    const bool whole_list = front.transferred == 0 and front.piece_count > limits::gathered_pieces_max and
+                            front.piece_count <= limits::pieces_per_call_max;
+    if (whole_list) {
+        // Longer than a row, but the caller's own list will do.
+        state.message.msg_iov = const_cast<iovec*>(reinterpret_cast<const iovec*>(front.pieces));
+        state.message.msg_iovlen = front.piece_count;
+        state.bytes = requested_bytes(front);
+        half.in_flight = 1;
+    } else {
+        piece_row& row = piece_rows_[ring_.index_of(entry)];
+        // A buffer has the layout of an iovec; see request.hpp.
+        const gathered all = gather(half, {reinterpret_cast<buffer*>(row.data()), row.size()});
+        state.message.msg_iov = row.data();
+        state.message.msg_iovlen = all.pieces;
+        state.bytes = all.bytes;
+        half.in_flight = half.owner->native.stream ? all.operations : 1;
+    }
+    const int descriptor = half.owner->native.descriptor;
+    const auto flags = static_cast<unsigned>(send_flags(half));
+    if (half.which == direction::in) {
+        io_uring_prep_recvmsg(&entry, descriptor, &state.message, flags);
+    } else {
+        io_uring_prep_sendmsg(&entry, descriptor, &state.message, flags);
+    }
+    state.in_flight_as = address(addressee::transfer, &state);
+}
+
+// --- completing
+
+void multiplexer::on_transfer(half_state& state, int outcome, unsigned flags) noexcept {
+    registration::half& half = *state.half;
+    const std::size_t members = std::exchange(half.in_flight, 0);
+    ENSURE(members != 0 and not half.queue.empty(), "a completion of nothing");
+    std::size_t left = members;
+    for (operation& op : half.queue) {
+        if (left-- == 0) break;
+        op.at = operation::stage::waiting;
+    }
+    if (state.cancel_link.is_linked()) cancelled_.erase(state);
+
+    if (outcome >= 0) {
+        on_bytes(state, outcome, flags);
+    } else if (outcome == -EAGAIN) {
+        state.polls_only = true;
+    } else if (outcome != -EINTR and outcome != -ECANCELED) {
+        fail_front(half, -outcome);
+    }
+    if (std::exchange(state.has_cancelled, false)) withdraw_cancelled(state, members);
+    if (not half.queue.empty()) mark_dirty(half);
+}
+
+void multiplexer::on_bytes(half_state& state, int outcome, unsigned flags) noexcept {
+    registration::half& half = *state.half;
+    const auto bytes = static_cast<std::size_t>(outcome);
+    operation_queue done;
+    const bool all_at_once = not half.owner->native.stream or (bytes == 0 and state.bytes != 0);
+    if (all_at_once) {  // a datagram; or end of file, which the next request meets again
+        operation& front = *half.queue.pop_front();
+        front.transferred += bytes;
+        done.push_back(front);
+    } else {
+        distribute(half, bytes, done);
+    }
+    // Not every kind of socket tells whether more is there; a filled buffer is as good a sign.
+    const bool more =
+        half.which == direction::out or (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0 or bytes == state.bytes;
+    if (more) half.pause = half.skipped = 0;  // trying at start() will not be in vain
+    state.is_unready = not more;
+    while (operation* const op = done.pop_front())
+        finish(*op);
+}
+
+void multiplexer::fail_front(registration::half& half, int code) noexcept {
+    operation& front = *half.queue.pop_front();
+    // Bytes that have gone are reported; whoever goes on meets the error again.
+    if (front.transferred == 0) front.error_code = code;
+    finish(front);
+}
+
+// Of the operations a call covered, ends those that were to be cancelled; the others go with the next call.
+void multiplexer::withdraw_cancelled(half_state& state, std::size_t members) noexcept {
+    registration::half& half = *state.half;
+    for (;;) {
+        operation* found = nullptr;
+        std::size_t left = members;
+        for (operation& op : half.queue) {
+            if (left-- == 0) break;
+            if (op.cancel_code != 0) {
+                found = &op;
+                break;
+            }
+        }
+        if (found == nullptr) return;
+        withdraw(*found, found->cancel_code);
+    }
+}
+
+void multiplexer::on_poll(half_state& state, int outcome) noexcept {
+    registration::half& half = *state.half;
+    state.is_polling = half.is_armed = false;
+    if (half.queue.empty() or half.in_flight != 0) return;
+    if (outcome < 0 and outcome != -ECANCELED) {
+        // ENOMEM, EBADF: whoever waits is told, rather than left waiting.
+        while (not half.queue.empty())
+            fail_front(half, -outcome);
+        return;
+    }
+    if (is_native(half, *half.queue.front()) and not state.polls_only) {
+        mark_dirty(half);
+    } else if (serve_half(half)) {
+        state.is_unready = true;
+        mark_dirty(half);
+    }
+}
+
+// --- sending without a copy
+
+bool multiplexer::wants_zero_copy(const operation& op) const noexcept {
+    if (op.kind != operation_kind::write or op.piece_count != 1 or not has_zero_copy_) return false;
+    if (op.target->native.kind != handle_kind::socket) return false;
+    return op.pieces[0].size() - op.transferred >= options_.zero_copy_send_bytes_min and
+           not state_of(op.target->side(direction::out)).never_zero_copy;
+}
+
+void multiplexer::prepare_zero_copy(io_uring_sqe& entry, half_state& state, operation& op,
+                                    buffer piece) noexcept {
+    registration::half& half = *state.half;
+    const int descriptor = half.owner->native.descriptor;
+    const unsigned report = reports_zero_copy_usage_ ? send_zc_report_usage : 0;
+    const int index = registered_index(piece);
+    if (index >= 0) {
+        io_uring_prep_send_zc_fixed(&entry, descriptor, piece.data(), piece.size(), send_flags(half), report,
+                                    static_cast<unsigned>(index));
+    } else {
+        io_uring_prep_send_zc(&entry, descriptor, piece.data(), piece.size(), send_flags(half), report);
+    }
+    state.bytes = piece.size();
+    half.in_flight = 1;
+    state.in_flight_as = address(addressee::zero_copy, &op);
+}
+
+// Two completions: sent, and, unless that one says otherwise, let go of. `op.backend_word` counts how often
+// the kernel has still to let go: an operation sent in two parts is let go of twice.
+void multiplexer::on_zero_copy(operation& op, int outcome, unsigned flags) noexcept {
+    half_state& state = state_of(op.target->side(direction::out));
+    if ((flags & IORING_CQE_F_NOTIF) != 0) {
+        const bool copied = (static_cast<std::uint32_t>(outcome) & notification_usage_copied) != 0;
+        constexpr std::uint8_t copied_in_vain_max = 8;
+        state.copied_in_a_row = copied ? static_cast<std::uint8_t>(state.copied_in_a_row + 1) : 0;
+        if (state.copied_in_a_row >= copied_in_vain_max) state.never_zero_copy = true;
+        if (--op.backend_word == 0) finish_notification(op);
+        return;
+    }
+    if ((flags & IORING_CQE_F_MORE) != 0) {
+        ++op.backend_word;
+        op.notification_pending = true;
+    }
+    const bool is_refused = outcome == -EINVAL or outcome == -EOPNOTSUPP;
+    if (is_refused and reports_zero_copy_usage_ and outcome == -EINVAL) {
+        reports_zero_copy_usage_ = false;
+    } else if (is_refused) {
+        state.never_zero_copy = true;
+    }
+    on_transfer(state, is_refused ? -EINTR : outcome, flags);
+}
+
+}  // namespace sluice::io::uring

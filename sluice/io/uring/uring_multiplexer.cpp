@@ -1,0 +1,273 @@
+#include "sluice/io/uring/uring_multiplexer.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "sluice/io/uring/backend.hpp"
+
+namespace sluice::io::uring {
+namespace {
+
+// A registration's `backend_word`: how often the ring has been told its descriptor; at `fixed_from` it is put
+// into the ring's table of files, which costs a system call that a short-lived handle would not earn back.
+constexpr std::uint32_t fixed_from = 4;
+constexpr std::uint32_t is_fixed = 5;
+constexpr std::uint32_t never_fixed = 6;
+
+}  // namespace
+
+// --- making and attaching
+
+result<void> multiplexer::open() noexcept {
+    if (auto opened = ring_.open({.submissions = options_.submission_entries,
+                                  .completions = options_.completion_entries,
+                                  .files = options_.fixed_files});
+        not opened) {
+        return opened;
+    }
+    has_zero_copy_ = ring_.supports(IORING_OP_SEND_ZC);
+    const int descriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (descriptor < 0) return failure(error::last("eventfd"));
+    waker_ = handle(native_handle{.descriptor = descriptor});
+    // Left uninitialised: a row takes memory only once something is gathered there.
+    piece_rows_.reset(new (std::nothrow) piece_row[ring_.submission_entries()]);
+    if (piece_rows_ == nullptr) return failure({ENOMEM, "make an io_uring multiplexer"});
+    return {};
+}
+
+result<void> multiplexer::backend_attach(registration& attached) noexcept {
+    if (not attached.is_stream()) return {};
+    const std::size_t chunk = attached.slot / limits::registrations_per_chunk;
+    try {
+        if (chunk >= streams_.size()) streams_.resize(chunk + 1);
+        if (streams_[chunk] == nullptr)
+            streams_[chunk] = std::make_unique<stream_state[]>(limits::registrations_per_chunk);
+    } catch (const std::bad_alloc&) {
+        return failure({ENOMEM, "attach to multiplexer", attached.native.descriptor});
+    }
+    stream_state& stream = streams_[chunk][attached.slot % limits::registrations_per_chunk];
+    for (std::size_t i = 0; i < stream.halves.size(); ++i) {
+        half_state& state = stream.halves[i];
+        state.half = &attached.halves[i];
+        state.is_unready = state.polls_only = state.never_zero_copy = false;
+        state.copied_in_a_row = 0;
+        attached.halves[i].backend = &state;
+    }
+    return {};
+}
+
+void multiplexer::backend_detach(registration& attached) noexcept {
+    for (auto& half : attached.halves) {
+        if (half.backend != nullptr) settle(state_of(half));
+    }
+    // Else the table would keep the file open after its owner has closed it.
+    if (attached.backend_word == is_fixed) ring_.clear_file(attached.slot);
+}
+
+// Ends a poll nobody waits for any more: it would keep the file open, and its completion would come to
+// whoever has this state next.
+void multiplexer::settle(half_state& state) noexcept {
+    state.is_stale = false;
+    if (not state.is_polling) return;
+    if (not ring_.is_owner()) {
+        // The owner, if there still is one, settles it before it uses this state again.
+        state.is_stale = true;
+        return;
+    }
+    while (not give_cancellation(address(addressee::poll, &state))) {
+        ENSURE(ring_.submit());
+        take_completions();
+    }
+    while (state.is_polling) {
+        ENSURE(ring_.submit_and_wait(std::chrono::seconds(1)));
+        take_completions();
+    }
+}
+
+void multiplexer::name_file(io_uring_sqe& entry, registration& target) noexcept {
+    if (target.backend_word < fixed_from) {
+        ++target.backend_word;
+    } else if (target.backend_word == fixed_from) {
+        const bool taken =
+            target.slot < ring_.file_slots() and ring_.set_file(target.slot, target.native.descriptor);
+        target.backend_word = taken ? is_fixed : never_fixed;
+    }
+    if (target.backend_word != is_fixed) return;
+    entry.fd = static_cast<int>(target.slot);
+    entry.flags |= IOSQE_FIXED_FILE;
+}
+
+std::optional<unsigned> multiplexer::backend_register(std::span<std::byte> memory) noexcept {
+    const auto index = ring_.register_buffer(memory.data(), memory.size());
+    if (not index) return std::nullopt;
+    arenas_[*index] = memory;
+    arenas_end_ = std::max(arenas_end_, *index + 1);
+    return *index;
+}
+
+void multiplexer::backend_unregister(unsigned index) noexcept {
+    ring_.unregister_buffer(index);
+    arenas_[index] = {};
+    while (arenas_end_ > 0 and arenas_[arenas_end_ - 1].empty())
+        --arenas_end_;
+}
+
+// --- the loop
+
+void multiplexer::enable() noexcept {
+    if (is_enabled_) [[likely]]
+        return;
+    ENSURE(ring_.enable().has_value(), "the thread that first completes something owns the ring");
+    is_enabled_ = true;
+}
+
+bool multiplexer::give_wake_up() noexcept {
+    if (waker_is_armed_) [[likely]]
+        return true;
+    io_uring_sqe* const entry = ring_.next();
+    if (entry == nullptr) return false;
+    // Each write to the counter completes it once more; the counter itself is never read, and would take 2^64
+    // wake-ups to fill.
+    io_uring_prep_poll_multishot(entry, waker_.descriptor(), POLLIN);
+    entry->user_data = address(addressee::loop, nullptr);
+    waker_is_armed_ = true;
+    return true;
+}
+
+bool multiplexer::give_cancellation(std::uint64_t of) noexcept {
+    io_uring_sqe* const entry = ring_.next();
+    if (entry == nullptr) return false;
+    io_uring_prep_cancel64(entry, of, 0);
+    // What was faster than its cancellation has its own completion; this one's answer tells nothing more.
+    entry->flags |= IOSQE_CQE_SKIP_SUCCESS;
+    entry->user_data = address(addressee::nobody, nullptr);
+    return true;
+}
+
+bool multiplexer::give_cancellations() noexcept {
+    while (half_state* const state = cancelled_.front()) {
+        if (not give_cancellation(state->in_flight_as)) return false;
+        cancelled_.erase(*state);
+    }
+    while (operation* const op = cancelled_files_.front()) {
+        if (not give_cancellation(address(addressee::file, op))) return false;
+        cancelled_files_.erase(*op);
+    }
+    return true;
+}
+
+// Returns whether all there is has been given to the ring. Cancellations come last, so that they find what
+// they are to end.
+bool multiplexer::give_all() noexcept {
+    const bool all = give_wake_up() and give_dirty() and give_files();
+    return give_cancellations() and all;
+}
+
+void multiplexer::submit(bool may_sleep, time_point until) noexcept {
+    const bool for_ever = until == time_point::max();
+    const duration left = for_ever ? duration::max() : may_sleep ? until - now() : duration::zero();
+    if (may_sleep and left > duration::zero() and prepare_to_sleep()) {
+        ENSURE(ring_.submit_and_wait(left), "an io_uring multiplexer belongs to one thread");
+        woke_up();
+    } else {
+        ENSURE(ring_.submit(), "an io_uring multiplexer belongs to one thread");
+    }
+}
+
+void multiplexer::take_completions() noexcept {
+    do {
+        (void)ring_.reap([this](std::uint64_t user_data, int outcome, unsigned flags) noexcept {
+            on_completion(user_data, outcome, flags);
+        });
+    } while (ring_.has_overflowed() and ring_.submit() and ring_.has_completions());
+}
+
+void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned flags) noexcept {
+    auto* const whose = reinterpret_cast<void*>(user_data & ~addressee_mask);  // NOLINT: made by address()
+    switch (static_cast<addressee>(user_data & addressee_mask)) {
+        case addressee::nobody:
+            break;
+        case addressee::loop:
+            waker_is_armed_ = (flags & IORING_CQE_F_MORE) != 0;
+            break;
+        case addressee::transfer:
+            on_transfer(*static_cast<half_state*>(whose), outcome, flags);
+            break;
+        case addressee::poll:
+            on_poll(*static_cast<half_state*>(whose), outcome);
+            break;
+        case addressee::zero_copy:
+            on_zero_copy(*static_cast<operation*>(whose), outcome, flags);
+            break;
+        case addressee::file:
+            on_file(*static_cast<operation*>(whose), outcome);
+            break;
+    }
+}
+
+void multiplexer::backend_complete(time_point until) noexcept {
+    enable();
+    const bool all_given = give_all();
+    const bool may_sleep = all_given and until != time_point::min() and ready_.empty() and dirty_.empty() and
+                           not ring_.has_completions();
+    submit(may_sleep, until);
+    take_completions();
+}
+
+void multiplexer::backend_poll(operation& op) noexcept {
+    const bool is_stream = op.target->is_stream() and op.kind != operation_kind::sleep;
+    registration::half& half = op.target->side(direction_of(op.kind));
+    // With one of the half's operations in the kernel, another call would overtake it.
+    if (is_stream and half.in_flight == 0) {
+        if (serve_half(half)) mark_dirty(half);
+    } else {
+        backend_complete(time_point::min());
+    }
+}
+
+void multiplexer::backend_cancel(operation& op) noexcept {
+    if (op.target->is_stream()) {
+        half_state& state = state_of(op.target->side(direction_of(op.kind)));
+        state.has_cancelled = true;
+        if (not state.cancel_link.is_linked()) cancelled_.push_back(state);
+    } else if (op.at == operation::stage::waiting) {
+        files_.erase(op);
+        if (op.transferred == 0) op.error_code = op.cancel_code;
+        finish(op);
+    } else if (not op.queue_link.is_linked()) {
+        cancelled_files_.push_back(op);
+    }
+}
+
+void multiplexer::backend_wake() noexcept {
+    const std::uint64_t one = 1;
+    (void)::write(waker_.descriptor(), &one, sizeof one);
+}
+
+}  // namespace sluice::io::uring
+
+namespace sluice::io {
+
+result<void> try_uring() noexcept {
+    uring::ring trial;
+    if (auto opened = trial.open({.submissions = 4, .completions = 8, .files = 4}); not opened) return opened;
+    if (auto enabled = trial.enable(); not enabled) return enabled;
+    io_uring_sqe* const entry = trial.next();
+    ENSURE(entry != nullptr, "a fresh queue is empty");
+    io_uring_prep_nop(entry);
+    entry->user_data = 0;
+    // A filter may let a ring be made and still deny its use.
+    if (not trial.submit_and_wait(std::chrono::seconds(1)) or not trial.has_completions())
+        return failure({EPERM, "io_uring_enter, denied by seccomp"});
+    return {};
+}
+
+result<std::unique_ptr<io_multiplexer>> make_uring_multiplexer(uring_options options) noexcept {
+    std::unique_ptr<uring::multiplexer> made(new (std::nothrow) uring::multiplexer(options));
+    if (made == nullptr) return failure({ENOMEM, "make an io_uring multiplexer"});
+    if (auto opened = made->open(); not opened) return failure(opened.error());
+    return made;
+}
+
+}  // namespace sluice::io

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <memory>
+
+#include "sluice/io/io_multiplexer.hpp"
+
+namespace sluice::io {
+
+struct uring_options {
+    /// Entries of the submission queue. A full queue is submitted early, so this bounds nothing.
+    unsigned submission_entries = 256;
+
+    /// Entries of the completion queue; what comes beyond is kept by the kernel, at a price.
+    unsigned completion_entries = 4096;
+
+    /// Handles, of those attached first, that the kernel may keep in a table of its own.
+    unsigned fixed_files = 4096;
+
+    /// Writes to files by pwrite on the loop's thread. Several times faster than the ring on file systems
+    /// whose writes it hands to a worker (ext4, tmpfs), but waits there when too much memory is dirty.
+    bool inline_file_writes = false;
+
+    /// A write to a stream socket at least this long is sent from its own buffers without a copy, if the
+    /// kernel can: value is signalled when it is queued, done when the buffers may be changed. Pays from
+    /// about 16 KiB on a network card; gives itself up on a connection (loopback) whose data is copied after
+    /// all.
+    std::size_t zero_copy_send_bytes_min = std::numeric_limits<std::size_t>::max();
+};
+
+/// Whether io_uring works here, found by using it. Errors: as make_uring_multiplexer. Allocates: for the
+/// trial.
+[[nodiscard]] result<void> try_uring() noexcept;
+
+/// A multiplexer over io_uring. May be made on one thread and used on another; the one that first completes
+/// something on it is the one the kernel then insists on: a handle detached on another thread, after that one
+/// has ended, may stay open until the multiplexer goes.
+///
+/// What waits is given to the kernel in batches: one system call for each pass of the loop. Allocates: yes,
+/// up front; attaching handles allocates in steps of limits::registrations_per_chunk. Errors, with the reason
+/// in words: EPERM, denied by seccomp or kernel.io_uring_disabled; ENOSYS, unknown to this kernel or sandbox;
+/// EOPNOTSUPP, a kernel before 5.19; ENOMEM, EMFILE, ENFILE.
+[[nodiscard]] result<std::unique_ptr<io_multiplexer>> make_uring_multiplexer(
+    uring_options options = {}) noexcept;
+
+}  // namespace sluice::io

@@ -1,0 +1,133 @@
+#include <netinet/in.h>
+
+#include "sluice/io/uring/uring_test_support.hpp"
+
+namespace sluice::io {
+namespace {
+
+using namespace uring_test;
+using namespace std::chrono_literals;
+
+// Two ends of a TCP connection over loopback: the kernel sends there "without a copy" and then copies.
+struct tcp_pair {
+    io_handle ours;
+    int theirs = -1;
+
+    tcp_pair() {
+        const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        sockaddr_in here{
+            .sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+        socklen_t length = sizeof here;
+        auto* const name = reinterpret_cast<sockaddr*>(&here);
+        EXPECT_EQ(::bind(listener, name, length), 0);
+        EXPECT_EQ(::listen(listener, 1), 0);
+        EXPECT_EQ(::getsockname(listener, name, &length), 0);
+        theirs = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        EXPECT_EQ(::connect(theirs, name, length), 0);
+        ours = io_handle(native_handle{.descriptor = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC),
+                                       .kind = handle_kind::socket,
+                                       .readable = true,
+                                       .writable = true,
+                                       .stream = true});
+        ::close(listener);
+    }
+    ~tcp_pair() { ::close(theirs); }
+
+    [[nodiscard]] std::size_t discard() const {
+        std::array<char, 65536> some{};
+        const ssize_t got = ::recv(theirs, some.data(), some.size(), MSG_DONTWAIT);
+        return got > 0 ? static_cast<std::size_t>(got) : 0;
+    }
+};
+
+// Whether done came by itself, after value, is what tells zero-copy from ordinary sending.
+struct order_recorder {
+    int* values;
+    int* dones;
+    int* done_when_valued;
+    std::size_t* bytes;
+    void set_value(io_result<const_bytes_type>&& came) noexcept {
+        ++*values;
+        *bytes = came.bytes_transferred();
+        *done_when_valued = *dones;
+    }
+    void set_done() noexcept { ++*dones; }
+};
+
+TEST(uring_zero_copy, value_comes_before_done_and_the_handle_stays_busy_between) {
+    const auto multiplexer = make({.zero_copy_send_bytes_min = 4096});
+    tcp_pair pair;
+    ASSERT_TRUE(pair.ours.set_multiplexer(multiplexer.get()).has_value());
+    int values = 0, dones = 0, done_when_valued = -1;
+    std::size_t bytes = 0;
+    // More than the receiver's window: the kernel holds on to the memory until the peer reads.
+    const std::string source(16 << 20, 'z');
+    auto state = connect(async_write(pair.ours, io_request<const_bytes_type>{text(source)}),
+                         order_recorder{&values, &dones, &done_when_valued, &bytes});
+    state.start();
+    EXPECT_EQ(values, 0) << "speculation would copy";
+    std::size_t received = 0;
+    while (multiplexer->pending() != 0) {
+        (void)multiplexer->try_run_for(1ms);
+        if (values == 1 and dones == 0) {
+            EXPECT_TRUE(state.started());
+            EXPECT_TRUE(state.completed());
+            EXPECT_EQ(pair.ours.set_multiplexer(nullptr).error(), std::errc::device_or_resource_busy);
+        }
+        received += pair.discard();
+    }
+    for (std::size_t more = 0; received < source.size(); received += more)
+        more = pair.discard();
+    EXPECT_EQ(values, 1);
+    EXPECT_EQ(dones, 1);
+    EXPECT_EQ(done_when_valued, 0);
+    EXPECT_EQ(bytes, source.size());
+}
+
+TEST(uring_zero_copy, it_gives_itself_up_where_everything_is_copied) {
+    const auto multiplexer = make({.zero_copy_send_bytes_min = 4096});
+    tcp_pair pair;
+    ASSERT_TRUE(pair.ours.set_multiplexer(multiplexer.get()).has_value());
+    one_write write(pair.ours, std::string(8192, 'z'));
+    int in_vain = 0;
+    for (int i = 0; i < 30; ++i) {
+        write.state.start();
+        if (write.state.started()) ++in_vain;  // not done at once: not speculated
+        while (multiplexer->run() > 0) {}
+        ASSERT_EQ(write.result.dones, i + 1);
+        while (pair.discard() > 0) {}
+    }
+    EXPECT_GE(in_vain, 8);
+    EXPECT_LE(in_vain, 10);
+}
+
+TEST(uring_zero_copy, sockets_that_cannot_are_sent_to_with_a_copy) {
+    const auto multiplexer = make({.zero_copy_send_bytes_min = 1});
+    socket_pair pair;
+    ASSERT_TRUE(pair.ours.set_multiplexer(multiplexer.get()).has_value());
+    one_write write(pair.ours, "copied");
+    write.state.start();
+    while (multiplexer->run() > 0) {}
+    EXPECT_EQ(write.result.bytes, 6U);
+    EXPECT_EQ(pair.hear(), "copied");
+}
+
+TEST(uring_zero_copy, registered_memory_is_sent_from) {
+    const auto multiplexer = make({.zero_copy_send_bytes_min = 1024});
+    auto memory = multiplexer->allocate_registered_buffer(65536).value();
+    tcp_pair pair;
+    ASSERT_TRUE(pair.ours.set_multiplexer(multiplexer.get()).has_value());
+    std::ranges::fill(memory.bytes(), std::byte{'r'});
+    outcome result;
+    auto state = connect(
+        async_write(pair.ours, io_request<const_bytes_type>{const_bytes_type(memory.bytes()).first(5000)}),
+        recorder{&result});
+    state.start();
+    while (multiplexer->run() > 0) {}
+    EXPECT_EQ(result.bytes, 5000U);
+    EXPECT_EQ(result.dones, 1);
+    EXPECT_EQ(pair.discard(), 5000U);
+}
+
+}  // namespace
+}  // namespace sluice::io
