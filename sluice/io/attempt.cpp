@@ -199,6 +199,8 @@ gathered gather(const registration::half& half, std::span<buffer> pieces) noexce
 
 void distribute(registration::half& half, std::size_t bytes, operation_queue& ready) noexcept {
     while (operation* const op = half.queue.front()) {
+        // What is no transfer asks for no bytes either, but has not happened.
+        if (not shares_calls(*half.owner, *op)) break;
         const std::size_t wanted = requested_bytes(*op) - op->transferred;
         const std::size_t taken = std::min(bytes, wanted);
         op->transferred += taken;
