@@ -7,6 +7,7 @@
 
 #include "sluice/io/limits.hpp"
 #include "sluice/io/socket_call.hpp"
+#include "sluice/io/splice_transfer.hpp"
 #include "sluice/io/transfer_call.hpp"
 
 namespace sluice::io {
@@ -96,6 +97,22 @@ bool attempt_connect(operation& op) noexcept {
     return code == 0 or fail(op, code);
 }
 
+// The one side it may wait for is the target's; see async_splice about the other.
+bool attempt_splice(operation& op) noexcept {
+    auto& transfer = *static_cast<splice_transfer*>(op.argument);
+    const bool is_out = op.kind == operation_kind::splice_out;
+    // What an earlier transfer has learned of the description, and what this one learns.
+    native_handle& near = is_out ? transfer.to : transfer.from;
+    near.nonblocking = near.nonblocking or op.target->native.nonblocking;
+    const splice_step step = advance(transfer);
+    op.target->native.nonblocking = near.nonblocking;
+    op.transferred = transfer.moved;
+    using what = splice_step::what;
+    if (step.outcome == what::finished) return step.code == 0 or fail(op, step.code);
+    const bool waits_here = step.outcome == (is_out ? what::waits_for_target : what::waits_for_source);
+    return step.outcome != what::has_more and not waits_here and fail(op, EAGAIN);
+}
+
 void finish_front(registration::half& half, operation_queue& ready) noexcept {
     operation* const finished = half.queue.pop_front();
     if (half.in_flight > 0) --half.in_flight;
@@ -157,6 +174,9 @@ bool attempt(operation& op) noexcept {
             return is_ready(op.target->native.descriptor, POLLOUT);
         case operation_kind::barrier:
             return op.target->is_stream();  // nothing to make durable
+        case operation_kind::splice_out:
+        case operation_kind::splice_in:
+            return attempt_splice(op);
         case operation_kind::sleep:
             return false;
     }
@@ -179,6 +199,8 @@ gathered gather(const registration::half& half, std::span<buffer> pieces) noexce
 
 void distribute(registration::half& half, std::size_t bytes, operation_queue& ready) noexcept {
     while (operation* const op = half.queue.front()) {
+        // What is no transfer asks for no bytes either, but has not happened.
+        if (not shares_calls(*half.owner, *op)) break;
         const std::size_t wanted = requested_bytes(*op) - op->transferred;
         const std::size_t taken = std::min(bytes, wanted);
         op->transferred += taken;

@@ -321,13 +321,15 @@ void io_multiplexer::poll(operation& op) noexcept {
 // Takes an operation the kernel does not know of out of its queue and finishes it.
 void io_multiplexer::withdraw(operation& op, int code) noexcept {
     if (op.kind != operation_kind::sleep) op.target->side(direction_of(op.kind)).queue.erase(op);
-    const bool broke_stream = op.kind == operation_kind::write and op.transferred != 0;
+    const bool broke_stream = leaves_gap(op.kind) and op.transferred != 0;
+    const direction which = direction_of(op.kind);
     if (op.transferred == 0) op.error_code = code;
     registration& target = *op.target;
     finish(op);
     if (not broke_stream) return;
-    // Half of this write is in the stream: what was to follow it must not be sent behind the gap.
-    registration::half& half = target.side(direction::out);
+    // Half of it is in the stream, or out of it: what was to follow must not take what comes after the gap
+    // for its own.
+    registration::half& half = target.side(which);
     while (operation* const follower = half.queue.front()) {
         half.queue.erase(*follower);
         follower->error_code = ECANCELED;

@@ -21,6 +21,9 @@ inline constexpr int inline_completions_max = 64;
 /// Depth of receivers that are started from inside another's signal and complete inside start().
 inline constexpr int posted_items_per_pass_max = 1024;
 
+/// What a transfer between handles moves before others get a turn.
+inline constexpr std::size_t splice_bytes_per_turn_max = 1024 * 1024;
+
 /// Connections that may wait to be accepted, unless a listener says otherwise; the kernel's own limit is
 /// net.core.somaxconn, 4096.
 inline constexpr int listen_backlog = 4096;

@@ -15,7 +15,7 @@ namespace sluice::io {
 namespace {
 
 using namespace std::chrono_literals;
-using namespace testing;
+using namespace test_kit;
 
 std::size_t open_descriptors() {
     std::size_t count = 0;

@@ -41,6 +41,8 @@ enum class operation_kind : std::uint8_t {
     connect,         // argument: const socket_address*
     ready_to_read,   // a read would not wait
     ready_to_write,  // a write would not wait
+    splice_out,      // argument: splice_transfer*, into the target, which is what it waits for
+    splice_in,       // argument: splice_transfer*, out of the target, which is what it waits for
     barrier,         // from here on: what start() never tries
     sleep,           // only its deadline ends it
 };
@@ -143,8 +145,14 @@ enum class direction : std::uint8_t { in, out };
 
 [[nodiscard]] constexpr direction direction_of(operation_kind kind) noexcept {
     const bool out = kind == operation_kind::write or kind == operation_kind::connect or
-                     kind == operation_kind::ready_to_write;
+                     kind == operation_kind::ready_to_write or kind == operation_kind::splice_out;
     return out ? direction::out : direction::in;
+}
+
+/// Whether one that ends early, with part of it done, leaves the stream in the middle of something.
+[[nodiscard]] constexpr bool leaves_gap(operation_kind kind) noexcept {
+    return kind == operation_kind::write or kind == operation_kind::splice_out or
+           kind == operation_kind::splice_in;
 }
 
 }  // namespace sluice::io

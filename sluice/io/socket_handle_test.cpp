@@ -16,7 +16,7 @@ namespace sluice::io {
 namespace {
 
 using namespace std::chrono_literals;
-using namespace testing;
+using namespace test_kit;
 
 int option(const socket_handle& socket, int level, int name) {
     int value = -1;

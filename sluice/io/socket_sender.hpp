@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sluice/io/awaitable.hpp"
 #include "sluice/io/listening_socket_handle.hpp"
 #include "sluice/io/sender.hpp"
 #include "sluice/io/socket_call.hpp"
@@ -62,6 +63,15 @@ private:
 [[nodiscard]] inline auto async_connect(socket_handle& socket, const socket_address& peer,
                                         deadline within = {}) noexcept {
     return connect_sender(socket, peer, within);
+}
+
+/// The same, to be awaited.
+[[nodiscard]] inline auto co_accept(listening_socket_handle& from, deadline within = {}) noexcept {
+    return async_accept(from, within);
+}
+[[nodiscard]] inline auto co_connect(socket_handle& socket, const socket_address& peer,
+                                     deadline within = {}) noexcept {
+    return async_connect(socket, peer, within);
 }
 
 }  // namespace sluice::io

@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <sys/time.h>
 
-namespace sluice::io::testing {
+namespace sluice::io::test_kit {
 
 signal_storm::signal_storm() {
     struct sigaction quiet{};
@@ -19,4 +19,4 @@ signal_storm::~signal_storm() {
     ::setitimer(ITIMER_REAL, &never, nullptr);
 }
 
-}  // namespace sluice::io::testing
+}  // namespace sluice::io::test_kit

@@ -15,7 +15,7 @@
 
 // What the tests of sockets, pipes and splices share. Only tests include this.
 
-namespace sluice::io::testing {
+namespace sluice::io::test_kit {
 
 /// The multiplexers to run a test over.
 struct multiplexer_kind {
@@ -148,4 +148,4 @@ inline connection connect_streams(const stream_kind& kind, const socket_options&
     return {std::move(client), listener.accept().value().socket};
 }
 
-}  // namespace sluice::io::testing
+}  // namespace sluice::io::test_kit

@@ -1,9 +1,12 @@
 #include "sluice/io/transfer_call.hpp"
 
+#include <limits.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "sluice/io/system_call.hpp"
@@ -40,14 +43,32 @@ ssize_t call_file(const native_handle& native, direction which, std::span<const 
     return which == direction::in ? ::preadv(fd, list, count, at) : ::pwritev(fd, list, count, at);
 }
 
+// Named FIFOs and terminals do not know RWF_NOWAIT. One that is ready gives what it has, and takes PIPE_BUF
+// bytes, without waiting; unless another process that shares it is faster.
+ssize_t call_if_ready(int fd, direction which, std::span<const buffer> pieces) noexcept {
+    const short events = which == direction::in ? POLLIN : POLLOUT;
+    pollfd watched{.fd = fd, .events = events, .revents = 0};
+    if (::poll(&watched, 1, 0) == 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    const auto* piece = pieces.data();
+    while (piece + 1 != pieces.data() + pieces.size() and piece->size() == 0)
+        ++piece;
+    return which == direction::in
+               ? ::read(fd, piece->data(), piece->size())
+               : ::write(fd, piece->data(), std::min<std::size_t>(piece->size(), PIPE_BUF));
+}
+
 ssize_t call_pipe(const native_handle& native, direction which, std::span<const buffer> pieces,
                   wait waits) noexcept {
     const int fd = native.descriptor;
     const auto* const list = reinterpret_cast<const iovec*>(pieces.data());
     const int count = static_cast<int>(pieces.size());
     if (waits == wait::no and not native.nonblocking) {
-        return which == direction::in ? ::preadv2(fd, list, count, -1, RWF_NOWAIT)
-                                      : ::pwritev2(fd, list, count, -1, RWF_NOWAIT);
+        const ssize_t moved = which == direction::in ? ::preadv2(fd, list, count, -1, RWF_NOWAIT)
+                                                     : ::pwritev2(fd, list, count, -1, RWF_NOWAIT);
+        return moved < 0 and errno == EOPNOTSUPP ? call_if_ready(fd, which, pieces) : moved;
     }
     if (count == 1) {
         return which == direction::in ? ::read(fd, pieces[0].data(), pieces[0].size())

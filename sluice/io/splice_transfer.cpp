@@ -1,0 +1,265 @@
+#include "sluice/io/splice_transfer.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <optional>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/io/limits.hpp"
+#include "sluice/io/socket_call.hpp"
+#include "sluice/io/splice.hpp"
+
+namespace sluice::io {
+namespace {
+
+using what = splice_step::what;
+
+// Unlike send, neither splice nor sendfile can be told to raise no SIGPIPE. So it is blocked for the length
+// of the calls, and the one they may have raised is taken away.
+class no_broken_pipe_signal {
+public:
+    no_broken_pipe_signal() noexcept {
+        ::sigemptyset(&broken_pipe_);
+        ::sigaddset(&broken_pipe_, SIGPIPE);
+        (void)::pthread_sigmask(SIG_BLOCK, &broken_pipe_, &before_);
+        was_blocked_ = ::sigismember(&before_, SIGPIPE) == 1;
+        if (not was_blocked_) return;
+        sigset_t pending;
+        (void)::sigpending(&pending);
+        was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
+    }
+    ~no_broken_pipe_signal() {
+        const int code = errno;
+        if (raised_ and not was_pending_) {
+            const timespec at_once{};
+            while (::sigtimedwait(&broken_pipe_, nullptr, &at_once) < 0 and errno == EINTR) {}
+        }
+        if (not was_blocked_) (void)::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+        errno = code;
+    }
+    no_broken_pipe_signal(const no_broken_pipe_signal&) = delete;
+    no_broken_pipe_signal& operator=(const no_broken_pipe_signal&) = delete;
+
+    void note(int code) noexcept { raised_ = raised_ or code == EPIPE; }
+
+private:
+    sigset_t broken_pipe_;
+    sigset_t before_;
+    bool was_blocked_ = false;
+    bool was_pending_ = false;
+    bool raised_ = false;
+};
+
+bool is_file(const native_handle& native) noexcept {
+    return native.kind == handle_kind::file;
+}
+
+bool is_socket(const native_handle& native) noexcept {
+    return native.kind == handle_kind::socket;
+}
+
+constexpr unsigned splice_flags = SPLICE_F_NONBLOCK | SPLICE_F_MOVE;
+
+// splice(2) with the offset of what has one.
+ssize_t call_splice(const native_handle& from, extent_type from_offset, const native_handle& to,
+                    extent_type to_offset, std::size_t bytes) noexcept {
+    auto in = static_cast<off64_t>(from_offset);
+    auto out = static_cast<off64_t>(to_offset);
+    return ::splice(from.descriptor, is_file(from) ? &in : nullptr, to.descriptor,
+                    is_file(to) ? &out : nullptr, bytes, splice_flags);
+}
+
+// Writes memory to the target's stream, without waiting.
+ssize_t put(const native_handle& to, const_bytes_type bytes, bool more_follows) noexcept {
+    if (not is_socket(to)) return ::write(to.descriptor, bytes.data(), bytes.size());
+    const int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more_follows ? MSG_MORE : 0);
+    return ::send(to.descriptor, bytes.data(), bytes.size(), flags);
+}
+
+// Writes memory to a file, all of it. Returns how much before an error, or -1.
+ssize_t store(const native_handle& to, extent_type offset, bytes_type bytes) noexcept {
+    std::size_t stored = 0;
+    while (stored < bytes.size()) {
+        const ssize_t done = ::pwrite(to.descriptor, bytes.data() + stored, bytes.size() - stored,
+                                      static_cast<off_t>(offset + stored));
+        if (done < 0 and errno == EINTR) continue;
+        if (done <= 0) return stored != 0 ? static_cast<ssize_t>(stored) : -1;
+        stored += static_cast<std::size_t>(done);
+    }
+    return static_cast<ssize_t>(stored);
+}
+
+// Small enough for the stack, large enough that the calls do not dominate.
+using copy_buffer = std::array<std::byte, 16 * 1024>;
+
+ssize_t copy_from_file(splice_transfer& t, std::size_t bytes) noexcept {
+    copy_buffer memory;
+    const ssize_t got = ::pread(t.from.descriptor, memory.data(), std::min(bytes, memory.size()),
+                                static_cast<off_t>(t.from_offset + t.payload()));
+    if (got <= 0) return got;
+    // What is not taken now is read again.
+    const auto piece = std::span(memory).first(static_cast<std::size_t>(got));
+    return put(t.to, piece, static_cast<std::size_t>(got) < bytes);
+}
+
+ssize_t copy_to_file(splice_transfer& t, std::size_t bytes) noexcept {
+    copy_buffer memory;
+    const std::size_t wanted = std::min(bytes, memory.size());
+    const ssize_t got = is_socket(t.from) ? ::recv(t.from.descriptor, memory.data(), wanted, MSG_DONTWAIT)
+                                          : ::read(t.from.descriptor, memory.data(), wanted);
+    if (got <= 0) return got;
+    return store(t.to, t.to_offset + t.moved, std::span(memory).first(static_cast<std::size_t>(got)));
+}
+
+// File to socket by way of a pipe. Returns what the socket took.
+ssize_t send_through(splice_transfer& t, std::size_t bytes) noexcept {
+    splice_pipe& pipe = *t.through;
+    if (pipe.pending() == 0) {
+        const ssize_t got = call_splice(t.from, t.from_offset + t.payload(), pipe.writer().native(), 0,
+                                        std::min(bytes, pipe.capacity()));
+        if (got <= 0) return got;
+        pipe.add(static_cast<std::size_t>(got));
+    }
+    const ssize_t sent = call_splice(pipe.reader().native(), 0, t.to, 0, std::min(bytes, pipe.pending()));
+    if (sent > 0) pipe.remove(static_cast<std::size_t>(sent));
+    return sent;
+}
+
+// What the pipe holds, into the file. Returns how much went, or -1.
+ssize_t drain_to_file(splice_transfer& t) noexcept {
+    splice_pipe& pipe = *t.through;
+    const extent_type offset = t.to_offset + t.moved;
+    ssize_t stored = call_splice(pipe.reader().native(), 0, t.to, offset, pipe.pending());
+    if (stored < 0 and errno == EINVAL) {  // an append-only file, or a file system without splice
+        copy_buffer memory;
+        const ssize_t got =
+            ::read(pipe.reader().descriptor(), memory.data(), std::min(memory.size(), pipe.pending()));
+        if (got <= 0) return -1;
+        pipe.remove(static_cast<std::size_t>(got));
+        return store(t.to, offset, std::span(memory).first(static_cast<std::size_t>(got)));
+    }
+    if (stored > 0) pipe.remove(static_cast<std::size_t>(stored));
+    return stored;
+}
+
+// Socket to file by way of a pipe. Returns what the file took: all that was received, unless it fails.
+ssize_t receive_through(splice_transfer& t, std::size_t bytes) noexcept {
+    splice_pipe& pipe = *t.through;
+    if (pipe.pending() == 0) {
+        const ssize_t got =
+            call_splice(t.from, 0, pipe.writer().native(), 0, std::min(bytes, pipe.capacity()));
+        if (got <= 0) return got;
+        pipe.add(static_cast<std::size_t>(got));
+    }
+    return drain_to_file(t);
+}
+
+// Moves one piece the way these two can. Returns the bytes `to` took, 0 at the end, or -1 with errno.
+ssize_t move_piece(splice_transfer& t, std::size_t bytes) noexcept {
+    if (t.duplicates) return ::tee(t.from.descriptor, t.to.descriptor, bytes, SPLICE_F_NONBLOCK);
+    if (is_file(t.from)) {
+        if (t.copies) return copy_from_file(t, bytes);
+        if (not is_socket(t.to)) return call_splice(t.from, t.from_offset + t.payload(), t.to, 0, bytes);
+        if (t.through != nullptr) return send_through(t, bytes);
+        auto at = static_cast<off_t>(t.from_offset + t.payload());
+        return ::sendfile(t.to.descriptor, t.from.descriptor, &at, bytes);
+    }
+    if (is_file(t.to)) {
+        if (t.copies) return copy_to_file(t, bytes);
+        if (is_socket(t.from))
+            return t.through != nullptr ? receive_through(t, bytes) : copy_to_file(t, bytes);
+        return call_splice(t.from, 0, t.to, t.to_offset + t.moved, bytes);
+    }
+    return call_splice(t.from, 0, t.to, 0, bytes);
+}
+
+// For the socket's side of a splice the kernel looks at O_NONBLOCK alone: SPLICE_F_NONBLOCK is for pipes.
+int prepare(splice_transfer& t) noexcept {
+    for (native_handle* const end : {&t.from, &t.to}) {
+        if (not is_socket(*end)) continue;
+        if (auto set = make_nonblocking(*end); not set) return set.error().code();
+    }
+    t.is_prepared = true;
+    return 0;
+}
+
+bool has_something(const native_handle& native) noexcept {
+    pollfd watched{.fd = native.descriptor, .events = POLLIN, .revents = 0};
+    return ::poll(&watched, 1, 0) > 0;
+}
+
+what side_that_waits(const splice_transfer& t) noexcept {
+    if (is_file(t.from) or t.moved < t.header.size()) return what::waits_for_target;
+    if (is_file(t.to)) return what::waits_for_source;
+    return has_something(t.from) ? what::waits_for_target : what::waits_for_source;
+}
+
+ssize_t put_zeros(splice_transfer& t, std::size_t bytes) noexcept {
+    static constexpr std::array<std::byte, 16 * 1024> nothing{};
+    const ssize_t sent =
+        put(t.to, std::span(nothing).first(std::min(bytes, nothing.size())), bytes > nothing.size());
+    if (sent > 0) t.zeros += static_cast<std::uint64_t>(sent);
+    return sent;
+}
+
+ssize_t move_some(splice_transfer& t, std::size_t bytes) noexcept {
+    if (t.moved < t.header.size()) return put(t.to, t.header.subspan(t.moved), t.length != 0);
+    if (t.zeros != 0) return put_zeros(t, bytes);
+    const ssize_t moved = move_piece(t, bytes);
+    const bool file_ended = moved == 0 and is_file(t.from) and t.fills;
+    return file_ended ? put_zeros(t, bytes) : moved;
+}
+
+}  // namespace
+
+void splice_transfer::restart() noexcept {
+    moved = zeros = 0;
+    is_prepared = copies = false;
+    // What a transfer that ended early has left there belongs to nobody.
+    if (through != nullptr) through->discard();
+}
+
+splice_step advance(splice_transfer& t) noexcept {
+    if (not t.is_prepared) {
+        if (const int code = prepare(t); code != 0) return {what::finished, code};
+    }
+    std::optional<no_broken_pipe_signal> quiet;
+    if (not is_file(t.to)) quiet.emplace();
+    std::size_t turn = limits::splice_bytes_per_turn_max;
+    for (;;) {
+        const std::uint64_t left = t.length - t.payload();
+        if (left == 0 and t.moved >= t.header.size()) return {};
+        if (turn == 0) return {what::has_more, 0};
+        const std::size_t bytes = std::min<std::uint64_t>(left, turn);
+        const ssize_t moved = move_some(t, bytes);
+        if (moved < 0) {
+            if (errno == EINTR) continue;
+            if (errno == EAGAIN) {
+                const what side = side_that_waits(t);
+                const bool will_do = t.ends_when_dry and t.moved != 0 and side == what::waits_for_source;
+                return {will_do ? what::finished : side, 0};
+            }
+            if (quiet) quiet->note(errno);
+            const bool can_copy = not t.copies and (is_file(t.from) or is_file(t.to));
+            if (errno != EINVAL or not can_copy) return {what::finished, errno};
+            t.copies = true;
+            continue;
+        }
+        if (moved == 0) return {};
+        t.moved += static_cast<std::uint64_t>(moved);
+        turn -= std::min<std::size_t>(turn, static_cast<std::size_t>(moved));
+        // Asked again, tee would give the same bytes again.
+        if (t.duplicates) return {};
+    }
+}
+
+}  // namespace sluice::io
