@@ -237,12 +237,14 @@ bool io_multiplexer::signal(operation& op) noexcept {
 int io_multiplexer::signal_ready(int max) noexcept {
     int count = 0;
     max = std::min(max, limits::completions_per_pass_max);
-    // A coroutine that has used up what it may complete inline waits in `ready_` for the next pass, which
-    // grants it more; to go on here would complete one by one, and dearer, what is always ready.
-    while (count < max and inline_left_ > 0) {
+    while (count < max) {
         operation* const op = ready_.pop_front();
         if (op == nullptr) break;
         if (signal(*op)) ++count;
+        // A coroutine that has used up what it may complete inline waits in `ready_` for the next pass, which
+        // grants it more; to go on here would complete one by one, and dearer, what is always ready. Behind
+        // the signal, so that a program that only polls, whose budget nobody renews, gets on as well.
+        if (inline_left_ <= 0) break;
     }
     return count;
 }
