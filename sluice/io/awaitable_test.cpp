@@ -8,31 +8,21 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/io/epoll/epoll_multiplexer.hpp"
+#include "sluice/io/coroutine_testing.hpp"
 #include "sluice/io/limits.hpp"
-#include "sluice/io/pipe_handle.hpp"
-#include "sluice/io/sync_wait.hpp"
 
 namespace sluice::io {
 namespace {
 
 using namespace std::chrono_literals;
-using multiplexer_maker = result<std::unique_ptr<io_multiplexer>> (*)();
 
-// The tests of a coroutine's i/o hold over every back end.
-class awaitable : public testing::TestWithParam<multiplexer_maker> {
+class awaitable : public coroutine_test {
 protected:
-    awaitable() : multiplexer_(GetParam()().value()), pipe_(pipe_handle::anonymous().value()) {
-        EXPECT_TRUE(pipe_.reader.set_multiplexer(multiplexer_.get()).has_value());
-        EXPECT_TRUE(pipe_.writer.set_multiplexer(multiplexer_.get()).has_value());
-    }
-
     void write_text(std::string_view s) {
         ASSERT_EQ(pipe_.writer.write({.buffers = std::as_bytes(std::span(s))}).bytes_transferred(), s.size());
     }
 
-    std::unique_ptr<io_multiplexer> multiplexer_;
-    pipe_handle::pair pipe_;
+    pipe_handle::pair pipe_ = make_pipe();
     std::array<std::byte, 64> into_{};
 };
 
@@ -189,8 +179,7 @@ TEST_P(awaitable, destroying_a_coroutine_that_waits_for_io_stops_the_program) {
         "destroyed while the operation is pending");
 }
 
-INSTANTIATE_TEST_SUITE_P(epoll, awaitable,
-                         testing::Values<multiplexer_maker>([] { return make_epoll_multiplexer(); }));
+SLUICE_TEST_COROUTINES_OVER_ALL(awaitable);
 
 }  // namespace
 }  // namespace sluice::io

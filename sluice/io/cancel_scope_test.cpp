@@ -6,46 +6,13 @@
 #include <memory>
 #include <vector>
 
-#include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/pipe_handle.hpp"
-#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/coroutine_testing.hpp"
 #include "sluice/io/when_all.hpp"
 
 namespace sluice::io {
 namespace {
 
-using namespace std::chrono_literals;
-using multiplexer_maker = result<std::unique_ptr<io_multiplexer>> (*)();
-
-class cancellation : public testing::TestWithParam<multiplexer_maker> {
-protected:
-    pipe_handle::pair make_pipe() {
-        auto pipe = pipe_handle::anonymous().value();
-        EXPECT_TRUE(pipe.reader.set_multiplexer(multiplexer_.get()).has_value());
-        EXPECT_TRUE(pipe.writer.set_multiplexer(multiplexer_.get()).has_value());
-        return pipe;
-    }
-    template <class T>
-    T run(task<T> root) {
-        return sync_wait(*multiplexer_, std::move(root));
-    }
-
-    std::unique_ptr<io_multiplexer> multiplexer_ = GetParam()().value();
-};
-
-// What a read of one byte ended with: 0, or the cause.
-task<int> read_one(pipe_handle& from) {
-    std::array<std::byte, 1> one{};
-    const auto read = co_await co_read(from, io_request<bytes_type>{one});
-    co_return read.has_value() ? 0 : read.error().code();
-}
-
-result<void> write_one(pipe_handle& to) {
-    std::array<std::byte, 1> one{};
-    const auto wrote = to.write(io_request<const_bytes_type>{one});
-    if (not wrote) return failure(wrote.error());
-    return {};
-}
+class cancellation : public coroutine_test {};
 
 task<std::tuple<int, int>> join(task<int> a, task<int> b) {
     co_return co_await when_all(std::move(a), std::move(b));
@@ -202,7 +169,7 @@ TEST_P(cancellation, a_scope_with_io_of_two_multiplexers_stops_the_program) {
     EXPECT_DEATH(
         {
             auto pipe = make_pipe();
-            auto other = GetParam()().value();
+            auto other = GetParam().make().value();
             auto elsewhere = pipe_handle::anonymous().value();
             EXPECT_TRUE(elsewhere.reader.set_multiplexer(other.get()).has_value());
             cancel_scope scope;
@@ -211,8 +178,7 @@ TEST_P(cancellation, a_scope_with_io_of_two_multiplexers_stops_the_program) {
         "a cancel scope belongs to one multiplexer");
 }
 
-INSTANTIATE_TEST_SUITE_P(epoll, cancellation,
-                         testing::Values<multiplexer_maker>([] { return make_epoll_multiplexer(); }));
+SLUICE_TEST_COROUTINES_OVER_ALL(cancellation);
 
 }  // namespace
 }  // namespace sluice::io

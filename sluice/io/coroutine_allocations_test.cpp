@@ -7,10 +7,8 @@
 #include <cstdlib>
 #include <new>
 
-#include "sluice/io/epoll/epoll_multiplexer.hpp"
+#include "sluice/io/coroutine_testing.hpp"
 #include "sluice/io/frame_pool.hpp"
-#include "sluice/io/pipe_handle.hpp"
-#include "sluice/io/sync_wait.hpp"
 #include "sluice/io/task_group.hpp"
 #include "sluice/io/when_all.hpp"
 #include "sluice/io/with_deadline.hpp"
@@ -45,15 +43,9 @@ namespace sluice::io {
 namespace {
 
 using namespace std::chrono_literals;
-using multiplexer_maker = result<std::unique_ptr<io_multiplexer>> (*)();
 
-class coroutine_allocations : public testing::TestWithParam<multiplexer_maker> {
+class coroutine_allocations : public coroutine_test {
 protected:
-    coroutine_allocations() {
-        EXPECT_TRUE(pipe_.reader.set_multiplexer(multiplexer_.get()).has_value());
-        EXPECT_TRUE(pipe_.writer.set_multiplexer(multiplexer_.get()).has_value());
-    }
-
     // Allocations of a second run: the first one warms the pool.
     template <class Work>
     std::size_t allocations_once_warm(Work work, int times) {
@@ -66,8 +58,7 @@ protected:
         return counted_now;
     }
 
-    std::unique_ptr<io_multiplexer> multiplexer_ = GetParam()().value();
-    pipe_handle::pair pipe_ = pipe_handle::anonymous().value();
+    pipe_handle::pair pipe_ = make_pipe();
     frame_pool pool_{std::size_t{64} << 10};
 };
 
@@ -90,12 +81,12 @@ TEST_P(coroutine_allocations, a_million_operations_in_half_a_million_tasks_alloc
     EXPECT_EQ(allocations_once_warm(transfers, 500'000), 0U);
 }
 
-[[gnu::noinline]] task<void> read_one(pipe_handle& from) {
+[[gnu::noinline]] task<void> read_byte(pipe_handle& from) {
     std::array<std::byte, 1> one{};
     const auto read = co_await co_read(from, io_request<bytes_type>{one});
     EXPECT_EQ(read.bytes_transferred(), 1U);
 }
-[[gnu::noinline]] task<void> write_one(pipe_handle& to) {
+[[gnu::noinline]] task<void> write_byte(pipe_handle& to) {
     std::array<std::byte, 1> one{};
     const auto wrote = co_await co_write(to, io_request<const_bytes_type>{one});
     EXPECT_EQ(wrote.bytes_transferred(), 1U);
@@ -104,8 +95,8 @@ TEST_P(coroutine_allocations, a_million_operations_in_half_a_million_tasks_alloc
 [[gnu::noinline]] task<void> structured_transfers(io_multiplexer& multiplexer, pipe_handle::pair& pipe,
                                                   int times) {
     for (int i = 0; i < times; ++i) {
-        auto both = with_deadline(multiplexer, read_one(pipe.reader), 1h);
-        const auto [read, wrote] = co_await when_all(std::move(both), write_one(pipe.writer));
+        auto both = with_deadline(multiplexer, read_byte(pipe.reader), 1h);
+        const auto [read, wrote] = co_await when_all(std::move(both), write_byte(pipe.writer));
         EXPECT_TRUE(read.has_value());
         (void)wrote;
     }
@@ -119,8 +110,8 @@ TEST_P(coroutine_allocations, deadlines_and_waiting_for_several_allocate_nothing
                                                int times) {
     task_group group(multiplexer);
     for (int i = 0; i < times; ++i) {
-        group.spawn(read_one(pipe.reader));
-        group.spawn(write_one(pipe.writer));
+        group.spawn(read_byte(pipe.reader));
+        group.spawn(write_byte(pipe.writer));
         co_await group.join();
     }
 }
@@ -135,8 +126,7 @@ TEST_P(coroutine_allocations, without_a_pool_every_task_is_one_allocation) {
     EXPECT_EQ(allocations.load(std::memory_order_relaxed) - before, 101U);
 }
 
-INSTANTIATE_TEST_SUITE_P(epoll, coroutine_allocations,
-                         testing::Values<multiplexer_maker>([] { return make_epoll_multiplexer(); }));
+SLUICE_TEST_COROUTINES_OVER_ALL(coroutine_allocations);
 
 }  // namespace
 }  // namespace sluice::io

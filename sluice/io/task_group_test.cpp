@@ -6,47 +6,14 @@
 #include <memory>
 #include <vector>
 
-#include "sluice/io/epoll/epoll_multiplexer.hpp"
+#include "sluice/io/coroutine_testing.hpp"
 #include "sluice/io/frame_pool.hpp"
-#include "sluice/io/pipe_handle.hpp"
-#include "sluice/io/sync_wait.hpp"
 #include "sluice/io/when_all.hpp"
 
 namespace sluice::io {
 namespace {
 
-using namespace std::chrono_literals;
-using multiplexer_maker = result<std::unique_ptr<io_multiplexer>> (*)();
-
-class groups : public testing::TestWithParam<multiplexer_maker> {
-protected:
-    pipe_handle::pair make_pipe() {
-        auto pipe = pipe_handle::anonymous().value();
-        EXPECT_TRUE(pipe.reader.set_multiplexer(multiplexer_.get()).has_value());
-        EXPECT_TRUE(pipe.writer.set_multiplexer(multiplexer_.get()).has_value());
-        return pipe;
-    }
-    template <class T>
-    T run(task<T> root) {
-        return sync_wait(*multiplexer_, std::move(root));
-    }
-
-    std::unique_ptr<io_multiplexer> multiplexer_ = GetParam()().value();
-};
-
-// What a read of one byte ended with: 0, or the cause.
-task<int> read_one(pipe_handle& from) {
-    std::array<std::byte, 1> one{};
-    const auto read = co_await co_read(from, io_request<bytes_type>{one});
-    co_return read.has_value() ? 0 : read.error().code();
-}
-
-result<void> write_one(pipe_handle& to) {
-    std::array<std::byte, 1> one{};
-    const auto wrote = to.write(io_request<const_bytes_type>{one});
-    if (not wrote) return failure(wrote.error());
-    return {};
-}
+class groups : public coroutine_test {};
 
 task<void> count_a_byte(pipe_handle& from, int& count, int& cancelled) {
     const int code = co_await read_one(from);
@@ -178,8 +145,7 @@ TEST_P(groups, destroying_a_group_with_children_stops_the_program) {
         "join a task group before it is destroyed");
 }
 
-INSTANTIATE_TEST_SUITE_P(epoll, groups,
-                         testing::Values<multiplexer_maker>([] { return make_epoll_multiplexer(); }));
+SLUICE_TEST_COROUTINES_OVER_ALL(groups);
 
 }  // namespace
 }  // namespace sluice::io
