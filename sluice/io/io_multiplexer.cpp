@@ -164,7 +164,7 @@ bool io_multiplexer::begin_slowly(operation& op, initiation) noexcept {
         // Not tried above if it is batched, or if trying has lately been in vain: now it is the caller's only
         // chance.
         const bool is_first = op.target->side(direction_of(op.kind)).queue.empty();
-        const bool finished = is_first and attempt(op);
+        const bool finished = is_first and backend_attempt(op);
         // What has just turned out not to know how to refuse waits after all, as it does from then on.
         if (finished or can_refuse_to_wait(op)) {
             if (not finished and op.transferred == 0) op.error_code = ETIMEDOUT;
@@ -193,7 +193,8 @@ void io_multiplexer::enqueue(operation& op) noexcept {
 }
 
 void io_multiplexer::arm_timer(operation& op) noexcept {
-    op.expires = op.limit.steady_end(now(), deadline::system_clock::now());
+    op.expires = op.limit.steady_end(
+        now(), op.limit.which() == deadline::kind::utc ? utc_now() : deadline::system_clock::time_point{});
     if (op.expires != for_ever) timers_.push(op);
 }
 
@@ -278,7 +279,14 @@ int io_multiplexer::complete_io_within(duration within, int max) noexcept {
 }
 
 int io_multiplexer::complete_io_until(time_point until, int max) noexcept {
-    return complete(max, pending_ == 0 ? no_wait : until);  // what is not pending will never be ready
+    if (pending_ == 0) until = no_wait;  // what is not pending will never be ready
+    for (;;) {
+        const int count = complete(max, until);
+        if (count != nothing_ready or until == no_wait) return count;
+        // A signal handler, or a part of a transfer, may have ended the wait early.
+        if (not posted_.empty() or not ready_.empty() or backend_is_stalled()) return count;
+        if (until != for_ever and now() >= until) return count;
+    }
 }
 
 bool io_multiplexer::serve_half(registration::half& half) noexcept {
@@ -296,6 +304,10 @@ void io_multiplexer::mark_dirty(registration::half& half) noexcept {
     if (not half.dirty_link.is_linked()) dirty_.push_back(half);
 }
 
+bool io_multiplexer::backend_attempt(operation& op) noexcept {
+    return attempt(op);
+}
+
 void io_multiplexer::backend_poll(operation& op) noexcept {
     if (op.at == operation::stage::waiting and op.target->is_stream() and op.kind != operation_kind::sleep) {
         (void)serve_half(op.target->side(direction_of(op.kind)));
@@ -309,7 +321,7 @@ void io_multiplexer::poll(operation& op) noexcept {
     if (op.is_idle()) return;
     if (op.at == operation::stage::waiting or op.at == operation::stage::in_flight) {
         backend_poll(op);
-        if (not op.is_idle() and op.timer_link.is_linked() and op.expires <= now()) cancel(op, ETIMEDOUT);
+        if (op.timer_link.is_linked() and op.expires <= now()) expire(op);
     }
     if (signalling_ or op.at != operation::stage::ready) return;
     ready_.erase(op);
@@ -353,20 +365,22 @@ void io_multiplexer::cancel(operation& op, int code) noexcept {
     }
 }
 
+// The deadline of `op` has passed.
+void io_multiplexer::expire(operation& op) noexcept {
+    if (op.kind == operation_kind::sleep) {
+        finish(op);  // a sleep that ends is a success
+    } else {
+        cancel(op, ETIMEDOUT);
+    }
+}
+
 int io_multiplexer::timeout_io(int max) noexcept {
     ensure_owner();
     int count = 0;
     if (not timers_.empty()) {
         const time_point time = now();
         while (count < max and not timers_.empty() and timers_.top()->expires <= time) {
-            operation& late = *timers_.top();
-            // A sleep that ends is a success.
-            if (late.kind == operation_kind::sleep) {
-                timers_.erase(late);
-                finish(late);
-            } else {
-                cancel(late, ETIMEDOUT);
-            }
+            expire(*timers_.top());
             ++count;
         }
     }
@@ -441,8 +455,11 @@ int io_multiplexer::invoke_posted_items_within(duration within, int max) noexcep
 
 int io_multiplexer::invoke_posted_items_until(time_point until, int max) noexcept {
     int count = invoke_posted_items(max);
-    while (count == 0 and now() < until) {
+    while (count == 0 and now() < until and not backend_is_stalled()) {
+        operation_queue kept = std::move(ready_);  // what is ready must not keep the back end from sleeping
         backend_complete(until);
+        kept.append(std::move(ready_));
+        ready_ = std::move(kept);
         count = invoke_posted_items(max);
     }
     return count;
@@ -471,7 +488,8 @@ bool io_multiplexer::is_exhausted() const noexcept {
 
 int io_multiplexer::try_run(int max) noexcept {
     const int count = run_once(max, no_wait);
-    return count > 0 ? count : idle_value();
+    if (count > 0) return count;
+    return is_exhausted() ? nothing_pending : nothing_ready;
 }
 
 int io_multiplexer::try_run_until(time_point until, int max) noexcept {
@@ -479,6 +497,7 @@ int io_multiplexer::try_run_until(time_point until, int max) noexcept {
         const int count = run_once(max, until);
         if (count > 0) return count;
         if (is_exhausted()) return nothing_pending;
+        if (max <= 0 or backend_is_stalled()) return nothing_ready;
         if (until == for_ever) continue;
         if (until == no_wait or now() >= until) return try_run(max);
     }

@@ -124,6 +124,9 @@ public:
 
     /// What the multiplexer takes the time to be: the steady clock, or simulated time.
     [[nodiscard]] virtual time_point now() const noexcept { return clock::now(); }
+    [[nodiscard]] virtual deadline::system_clock::time_point utc_now() const noexcept {
+        return deadline::system_clock::now();
+    }
 
     // --- for handles, senders and awaitables; not for users
     // ---------------------------------------------------
@@ -239,6 +242,12 @@ protected:
     void wake_if_sleeping() noexcept;
     /// Whether the back end's own threads have pushed something; asked before every sleep.
     [[nodiscard]] virtual bool backend_has_news() const noexcept { return false; }
+    /// Tries an operation that must not wait, and that start() has not tried or in vain. By default by a call
+    /// that does not wait.
+    [[nodiscard]] virtual bool backend_attempt(operation& op) noexcept;
+    /// Whether the last backend_complete found that nothing can ever happen again unless somebody outside
+    /// does something. Only a simulation can know.
+    [[nodiscard]] virtual bool backend_is_stalled() const noexcept { return false; }
 
     operation_queue ready_;
     dirty_list dirty_;
@@ -256,6 +265,7 @@ private:
     [[nodiscard]] bool begin_slowly(operation& op, initiation how) noexcept;
     [[nodiscard]] static bool can_refuse_to_wait(const operation& op) noexcept;
     void arm_timer(operation& op) noexcept;
+    void expire(operation& op) noexcept;
     void enqueue(operation& op) noexcept;
     void retire(operation& op) noexcept {
         --pending_;
