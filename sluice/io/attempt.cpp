@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "sluice/io/limits.hpp"
 #include "sluice/io/socket_call.hpp"
@@ -113,7 +114,7 @@ bool attempt_splice(operation& op) noexcept {
     return step.outcome != what::has_more and not waits_here and fail(op, EAGAIN);
 }
 
-void finish_front(registration::half& half, operation_queue& ready) noexcept {
+void pop_finished(registration::half& half, operation_queue& ready) noexcept {
     operation* const finished = half.queue.pop_front();
     if (half.in_flight > 0) --half.in_flight;
     finished->at = operation::stage::ready;
@@ -124,32 +125,63 @@ bool shares_calls(const registration& target, const operation& op) noexcept {
     return target.native.stream and (op.kind == operation_kind::read or op.kind == operation_kind::write);
 }
 
-// One vectored call for several operations. Returns whether the half would block.
-bool serve_gathered(registration::half& half, operation_queue& ready) noexcept {
+// Half of a write is in the stream and the rest will never be: what was to follow it must not be sent behind
+// the gap.
+bool was_cut_short(const operation& op) noexcept {
+    return op.kind == operation_kind::write and op.error_code == 0 and op.target->native.stream and
+           op.transferred < requested_bytes(op);
+}
+
+// Shortens a list to its first `bytes_max` bytes.
+void truncate(gathered& all, std::span<buffer> pieces, std::size_t bytes_max) noexcept {
+    if (all.bytes <= bytes_max) return;
+    std::size_t left = bytes_max;
+    for (std::size_t i = 0; i < all.pieces; ++i) {
+        if (pieces[i].size() < left) {
+            left -= pieces[i].size();
+            continue;
+        }
+        pieces[i] = {pieces[i].data(), left};
+        all.pieces = i + 1;
+        break;
+    }
+    all.bytes = bytes_max;
+}
+
+// One vectored call for several operations.
+progress serve_gathered(registration::half& half, operation_queue& ready, std::size_t bytes_max) noexcept {
     std::array<buffer, limits::gathered_pieces_max> pieces;
-    const gathered all = gather(half, pieces);
+    gathered all = gather(half, pieces);
+    truncate(all, pieces, bytes_max);
     for (;;) {
         const ssize_t moved =
             transfer_call(half.owner->native, half.which, std::span(pieces).first(all.pieces), 0, wait::no);
         if (moved < 0) {
             if (errno == EINTR) continue;
-            if (would_block(errno)) return true;
+            if (would_block(errno)) return progress::would_block;
             (void)fail(*half.queue.front(), errno);
             finish_front(half, ready);
-            return false;
+            return progress::finished;
         }
         if (moved == 0 and all.bytes != 0) {  // end of file: the next request meets it again
-            finish_front(half, ready);
-            return false;
+            pop_finished(half, ready);
+            return progress::finished;
         }
         distribute(half, static_cast<std::size_t>(moved), ready);
-        // A stream that gave or took less than asked is empty or full; to ask again would only hear EAGAIN.
-        // At the end of file one more round through the poller finds it.
-        return static_cast<std::size_t>(moved) < all.bytes;
+        return static_cast<std::size_t>(moved) < all.bytes ? progress::moved : progress::finished;
     }
 }
 
 }  // namespace
+
+void finish_front(registration::half& half, operation_queue& ready) noexcept {
+    const bool gap = was_cut_short(*half.queue.front());
+    pop_finished(half, ready);
+    while (gap and not half.queue.empty()) {
+        half.queue.front()->error_code = ECANCELED;
+        pop_finished(half, ready);
+    }
+}
 
 std::size_t requested_bytes(const operation& op) noexcept {
     std::size_t total = 0;
@@ -183,6 +215,36 @@ bool attempt(operation& op) noexcept {
     return false;
 }
 
+progress advance(operation& op, std::size_t bytes_max, wait waits) noexcept {
+    if (op.kind != operation_kind::read and op.kind != operation_kind::write) {
+        return attempt(op) ? progress::finished : progress::would_block;
+    }
+    const std::size_t wanted = requested_bytes(op);
+    if (wanted == 0 and op.target->native.stream) return progress::finished;
+    const direction which = direction_of(op.kind);
+    std::array<buffer, limits::gathered_pieces_max> pieces;
+    gathered rest{.pieces = remaining_pieces(op, pieces), .bytes = wanted - op.transferred};
+    truncate(rest, pieces, bytes_max);
+    ssize_t moved = -1;
+    do {
+        moved = transfer_call(op.target->native, which, std::span(pieces).first(rest.pieces),
+                              op.offset + op.transferred, waits);
+    } while (moved < 0 and errno == EINTR);
+    if (moved < 0) {
+        if (would_block(errno)) return progress::would_block;
+        (void)fail(op, errno);
+        return progress::finished;
+    }
+    op.transferred += static_cast<std::size_t>(moved);
+    const bool wants_all = op.target->native.kind == handle_kind::file or which == direction::out;
+    const bool finished = moved == 0 or not wants_all or op.transferred >= wanted;
+    return finished ? progress::finished : progress::moved;
+}
+
+progress advance_together(registration::half& half, operation_queue& ready, std::size_t bytes_max) noexcept {
+    return serve_gathered(half, ready, bytes_max);
+}
+
 gathered gather(const registration::half& half, std::span<buffer> pieces) noexcept {
     gathered all;
     for (const operation& op : half.queue) {
@@ -207,7 +269,7 @@ void distribute(registration::half& half, std::size_t bytes, operation_queue& re
         bytes -= taken;
         const bool finished = taken == wanted or (half.which == direction::in and taken != 0);
         if (not finished) break;
-        finish_front(half, ready);  // and then those behind it that ask for nothing
+        pop_finished(half, ready);  // and then those behind it that ask for nothing
     }
     ENSURE(bytes == 0, "the kernel moved more than it was asked to");
 }
@@ -217,7 +279,10 @@ bool serve(registration::half& half, operation_queue& ready, int calls_max) noex
         operation& front = *half.queue.front();
         const bool alone = half.queue.back() == &front or not shares_calls(*half.owner, front);
         if (not alone) {
-            if (serve_gathered(half, ready)) return true;
+            constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
+            // A stream that gave or took less than asked is empty or full; to ask again would only hear
+            // EAGAIN. At the end of file one more round through the poller finds it.
+            if (serve_gathered(half, ready, unlimited) != progress::finished) return true;
             continue;
         }
         if (not attempt(front)) return true;

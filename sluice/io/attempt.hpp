@@ -2,6 +2,7 @@
 
 #include "sluice/io/operation.hpp"
 #include "sluice/io/registration.hpp"
+#include "sluice/io/transfer_call.hpp"
 
 namespace sluice::io {
 
@@ -14,6 +15,26 @@ namespace sluice::io {
 /// `calls_max` calls have been made. Neighbouring reads (or writes) share a vectored call. Finished
 /// operations are moved to `ready`. Returns whether the half would block (false: more may be possible).
 bool serve(registration::half& half, operation_queue& ready, int calls_max) noexcept;
+
+/// What one call has done for an operation.
+enum class progress : std::uint8_t {
+    finished,     // with success or not
+    moved,        // some of it; the rest may go at once or have to wait
+    would_block,  // nothing
+};
+
+/// Moves the front of a queue, whose outcome is known, to `ready`. If it is a write to a stream that an error
+/// has ended half-way, those behind it follow with ECANCELED: they must not be sent behind the gap.
+void finish_front(registration::half& half, operation_queue& ready) noexcept;
+
+/// Advances an operation by a single call that moves at most `bytes_max` bytes: for a simulation, which
+/// decides how far a step goes. With `wait::yes` a file is asked to wait. Internal to io.
+[[nodiscard]] progress advance(operation& op, std::size_t bytes_max, wait waits) noexcept;
+
+/// The same for the operations at the front of a queue that may share a call; the finished ones are moved to
+/// `ready`.
+[[nodiscard]] progress advance_together(registration::half& half, operation_queue& ready,
+                                        std::size_t bytes_max) noexcept;
 
 /// Deals `bytes` out over the operations at the front of the queue, as one vectored call transferred them,
 /// and moves the finished ones to `ready`.
