@@ -8,15 +8,13 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <iostream>
-#include <optional>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/pipe_handle.hpp"
+#include "sluice/io/simulated/simulated_multiplexer.hpp"
 #if __has_include("sluice/io/uring/uring_multiplexer.hpp")
 #include "sluice/io/uring/uring_multiplexer.hpp"
 #define SLUICE_CONFORMANCE_URING 1
@@ -31,20 +29,19 @@ using namespace std::chrono_literals;
 // user.
 const auto previous_sigpipe = std::signal(SIGPIPE, SIG_IGN);
 
-std::optional<std::uint64_t> seed_from_environment() {
-    const char* const given = std::getenv("SLUICE_SEED");
-    if (given == nullptr) return {};
-    std::uint64_t seed = 0;
-    const std::string_view digits(given);
-    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), seed);
-    if (read.ec != std::errc{}) return {};
-    return seed;
-}
-
 template <class Made>
 result<std::unique_ptr<io_multiplexer>> upcast(result<Made> made) {
     if (not made) return failure(made.error());
     return std::unique_ptr<io_multiplexer>(std::move(*made));
+}
+
+back_end simulation(std::string_view name, simulation_options options, bool is_exact) {
+    const std::uint64_t seed = options.seed;
+    return {.name = std::string(name) + "_" + std::to_string(seed),
+            .make = [options = std::move(options)] { return upcast(make_simulated_multiplexer(options)); },
+            .is_exact = is_exact,
+            .is_simulated = true,
+            .seed = seed};
 }
 
 std::vector<back_end> find_back_ends() {
@@ -59,6 +56,10 @@ std::vector<back_end> find_back_ends() {
         std::cerr << "io_uring: refused by this machine, not tested\n";
     }
 #endif
+    for (const std::uint64_t seed : seeds(1))
+        found.push_back(simulation("simulated_calm", {.seed = seed}, true));
+    for (const std::uint64_t seed : seeds(3))
+        found.push_back(simulation("simulated_rough", simulation_options::rough(seed), false));
     return found;
 }
 
@@ -132,22 +133,6 @@ testing::AssertionResult told_once(const told& t) {
 const std::vector<back_end>& back_ends() {
     static const std::vector<back_end> found = find_back_ends();
     return found;
-}
-
-std::vector<std::uint64_t> seeds(std::size_t count) {
-    if (const auto given = seed_from_environment()) return {*given};
-    std::vector<std::uint64_t> fixed;
-    for (std::uint64_t seed = 1; seed <= count; ++seed)
-        fixed.push_back(seed);
-    return fixed;
-}
-
-std::string how_to_replay(std::uint64_t seed) {
-    const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
-    const std::string name =
-        test != nullptr ? std::string(test->test_suite_name()) + "." + test->name() : "*";
-    return "seed " + std::to_string(seed) + "; replay with: SLUICE_SEED=" + std::to_string(seed) +
-           " build/release/tests/conformance/sluice_conformance_test --gtest_filter='" + name + "'";
 }
 
 std::string_view name_of(medium kind) noexcept {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sluice/io/sender.hpp"
+#include "tests/simulation.hpp"
 
 // What the conformance tests share: the multiplexers under test, handles of every kind with both ends in this
 // process, and a receiver that writes down what it is told.
@@ -33,8 +34,8 @@ inline constexpr bool is_sanitized = false;
 
 /// A multiplexer under test.
 struct back_end {
-    std::string name;
-    std::function<result<std::unique_ptr<io_multiplexer>>()> make;
+    std::string name{};
+    std::function<result<std::unique_ptr<io_multiplexer>>()> make{};
     bool is_exact = true;       // what is ready is complete after the next complete_io
     bool is_simulated = false;  // time is virtual, nothing sleeps
     std::uint64_t seed = 0;     // of a simulation
@@ -44,11 +45,8 @@ struct back_end {
 /// seed alone, to replay a failure.
 [[nodiscard]] const std::vector<back_end>& back_ends();
 
-/// Seeds of randomised tests: a few fixed ones, so that a failure is everybody's, or `SLUICE_SEED` alone.
-[[nodiscard]] std::vector<std::uint64_t> seeds(std::size_t count);
-
-/// What a failure prints: the seed and the command that replays it.
-[[nodiscard]] std::string how_to_replay(std::uint64_t seed);
+using testing_by_simulation::how_to_replay;
+using testing_by_simulation::seeds;
 
 /// Streams: bytes without boundaries, two ends.
 enum class medium : std::uint8_t { pipe, unix_pair, tcp_pair };
