@@ -28,7 +28,11 @@ io_multiplexer::~io_multiplexer() {
     ENSURE(registered_buffers_ == 0, "a registered buffer must go before its multiplexer");
     while (posted_item* item = posted_.pop())
         item->invoke();
-    while (free_.pop_front() != nullptr) {}
+    std::size_t detached = 0;
+    while (free_.pop_front() != nullptr)
+        ++detached;
+    ENSURE(detached == chunks_.size() * limits::registrations_per_chunk,
+           "a multiplexer is destroyed while handles are attached to it: close or detach them");
 }
 
 // --- attaching
