@@ -381,7 +381,8 @@ void back_end::advance_stream(side& s) noexcept {
     }
     operation_queue served;
     const std::size_t before = front.transferred;
-    const bool together = s.half->queue.back() != &front and random_.below(2) == 0;
+    const bool may_share = front.target->native.stream and front.kind <= operation_kind::write;
+    const bool together = may_share and s.half->queue.back() != &front and random_.below(2) == 0;
     const std::size_t limit = drawn_limit(requested_bytes(front) - before);
     const progress made =
         together ? advance_together(*s.half, served, limit) : advance(front, limit, wait::no);
