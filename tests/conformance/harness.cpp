@@ -36,22 +36,27 @@ result<std::unique_ptr<io_multiplexer>> upcast(result<Made> made) {
 }
 
 back_end simulation(std::string_view name, simulation_options options, bool is_exact) {
-    const std::uint64_t seed = options.seed;
-    return {.name = std::string(name) + "_" + std::to_string(seed),
-            .make = [options = std::move(options)] { return upcast(make_simulated_multiplexer(options)); },
+    const std::uint64_t own_seed = options.seed;
+    return {.name = std::string(name) + "_" + std::to_string(own_seed),
+            .make =
+                [options = std::move(options)](std::uint64_t seed) {
+                    simulation_options seeded = options;
+                    seeded.seed = seed;
+                    return upcast(make_simulated_multiplexer(seeded));
+                },
             .is_exact = is_exact,
             .is_simulated = true,
-            .seed = seed};
+            .seed = own_seed};
 }
 
 std::vector<back_end> find_back_ends() {
     std::vector<back_end> found;
-    found.push_back({.name = "epoll", .make = [] { return upcast(make_epoll_multiplexer(0)); }});
+    found.push_back({.name = "epoll", .make = [](auto) { return upcast(make_epoll_multiplexer(0)); }});
     found.push_back(
-        {.name = "epoll_with_a_worker", .make = [] { return upcast(make_epoll_multiplexer(1)); }});
+        {.name = "epoll_with_a_worker", .make = [](auto) { return upcast(make_epoll_multiplexer(1)); }});
 #ifdef SLUICE_CONFORMANCE_URING
     if (make_uring_multiplexer().has_value()) {
-        found.push_back({.name = "io_uring", .make = [] { return upcast(make_uring_multiplexer()); }});
+        found.push_back({.name = "io_uring", .make = [](auto) { return upcast(make_uring_multiplexer()); }});
     } else {
         std::cerr << "io_uring: refused by this machine, not tested\n";
     }
@@ -217,7 +222,7 @@ testing::AssertionResult failed(const told& t, int code) {
 }
 
 with_multiplexer::with_multiplexer(const back_end& which) : which_(which) {
-    auto made = which.make();
+    auto made = which.make(which.seed);
     if (not made) {
         std::cerr << which.name << ": " << made.error().message() << '\n';
         std::abort();

@@ -35,7 +35,7 @@ inline constexpr bool is_sanitized = false;
 /// A multiplexer under test.
 struct back_end {
     std::string name{};
-    std::function<result<std::unique_ptr<io_multiplexer>>()> make{};
+    std::function<result<std::unique_ptr<io_multiplexer>>(std::uint64_t seed)> make{};
     bool is_exact = true;       // what is ready is complete after the next complete_io
     bool is_simulated = false;  // time is virtual, nothing sleeps
     std::uint64_t seed = 0;     // of a simulation

@@ -1,0 +1,133 @@
+#include <array>
+#include <memory>
+#include <thread>
+
+#include "tests/conformance/harness.hpp"
+
+// What a program must not do with operations, handles and multiplexers stops it, in release builds too.
+
+namespace sluice::io::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+
+class lifetimes : public on_every_back_end {
+protected:
+    lifetimes() : pipe(open_stream(medium::pipe)) {
+        // A worker thread may hold a lock at the moment of a plain fork.
+        GTEST_FLAG_SET(death_test_style, which().name.contains("worker") ? "threadsafe" : "fast");
+        attach(pipe.reader);
+        attach(pipe.writer);
+    }
+
+    using plain_read = io_operation_connection<transfer_sender<bytes_type>, telling>;
+    [[nodiscard]] std::unique_ptr<plain_read> make_read() {
+        return std::make_unique<plain_read>(reading(pipe.reader, into), telling{&is});
+    }
+
+    stream_ends pipe;
+    std::array<std::byte, 8> into{};
+    told is;
+};
+INSTANTIATE_TEST_SUITE_P(conformance, lifetimes, every_back_end(), name_of_back_end);
+
+TEST_P(lifetimes, of_a_started_operation_do_not_end_before_done) {
+    EXPECT_DEATH(
+        {
+            auto read = make_read();
+            read->start();
+            read.reset();
+        },
+        "destroyed while the operation is pending");
+}
+
+TEST_P(lifetimes, of_an_operation_do_not_end_between_value_and_done) {
+    EXPECT_DEATH(
+        {
+            auto read = make_read();
+            is.on_value = [&] { read.reset(); };
+            (void)pipe.writer.write(io_request<const_bytes_type>{text("x")});
+            read->start();
+            (void)run_until_done(is);
+        },
+        "destroyed while the operation is pending");
+}
+
+TEST_P(lifetimes, of_a_started_operation_are_spent_in_one_place) {
+    EXPECT_DEATH(
+        {
+            auto read = make_read();
+            read->start();
+            const plain_read moved(std::move(*read));
+        },
+        "moved while the operation is pending");
+}
+
+TEST_P(lifetimes, of_an_operation_have_one_start_at_a_time) {
+    EXPECT_DEATH(
+        {
+            auto read = make_read();
+            read->start();
+            read->start();
+        },
+        "started while pending");
+}
+
+TEST_P(lifetimes, of_a_handle_do_not_end_while_an_operation_is_pending) {
+    auto read = make_read();
+    read->start();
+    EXPECT_DEATH((void)pipe.reader.close(), "closed while i/o is pending");
+    EXPECT_DEATH((void)pipe.reader.release(), "closed while i/o is pending");
+    EXPECT_DEATH(pipe.reader = io_handle(), "closed while i/o is pending");
+    read->cancel();
+    ASSERT_TRUE(run_until_done(is));
+}
+
+TEST_P(lifetimes, of_a_multiplexer_do_not_end_while_an_operation_is_pending) {
+    EXPECT_DEATH(
+        {
+            auto own = which().make(1).value();
+            tracked sleep(async_sleep(*own, 1h));
+            sleep.state.start();
+            own.reset();
+        },
+        "destroyed while operations are pending");
+}
+
+TEST_P(lifetimes, of_a_multiplexer_do_not_end_while_a_handle_is_attached) {
+    EXPECT_DEATH(
+        {
+            auto own = which().make(1).value();
+            auto ends = open_stream(medium::pipe);
+            (void)ends.reader.set_multiplexer(own.get());
+            own.reset();
+        },
+        "destroyed while handles are attached");
+}
+
+TEST_P(lifetimes, of_a_multiplexer_are_spent_on_one_thread) {
+    (void)multiplexer().complete_io();
+    EXPECT_DEATH(std::thread([&] { (void)multiplexer().complete_io(); }).join(), "belongs to one thread");
+    auto read = make_read();
+    EXPECT_DEATH(std::thread([&] { read->start(); }).join(), "belongs to one thread");
+}
+
+TEST_P(lifetimes, of_a_receiver_do_not_nest_loops) {
+    (void)pipe.writer.write(io_request<const_bytes_type>{text("x")});
+    auto read = make_read();
+    is.on_value = [&] { (void)multiplexer().complete_io(); };
+    EXPECT_DEATH(
+        {
+            read->start();
+            (void)run_until_done(is);
+        },
+        "must not be called from a receiver");
+}
+
+TEST_P(lifetimes, of_a_sender_begin_with_a_multiplexer) {
+    auto ends = open_stream(medium::pipe);
+    EXPECT_DEATH((void)reading(ends.reader, into), "needs a multiplexer");
+}
+
+}  // namespace
+}  // namespace sluice::io::conformance
