@@ -19,6 +19,11 @@ using event_kind = simulation_event::kind;
 constexpr auto never = io_multiplexer::time_point::max();
 constexpr auto no_wait = io_multiplexer::time_point::min();
 
+// In the order of operation_kind.
+constexpr std::array operation_names{"read",           "write",      "accept",    "connect", "ready to read",
+                                     "ready to write", "splice out", "splice in", "barrier", "sleep"};
+static_assert(operation_names.size() == static_cast<std::size_t>(operation_kind::sleep) + 1);
+
 // A file operation's `backend_word`: when it may advance, and whether its cancel is on the way.
 constexpr std::uint64_t cancel_asked_bit = 1ULL << 63;
 
@@ -487,9 +492,7 @@ void back_end::backend_complete(time_point until) noexcept {
 }
 
 std::string describe(const operation& op) {
-    static constexpr std::array names{"read",          "write",          "accept",  "connect",
-                                      "ready to read", "ready to write", "barrier", "sleep"};
-    std::string text = names[static_cast<std::size_t>(op.kind)];
+    std::string text = operation_names[static_cast<std::size_t>(op.kind)];
     text += " on handle " + std::to_string(op.target->slot) + " (descriptor " +
             std::to_string(op.target->native.descriptor) + ")";
     if (op.piece_count != 0) {
@@ -550,10 +553,8 @@ result<std::unique_ptr<simulated_multiplexer>> make_simulated_multiplexer(
 std::string to_text(const simulation_event& event) {
     static constexpr std::array names{"advanced",   "finished",  "refused", "held back",   "failed",
                                       "cancelling", "cancelled", "began",   "time passed", "stalled"};
-    static constexpr std::array operations{"read",          "write",          "accept",  "connect",
-                                           "ready to read", "ready to write", "barrier", "sleep"};
     return std::to_string(event.number) + " at " + std::to_string(event.when.time_since_epoch().count()) +
-           " ns: " + operations[static_cast<std::size_t>(event.operation)] + " on handle " +
+           " ns: " + operation_names[static_cast<std::size_t>(event.operation)] + " on handle " +
            std::to_string(event.handle) + " " + names[static_cast<std::size_t>(event.what)] + ", " +
            std::to_string(event.amount);
 }
