@@ -15,10 +15,7 @@
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/pipe_handle.hpp"
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
-#if __has_include("sluice/io/uring/uring_multiplexer.hpp")
 #include "sluice/io/uring/uring_multiplexer.hpp"
-#define SLUICE_CONFORMANCE_URING 1
-#endif
 
 namespace sluice::io::conformance {
 namespace {
@@ -54,13 +51,11 @@ std::vector<back_end> find_back_ends() {
     found.push_back({.name = "epoll", .make = [](auto) { return upcast(make_epoll_multiplexer(0)); }});
     found.push_back(
         {.name = "epoll_with_a_worker", .make = [](auto) { return upcast(make_epoll_multiplexer(1)); }});
-#ifdef SLUICE_CONFORMANCE_URING
-    if (make_uring_multiplexer().has_value()) {
+    if (try_uring().has_value()) {
         found.push_back({.name = "io_uring", .make = [](auto) { return upcast(make_uring_multiplexer()); }});
     } else {
         std::cerr << "io_uring: refused by this machine, not tested\n";
     }
-#endif
     for (const std::uint64_t seed : seeds(1))
         found.push_back(simulation("simulated_calm", {.seed = seed}, true));
     for (const std::uint64_t seed : seeds(3))

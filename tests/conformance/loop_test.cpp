@@ -234,7 +234,8 @@ TEST_P(loop, lets_a_posted_item_post_itself_without_keeping_others_waiting) {
     tracked_read read(reading(ends.reader, into));
     read.state.start(initiation::batched);
     multiplexer().post(item);
-    const int passes_max = which().is_simulated ? 1000 : 8;  // each takes a microsecond, and reads are delayed
+    const int passes_max =
+        which().is_simulated ? 1000 : 8;  // each takes a microsecond, and reads are delayed
     for (int passes = 0; read.is.dones == 0 and passes < passes_max; ++passes)
         (void)multiplexer().run();
     EXPECT_TRUE(succeeded(read.is, 1));
