@@ -12,6 +12,7 @@
 #include "sluice/io/listening_socket_handle.hpp"
 #include "sluice/io/sender.hpp"
 #include "sluice/io/socket_handle.hpp"
+#include "sluice/io/uring/uring_multiplexer.hpp"
 
 // What the tests of sockets, pipes and splices share. Only tests include this.
 
@@ -24,7 +25,8 @@ struct multiplexer_kind {
 };
 
 inline std::vector<multiplexer_kind> multiplexer_kinds() {
-    return {{"epoll", [] { return make_epoll_multiplexer(); }}};
+    return {{"epoll", [] { return make_epoll_multiplexer(); }},
+            {"io_uring", [] { return make_uring_multiplexer(); }}};
 }
 
 inline std::string kind_name(const ::testing::TestParamInfo<multiplexer_kind>& info) {
