@@ -4,9 +4,12 @@ the compiler as arguments."""
 
 import json
 import pathlib
+import re
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -54,6 +57,30 @@ class Installed(Package):
             self.assertNotIn(str(SOURCE / "sluice"), command)
         run("cmake", "--build", build)
         run(build / "consumer")
+
+    def test_the_first_program_of_the_readme_builds_as_it_stands_and_echoes(self):
+        readme = (SOURCE / "README.md").read_text()
+        project = self.folder / "first"
+        project.mkdir()
+        (project / "main.cpp").write_text(re.search(r"```cpp\n(.*?)```", readme, re.S).group(1))
+        (project / "CMakeLists.txt").write_text(re.search(r"```cmake\n(.*?)```", readme, re.S).group(1))
+        build = self.folder / "build"
+        configure(project, build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        run("cmake", "--build", build)
+        server = subprocess.Popen([build / "first"])
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        self.assertEqual(self.echo_of(b"hello", port=7007), b"hello")
+
+    def echo_of(self, sent, port):
+        for _ in range(100):  # until the server listens
+            try:
+                with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+                    client.sendall(sent)
+                    return client.recv(len(sent), socket.MSG_WAITALL)
+            except ConnectionRefusedError:
+                time.sleep(0.05)
+        self.fail(f"nobody listens on port {port}")
 
     def test_a_component_that_does_not_exist_is_not_found(self):
         project = self.folder / "project"

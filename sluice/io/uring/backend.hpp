@@ -39,6 +39,7 @@ struct alignas(8) half_state {
     bool is_polling = false;
     bool is_stale = false;         // the poll is of a handle that is gone
     bool is_unready = false;       // a transfer would have to wait; the next one begins by waiting
+    bool tells_more = false;       // the kernel says with each read whether more has come (TCP)
     bool polls_only = false;       // O_NONBLOCK: the ring would answer EAGAIN rather than wait
     bool has_cancelled = false;    // an operation of the transfer is to end early
     bool never_zero_copy = false;  // in vain, or impossible, on this socket
@@ -107,6 +108,7 @@ private:
     [[nodiscard]] bool wants_zero_copy(const operation& op) const noexcept;
     void on_transfer(half_state& state, int outcome, unsigned flags) noexcept;
     void on_bytes(half_state& state, int outcome, unsigned flags) noexcept;
+    static void note_readiness(half_state& state, std::size_t bytes, unsigned flags) noexcept;
     void on_poll(half_state& state, int outcome) noexcept;
     void on_zero_copy(operation& op, int outcome, unsigned flags) noexcept;
     void fail_front(registration::half& half, int code) noexcept;

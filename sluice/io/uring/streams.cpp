@@ -202,13 +202,25 @@ void multiplexer::on_bytes(half_state& state, int outcome, unsigned flags) noexc
     } else {
         distribute(half, bytes, done);
     }
-    // Not every kind of socket tells whether more is there; a filled buffer is as good a sign.
-    const bool more =
-        half.which == direction::out or (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0 or bytes == state.bytes;
-    if (more) half.pause = half.skipped = 0;  // trying at start() will not be in vain
-    state.is_unready = not more;
+    note_readiness(state, bytes, flags);
     while (operation* const op = done.pop_front())
         finish(*op);
+}
+
+// What a transfer says of the next one: whether start() should try it, and whether the ring should.
+void multiplexer::note_readiness(half_state& state, std::size_t bytes, unsigned flags) noexcept {
+    registration::half& half = *state.half;
+    const bool more = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
+    const bool is_known = state.tells_more or more or bytes < state.bytes;
+    if (half.which == direction::out or more) {
+        half.pause = half.skipped = 0;
+        state.is_unready = false;
+    } else if (is_known) {
+        // Empty for now: a conversation goes on only when the peer has answered.
+        half.pause = std::max<std::uint8_t>(half.pause, 1);
+        half.skipped = 0;
+        state.is_unready = true;
+    }
 }
 
 void multiplexer::fail_front(registration::half& half, int code) noexcept {

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "sluice/io/uring/backend.hpp"
@@ -36,6 +37,18 @@ result<void> multiplexer::open() noexcept {
     return {};
 }
 
+namespace {
+
+bool is_tcp(const native_handle& native) noexcept {
+    if (native.kind != handle_kind::socket or not native.stream) return false;
+    int family = 0;
+    socklen_t length = sizeof family;
+    if (::getsockopt(native.descriptor, SOL_SOCKET, SO_DOMAIN, &family, &length) != 0) return false;
+    return family == AF_INET or family == AF_INET6;
+}
+
+}  // namespace
+
 result<void> multiplexer::backend_attach(registration& attached) noexcept {
     if (not attached.is_stream()) return {};
     const std::size_t chunk = attached.slot / limits::registrations_per_chunk;
@@ -46,11 +59,13 @@ result<void> multiplexer::backend_attach(registration& attached) noexcept {
     } catch (const std::bad_alloc&) {
         return failure({ENOMEM, "attach to multiplexer", attached.native.descriptor});
     }
+    const bool tells_more = is_tcp(attached.native);
     stream_state& stream = streams_[chunk][attached.slot % limits::registrations_per_chunk];
     for (std::size_t i = 0; i < stream.halves.size(); ++i) {
         half_state& state = stream.halves[i];
         state.half = &attached.halves[i];
         state.is_unready = state.polls_only = state.never_zero_copy = false;
+        state.tells_more = tells_more;
         state.copied_in_a_row = 0;
         attached.halves[i].backend = &state;
     }
