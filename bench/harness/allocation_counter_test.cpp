@@ -13,6 +13,10 @@
 namespace sluice::bench {
 namespace {
 
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+
 // Keeps the optimiser from removing an allocation that nobody looks at.
 void keep(void* block) {
     asm volatile("" : : "g"(block) : "memory");
@@ -38,8 +42,21 @@ TEST(allocation_counter, sees_malloc_and_its_family) {
                   std::free(block);
               }),
               1u);
+}
+
+TEST(allocation_counter, sees_what_asks_for_an_alignment) {
+#if __has_feature(thread_sanitizer)
+    GTEST_SKIP() << "TSan does not tell of these";
+#endif
     EXPECT_EQ(allocations_in([] {
                   void* block = std::aligned_alloc(64, 128);
+                  keep(block);
+                  std::free(block);
+              }),
+              1u);
+    EXPECT_EQ(allocations_in([] {
+                  void* block = nullptr;
+                  EXPECT_EQ(posix_memalign(&block, 64, 128), 0);
                   keep(block);
                   std::free(block);
               }),
