@@ -1,4 +1,4 @@
-#include "sluice/io/uring/uring_test_support.hpp"
+#include "sluice/io/uring/uring_testing.hpp"
 
 namespace sluice::io {
 namespace {

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "sluice/io/pipe_handle.hpp"
-#include "sluice/io/uring/uring_test_support.hpp"
+#include "sluice/io/uring/uring_testing.hpp"
 
 namespace sluice::io {
 namespace {

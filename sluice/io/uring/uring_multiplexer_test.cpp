@@ -4,13 +4,21 @@
 #include <thread>
 
 #include "sluice/io/pipe_handle.hpp"
-#include "sluice/io/uring/uring_test_support.hpp"
+#include "sluice/io/uring/uring_testing.hpp"
 
 namespace sluice::io {
 namespace {
 
 using namespace uring_test;
 using namespace std::chrono_literals;
+
+// Where io_uring is denied there is nothing to test in this program.
+class needs_uring final : public testing::Environment {
+    void SetUp() override {
+        if (const auto tried = try_uring(); not tried) GTEST_SKIP() << tried.error().message();
+    }
+};
+const testing::Environment* const added = testing::AddGlobalTestEnvironment(new needs_uring);
 
 TEST(uring_multiplexer, one_made_on_another_thread_belongs_to_the_one_that_uses_it) {
     std::unique_ptr<io_multiplexer> multiplexer;

@@ -1,6 +1,6 @@
 #include <netinet/in.h>
 
-#include "sluice/io/uring/uring_test_support.hpp"
+#include "sluice/io/uring/uring_testing.hpp"
 
 namespace sluice::io {
 namespace {
