@@ -358,7 +358,9 @@ void io_multiplexer::withdraw(operation& op, int code) noexcept {
 void io_multiplexer::cancel(operation& op, int code) noexcept {
     ensure_owner();
     if (op.is_idle() or op.at == operation::stage::ready or op.at == operation::stage::valued) return;
-    if (op.cancel_code == 0) op.cancel_code = code;
+    // A worker thread that is about to begin the operation may be looking. relaxed: see worker_pool::cancel.
+    const std::atomic_ref wish(op.cancel_code);
+    if (wish.load(std::memory_order_relaxed) == 0) wish.store(code, std::memory_order_relaxed);
     if (op.timer_link.is_linked()) timers_.erase(op);
     const bool ours =
         op.at == operation::stage::waiting and (op.kind == operation_kind::sleep or op.target->is_stream());
