@@ -101,8 +101,8 @@ result<void> wait_ready(const native_handle& native, direction which, deadline w
 }
 
 result<std::size_t> transfer_blocking(const native_handle& native, direction which,
-                                      std::span<const buffer> pieces, extent_type offset,
-                                      deadline within) noexcept {
+                                      std::span<const buffer> pieces, extent_type offset, deadline within,
+                                      std::size_t begun) noexcept {
     const bool is_file = native.kind == handle_kind::file;
     const bool wants_all = is_file or which == direction::out;
     wait waits = within.is_none() ? wait::yes : wait::no;
@@ -110,10 +110,11 @@ result<std::size_t> transfer_blocking(const native_handle& native, direction whi
     const auto started = within.is_none() ? steady::time_point{} : steady::now();
     std::chrono::nanoseconds pause{};
     remaining_list rest(pieces);
-    std::size_t total = 0;
+    rest.advance(begun);
+    std::size_t total = begun;
     buffer single;
     // No bytes are there at once, even where the kernel would wait for some to be there.
-    if (rest.empty() and native.stream) return 0;
+    if (rest.empty() and (native.stream or begun != 0)) return total;
     for (;;) {
         const ssize_t moved = transfer_call(native, which, rest.next(single), offset + total, waits);
         if (moved >= 0) [[likely]] {

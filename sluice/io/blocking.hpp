@@ -11,10 +11,10 @@
 namespace sluice::io {
 
 /// The blocking transfer behind io_handle::read and write, which say what it promises. Returns the bytes
-/// moved.
+/// moved. `begun` bytes of the pieces have been moved already: they are counted, not moved again.
 [[nodiscard]] result<std::size_t> transfer_blocking(const native_handle& native, direction which,
                                                     std::span<const buffer> pieces, extent_type offset,
-                                                    deadline within) noexcept;
+                                                    deadline within, std::size_t begun = 0) noexcept;
 
 /// The barrier behind io_handle::barrier. `length` 0 means all of the file.
 [[nodiscard]] result<void> barrier_blocking(const native_handle& native, barrier_kind kind,

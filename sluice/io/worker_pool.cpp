@@ -17,7 +17,7 @@ void perform_blocking(operation& op) noexcept {
         return;
     }
     const auto moved = transfer_blocking(op.target->native, direction_of(op.kind),
-                                         {op.pieces, op.piece_count}, op.offset, {});
+                                         {op.pieces, op.piece_count}, op.offset, {}, op.transferred);
     if (moved) {
         op.transferred = *moved;
     } else {
@@ -78,7 +78,7 @@ void worker_pool::work(worker& self) noexcept {
         while (operation* const op = self.queue.pop()) {
             const int cancelled = std::atomic_ref(op->cancel_code).load(std::memory_order_relaxed);
             if (cancelled != 0) {
-                op->error_code = cancelled;
+                if (op->transferred == 0) op->error_code = cancelled;
             } else {
                 perform_blocking(*op);
             }

@@ -197,7 +197,7 @@ void epoll_multiplexer::backend_cancel(operation& op) noexcept {
         worker_pool::cancel(op, op.cancel_code);
     } else {
         unthreaded_.erase(op);
-        op.error_code = op.cancel_code;
+        if (op.transferred == 0) op.error_code = op.cancel_code;
         finish(op);
     }
 }
