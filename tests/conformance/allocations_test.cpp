@@ -22,9 +22,9 @@ protected:
     };
 
     static constexpr int warm_up = 200;
-    // A million for the whole of a back end; kinds of handles and simulations differ little in this.
+    // Over a million in all; kinds of handles and simulations differ little in this.
     [[nodiscard]] int operations() const {
-        return kind() == medium::pipe and not which().is_simulated ? 40'000 : 1'000;
+        return kind() == medium::pipe and not which().is_simulated ? 15'000 : 500;
     }
 
     void measure(const char* what, const std::function<void()>& once) const {
