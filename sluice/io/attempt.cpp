@@ -158,7 +158,12 @@ progress serve_gathered(registration::half& half, operation_queue& ready, std::s
             transfer_call(half.owner->native, half.which, std::span(pieces).first(all.pieces), 0, wait::no);
         if (moved < 0) {
             if (errno == EINTR) continue;
-            if (would_block(errno)) return progress::would_block;
+            if (would_block(errno)) {
+                // Those behind the first may have to wait; if it asks for no bytes, it need not.
+                const operation* const waiting = half.queue.front();
+                distribute(half, 0, ready);
+                return half.queue.front() == waiting ? progress::would_block : progress::finished;
+            }
             (void)fail(*half.queue.front(), errno);
             finish_front(half, ready);
             return progress::finished;

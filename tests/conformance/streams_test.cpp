@@ -285,6 +285,18 @@ TEST_P(streams, keep_a_request_of_no_bytes_in_its_place) {
     ASSERT_TRUE(run_until([&] { return multiplexer().pending() == 0; }));
 }
 
+TEST_P(streams, complete_a_request_of_no_bytes_though_the_one_behind_it_has_to_wait) {
+    auto ends = attached_stream();
+    std::array<std::byte, 4> into{};
+    tracked_read none(reading(ends.reader, {}));
+    tracked_read behind(reading(ends.reader, into));
+    none.state.start(initiation::batched);
+    behind.state.start(initiation::batched);
+    EXPECT_TRUE(run_until_done(none.is));
+    EXPECT_TRUE(succeeded(none.is, 0));
+    EXPECT_EQ(behind.is.values, 0);
+}
+
 // The pieces of a list: data in every `stride`th, nothing in the others.
 std::vector<buffer> cut(std::span<std::byte> bytes, std::size_t pieces, std::size_t stride) {
     std::vector<buffer> list(pieces);
