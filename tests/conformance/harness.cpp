@@ -242,6 +242,13 @@ void with_multiplexer::settle() const {
     while (multiplexer_->try_run_for(which_.is_exact ? 1ms : 50ms) > 0) {}
 }
 
+testing::AssertionResult with_multiplexer::has_read(const told& t, std::size_t there) const {
+    if (which_.is_exact) return succeeded(t, there);
+    if (auto once = succeeded(t); not once) return once;
+    if (t.bytes >= 1 and t.bytes <= there) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << describe(t) << "; expected 1 to " << there;
+}
+
 void with_multiplexer::explain_failure() const {
     if (testing::Test::HasFailure() and which_.is_simulated) std::cerr << how_to_replay(which_.seed) << '\n';
 }

@@ -157,6 +157,9 @@ public:
     /// Lets everything happen that can without waiting.
     void settle() const;
 
+    /// Whether a read of more than that got what was there: all of it, or, where reads may be short, a part.
+    [[nodiscard]] testing::AssertionResult has_read(const told& t, std::size_t there) const;
+
     void explain_failure() const;
 
 private:
