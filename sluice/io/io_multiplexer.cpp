@@ -93,7 +93,9 @@ bool io_multiplexer::wants_attempt(const operation& op, initiation how) noexcept
     registration::half& half = op.target->side(direction_of(op.kind));
     // An older request on the stream goes first; it failed to go, so this one would too.
     if (not half.queue.empty() or half.never_speculate or not may_speculate(op)) return false;
-    if (how == initiation::speculative or half.skipped >= half.pause) return true;
+    if (how == initiation::speculative) return true;
+    if (is_crowded_ and op.target->native.kind == handle_kind::socket) return false;
+    if (half.skipped >= half.pause) return true;
     ++half.skipped;
     return false;
 }
@@ -211,6 +213,7 @@ void io_multiplexer::finish(operation& op) noexcept {
     if (op.cancel_code != 0 and op.error_code == ECANCELED) op.error_code = op.cancel_code;
     op.at = operation::stage::ready;
     ready_.push_back(op);
+    ++finished_;
 }
 
 void io_multiplexer::finish_notification(operation& op) noexcept {
@@ -242,6 +245,8 @@ bool io_multiplexer::signal(operation& op) noexcept {
 int io_multiplexer::signal_ready(int max) noexcept {
     int count = 0;
     max = std::min(max, limits::completions_per_pass_max);
+    is_crowded_ = batches_crowds_ and finished_ >= limits::crowd;
+    finished_ = 0;
     while (count < max) {
         operation* const op = ready_.pop_front();
         if (op == nullptr) break;
@@ -251,6 +256,7 @@ int io_multiplexer::signal_ready(int max) noexcept {
         // the signal, so that a program that only polls, whose budget nobody renews, gets on as well.
         if (inline_left_ <= 0) break;
     }
+    is_crowded_ = false;
     return count;
 }
 

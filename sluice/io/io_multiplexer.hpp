@@ -111,7 +111,8 @@ public:
     };
 
     /// How operations begin that do not say so themselves. `automatic`: a non-blocking call first, unless
-    /// such calls have lately found the handle not ready.
+    /// such calls have lately found the handle not ready; on io_uring, those on sockets that are started
+    /// while many others complete are batched.
     void set_initiation(initiation how) noexcept { initiation_ = how; }
 
     /// Memory for i/o that the kernel knows of beforehand, where the back end can use that (io_uring). It
@@ -249,6 +250,10 @@ protected:
     /// does something. Only a simulation can know.
     [[nodiscard]] virtual bool backend_is_stalled() const noexcept { return false; }
 
+    /// For a back end that submits many operations in one system call: those on sockets that receivers start
+    /// while limits::crowd or more have completed in one pass are queued, not tried.
+    void batch_crowds() noexcept { batches_crowds_ = true; }
+
     operation_queue ready_;
     dirty_list dirty_;
 
@@ -289,6 +294,9 @@ private:
     std::atomic<const void*> owner_{nullptr};  // written once, by the owner
     initiation initiation_ = initiation::automatic;
     bool signalling_ = false;
+    bool batches_crowds_ = false;
+    bool is_crowded_ = false;  // the receivers now running are those of many
+    int finished_ = 0;         // operations finished since receivers last ran
     int inline_left_;
     int passes_without_backend_ = 0;
     timer_heap timers_;

@@ -28,6 +28,10 @@ inline constexpr std::size_t splice_bytes_per_turn_max = 1024 * 1024;
 /// net.core.somaxconn, 4096.
 inline constexpr int listen_backlog = 4096;
 
+/// Operations that complete in one pass, from which on it is cheaper to submit together what their receivers
+/// start on sockets than to try each by a system call of its own (io_uring).
+inline constexpr int crowd = 4;
+
 /// Attached handles for which memory is taken at a time.
 inline constexpr std::size_t registrations_per_chunk = 64;
 

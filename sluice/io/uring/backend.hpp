@@ -57,7 +57,7 @@ struct alignas(8) half_state {
 ///   is given in the next pass, which does not sleep before it has been.
 class multiplexer final : public io_multiplexer {
 public:
-    explicit multiplexer(const uring_options& options) noexcept : options_(options) {}
+    explicit multiplexer(const uring_options& options) noexcept : options_(options) { batch_crowds(); }
 
     [[nodiscard]] std::string_view name() const noexcept override { return "io_uring"; }
     [[nodiscard]] result<void> open() noexcept;
