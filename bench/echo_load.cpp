@@ -25,7 +25,7 @@ void set_options(int socket) {
 
 }  // namespace
 
-echo_load::echo_load(unsigned connections, std::uint64_t echoes) : echoes_(echoes) {
+tcp_pair connected_over_loopback() {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -34,17 +34,23 @@ echo_load::echo_load(unsigned connections, std::uint64_t echoes) : echoes_(echoe
     ENSURE(listener >= 0 and bind(listener, reinterpret_cast<sockaddr*>(&address), length) == 0);
     ENSURE(listen(listener, 1) == 0 and
            getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) == 0);
-    for (unsigned i = 0; i < connections; ++i) {
-        const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        ENSURE(client >= 0 and connect(client, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
-        const int server = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-        ENSURE(server >= 0);
-        set_options(client);
-        set_options(server);
-        client_ends_.push_back(client);
-        server_ends_.push_back(server);
-    }
+    tcp_pair made{.server = -1, .client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    ENSURE(made.client >= 0 and
+           connect(made.client, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    made.server = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    ENSURE(made.server >= 0);
+    set_options(made.client);
+    set_options(made.server);
     (void)close(listener);
+    return made;
+}
+
+echo_load::echo_load(unsigned connections, std::uint64_t echoes) : echoes_(echoes) {
+    for (unsigned i = 0; i < connections; ++i) {
+        const tcp_pair made = connected_over_loopback();
+        client_ends_.push_back(made.client);
+        server_ends_.push_back(made.server);
+    }
     pin_to(0);
 }
 

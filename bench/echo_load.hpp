@@ -6,6 +6,13 @@
 
 namespace sluice::bench {
 
+/// Two ends of a TCP connection over loopback, without Nagle's delay, by cubic.
+struct tcp_pair {
+    int server;
+    int client;
+};
+[[nodiscard]] tcp_pair connected_over_loopback();
+
 /// The other side of an echo server: TCP connections over loopback, each with one byte on its way, and a
 /// thread on the last processor that sends a byte back as soon as its echo has come.
 ///

@@ -37,6 +37,8 @@ public:
     constexpr const_buffer(const std::byte* data, std::size_t size) noexcept : data_(data), size_(size) {}
     constexpr const_buffer(std::span<const std::byte> bytes) noexcept  // NOLINT: meant to convert
         : const_buffer(bytes.data(), bytes.size()) {}
+    constexpr const_buffer(std::span<std::byte> bytes) noexcept  // NOLINT: what a read returns, to be written
+        : const_buffer(bytes.data(), bytes.size()) {}
     constexpr const_buffer(buffer b) noexcept  // NOLINT: meant to convert
         : const_buffer(b.data(), b.size()) {}
 
