@@ -92,7 +92,8 @@ bool io_multiplexer::wants_attempt(const operation& op, initiation how) noexcept
     if (how == initiation::batched or op.kind >= operation_kind::barrier) return false;
     registration::half& half = op.target->side(direction_of(op.kind));
     // An older request on the stream goes first; it failed to go, so this one would too.
-    if (not half.queue.empty() or half.never_speculate or not may_speculate(op)) return false;
+    if (not half.queue.empty() or half.never_speculate) return false;
+    if (asks_before_speculating_ and not may_speculate(op)) return false;
     if (how == initiation::speculative) return true;
     if (is_crowded_ and op.target->native.kind == handle_kind::socket) return false;
     if (half.skipped >= half.pause) return true;

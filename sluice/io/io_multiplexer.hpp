@@ -217,8 +217,11 @@ protected:
         return std::nullopt;
     }
     virtual void backend_unregister(unsigned) noexcept {}
-    /// Whether start() may try the operation itself.
+    /// Whether start() may try the operation itself. Asked only of a back end that has called
+    /// ask_before_speculating(): even an indirect call that is predicted wrong would show in the cost of a
+    /// ready read.
     [[nodiscard]] virtual bool may_speculate(const operation&) const noexcept { return true; }
+    void ask_before_speculating() noexcept { asks_before_speculating_ = true; }
 
     /// The outcome stands in `op`: queues the signals. With `op.notification_pending` only the first of them.
     void finish(operation& op) noexcept;
@@ -295,6 +298,7 @@ private:
     initiation initiation_ = initiation::automatic;
     bool signalling_ = false;
     bool batches_crowds_ = false;
+    bool asks_before_speculating_ = false;
     bool is_crowded_ = false;  // the receivers now running are those of many
     int finished_ = 0;         // operations finished since receivers last ran
     int inline_left_;

@@ -39,7 +39,9 @@ public:
         : simulated_multiplexer(options.seed),
           options_(std::move(options)),
           random_(options_.seed),
-          clock_(options_.clock != nullptr ? options_.clock : &own_clock_) {}
+          clock_(options_.clock != nullptr ? options_.clock : &own_clock_) {
+        ask_before_speculating();
+    }
 
     [[nodiscard]] std::string_view name() const noexcept override { return "simulated"; }
     [[nodiscard]] time_point now() const noexcept override { return clock_->steady_now(); }

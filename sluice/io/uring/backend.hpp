@@ -57,7 +57,11 @@ struct alignas(8) half_state {
 ///   is given in the next pass, which does not sleep before it has been.
 class multiplexer final : public io_multiplexer {
 public:
-    explicit multiplexer(const uring_options& options) noexcept : options_(options) { batch_crowds(); }
+    explicit multiplexer(const uring_options& options) noexcept : options_(options) {
+        batch_crowds();
+        if (options.zero_copy_send_bytes_min != std::numeric_limits<std::size_t>::max())
+            ask_before_speculating();
+    }
 
     [[nodiscard]] std::string_view name() const noexcept override { return "io_uring"; }
     [[nodiscard]] result<void> open() noexcept;
@@ -76,8 +80,7 @@ private:
     void backend_poll(operation& op) noexcept override;
     void backend_wake() noexcept override;
     [[nodiscard]] bool may_speculate(const operation& op) const noexcept override {
-        return options_.zero_copy_send_bytes_min == std::numeric_limits<std::size_t>::max() or
-               not wants_zero_copy(op);
+        return not wants_zero_copy(op);
     }
     std::optional<unsigned> backend_register(std::span<std::byte> memory) noexcept override;
     void backend_unregister(unsigned index) noexcept override;
