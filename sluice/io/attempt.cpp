@@ -215,6 +215,7 @@ bool attempt(operation& op) noexcept {
         case operation_kind::splice_in:
             return attempt_splice(op);
         case operation_kind::sleep:
+        case operation_kind::receive:  // the back end's alone
             return false;
     }
     return false;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -183,6 +184,28 @@ public:
     void cancel(operation& op, int code) noexcept;
 
     void forget_registered_buffer(unsigned index) noexcept;
+
+    /// Counts one more operation on a handle: for what goes on between its operations, until release().
+    void hold(registration& attached) noexcept {
+        ensure_owner();
+        ++pending_;
+        ++attached.pending;
+    }
+    void release(registration& attached) noexcept {
+        ENSURE(pending_ != 0 and attached.pending != 0, "released more often than held");
+        --pending_;
+        --attached.pending;
+    }
+
+    /// Gives the kernel buffers to receive into, `bytes_each` long, where the back end can use that; returns
+    /// their name. They must stay until forgotten, when no `receive` may be pending. Allocates: yes.
+    [[nodiscard]] virtual std::optional<unsigned> provide_receive_buffers(std::span<std::byte>,
+                                                                          std::size_t) noexcept {
+        return std::nullopt;
+    }
+    /// Lets the kernel have a buffer again that a `receive` got.
+    virtual void return_receive_buffer(unsigned, std::uint32_t) noexcept {}
+    virtual void forget_receive_buffers(unsigned) noexcept {}
 
     /// Whether the calling thread is the one this belongs to. Any thread.
     [[nodiscard]] bool is_owner() const noexcept {

@@ -21,6 +21,9 @@ inline constexpr int inline_completions_max = 64;
 /// Depth of receivers that are started from inside another's signal and complete inside start().
 inline constexpr int posted_items_per_pass_max = 1024;
 
+/// Receive pools of one multiplexer whose buffers the kernel hands out; those beyond are read into instead.
+inline constexpr std::size_t receive_groups_max = 64;
+
 /// What a transfer between handles moves before others get a turn.
 inline constexpr std::size_t splice_bytes_per_turn_max = 1024 * 1024;
 

@@ -45,6 +45,15 @@ enum class operation_kind : std::uint8_t {
     splice_in,       // argument: splice_transfer*, out of the target, which is what it waits for
     barrier,         // from here on: what start() never tries
     sleep,           // only its deadline ends it
+    receive,         // argument: receive_request*; what has arrived next, in a buffer the back end picks
+};
+
+/// What a `receive` asks for, and which buffer it got. With no bytes, or an error, it got none. ENOBUFS: no
+/// buffer is free, and there is something to receive.
+struct receive_request {
+    unsigned group = 0;       // what io_multiplexer::provide_receive_buffers returned
+    std::uint32_t index = 0;  // the outcome
+    bool stops = false;       // receive no more than has been; then ECANCELED
 };
 
 /// How an operation begins.

@@ -21,6 +21,7 @@ enum class addressee : std::uint64_t {
     poll,       // a half_state: its handle is ready
     zero_copy,  // an operation: sent, or let go of
     file,       // an operation
+    receive,    // a half_state: its multishot receive
 };
 inline constexpr std::uint64_t addressee_mask = 7;
 
@@ -28,10 +29,37 @@ inline constexpr std::uint64_t addressee_mask = 7;
     return reinterpret_cast<std::uintptr_t>(of) | static_cast<std::uint64_t>(sort);
 }
 
+/// Frees memory shared with the kernel.
+struct unmap {
+    std::size_t bytes = 0;
+    void operator()(io_uring_buf_ring* shared) const noexcept;
+};
+
+/// The buffers of a receive pool, and the memory through which they are given to the kernel.
+struct buffer_group {
+    static constexpr std::uint32_t none = ~std::uint32_t{0};
+    struct arrival {
+        std::uint32_t bytes;
+        std::uint32_t next;  // the buffer filled next for the same half
+    };
+
+    buffer_group(std::span<std::byte> memory_of, std::size_t bytes_of_each) noexcept
+        : memory(memory_of), bytes_each(bytes_of_each) {}
+    void give(std::uint32_t index) noexcept;
+
+    std::span<std::byte> memory;
+    std::size_t bytes_each;
+    unsigned entries = 0;
+    std::unique_ptr<io_uring_buf_ring, unmap> shared;
+    std::unique_ptr<arrival[]> arrivals;  // by buffer
+};
+
 /// What the ring has of one direction of a pipe or socket. Invariants:
 ///   1. At most one transfer and one poll are in flight; while a transfer is, `half->in_flight` is not 0 and
 ///   counts the operations at the front of the queue that it covers.
-///   2. While anything is in flight this neither moves nor goes away: detach waits for that.
+///   2. A `receive` with the kernel counts as in flight while the multishot receive that serves it, if any,
+///   is; that one goes on between two of them, and is over when the last has ended.
+///   3. While anything is in flight this neither moves nor goes away: detach waits for that.
 struct alignas(8) half_state {
     registration::half* half = nullptr;
     std::uint64_t in_flight_as = 0;  // the transfer's user_data
@@ -45,10 +73,17 @@ struct alignas(8) half_state {
     bool never_zero_copy = false;  // in vain, or impossible, on this socket
     std::uint8_t copied_in_a_row = 0;
     list_hook<half_state> cancel_link;
-    msghdr message{};  // the kernel writes to it when a gathered receive completes
+    std::uint32_t oldest_arrived = buffer_group::none;  // buffers a multishot receive has filled, in order
+    std::uint32_t newest_arrived = buffer_group::none;
+    unsigned receive_group = 0;
+    int receive_end = 0;        // why it has ended, an errno value, unless it is
+    bool has_ended = false;     // and nobody has been told yet
+    bool is_receiving = false;  // it is with the kernel
+    msghdr message{};           // the kernel writes to it when a gathered receive completes
 };
 
-/// The io_uring back end. Streams are in streams.cpp, files and barriers in files.cpp.
+/// The io_uring back end. Streams are in streams.cpp, their multishot receives in receive.cpp, files and
+/// barriers in files.cpp.
 ///
 /// Invariants:
 ///   1. A stream's operation with the kernel is at the front of its half's queue; a file's is in no queue, or
@@ -85,6 +120,11 @@ private:
     std::optional<unsigned> backend_register(std::span<std::byte> memory) noexcept override;
     void backend_unregister(unsigned index) noexcept override;
 
+    std::optional<unsigned> provide_receive_buffers(std::span<std::byte> memory,
+                                                    std::size_t bytes_each) noexcept override;
+    void return_receive_buffer(unsigned group, std::uint32_t index) noexcept override;
+    void forget_receive_buffers(unsigned group) noexcept override;
+
     // The loop.
     void enable() noexcept;
     [[nodiscard]] bool give_all() noexcept;
@@ -118,6 +158,13 @@ private:
     void withdraw_cancelled(half_state& state, std::size_t members) noexcept;
     void settle(half_state& state) noexcept;
 
+    // Multishot receives.
+    [[nodiscard]] bool give_receive(half_state& state) noexcept;
+    [[nodiscard]] bool arm_receive(half_state& state, const receive_request& request) noexcept;
+    [[nodiscard]] bool finish_receive(half_state& state) noexcept;
+    void note_arrival(half_state& state, std::uint32_t index, int bytes) noexcept;
+    void on_receive(half_state& state, int outcome, unsigned flags) noexcept;
+
     // Files.
     [[nodiscard]] bool give_files() noexcept;
     void prepare_barrier(io_uring_sqe& entry, const operation& op) noexcept;
@@ -136,7 +183,8 @@ private:
     operation_queue cancelled_files_;                       // in flight, to be cancelled
     cancel_list cancelled_;                                 // the same of streams
     std::vector<std::unique_ptr<stream_state[]>> streams_;  // by slot, in chunks: addresses are stable
-    unsigned arenas_end_ = 0;                               // no registered buffer from here on
+    std::array<std::unique_ptr<buffer_group>, limits::receive_groups_max> groups_;
+    unsigned arenas_end_ = 0;  // no registered buffer from here on
     std::array<std::span<std::byte>, ring::buffer_slots> arenas_{};
 
     // Where gathered calls list their pieces: a row for each submission entry, since the kernel has copied

@@ -203,4 +203,19 @@ void ring::unregister_buffer(unsigned index) noexcept {
     buffers_used_ &= ~(std::uint64_t{1} << index);
 }
 
+result<void> ring::register_provided(io_uring_buf_ring* shared, unsigned entries,
+                                     std::uint16_t group) noexcept {
+    io_uring_buf_reg asked{};
+    asked.ring_addr = reinterpret_cast<std::uintptr_t>(shared);
+    asked.ring_entries = entries;
+    asked.bgid = group;
+    const int outcome = io_uring_register_buf_ring(&ring_, &asked, 0);
+    if (outcome < 0) return failure({-outcome, "io_uring_register, provided buffers"});
+    return {};
+}
+
+bool ring::unregister_provided(std::uint16_t group) noexcept {
+    return io_uring_unregister_buf_ring(&ring_, group) == 0;
+}
+
 }  // namespace sluice::io::uring

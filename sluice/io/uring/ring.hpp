@@ -111,6 +111,15 @@ public:
 
     static constexpr unsigned buffer_slots = 64;
 
+    // --- provided buffers
+
+    /// Registers the shared memory through which buffers are given to the kernel: a power of two of entries,
+    /// page-aligned. Errors: EEXIST from another thread than the owner; EINVAL, ENOMEM.
+    [[nodiscard]] result<void> register_provided(io_uring_buf_ring* shared, unsigned entries,
+                                                 std::uint16_t group) noexcept;
+    /// False on another thread than the owner: the group stays until the ring goes.
+    bool unregister_provided(std::uint16_t group) noexcept;
+
     [[nodiscard]] io_uring& raw() noexcept { return ring_; }
 
 private:

@@ -67,6 +67,7 @@ bool multiplexer::give_half(registration::half& half) noexcept {
     if (half.in_flight != 0) return true;
     finish_empty(half);
     if (half.queue.empty()) return true;
+    if (half.queue.front()->kind == operation_kind::receive) return give_receive(state);
     if (is_native(half, *half.queue.front()) and not state.polls_only) return give_transfer(state);
     if (state.is_polling) return true;  // it is looked at when the poll completes
     if (not state.is_unready and not was_found_unready(half) and not serve_half(half)) return true;

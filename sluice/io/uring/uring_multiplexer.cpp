@@ -215,6 +215,9 @@ void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned f
         case addressee::zero_copy:
             on_zero_copy(*static_cast<operation*>(whose), outcome, flags);
             break;
+        case addressee::receive:
+            on_receive(*static_cast<half_state*>(whose), outcome, flags);
+            break;
         case addressee::file:
             on_file(*static_cast<operation*>(whose), outcome);
             break;

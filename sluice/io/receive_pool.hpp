@@ -1,0 +1,136 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "sluice/base/result.hpp"
+
+namespace sluice::io {
+
+class io_multiplexer;
+
+namespace detail {
+
+class receiving;
+
+// What a pool shares with its leases and streams: at an address of its own, so that the pool may be moved.
+class receive_slots {
+public:
+    static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+    receive_slots(io_multiplexer& multiplexer, std::uint32_t count, std::size_t bytes_each) noexcept
+        : multiplexer_(multiplexer), count_(count), bytes_each_(bytes_each) {}
+    receive_slots(const receive_slots&) = delete;
+    receive_slots& operator=(const receive_slots&) = delete;
+    ~receive_slots();
+
+    [[nodiscard]] result<void> open() noexcept;
+    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return multiplexer_; }
+    [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
+    [[nodiscard]] std::uint32_t lent() const noexcept { return lent_; }
+    [[nodiscard]] std::span<std::byte> bytes(std::uint32_t index) const noexcept {
+        return {memory_.get() + index * bytes_each_, bytes_each_};
+    }
+    /// The kernel's name for the pool, if the kernel itself hands out the buffers.
+    [[nodiscard]] std::optional<unsigned> group() const noexcept { return group_; }
+
+    /// A free buffer, or `none`. Only where the kernel does not hand them out.
+    [[nodiscard]] std::uint32_t take() noexcept;
+    /// The kernel has handed this one out.
+    void note_lent() noexcept { ++lent_; }
+    /// A buffer is free again: the stream that has waited longest goes on.
+    void give_back(std::uint32_t index) noexcept;
+
+    void wait(receiving& stream) noexcept;
+    void stop_waiting(receiving& stream) noexcept;
+    /// For a stream that ends with a buffer it was woken for left unused.
+    void wake_another() noexcept;
+
+private:
+    io_multiplexer& multiplexer_;
+    std::uint32_t count_;
+    std::size_t bytes_each_;
+    std::uint32_t lent_ = 0;
+    std::uint32_t first_free_ = none;
+    std::optional<unsigned> group_;
+    std::unique_ptr<std::byte[]> memory_;
+    std::unique_ptr<std::uint32_t[]> next_free_;
+    receiving* oldest_ = nullptr;  // the streams that wait, oldest first
+    receiving* newest_ = nullptr;
+};
+
+}  // namespace detail
+
+/// Bytes that a receive_stream has received, in a buffer of its pool, which gets it back when this goes.
+/// Move-only; empty when default-constructed or moved from, and at end of file. To be destroyed on the
+/// multiplexer's thread, before the pool. Destroying it signals no receiver: streams that waited for a buffer
+/// go on from the loop.
+class received_buffer {
+public:
+    received_buffer() noexcept = default;
+    received_buffer(received_buffer&& other) noexcept
+        : slots_(std::exchange(other.slots_, nullptr)),
+          index_(other.index_),
+          bytes_(std::exchange(other.bytes_, {})) {}
+    received_buffer& operator=(received_buffer&& other) noexcept {
+        received_buffer taken(std::move(other));
+        std::swap(slots_, taken.slots_);
+        std::swap(index_, taken.index_);
+        std::swap(bytes_, taken.bytes_);
+        return *this;
+    }
+    ~received_buffer() {
+        if (slots_ != nullptr) slots_->give_back(index_);
+    }
+
+    [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
+    [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
+    [[nodiscard]] bool empty() const noexcept { return bytes_.empty(); }
+
+private:
+    friend class detail::receiving;
+    received_buffer(detail::receive_slots& slots, std::uint32_t index, std::size_t size) noexcept
+        : slots_(&slots), index_(index), bytes_(slots.bytes(index).first(size)) {}
+
+    detail::receive_slots* slots_ = nullptr;
+    std::uint32_t index_ = 0;
+    std::span<std::byte> bytes_;
+};
+
+/// How many buffers, and how long.
+struct receive_pool_size {
+    std::uint32_t count;
+    std::size_t bytes_each;
+};
+
+/// Buffers that many receive_streams of one multiplexer share. An idle stream holds none.
+///
+/// Must outlive its streams and the buffers they have given; must go before its multiplexer. ENSURE checks
+/// the buffers. Thread safety: as the multiplexer.
+class receive_pool {
+public:
+    static constexpr std::uint32_t count_max = 32768;  // what one buffer ring of the kernel holds
+
+    /// Errors: EINVAL for no buffers, no bytes, or more than `count_max`; ENOMEM. Allocates: all the pool
+    /// ever needs; with io_uring also a page or more that the kernel pins.
+    [[nodiscard]] static result<receive_pool> make(io_multiplexer& multiplexer,
+                                                   receive_pool_size size) noexcept;
+
+    [[nodiscard]] std::uint32_t count() const noexcept { return slots_->count(); }
+    /// Buffers that receivers have, or that are being read into for one.
+    [[nodiscard]] std::uint32_t lent() const noexcept { return slots_->lent(); }
+    /// Whether the kernel picks the buffers (io_uring), rather than a read for each.
+    [[nodiscard]] bool is_provided() const noexcept { return slots_->group().has_value(); }
+
+private:
+    friend class detail::receiving;
+    explicit receive_pool(std::unique_ptr<detail::receive_slots> slots) noexcept : slots_(std::move(slots)) {}
+
+    std::unique_ptr<detail::receive_slots> slots_;
+};
+
+}  // namespace sluice::io

@@ -1,0 +1,151 @@
+// Multishot receives: one submission, many completions, each with a buffer that the kernel has picked.
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "sluice/io/uring/backend.hpp"
+
+namespace sluice::io::uring {
+
+void unmap::operator()(io_uring_buf_ring* shared) const noexcept {
+    ENSURE(::munmap(shared, bytes) == 0);
+}
+
+void buffer_group::give(std::uint32_t index) noexcept {
+    io_uring_buf_ring_add(shared.get(), memory.data() + index * bytes_each, static_cast<unsigned>(bytes_each),
+                          static_cast<std::uint16_t>(index), static_cast<int>(entries - 1), 0);
+    io_uring_buf_ring_advance(shared.get(), 1);
+}
+
+// --- the buffers
+
+std::optional<unsigned> multiplexer::provide_receive_buffers(std::span<std::byte> memory,
+                                                             std::size_t bytes_each) noexcept {
+    // Multishot receive came with sending without a copy, in 6.0, and cannot be asked for itself.
+    const auto place = std::find(groups_.begin(), groups_.end(), nullptr);
+    if (not has_zero_copy_ or place == groups_.end()) return std::nullopt;
+    const std::size_t count = memory.size() / bytes_each;
+    std::unique_ptr<buffer_group> made(new (std::nothrow) buffer_group(memory, bytes_each));
+    if (made == nullptr) return std::nullopt;
+    made->entries = static_cast<unsigned>(std::bit_ceil(count));
+    made->arrivals.reset(new (std::nothrow) buffer_group::arrival[count]);
+    const std::size_t bytes = made->entries * sizeof(io_uring_buf);
+    void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) return std::nullopt;
+    made->shared = {static_cast<io_uring_buf_ring*>(at), unmap{bytes}};
+    const auto name = static_cast<std::uint16_t>(place - groups_.begin());
+    if (made->arrivals == nullptr or not ring_.register_provided(made->shared.get(), made->entries, name))
+        return std::nullopt;
+    for (std::uint32_t i = 0; i < count; ++i)
+        made->give(i);
+    *place = std::move(made);
+    return name;
+}
+
+void multiplexer::return_receive_buffer(unsigned group, std::uint32_t index) noexcept {
+    groups_[group]->give(index);
+}
+
+void multiplexer::forget_receive_buffers(unsigned group) noexcept {
+    // Refused on a thread that is not the owner: then the name stays taken, and the memory shared with the
+    // kernel mapped.
+    if (ring_.unregister_provided(static_cast<std::uint16_t>(group))) groups_[group].reset();
+}
+
+// --- giving
+
+// Returns false if the ring is full.
+bool multiplexer::give_receive(half_state& state) noexcept {
+    registration::half& half = *state.half;
+    operation& front = *half.queue.front();
+    const auto& request = *static_cast<const receive_request*>(front.argument);
+    if (finish_receive(state)) return true;
+    if (not state.is_receiving and request.stops) {
+        state.has_ended = true;
+        state.receive_end = ECANCELED;
+        return finish_receive(state);
+    }
+    if (not state.is_receiving and not arm_receive(state, request)) return false;
+    state.in_flight_as = address(addressee::receive, &state);
+    half.in_flight = 1;
+    front.at = operation::stage::in_flight;
+    if (request.stops) backend_cancel(front);
+    return true;
+}
+
+bool multiplexer::arm_receive(half_state& state, const receive_request& request) noexcept {
+    io_uring_sqe* const entry = ring_.next();
+    if (entry == nullptr) return false;
+    io_uring_prep_recv_multishot(entry, state.half->owner->native.descriptor, nullptr, 0, 0);
+    // Not before there is something to receive: a buffer is picked first, and where none is free, a socket
+    // with nothing to receive would be told so too.
+    entry->ioprio |= IORING_RECVSEND_POLL_FIRST;
+    name_file(*entry, *state.half->owner);
+    entry->flags |= IOSQE_BUFFER_SELECT;
+    entry->buf_group = static_cast<std::uint16_t>(request.group);
+    entry->user_data = address(addressee::receive, &state);
+    state.receive_group = request.group;
+    state.is_receiving = true;
+    return true;
+}
+
+// --- completing
+
+// Gives the oldest `receive` what has arrived, or why nothing more will. Returns whether there was either.
+bool multiplexer::finish_receive(half_state& state) noexcept {
+    registration::half& half = *state.half;
+    operation& front = *half.queue.front();
+    auto& request = *static_cast<receive_request*>(front.argument);
+    if (state.oldest_arrived != buffer_group::none) {
+        const buffer_group::arrival& arrival = groups_[request.group]->arrivals[state.oldest_arrived];
+        request.index = state.oldest_arrived;
+        front.transferred = arrival.bytes;
+        state.oldest_arrived = arrival.next;
+    } else if (state.has_ended) {
+        state.has_ended = false;
+        front.error_code = state.receive_end;
+    } else {
+        return false;
+    }
+    half.in_flight = 0;
+    half.queue.erase(front);
+    finish(front);
+    if (not half.queue.empty()) mark_dirty(half);
+    return true;
+}
+
+void multiplexer::note_arrival(half_state& state, std::uint32_t index, int bytes) noexcept {
+    buffer_group& group = *groups_[state.receive_group];
+    if (bytes <= 0) {  // picked in vain
+        group.give(index);
+        return;
+    }
+    group.arrivals[index] = {.bytes = static_cast<std::uint32_t>(bytes), .next = buffer_group::none};
+    if (state.oldest_arrived == buffer_group::none) {
+        state.oldest_arrived = index;
+    } else {
+        group.arrivals[state.newest_arrived].next = index;
+    }
+    state.newest_arrived = index;
+}
+
+void multiplexer::on_receive(half_state& state, int outcome, unsigned flags) noexcept {
+    registration::half& half = *state.half;
+    if ((flags & IORING_CQE_F_BUFFER) != 0) note_arrival(state, flags >> IORING_CQE_BUFFER_SHIFT, outcome);
+    if ((flags & IORING_CQE_F_MORE) == 0) {
+        state.is_receiving = false;
+        if (state.cancel_link.is_linked()) cancelled_.erase(state);
+        state.has_cancelled = false;
+        // After bytes, or an interruption, it is only to be armed again.
+        state.has_ended = outcome <= 0 and outcome != -EINTR and outcome != -EAGAIN;
+        state.receive_end = -outcome;
+    }
+    if (half.in_flight == 0 or finish_receive(state) or state.is_receiving) return;
+    half.in_flight = 0;
+    half.queue.front()->at = operation::stage::waiting;
+    mark_dirty(half);
+}
+
+}  // namespace sluice::io::uring
