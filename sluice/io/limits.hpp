@@ -18,7 +18,7 @@ inline constexpr int completions_per_pass_max = 256;
 /// Operations a coroutine may complete without suspending before it must let others run.
 inline constexpr int inline_completions_max = 64;
 
-/// Depth of receivers that are started from inside another's signal and complete inside start().
+/// Posted items invoked in one pass, so that items that post themselves again cannot hold up the i/o.
 inline constexpr int posted_items_per_pass_max = 1024;
 
 /// Receive pools of one multiplexer whose buffers the kernel hands out; those beyond are read into instead.
