@@ -1,18 +1,29 @@
-# sluice_fuzz(bytes SOURCES bytes_fuzz.cpp LINK sluice::base): the libFuzzer program build/fuzz/fuzz/bytes, named as the
-# folder of its seeds fuzz/seeds/bytes/, and a test that these pass. The instrumentation comes from the preset, for
-# libraries too. `make fuzz` fuzzes with all of them (tools/run-fuzzers).
+# sluice_fuzz(bytes SOURCES bytes_fuzz.cpp LINK sluice::base): the fuzz target named as the folder of its seeds
+# fuzz/seeds/bytes/, and a test, fuzz_seeds_bytes, that these pass.
+#
+# In the preset `fuzz` it is the libFuzzer program build/fuzz/fuzz/bytes, and `make fuzz` fuzzes with all of them
+# (tools/run-fuzzers); the instrumentation comes from the preset, for libraries too. In every other the same source has a
+# plain main (fuzz/run_seeds.cpp), so that `make test` runs the seeds, with and without sanitizers.
 function(sluice_fuzz name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   add_executable(sluice_${name}_fuzz ${arg_SOURCES})
   set_target_properties(sluice_${name}_fuzz PROPERTIES
     OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzz")
   target_link_libraries(sluice_${name}_fuzz PRIVATE sluice_options ${arg_LINK})
-  target_link_options(sluice_${name}_fuzz PRIVATE -fsanitize=fuzzer)
+  if(SLUICE_FUZZ)
+    target_link_options(sluice_${name}_fuzz PRIVATE -fsanitize=fuzzer)
+    set(options -runs=0)
+  else()
+    target_link_libraries(sluice_${name}_fuzz PRIVATE sluice_run_seeds)
+    set(options)
+  endif()
   add_dependencies(fuzzers sluice_${name}_fuzz)
-  add_test(NAME fuzz_seeds_${name} COMMAND sluice_${name}_fuzz -runs=0 "${PROJECT_SOURCE_DIR}/fuzz/seeds/${name}")
+  add_dependencies(all_tests sluice_${name}_fuzz)
+  add_test(NAME fuzz_seeds_${name}
+    COMMAND sluice_${name}_fuzz ${options} "${PROJECT_SOURCE_DIR}/fuzz/seeds/${name}")
   set_tests_properties(fuzz_seeds_${name} PROPERTIES LABELS fuzz TIMEOUT 300)
 endfunction()
 
-if(SLUICE_FUZZ)
+if(SLUICE_DEVELOPER)
   add_custom_target(fuzzers)
 endif()
