@@ -1,0 +1,73 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "sluice/base/result.hpp"
+#include "sluice/io/task.hpp"
+
+namespace sluice::vfs {
+
+class node;
+
+enum class change_kind : std::uint8_t {
+    added,
+    removed,
+    modified,          ///< content or size
+    attributes,        ///< times, attributes, owner, security
+    renamed_old_name,  ///< directly followed by renamed_new_name if both names are watched
+    renamed_new_name,
+};
+
+/// One change; `path` is relative to the watched directory and valid during the call only.
+struct change {
+    change_kind kind = change_kind::modified;
+    bool is_directory = false;
+    std::string_view path;
+};
+
+/// Is told what happens in a directory. Called from the feed's task, never from inside watch().
+class change_listener {
+public:
+    virtual void changed(const change& what) noexcept = 0;
+    /// Some changes were lost: look again at everything.
+    virtual void overflowed() noexcept = 0;
+    /// The watched directory itself has been removed, or its watch is at an end; nothing more comes.
+    virtual void ended() noexcept = 0;
+
+protected:
+    ~change_listener() = default;
+};
+
+/// A watch that is kept; dropping it ends it, from inside a listener's call, too.
+class change_watch {
+public:
+    virtual ~change_watch() = default;
+    change_watch(const change_watch&) = delete;
+    change_watch& operator=(const change_watch&) = delete;
+
+protected:
+    change_watch() = default;
+};
+
+/// Tells of changes made by anybody, through the server or beside it.
+/// Thread safety: the multiplexer's thread only.
+class change_feed {
+public:
+    virtual ~change_feed() = default;
+    change_feed(const change_feed&) = delete;
+    change_feed& operator=(const change_feed&) = delete;
+
+    /// Watches a directory, with all below it if `recursive`. `listener` outlives the watch.
+    /// Errors: ENOSPC when no more watches are allowed, by the system or by limits; ENOTDIR; EMFILE.
+    [[nodiscard]] virtual result<std::unique_ptr<change_watch>> watch(node& directory, bool recursive,
+                                                                      change_listener& listener) noexcept = 0;
+
+    /// Waits for changes and tells the listeners, until its scope is cancelled. Spawned once by the server.
+    [[nodiscard]] virtual io::task<void> run() noexcept = 0;
+
+protected:
+    change_feed() = default;
+};
+
+}  // namespace sluice::vfs

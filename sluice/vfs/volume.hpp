@@ -1,0 +1,76 @@
+#pragma once
+
+#include "sluice/vfs/change_feed.hpp"
+#include "sluice/vfs/node.hpp"
+
+namespace sluice::vfs {
+
+/// What a volume can do; what it cannot fails with EOPNOTSUPP.
+struct volume_features {
+    bool is_read_only = false;
+    bool has_streams = false;
+    bool has_extended_attributes = false;
+    bool has_security = false;
+    bool has_hard_links = false;
+    bool has_symlinks = false;
+    bool has_sparse_files = false;
+    bool has_block_sharing = false;  // clone_to can share blocks
+    std::uint32_t name_units_max = 255;
+    std::string type_name;  // "NTFS" to clients that judge by it; what it really is, in logs
+};
+
+struct volume_space {
+    std::uint64_t total_bytes = 0;
+    std::uint64_t free_bytes = 0;
+    std::uint64_t available_bytes = 0;  // to the user it serves
+    std::uint32_t block_bytes = 4096;
+    std::uint32_t sector_bytes = 512;
+};
+
+struct volume_identity {
+    std::string label;
+    std::uint64_t serial = 0;
+    time_point created{};
+};
+
+/// How a new thing begins.
+struct creation_request {
+    node_kind kind = node_kind::file;  // file or directory
+    dos_attributes dos = dos_attributes::none;
+    std::optional<std::uint16_t> permission_bits{};  // Unix; by default the volume's
+};
+
+enum class follow_links : bool { no, yes };
+
+/// A tree of files that can be served: a folder of the host, a disk image. Nothing reached through it lies
+/// outside. See `node` for what paths look like.
+/// Thread safety: one thread at a time, as all nodes of it, unless an implementation says more.
+class volume {
+public:
+    virtual ~volume() = default;
+    volume(const volume&) = delete;
+    volume& operator=(const volume&) = delete;
+
+    [[nodiscard]] virtual const volume_features& features() const noexcept = 0;
+    [[nodiscard]] virtual const volume_identity& identity() const noexcept = 0;
+    [[nodiscard]] virtual result<volume_space> space() noexcept = 0;
+
+    /// What stands at `path`, ignoring case where no name fits exactly. Links in the middle are followed as
+    /// long as they stay inside; the last one as `links` says.
+    /// Errors: ENOENT if the last component is missing; ENOTDIR if an earlier one is, or is no directory;
+    /// EXDEV or ELOOP if a link leads outside or round; EACCES; ENAMETOOLONG; EILSEQ for a name that is not
+    /// valid. Blocks: for the file system. Complexity: a miss costs no scan once the directory was indexed.
+    [[nodiscard]] virtual result<node_ptr> find(std::string_view path, follow_links links) noexcept = 0;
+
+    /// Makes a new file or directory. Errors: EEXIST if the name is taken, in whatever case; as find.
+    [[nodiscard]] virtual result<node_ptr> create(std::string_view path,
+                                                  const creation_request& wanted) noexcept = 0;
+
+    /// Tells of changes to the names and files in a directory; null if the volume cannot.
+    [[nodiscard]] virtual change_feed* changes() noexcept { return nullptr; }
+
+protected:
+    volume() = default;
+};
+
+}  // namespace sluice::vfs
