@@ -1,0 +1,28 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "sluice/base/bytes.hpp"
+
+namespace sluice::smb::wire {
+
+/// A GUID as it stands on the wire ([MS-DTYP] 2.3.4.2); nobody here looks inside.
+struct guid {
+    std::array<std::byte, 16> bytes{};
+
+    [[nodiscard]] friend constexpr bool operator==(const guid&, const guid&) noexcept = default;
+    [[nodiscard]] friend constexpr auto operator<=>(const guid&, const guid&) noexcept = default;
+};
+static_assert(sizeof(guid) == 16 and wire_type<guid>);
+
+/// The client's name for the cache entry a lease protects; opens of one key share the lease.
+struct lease_key {
+    std::array<std::byte, 16> bytes{};
+
+    [[nodiscard]] friend constexpr bool operator==(const lease_key&, const lease_key&) noexcept = default;
+    [[nodiscard]] friend constexpr auto operator<=>(const lease_key&, const lease_key&) noexcept = default;
+};
+static_assert(sizeof(lease_key) == 16 and wire_type<lease_key>);
+
+}  // namespace sluice::smb::wire
