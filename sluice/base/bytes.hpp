@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -112,6 +113,11 @@ public:
         const auto part = slice({.offset = offset, .length = sizeof(T)});
         if (!part) return std::nullopt;
         return part->template take<T>();
+    }
+
+    /// Compares the bytes, not where they stand. Complexity: linear.
+    [[nodiscard]] friend constexpr bool operator==(basic_bytes a, basic_bytes b) noexcept {
+        return std::equal(a.begin(), a.end(), b.begin(), b.end());
     }
 
 private:

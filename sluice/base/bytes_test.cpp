@@ -154,6 +154,16 @@ TEST(bytes, slices_agree_with_128_bit_arithmetic_near_every_edge) {
     }
 }
 
+TEST(bytes, are_equal_by_what_they_hold_wherever_they_stand) {
+    const auto here = numbered(4);
+    auto there = numbered(5);
+    EXPECT_FALSE(bytes_view(here) == bytes_view(there));
+    EXPECT_TRUE(bytes_view(here) == *bytes_view(there).first(4));
+    there[3] = std::byte{0xff};
+    EXPECT_FALSE(bytes_view(here) == *bytes_view(there).first(4));
+    EXPECT_TRUE(bytes_view() == *bytes_view(here).first(0));
+}
+
 TEST(bytes_death, an_unchecked_index_outside_stops_the_program) {
     const auto buffer = numbered(4);
     EXPECT_DEATH((void)bytes_view(buffer)[4], "index < size_");
