@@ -1,0 +1,173 @@
+#include "sluice/smb/auth/sealing.hpp"
+
+#include <openssl/evp.h>
+
+#include <utility>
+
+#include "sluice/smb/auth/limits.hpp"
+#include "sluice/smb/auth/secret.hpp"
+
+namespace sluice::smb::auth {
+namespace {
+
+constexpr std::size_t tag_bytes = 16;
+constexpr std::uint16_t encrypted = 1;  // before 3.1.1 the number of AES-128-CCM, which is the same
+
+// The header again, as far as sealing goes; [MS-SMB2] 2.2.41. From the nonce on it is authenticated.
+struct transform_header {
+    std::array<std::byte, 4> protocol_id{std::byte{0xfd}, std::byte{'S'}, std::byte{'M'},
+                                         std::byte{'B'}};  // 0
+    std::array<std::byte, tag_bytes> signature{};          //  4
+    transform_nonce nonce;                                 // 20
+    le32 original_message_size;                            // 36
+    le16 reserved;                                         // 40
+    le16 flags;                                            // 42
+    le64 session_id;                                       // 44
+};
+static_assert(sizeof(transform_header) == transform_header_bytes and alignof(transform_header) == 1);
+static_assert(offsetof(transform_header, nonce) == 20 and offsetof(transform_header, session_id) == 44);
+static_assert(std::is_trivially_copyable_v<transform_header>);
+
+bytes_view authenticated_part(const transform_header& header) noexcept {
+    return *bytes_of(header).from(offsetof(transform_header, nonce));
+}
+
+constexpr bool is_ccm(cipher_algorithm algorithm) noexcept {
+    return algorithm == cipher_algorithm::aes_128_ccm or algorithm == cipher_algorithm::aes_256_ccm;
+}
+
+constexpr int nonce_bytes(cipher_algorithm algorithm) noexcept {
+    return is_ccm(algorithm) ? 11 : 12;
+}
+
+constexpr const char* name_of(cipher_algorithm algorithm) noexcept {
+    switch (algorithm) {
+        case cipher_algorithm::aes_128_ccm:
+            return "AES-128-CCM";
+        case cipher_algorithm::aes_128_gcm:
+            return "AES-128-GCM";
+        case cipher_algorithm::aes_256_ccm:
+            return "AES-256-CCM";
+        case cipher_algorithm::aes_256_gcm:
+            return "AES-256-GCM";
+    }
+    std::unreachable();
+}
+
+result<detail::cipher_context> start(const cipher_key& key, detail::cipher_direction direction) noexcept {
+    const cipher_algorithm algorithm = key.algorithm();
+    return detail::start_cipher({.name = name_of(algorithm),
+                                 .direction = direction,
+                                 .nonce_bytes = nonce_bytes(algorithm),
+                                 .tag_bytes = is_ccm(algorithm) ? static_cast<int>(tag_bytes) : 0},
+                                key.view());
+}
+
+std::uint64_t total_bytes(std::span<const bytes_view> parts) noexcept {
+    std::uint64_t total = 0;
+    for (const bytes_view part : parts)
+        total += part.size();  // each is memory, so the sum fits
+    return total;
+}
+
+// The parts in one piece: the only one itself, or all of them copied into `room`.
+bytes_view in_one_piece(std::span<const bytes_view> parts, mutable_bytes room) noexcept {
+    if (parts.size() == 1) return parts.front();
+    std::byte* at = room.data();
+    for (const bytes_view part : parts) {
+        if (!part.empty() and part.data() != at) std::memmove(at, part.data(), part.size());
+        at += part.size();
+    }
+    return room;
+}
+
+// Nonce, header and message through the cipher into `out`. False if CCM finds the message not authentic.
+bool pass(const detail::cipher_context& cipher, cipher_algorithm algorithm, const transform_header& header,
+          std::span<const bytes_view> parts, mutable_bytes out) noexcept {
+    detail::restart_cipher(cipher, *bytes_of(header.nonce).first(nonce_bytes(algorithm)));
+    if (is_ccm(algorithm)) {
+        int length = 0;  // CCM authenticates the length first
+        ENSURE(EVP_CipherUpdate(cipher.get(), nullptr, &length, nullptr, static_cast<int>(out.size())) == 1);
+        ENSURE(detail::update_cipher(cipher, authenticated_part(header), nullptr));
+        return detail::update_cipher(cipher, in_one_piece(parts, out), out.data());
+    }
+    ENSURE(detail::update_cipher(cipher, authenticated_part(header), nullptr));
+    std::byte* at = out.data();
+    for (const bytes_view part : parts) {
+        ENSURE(detail::update_cipher(cipher, part, at));
+        at += part.size();
+    }
+    return true;
+}
+
+bool finish(const detail::cipher_context& cipher) noexcept {
+    unsigned char nothing_left[tag_bytes];
+    int none = 0;
+    return EVP_CipherFinal_ex(cipher.get(), nothing_left, &none) == 1;
+}
+
+}  // namespace
+
+result<void> sealer::seal(std::uint64_t session_id, std::span<const bytes_view> parts,
+                          mutable_bytes sealed) noexcept {
+    const std::uint64_t message_bytes = total_bytes(parts);
+    if (message_bytes > limits::sealed_message_bytes_max) {
+        return failure(error(std::errc::message_size, "seal a message"));
+    }
+    ENSURE(message_bytes != 0 and sealed.size() >= transform_header_bytes and
+           sealed.size() - transform_header_bytes == message_bytes);
+    const auto nonce = nonces_.next();
+    if (!nonce) return failure(error(std::errc::value_too_large, "seal a message with a used-up key"));
+
+    transform_header header;
+    header.nonce = *nonce;
+    header.original_message_size = le32(static_cast<std::uint32_t>(message_bytes));
+    header.flags = le16(encrypted);
+    header.session_id = le64(session_id);
+
+    ENSURE(pass(cipher_, algorithm_, header, parts, *sealed.from(transform_header_bytes)));
+    ENSURE(finish(cipher_));
+    ENSURE(EVP_CIPHER_CTX_ctrl(cipher_.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(tag_bytes),
+                               header.signature.data()) == 1);
+    std::memcpy(sealed.data(), &header, sizeof(header));
+    return {};
+}
+
+result<opener> opener::create(const cipher_key& key) noexcept {
+    auto started = start(key, detail::cipher_direction::decrypt);
+    if (!started) return failure(started.error());
+    return opener(std::move(*started), key.algorithm());
+}
+
+bool opener::open(bytes_view header, std::span<const bytes_view> parts, mutable_bytes message) noexcept {
+    ENSURE(total_bytes(parts) == message.size());
+    auto claimed = header.size() == transform_header_bytes ? header.take<transform_header>() : std::nullopt;
+    const bool is_plausible = claimed and !message.empty() and
+                              message.size() <= limits::sealed_message_bytes_max and
+                              claimed->original_message_size.value() == message.size();
+    if (is_plausible) {
+        ENSURE(EVP_CIPHER_CTX_ctrl(cipher_.get(), EVP_CTRL_AEAD_SET_TAG, static_cast<int>(tag_bytes),
+                                   claimed->signature.data()) == 1);
+        // CCM has compared the tag when it is through, and has no more to say in the end.
+        const bool passed = pass(cipher_, algorithm_, *claimed, parts, message);
+        if (passed and (is_ccm(algorithm_) or finish(cipher_))) return true;
+    }
+    wipe(message);
+    return false;
+}
+
+result<sealer> sealing_key::make_sealer(secret_random_source& random) noexcept {
+    // relaxed: the number alone matters. Compared before it is taken, so that it cannot run over.
+    std::uint32_t lane = lanes_used_.load(std::memory_order_relaxed);
+    do {
+        if (lane == limits::sealers_per_key_max) {
+            return failure(error(std::errc::value_too_large, "make another sealer of a key"));
+        }
+    } while (!lanes_used_.compare_exchange_weak(lane, lane + 1, std::memory_order_relaxed));
+    auto started = start(key_, detail::cipher_direction::encrypt);
+    if (!started) return failure(started.error());
+    return sealer(std::move(*started), key_.algorithm(),
+                  nonce_sequence({.lane = lane, .start = random.next_u64()}));
+}
+
+}  // namespace sluice::smb::auth
