@@ -1,0 +1,111 @@
+#include "sluice/vfs/host_listing.hpp"
+
+#include <sys/xattr.h>
+
+#include <cstdio>
+
+#include "sluice/vfs/host_name.hpp"
+#include "sluice/vfs/host_node.hpp"
+
+namespace sluice::vfs {
+namespace {
+
+class host_listing final : public directory_listing {
+public:
+    host_listing(host_tree& tree, io::directory_handle directory, std::string path)
+        : tree_(tree), directory_(std::move(directory)), path_(std::move(path)) {
+        const int length = std::snprintf(attribute_path_.data(), attribute_path_.size(), "/proc/self/fd/%d/",
+                                         directory_.descriptor());
+        attribute_path_prefix_ = static_cast<std::size_t>(length);
+    }
+
+    [[nodiscard]] result<const listed_name*> next() noexcept override;
+
+private:
+    [[nodiscard]] result<bool> fetch() noexcept;
+    [[nodiscard]] bool describe(const io::directory_entry& entry);
+    void follow(std::string_view name);
+    [[nodiscard]] std::optional<stored_metadata> stored_of(std::string_view name) noexcept;
+
+    host_tree& tree_;
+    io::directory_handle directory_;
+    std::string path_;  // the host's, of the directory
+    std::array<io::directory_entry, limits::listed_names_per_batch> entries_{};
+    std::array<char, limits::listing_storage_bytes> storage_;
+    std::span<io::directory_entry> batch_;
+    std::uint64_t position_ = 0;
+    std::array<char, 32 + io::limits::name_bytes_max> attribute_path_{};
+    std::size_t attribute_path_prefix_ = 0;
+    std::string shown_;
+    listed_name current_;
+};
+
+result<const listed_name*> host_listing::next() noexcept {
+    for (;;) {
+        if (batch_.empty()) {
+            const auto more = fetch();
+            if (not more) return failure(more.error());
+            if (not*more) return nullptr;
+        }
+        const io::directory_entry entry = batch_.front();
+        batch_ = batch_.subspan(1);
+        if (describe(entry)) return &current_;
+    }
+}
+
+result<bool> host_listing::fetch() noexcept {
+    const auto batch = directory_.enumerate(
+        {.entries = entries_, .storage = storage_, .position = position_, .wanted = node_fields});
+    if (not batch) return failure(batch.error());
+    batch_ = batch->entries;
+    position_ = batch->next;
+    return not batch_.empty();
+}
+
+// False for what cannot be shown at all: nothing is known of it, not even what it is.
+bool host_listing::describe(const io::directory_entry& entry) {
+    if (not entry.status.knows(io::stat_fields::type)) return false;
+    current_.name = shown_name(entry.name, shown_);
+    current_.leads_nowhere = false;
+    const bool keeps = entry.type == io::file_type::regular or entry.type == io::file_type::directory;
+    current_.status =
+        metadata_of(entry.status, keeps ? stored_of(entry.name) : std::nullopt, entry.name, tree_.dots());
+    if (entry.type == io::file_type::symlink) follow(entry.name);
+    return true;
+}
+
+// Links are rare; they may cost an open each.
+void host_listing::follow(std::string_view name) {
+    const auto target = tree_.open_exactly(join_path(path_, name), follow_links::yes);
+    const auto status = target ? io::status_of(*target, node_fields) : failure(target.error());
+    if (not status) {
+        current_.leads_nowhere = true;
+        return;
+    }
+    const auto stored = tree_.keeps_attributes ? load_metadata(*target) : std::nullopt;
+    current_.status = metadata_of(*status, stored.value_or(std::nullopt), name, tree_.dots());
+}
+
+// By the name, but from this directory: the kernel goes there by itself, without a descriptor to open and to
+// close for each file. Whoever swaps the file meanwhile is seen with the other's attributes, once.
+std::optional<stored_metadata> host_listing::stored_of(std::string_view name) noexcept {
+    if (not tree_.keeps_attributes) return std::nullopt;
+    name.copy(attribute_path_.data() + attribute_path_prefix_, name.size());
+    attribute_path_[attribute_path_prefix_ + name.size()] = '\0';
+    std::array<std::byte, 64> value;
+    const ssize_t bytes = ::lgetxattr(attribute_path_.data(), metadata_attribute, value.data(), value.size());
+    if (bytes < 0) return std::nullopt;
+    return decode_stored_metadata(bytes_view(value.data(), static_cast<std::size_t>(bytes)));
+}
+
+}  // namespace
+
+result<std::unique_ptr<directory_listing>> list_host_directory(host_tree& tree, const io::handle& directory,
+                                                               std::string path) {
+    const io::descriptor_path itself(directory.descriptor());
+    auto opened = io::directory_handle::open({}, itself.c_str());
+    if (not opened) return failure(opened.error());
+    return std::make_unique<host_listing>(tree, std::move(*opened), std::move(path));
+}
+
+}  // namespace sluice::vfs

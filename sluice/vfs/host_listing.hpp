@@ -1,0 +1,16 @@
+#pragma once
+
+#include "sluice/vfs/host_tree.hpp"
+#include "sluice/vfs/node.hpp"
+
+// Internal to the host volume.
+
+namespace sluice::vfs {
+
+/// Lists a directory of the host. `path` is where it stands, for links in it to be followed from.
+/// Errors: as io::directory_handle::open. Allocates: its buffers, here; next() nothing more.
+[[nodiscard]] result<std::unique_ptr<directory_listing>> list_host_directory(host_tree& tree,
+                                                                             const io::handle& directory,
+                                                                             std::string path);
+
+}  // namespace sluice::vfs

@@ -1,0 +1,96 @@
+#pragma once
+
+#include "sluice/vfs/host_tree.hpp"
+#include "sluice/vfs/node.hpp"
+
+// Internal to the host volume.
+
+namespace sluice::vfs {
+
+/// A file, directory, link or other thing of the host.
+///
+/// Held by a descriptor that names it (O_PATH); its data is opened when asked for, by way of that descriptor,
+/// so that it is the same file whatever has become of its name. A file just created is held by its data's
+/// descriptor alone.
+class host_node final : public node {
+public:
+    host_node(host_tree& tree, io::handle held, const io::file_status& status, std::string path);
+    /// Of a file that was just created, and is open for reading and writing.
+    host_node(host_tree& tree, io::file_handle created, const io::file_status& status, std::string path);
+
+    [[nodiscard]] node_kind kind() const noexcept override { return kind_; }
+    [[nodiscard]] file_key key() const noexcept override { return key_; }
+    [[nodiscard]] std::string path() const override;
+    [[nodiscard]] result<metadata> status() noexcept override;
+    [[nodiscard]] result<void> change(const metadata_change& wanted) noexcept override;
+
+    [[nodiscard]] result<void> open_data(data_access wanted) noexcept override;
+    [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into,
+                                                        std::uint64_t offset) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from,
+                                                  std::uint64_t offset) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_flush() noexcept override;
+    [[nodiscard]] io::file_handle* host_file() noexcept override;
+    [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override;
+    [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override;
+    [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
+                                    bool give_back) noexcept override;
+    [[nodiscard]] result<std::span<io::extent_pair>> allocated_ranges(
+        std::uint64_t offset, std::uint64_t length, std::span<io::extent_pair> storage) noexcept override;
+    [[nodiscard]] result<std::uint64_t> clone_to(node& destination, io::extent_pair source,
+                                                 std::uint64_t destination_offset,
+                                                 bool only_shared) noexcept override;
+
+    [[nodiscard]] result<void> rename(std::string_view path, when_taken taken) noexcept override;
+    [[nodiscard]] result<void> link(std::string_view path, when_taken taken) noexcept override;
+    [[nodiscard]] result<void> remove() noexcept override;
+    [[nodiscard]] result<std::string> read_link() noexcept override;
+    [[nodiscard]] result<void> become_link(std::string_view target) noexcept override;
+
+    [[nodiscard]] result<std::vector<stream_info>> streams() noexcept override;
+    [[nodiscard]] result<node_ptr> open_stream(const stream_request& wanted) noexcept override;
+    [[nodiscard]] result<std::vector<extended_attribute>> extended_attributes() noexcept override;
+    [[nodiscard]] result<void> set_extended_attribute(std::string_view name,
+                                                      std::span<const std::byte> value) noexcept override;
+    [[nodiscard]] result<std::vector<std::byte>> security() noexcept override;
+    [[nodiscard]] result<void> set_security(std::span<const std::byte> descriptor) noexcept override;
+    [[nodiscard]] result<std::unique_ptr<directory_listing>> list() noexcept override;
+
+    /// What names it, whatever is open.
+    [[nodiscard]] const io::handle& held() const noexcept {
+        return held_.is_valid() ? held_ : static_cast<const io::handle&>(writing_);
+    }
+
+private:
+    void identify(const io::file_status& status) noexcept;
+    [[nodiscard]] std::string present_path() const;
+    [[nodiscard]] result<void> may_move() const noexcept;
+    [[nodiscard]] result<void> rename_over(const host_place& there, when_taken taken);
+    [[nodiscard]] result<void> become_file(const std::string& where);
+    [[nodiscard]] result<void> hold_again(const std::string& where);
+    // What transfers use; null if it is not open for that.
+    [[nodiscard]] io::file_handle* readable() noexcept;
+    [[nodiscard]] io::file_handle* writable() noexcept { return granted_.write ? &writing_ : nullptr; }
+
+    host_tree& tree_;
+    io::handle held_;
+    // Two, because widening must not close what reads may be under way on.
+    io::file_handle reading_;
+    io::file_handle writing_;
+    data_access granted_;
+    node_kind kind_ = node_kind::file;
+    bool is_root_ = false;
+    file_key key_;
+    std::string path_;  // the host's, as last known
+};
+
+/// Makes the node of what is open. Errors: EIO.
+[[nodiscard]] result<node_ptr> make_host_node(host_tree& tree, io::handle held, std::string path) noexcept;
+
+/// Status fields a node needs.
+inline constexpr io::stat_fields node_fields =
+    io::stat_fields::type | io::stat_fields::permissions | io::stat_fields::links | io::stat_fields::owner |
+    io::stat_fields::accessed | io::stat_fields::modified | io::stat_fields::changed |
+    io::stat_fields::inode | io::stat_fields::size | io::stat_fields::allocated | io::stat_fields::born;
+
+}  // namespace sluice::vfs

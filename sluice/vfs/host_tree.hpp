@@ -1,0 +1,68 @@
+#pragma once
+
+#include "sluice/io/file_handle.hpp"
+#include "sluice/io/path_resolution.hpp"
+#include "sluice/vfs/host_metadata.hpp"
+#include "sluice/vfs/host_volume.hpp"
+
+// Internal to the host volume: what it shares with its nodes. Paths here are the host's, from the root,
+// without a leading slash; empty is the root.
+
+namespace sluice::vfs {
+
+/// Where something is to get a name, and what has that name, perhaps in other case.
+struct host_place {
+    std::string path;  // the directory as it is spelled on the host, the name as it was asked for
+    std::optional<std::string> taken{};  // the name, with its path, that is in the way
+};
+
+/// The folder, and how names are found in it. Thread safety: one thread at a time.
+class host_tree {
+public:
+    host_tree(io::io_multiplexer& with, io::path_handle from, const host_volume_options& chosen,
+              tells_all reach)
+        : multiplexer(with), root(std::move(from)), options(chosen), index(chosen.index, reach) {}
+
+    /// Opens what stands at a client's path, for naming only (O_PATH). Errors: as volume::find.
+    [[nodiscard]] result<io::handle> open(std::string_view shown, follow_links links);
+
+    /// Where a client's path is to be created. Errors: as volume::find for the parent; EEXIST for the root.
+    [[nodiscard]] result<host_place> place(std::string_view shown);
+
+    /// Opens a host's path. Errors: as volume::find.
+    [[nodiscard]] result<io::handle> open_exactly(std::string_view path, follow_links links) const noexcept;
+
+    /// Where an open file stands now, from the root; nothing if it has been removed or moved out.
+    [[nodiscard]] std::optional<std::string> present_path(const io::handle& open) const;
+
+    [[nodiscard]] bool is_root(const io::file_status& status) const noexcept {
+        return status.inode == root_inode and status.device == root_device;
+    }
+    [[nodiscard]] dot_names dots() const noexcept {
+        return options.map_hidden_dot_files ? dot_names::hidden : dot_names::plain;
+    }
+    /// EROFS if nothing may be changed.
+    [[nodiscard]] result<void> may_change() const noexcept;
+
+    io::io_multiplexer& multiplexer;
+    io::path_handle root;
+    host_volume_options options;
+    name_index index;
+    std::uint64_t root_device = 0;
+    std::uint64_t root_inode = 0;
+    bool keeps_attributes = false;
+
+private:
+    struct parent_directory {
+        std::string path;
+        io::path_handle open;
+    };
+    [[nodiscard]] result<parent_directory> open_parent(std::string_view path);
+    [[nodiscard]] result<std::string> correct_case(std::string_view path);
+    [[nodiscard]] result<std::string> correct_every_component(std::string_view path);
+};
+
+/// `directory` and `name` as one path.
+[[nodiscard]] std::string join_path(std::string_view directory, std::string_view name);
+
+}  // namespace sluice::vfs

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+
+namespace sluice::vfs::limits {
+
+/// The longest name of one file, in UTF-16 units, and the longest path, in bytes; what the host takes may be
+/// less.
+inline constexpr std::size_t name_units_max = 255;
+inline constexpr std::size_t path_bytes_max = 4095;
+
+/// What the index of names may hold. A directory with more names than that is looked through every time.
+inline constexpr std::size_t indexed_directories_max = 1024;
+inline constexpr std::size_t indexed_names_max = 4U << 20;
+
+/// Names a listing fetches at a time.
+inline constexpr std::size_t listed_names_per_batch = 128;
+inline constexpr std::size_t listing_storage_bytes = 32U << 10;
+
+/// The largest stream or attribute any Linux file system keeps (XATTR_SIZE_MAX); ext4 keeps about 4000 bytes
+/// of all attributes of a file together.
+inline constexpr std::size_t attribute_bytes_max = 64U << 10;
+
+/// Directories one feed may watch, with all below the watched ones.
+inline constexpr std::size_t watched_directories_max = 16U << 10;
+
+/// How often a look-up is begun again because names changed underneath.
+inline constexpr unsigned lookup_attempts_max = 4;
+
+}  // namespace sluice::vfs::limits

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "sluice/io/directory_handle.hpp"
+#include "sluice/vfs/limits.hpp"
+
+namespace sluice::vfs {
+
+struct index_limits {
+    std::size_t directories_max = limits::indexed_directories_max;
+    std::size_t names_max = limits::indexed_names_max;
+};
+
+/// Whether the kernel tells of every change to a directory. On network file systems it tells of this host's
+/// only, and the directory's times have to be looked at as well.
+enum class tells_all : bool { no, yes };
+
+/// Which name a directory of the host has that equals another but for case, without looking through the
+/// directory each time: Windows clients ask for names that do not exist all day long.
+///
+/// A directory's names are read once and then kept right by inotify, whose queue is emptied before every
+/// answer: what anybody on this host changed before the question is in it. What was used longest ago is
+/// forgotten when the limits are reached; everything, when the kernel's queue ran over. A directory that
+/// cannot be watched (fs.inotify.max_user_watches) is looked through every time.
+///
+/// Thread safety: one thread at a time. Invariants:
+///   1. Every directory held has a watch that was set before its names were read.
+///   2. `names_held_` is the sum of the names of all directories held.
+class name_index {
+public:
+    struct counts {
+        std::uint64_t scans = 0;    // directories read through
+        std::uint64_t answers = 0;  // thereof without a scan: the rest
+        std::uint64_t overflows = 0;
+    };
+
+    /// Without inotify (EMFILE, ENOSYS) it works, by looking through directories. Allocates: yes.
+    explicit name_index(const index_limits& bounds, tells_all reach);
+    name_index(const name_index&) = delete;
+    name_index& operator=(const name_index&) = delete;
+    ~name_index();
+
+    /// The host's name in `directory` for `wanted`, also a host's name: the same if there is one, else the
+    /// first in code point order of those that differ in case, or in being spelled with mapped characters
+    /// (host_name.hpp). Errors: those of opening and reading the directory; ENOTDIR. Allocates: yes. Blocks:
+    /// for the file system. Complexity: O(1) in the names of a directory that is held, plus O(changes).
+    [[nodiscard]] result<std::optional<std::string>> find(const io::handle& directory,
+                                                          std::string_view wanted);
+
+    [[nodiscard]] const counts& statistics() const noexcept { return counts_; }
+
+private:
+    // Case and mapping ignored.
+    struct hash_as_shown {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view name) const noexcept;
+    };
+    struct equal_as_shown {
+        using is_transparent = void;
+        bool operator()(std::string_view a, std::string_view b) const noexcept;
+    };
+    using name_set = std::unordered_multiset<std::string, hash_as_shown, equal_as_shown>;
+
+    struct directory_id {
+        std::uint64_t device = 0;
+        std::uint64_t inode = 0;
+        bool operator==(const directory_id&) const noexcept = default;
+    };
+    struct directory_id_hash {
+        std::size_t operator()(const directory_id& id) const noexcept {
+            return static_cast<std::size_t>(id.inode * 0x9e37'79b9'7f4a'7c15ULL ^ id.device);
+        }
+    };
+    struct held_directory {
+        directory_id id;
+        int watch = -1;
+        io::file_status::time_point changed{};  // as it was before the names were read
+        name_set names;
+    };
+    using held_list = std::list<held_directory>;  // the last used first
+
+    static std::optional<std::string> choose(const name_set& names, std::string_view wanted);
+    result<void> read_names(const io::handle& directory, name_set& names);
+    int watch(const io::handle& directory) noexcept;
+    void take_events();
+    void apply(int watch, std::uint32_t what, std::string_view name);
+    void forget(held_list::iterator which, bool is_watched);
+    void forget_all();
+    void make_room();
+
+    index_limits bounds_;
+    tells_all reach_;
+    int inotify_ = -1;
+    std::size_t names_held_ = 0;
+    counts counts_;
+    held_list directories_;
+    std::unordered_map<directory_id, held_list::iterator, directory_id_hash> by_id_;
+    std::unordered_map<int, held_list::iterator> by_watch_;
+};
+
+}  // namespace sluice::vfs

@@ -1,0 +1,56 @@
+#include "sluice/vfs/path.hpp"
+
+#include "sluice/base/case_fold.hpp"
+#include "sluice/vfs/limits.hpp"
+
+namespace sluice::vfs {
+namespace {
+
+constexpr std::string_view never_in_names = "\"*/:<>?\\|";
+constexpr std::string_view never_in_stream_names = "/:\\";
+
+// Walks the characters. Two surrogates that form a pair have a proper spelling in UTF-8, and a second
+// spelling of a name would be a second way past a check.
+result<void> check_text(std::string_view text, std::string_view refused, char32_t least) noexcept {
+    std::size_t units = 0;
+    bool after_high = false;
+    for (std::size_t at = 0; at < text.size();) {
+        const name_character next = character_at(text, at);
+        const bool is_low = next.point >= 0xdc00 and next.point <= 0xdfff;
+        const bool is_refused = next.point < 0x80 and refused.contains(static_cast<char>(next.point));
+        if (next.point > 0x10ffff or next.point < least or is_refused or (after_high and is_low))
+            return failure(error::with_path(EILSEQ, "check name", text));
+        after_high = next.point >= 0xd800 and next.point <= 0xdbff;
+        units += next.point > 0xffff ? 2 : 1;
+        at += next.length;
+    }
+    if (units > limits::name_units_max) return failure(error::with_path(ENAMETOOLONG, "check name", text));
+    return {};
+}
+
+}  // namespace
+
+result<void> check_name(std::string_view name) noexcept {
+    if (name.empty() or name == "." or name == "..")
+        return failure(error::with_path(EILSEQ, "check name", name));
+    return check_text(name, never_in_names, 0x20);
+}
+
+result<void> check_stream_name(std::string_view name) noexcept {
+    if (name.empty()) return failure(error::with_path(EILSEQ, "check name", name));
+    return check_text(name, never_in_stream_names, 1);
+}
+
+result<void> check_path(std::string_view path) noexcept {
+    if (path.empty()) return {};
+    if (path.size() > limits::path_bytes_max)
+        return failure(error::with_path(ENAMETOOLONG, "check path", path));
+    for (std::string_view rest = path;;) {
+        const std::size_t slash = rest.find('/');
+        if (const auto valid = check_name(rest.substr(0, slash)); not valid) return valid;
+        if (slash == rest.npos) return {};
+        rest.remove_prefix(slash + 1);
+    }
+}
+
+}  // namespace sluice::vfs

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string_view>
+
+#include "sluice/base/result.hpp"
+
+// The rules for paths of a volume, the same for every implementation; see `node` for what they look like.
+
+namespace sluice::vfs {
+
+/// Whether `name` may be one component of a path: UTF-8 (lone surrogates as WTF-8), no `.` or `..`, and none
+/// of the characters no Windows client can name: controls and " * / : < > ? \ |. What the host has of those
+/// is shown in the private range of Unicode (see host_name.hpp). Errors: EILSEQ; ENAMETOOLONG beyond
+/// limits::name_units_max UTF-16 units. Allocates: nothing.
+[[nodiscard]] result<void> check_name(std::string_view name) noexcept;
+
+/// Whether `path` is one: components separated by single slashes, or empty for the root.
+/// Errors: as check_name. Allocates: nothing. Complexity: linear.
+[[nodiscard]] result<void> check_path(std::string_view path) noexcept;
+
+/// The same for the name of a stream, in which only : / \ and zero cannot stand.
+[[nodiscard]] result<void> check_stream_name(std::string_view name) noexcept;
+
+/// A path taken apart before its last component.
+struct path_parts {
+    std::string_view parent;  // empty: the root
+    std::string_view name;    // empty only for the root itself
+};
+[[nodiscard]] constexpr path_parts split_path(std::string_view path) noexcept {
+    const std::size_t slash = path.rfind('/');
+    if (slash == path.npos) return {.parent = {}, .name = path};
+    return {.parent = path.substr(0, slash), .name = path.substr(slash + 1)};
+}
+
+}  // namespace sluice::vfs

@@ -1,0 +1,273 @@
+#include <gmock/gmock.h>
+
+#include "sluice/vfs/volume_testing.hpp"
+
+// What find, create, rename, link, remove and list promise, on every kind of volume.
+
+namespace sluice::vfs {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class volume_names : public volume_test {};
+SLUICE_TEST_EVERY_VOLUME(volume_names);
+
+TEST_P(volume_names, the_root_is_the_empty_path) {
+    const auto root = at("");
+    EXPECT_EQ(root->kind(), node_kind::directory);
+    EXPECT_EQ(root->path(), "");
+    EXPECT_EQ(code(on().create("", {})), EEXIST);
+    EXPECT_EQ(code(root->remove()), EBUSY);
+    EXPECT_EQ(code(root->rename("other", when_taken::refuse)), EBUSY);
+}
+
+TEST_P(volume_names, what_was_created_is_found_in_any_case) {
+    make_directory("Docs");
+    const auto made = make_file("Docs/Grüße.txt", "hello");
+    EXPECT_EQ(made->path(), "Docs/Grüße.txt");
+    for (const char* path : {"Docs/Grüße.txt", "docs/grüße.TXT", "DOCS/GRÜßE.TXT"}) {
+        const auto found = at(path);
+        EXPECT_EQ(found->key(), made->key()) << path;
+        EXPECT_EQ(found->path(), "Docs/Grüße.txt") << path;
+    }
+    EXPECT_EQ(content("DOCS/grüße.txt"), "hello");
+}
+
+TEST_P(volume_names, what_is_missing_is_told_from_a_missing_directory) {
+    make_file("file");
+    EXPECT_EQ(code(find("nothing")), ENOENT);
+    EXPECT_EQ(code(find("nothing/below")), ENOTDIR);
+    EXPECT_EQ(code(find("file/below")), ENOTDIR);
+    EXPECT_EQ(code(find("FILE/below")), ENOTDIR);
+    EXPECT_EQ(code(on().create("nothing/below", {})), ENOTDIR);
+}
+
+TEST_P(volume_names, a_name_taken_in_other_case_cannot_be_created) {
+    make_file("Name");
+    EXPECT_EQ(code(on().create("Name", {})), EEXIST);
+    EXPECT_EQ(code(on().create("nAME", {})), EEXIST);
+    EXPECT_EQ(code(on().create("NAME", {.kind = node_kind::directory})), EEXIST);
+    EXPECT_THAT(names(""), ElementsAre("Name"));
+}
+
+TEST_P(volume_names, paths_that_are_none_are_refused) {
+    for (const std::string_view path : {"/",
+                                        "/a",
+                                        "a/",
+                                        "a//b",
+                                        ".",
+                                        "..",
+                                        "a/..",
+                                        "../a",
+                                        "a/./b",
+                                        "a:b",
+                                        "a*",
+                                        "a?",
+                                        "a\\b",
+                                        "a|b",
+                                        "a<b",
+                                        "a>b",
+                                        "a\"b",
+                                        "a\x01",
+                                        "\xff",
+                                        "\xed\xa0\xbd\xed\xb8\x80",
+                                        "\xef\x80\xa9",
+                                        "\xef\x80\xa9\xef\x80\xa9",
+                                        ".\xef\x80\xa9"}) {
+        EXPECT_EQ(code(find(path)), EILSEQ) << path;
+        EXPECT_EQ(code(on().create(path, {})), EILSEQ) << path;
+    }
+    EXPECT_EQ(code(find(std::string_view("a\0b", 3))), EILSEQ);
+    EXPECT_EQ(code(find(std::string(256, 'n'))), ENAMETOOLONG);
+    EXPECT_EQ(code(on().create(std::string(5000, 'n'), {})), ENAMETOOLONG);
+}
+
+TEST_P(volume_names, a_lone_surrogate_is_a_name_like_others) {
+    make_file("a\xed\xa0\xbd");
+    EXPECT_EQ(code(find("A\xed\xa0\xbd")), 0);
+    EXPECT_THAT(names(""), ElementsAre("a\xed\xa0\xbd"));
+}
+
+TEST_P(volume_names, a_listing_gives_each_name_once_with_its_status) {
+    make_directory("d");
+    make_file("f", "12345");
+    const auto listed = list("");
+    ASSERT_EQ(listed.size(), 2U);
+    EXPECT_EQ(listed.at("d").kind, node_kind::directory);
+    EXPECT_EQ(listed.at("f").kind, node_kind::file);
+    EXPECT_EQ(listed.at("f").size_bytes, 5U);
+    EXPECT_EQ(listed.at("f").id, at("f")->key().file);
+    EXPECT_EQ(code(at("f")->list()), ENOTDIR);
+}
+
+TEST_P(volume_names, a_listing_of_many_names_is_complete) {
+    for (int i = 0; i < 1000; ++i)
+        make_file("name " + std::to_string(i));
+    EXPECT_EQ(list("").size(), 1000U);
+}
+
+TEST_P(volume_names, rename_moves_a_file_and_the_node_follows) {
+    make_directory("From");
+    make_directory("To");
+    const auto moved = make_file("From/name", "content");
+    ASSERT_EQ(code(moved->rename("TO/Other", when_taken::refuse)), 0);
+    EXPECT_EQ(moved->path(), "To/Other");
+    EXPECT_THAT(names("From"), IsEmpty());
+    EXPECT_EQ(content("to/other"), "content");
+}
+
+TEST_P(volume_names, rename_may_change_nothing_but_the_case) {
+    const auto named = make_file("readme.TXT");
+    ASSERT_EQ(code(named->rename("README.txt", when_taken::refuse)), 0);
+    EXPECT_THAT(names(""), ElementsAre("README.txt"));
+    EXPECT_EQ(named->path(), "README.txt");
+    EXPECT_EQ(code(named->rename("README.txt", when_taken::refuse)), 0) << "to its own name";
+}
+
+TEST_P(volume_names, rename_refuses_or_replaces_what_is_there_in_any_case) {
+    const auto moved = make_file("new", "new content");
+    const auto old = make_file("Old", "old content");
+    EXPECT_EQ(code(moved->rename("OLD", when_taken::refuse)), EEXIST);
+    EXPECT_EQ(code(moved->rename("Old", when_taken::refuse)), EEXIST);
+    ASSERT_EQ(code(moved->rename("OLD", when_taken::replace)), 0);
+    EXPECT_THAT(names(""), ElementsAre("OLD"));
+    EXPECT_EQ(content("old"), "new content");
+    ASSERT_EQ(code(old->open_data(reads)), 0);
+    EXPECT_EQ(read(*old).value(), "old content") << "what was replaced lives on while it is held";
+}
+
+TEST_P(volume_names, rename_of_a_directory_takes_what_is_below_along) {
+    const auto directory = make_directory("a");
+    const auto below = make_file("a/f");
+    make_directory("b");
+    ASSERT_EQ(code(directory->rename("b/c", when_taken::refuse)), 0);
+    EXPECT_EQ(below->path(), "b/c/f");
+    EXPECT_EQ(directory->path(), "b/c");
+    EXPECT_EQ(code(at("b")->rename("b/c/d", when_taken::refuse)), EINVAL) << "into itself";
+    EXPECT_EQ(code(find("a")), ENOENT);
+}
+
+TEST_P(volume_names, rename_does_not_mix_files_and_directories) {
+    const auto file = make_file("file");
+    const auto directory = make_directory("directory");
+    make_file("directory/f");
+    make_directory("other");
+    EXPECT_EQ(code(file->rename("directory", when_taken::replace)), EISDIR);
+    EXPECT_EQ(code(directory->rename("file", when_taken::replace)), ENOTDIR);
+    EXPECT_EQ(code(at("other")->rename("directory", when_taken::replace)), ENOTEMPTY);
+    EXPECT_EQ(code(file->rename("nowhere/f", when_taken::replace)), ENOTDIR);
+}
+
+TEST_P(volume_names, what_is_removed_stays_usable_while_held) {
+    const auto held = make_file("f", "still here");
+    ASSERT_EQ(code(held->remove()), 0);
+    EXPECT_EQ(code(find("f")), ENOENT);
+    EXPECT_EQ(read(*held).value(), "still here");
+    EXPECT_EQ(held->status().value().links, 0U);
+    EXPECT_EQ(held->path(), "f") << "as last known";
+    EXPECT_EQ(code(held->remove()), ENOENT);
+    const auto again = make_file("f");
+    EXPECT_NE(again->key(), held->key());
+}
+
+TEST_P(volume_names, only_empty_directories_are_removed) {
+    const auto directory = make_directory("d");
+    const auto file = make_file("d/f");
+    EXPECT_EQ(code(directory->remove()), ENOTEMPTY);
+    EXPECT_EQ(code(file->remove()), 0);
+    EXPECT_EQ(code(directory->remove()), 0);
+    EXPECT_THAT(names(""), IsEmpty());
+}
+
+TEST_P(volume_names, a_hard_link_is_one_more_name_of_the_same_file) {
+    const auto first = make_file("first", "shared");
+    ASSERT_EQ(code(first->link("second", when_taken::refuse)), 0);
+    EXPECT_EQ(at("second")->key(), first->key());
+    EXPECT_EQ(first->status().value().links, 2U);
+    make_file("third");
+    EXPECT_EQ(code(first->link("THIRD", when_taken::refuse)), EEXIST);
+    EXPECT_EQ(code(first->link("THIRD", when_taken::replace)), 0);
+    EXPECT_EQ(at("third")->key(), first->key());
+    EXPECT_EQ(code(make_directory("d")->link("e", when_taken::refuse)), EPERM);
+    ASSERT_EQ(code(at("second")->remove()), 0);
+    EXPECT_EQ(content("first"), "shared");
+}
+
+TEST_P(volume_names, renaming_one_name_of_a_file_over_another_leaves_one) {
+    const auto first = make_file("first", "shared");
+    ASSERT_EQ(code(first->link("second", when_taken::refuse)), 0);
+    EXPECT_EQ(code(first->rename("second", when_taken::refuse)), EEXIST);
+    ASSERT_EQ(code(first->rename("second", when_taken::replace)), 0);
+    EXPECT_THAT(names(""), ElementsAre("second"));
+    EXPECT_EQ(first->path(), "second");
+}
+
+TEST_P(volume_names, links_lead_on_as_long_as_they_stay_inside) {
+    make_directory("d");
+    make_file("d/f", "behind a link");
+    make_link("to file", "d/f");
+    make_link("to directory", "d");
+    make_link("d/up", "../d/f");
+    EXPECT_EQ(content("to file"), "behind a link");
+    EXPECT_EQ(content("to directory/f"), "behind a link");
+    EXPECT_EQ(content("TO DIRECTORY/F"), "behind a link");
+    EXPECT_EQ(content("d/up"), "behind a link");
+    const auto itself = at("to file", follow_links::no);
+    EXPECT_EQ(itself->kind(), node_kind::symlink);
+    EXPECT_EQ(itself->read_link().value(), "d/f");
+    EXPECT_EQ(code(at("d")->read_link()), EINVAL);
+}
+
+TEST_P(volume_names, links_that_lead_outside_or_round_are_not_followed) {
+    make_link("absolute", "/etc/passwd");
+    make_link("up", "../../../../../../etc/passwd");
+    make_link("self", "self");
+    make_link("nowhere", "missing");
+    EXPECT_EQ(code(find("absolute")), EXDEV);
+    EXPECT_EQ(code(find("up")), EXDEV);
+    EXPECT_EQ(code(find("self")), ELOOP);
+    EXPECT_EQ(code(find("nowhere")), ENOENT);
+    EXPECT_EQ(code(find("absolute", follow_links::no)), 0);
+    EXPECT_EQ(code(on().create("NoWhere", {})), EEXIST);
+}
+
+TEST_P(volume_names, a_listing_shows_what_links_lead_to) {
+    make_file("target", "12345");
+    make_link("good", "target");
+    make_link("bad", "/etc");
+    const auto root = at("");
+    auto listing = root->list().value();
+    int seen = 0;
+    while (const listed_name* next = listing->next().value()) {
+        if (next->name == "good") {
+            EXPECT_FALSE(next->leads_nowhere);
+            EXPECT_EQ(next->status.size_bytes, 5U);
+            EXPECT_EQ(next->status.kind, node_kind::file);
+            ++seen;
+        } else if (next->name == "bad") {
+            EXPECT_TRUE(next->leads_nowhere);
+            EXPECT_EQ(next->status.kind, node_kind::symlink);
+            ++seen;
+        }
+    }
+    EXPECT_EQ(seen, 2);
+}
+
+TEST_P(volume_names, an_empty_directory_or_file_becomes_a_link_and_a_file_again) {
+    make_file("target", "x");
+    const auto directory = make_directory("d");
+    ASSERT_EQ(code(directory->become_link("target")), 0);
+    EXPECT_EQ(directory->kind(), node_kind::symlink);
+    EXPECT_EQ(content("d"), "x");
+    ASSERT_EQ(code(directory->become_link("")), 0);
+    EXPECT_EQ(directory->kind(), node_kind::file);
+    EXPECT_EQ(content("d"), "");
+    EXPECT_EQ(code(at("target")->become_link("d")), ENOTEMPTY);
+    const auto full = make_directory("full");
+    make_file("full/f");
+    EXPECT_EQ(code(full->become_link("target")), ENOTEMPTY);
+}
+
+}  // namespace
+}  // namespace sluice::vfs
