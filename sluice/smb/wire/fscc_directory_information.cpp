@@ -183,33 +183,7 @@ decoded<bytes_view> take_short_name(byte_reader& reader) noexcept {
     return *name;
 }
 
-}  // namespace
-
-bool is_directory_form(file_information_class information) noexcept {
-    return layout_of(information).has_value();
-}
-
-directory_entry_writer::directory_entry_writer(mutable_bytes room, file_information_class form) noexcept
-    : list_(room, 8), form_(form) {
-    ENSURE(is_directory_form(form));
-}
-
-entry_outcome directory_entry_writer::put(const directory_entry_info& entry) noexcept {
-    const layout has = *layout_of(form_);
-    return list_.put([&](byte_writer& writer) { return put_entry(writer, has, entry); });
-}
-
-directory_entry_reader::directory_entry_reader(bytes_view list, file_information_class form) noexcept
-    : list_(list, fixed_bytes_of(layout_of(form).value_or(layout{}))), form_(form) {
-    ENSURE(is_directory_form(form));
-}
-
-decoded<std::optional<received_directory_entry>> directory_entry_reader::next() noexcept {
-    const auto bytes = list_.next();
-    if (!bytes) return std::unexpected(bytes.error());
-    if (!*bytes) return std::nullopt;
-    const layout has = *layout_of(form_);
-    byte_reader reader(**bytes);
+decoded<received_directory_entry> take_entry(byte_reader& reader, const layout& has) noexcept {
     received_directory_entry entry;
     directory_entry_fields& fields = entry.fields;
     const std::uint32_t name_length = take_front(reader, has, fields);
@@ -236,6 +210,32 @@ decoded<std::optional<received_directory_entry>> directory_entry_reader::next() 
     if (name_length % 2 != 0) return std::unexpected(decode_error::bad_text);
     entry.name_utf16 = *name;
     return entry;
+}
+
+}  // namespace
+
+bool is_directory_form(file_information_class information) noexcept {
+    return layout_of(information).has_value();
+}
+
+directory_entry_writer::directory_entry_writer(mutable_bytes room, file_information_class form) noexcept
+    : list_(room, 8), form_(form) {
+    ENSURE(is_directory_form(form));
+}
+
+entry_outcome directory_entry_writer::put(const directory_entry_info& entry) noexcept {
+    const layout has = *layout_of(form_);
+    return list_.put([&](byte_writer& writer) { return put_entry(writer, has, entry); });
+}
+
+directory_entry_reader::directory_entry_reader(bytes_view list, file_information_class form) noexcept
+    : list_(list, fixed_bytes_of(layout_of(form).value_or(layout{}))), form_(form) {
+    ENSURE(is_directory_form(form));
+}
+
+decoded<std::optional<received_directory_entry>> directory_entry_reader::next() noexcept {
+    const layout has = *layout_of(form_);
+    return list_.next_as([&](byte_reader& reader) { return take_entry(reader, has); });
 }
 
 }  // namespace sluice::smb::wire

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
+#include <utility>
 
 #include "sluice/base/byte_cursor.hpp"
 #include "sluice/base/endian.hpp"
@@ -101,8 +103,24 @@ public:
         return *entry;
     }
 
+    /// The next entry as `take(byte_reader&) -> decoded<T>` reads it. Errors: also those of `take`.
+    template <class Take>
+    [[nodiscard]] auto next_as(Take&& take) noexcept
+        -> decoded<std::optional<typename std::invoke_result_t<Take, byte_reader&>::value_type>> {
+        const auto entry = next();
+        if (!entry) return std::unexpected(entry.error());
+        if (!*entry) return std::nullopt;
+        byte_reader reader(**entry);
+        auto taken = take(reader);
+        if (!taken) {
+            done_ = true;
+            return std::unexpected(taken.error());
+        }
+        return std::move(*taken);
+    }
+
 private:
-    bytes_view rest_{};
+    bytes_view rest_;
     std::size_t entry_bytes_min_;
     bool done_;
 };

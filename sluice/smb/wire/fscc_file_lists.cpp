@@ -96,16 +96,14 @@ entry_outcome stream_list_writer::put(const stream_information& stream) noexcept
 stream_list_reader::stream_list_reader(bytes_view list) noexcept : list_(list, sizeof(stream_wire)) {}
 
 decoded<std::optional<received_stream>> stream_list_reader::next() noexcept {
-    const auto entry = list_.next();
-    if (!entry) return std::unexpected(entry.error());
-    if (!*entry) return std::nullopt;
-    byte_reader reader(**entry);
-    const auto wire = reader.take<stream_wire>();
-    const auto name = take_utf16(reader, wire->name_length.value());
-    if (!name) return std::unexpected(name.error());
-    return received_stream{.name_utf16 = *name,
-                           .size_bytes = wire->size.value(),
-                           .allocation_bytes = wire->allocation_size.value()};
+    return list_.next_as([](byte_reader& reader) -> decoded<received_stream> {
+        const auto wire = reader.take<stream_wire>();
+        const auto name = take_utf16(reader, wire->name_length.value());
+        if (!name) return std::unexpected(name.error());
+        return received_stream{.name_utf16 = *name,
+                               .size_bytes = wire->size.value(),
+                               .allocation_bytes = wire->allocation_size.value()};
+    });
 }
 
 entry_outcome ea_list_writer::put(const extended_attribute& attribute) noexcept {
@@ -127,17 +125,15 @@ entry_outcome ea_list_writer::put(const extended_attribute& attribute) noexcept 
 ea_list_reader::ea_list_reader(bytes_view list) noexcept : list_(list, sizeof(ea_wire)) {}
 
 decoded<std::optional<extended_attribute>> ea_list_reader::next() noexcept {
-    const auto entry = list_.next();
-    if (!entry) return std::unexpected(entry.error());
-    if (!*entry) return std::nullopt;
-    byte_reader reader(**entry);
-    const auto wire = reader.take<ea_wire>();
-    const auto name = take_ea_name(reader, wire->name_length.value());
-    if (!name) return std::unexpected(name.error());
-    const auto value = reader.take_bytes(wire->value_length.value());
-    if (!value) return std::unexpected(decode_error::range_outside_message);
-    return extended_attribute{
-        .name = *name, .value = *value, .needed = (wire->flags.value() & flag_need_ea) != 0};
+    return list_.next_as([](byte_reader& reader) -> decoded<extended_attribute> {
+        const auto wire = reader.take<ea_wire>();
+        const auto name = take_ea_name(reader, wire->name_length.value());
+        if (!name) return std::unexpected(name.error());
+        const auto value = reader.take_bytes(wire->value_length.value());
+        if (!value) return std::unexpected(decode_error::range_outside_message);
+        return extended_attribute{
+            .name = *name, .value = *value, .needed = (wire->flags.value() & flag_need_ea) != 0};
+    });
 }
 
 entry_outcome ea_name_list_writer::put(std::string_view name) noexcept {
@@ -154,14 +150,12 @@ entry_outcome ea_name_list_writer::put(std::string_view name) noexcept {
 ea_name_list_reader::ea_name_list_reader(bytes_view list) noexcept : list_(list, sizeof(ea_name_wire)) {}
 
 decoded<std::optional<std::string_view>> ea_name_list_reader::next() noexcept {
-    const auto entry = list_.next();
-    if (!entry) return std::unexpected(entry.error());
-    if (!*entry) return std::nullopt;
-    byte_reader reader(**entry);
-    const auto wire = reader.take<ea_name_wire>();
-    const auto name = take_ea_name(reader, wire->name_length.value());
-    if (!name) return std::unexpected(name.error());
-    return *name;
+    return list_.next_as([](byte_reader& reader) -> decoded<std::string_view> {
+        const auto wire = reader.take<ea_name_wire>();
+        const auto name = take_ea_name(reader, wire->name_length.value());
+        if (!name) return std::unexpected(name.error());
+        return *name;
+    });
 }
 
 hard_link_list_writer::hard_link_list_writer(mutable_bytes room) noexcept
@@ -203,14 +197,12 @@ decoded<hard_link_list_reader> hard_link_list_reader::of(bytes_view bytes) noexc
 decoded<std::optional<received_hard_link>> hard_link_list_reader::next() noexcept {
     if (left_ == 0) return std::nullopt;
     --left_;
-    const auto entry = list_.next();
-    if (!entry) return std::unexpected(entry.error());
-    if (!*entry) return std::nullopt;
-    byte_reader reader(**entry);
-    const auto wire = reader.take<hard_link_wire>();
-    const auto name = take_utf16(reader, std::uint64_t{wire->name_characters.value()} * 2);
-    if (!name) return std::unexpected(name.error());
-    return received_hard_link{.directory_number = wire->directory_number.value(), .name_utf16 = *name};
+    return list_.next_as([](byte_reader& reader) -> decoded<received_hard_link> {
+        const auto wire = reader.take<hard_link_wire>();
+        const auto name = take_utf16(reader, std::uint64_t{wire->name_characters.value()} * 2);
+        if (!name) return std::unexpected(name.error());
+        return received_hard_link{.directory_number = wire->directory_number.value(), .name_utf16 = *name};
+    });
 }
 
 }  // namespace sluice::smb::wire

@@ -74,6 +74,17 @@ TEST(entry_list, a_next_entry_inside_this_one_or_outside_the_list_is_a_bad_chain
     }
 }
 
+TEST(entry_list, an_entry_that_is_refused_is_the_last_one_given) {
+    std::vector<std::byte> room(128);
+    stream_list_writer writer{mutable_bytes(room)};
+    ASSERT_EQ(writer.put({.name = ":a:$DATA"}), entry_outcome::written);
+    ASSERT_EQ(writer.put({.name = ":b:$DATA"}), entry_outcome::written);
+    room[4] = std::byte{200};
+    stream_list_reader reader(writer.bytes());
+    EXPECT_EQ(reader.next().error(), decode_error::range_outside_message);
+    EXPECT_FALSE(reader.next()->has_value());
+}
+
 TEST(stream_list, streams_come_back_as_they_were_written) {
     std::vector<std::byte> room(256);
     stream_list_writer writer{mutable_bytes(room)};

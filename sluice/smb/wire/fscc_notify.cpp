@@ -28,15 +28,13 @@ entry_outcome notify_writer::put(const notify_information& change) noexcept {
 notify_reader::notify_reader(bytes_view list) noexcept : list_(list, sizeof(notify_wire)) {}
 
 decoded<std::optional<received_notify>> notify_reader::next() noexcept {
-    const auto entry = list_.next();
-    if (!entry) return std::unexpected(entry.error());
-    if (!*entry) return std::nullopt;
-    byte_reader reader(**entry);
-    const auto wire = reader.take<notify_wire>();
-    const auto name = reader.take_bytes(wire->name_length.value());
-    if (!name) return std::unexpected(decode_error::range_outside_message);
-    if (wire->name_length.value() % 2 != 0) return std::unexpected(decode_error::bad_text);
-    return received_notify{.action = notify_action(wire->action.value()), .name_utf16 = *name};
+    return list_.next_as([](byte_reader& reader) -> decoded<received_notify> {
+        const auto wire = reader.take<notify_wire>();
+        const auto name = reader.take_bytes(wire->name_length.value());
+        if (!name) return std::unexpected(decode_error::range_outside_message);
+        if (wire->name_length.value() % 2 != 0) return std::unexpected(decode_error::bad_text);
+        return received_notify{.action = notify_action(wire->action.value()), .name_utf16 = *name};
+    });
 }
 
 }  // namespace sluice::smb::wire

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sluice/base/byte_cursor.hpp"
+#include "sluice/smb/wire/decode_error.hpp"
+
+namespace sluice::smb::wire {
+
+/// A security identifier, [MS-DTYP] 2.4.2: who. An authority of 48 bits and up to 15 numbers below it. Always
+/// well-formed, the numbers not in use zero, so equality is that of the members. Thread safety: a value.
+class sid {
+public:
+    static constexpr std::size_t sub_authorities_max = 15;
+    static constexpr std::uint64_t authority_max = (1ULL << 48) - 1;
+
+    /// S-1-0-0, nobody.
+    constexpr sid() noexcept : sid(0, {0}) {}
+    /// The authority is at most authority_max, of the numbers there are at most sub_authorities_max.
+    constexpr sid(std::uint64_t authority, std::initializer_list<std::uint32_t> sub_authorities) noexcept
+        : sid(authority, std::span(sub_authorities.begin(), sub_authorities.size())) {}
+    constexpr sid(std::uint64_t authority, std::span<const std::uint32_t> sub_authorities) noexcept
+        : authority_(authority), count_(static_cast<std::uint8_t>(sub_authorities.size())) {
+        ENSURE(authority <= authority_max and sub_authorities.size() <= sub_authorities_max);
+        std::size_t i = 0;
+        for (const std::uint32_t number : sub_authorities)
+            numbers_[i++] = number;
+    }
+
+    [[nodiscard]] constexpr std::uint64_t authority() const noexcept { return authority_; }
+    [[nodiscard]] constexpr std::span<const std::uint32_t> sub_authorities() const noexcept {
+        return {numbers_.data(), count_};
+    }
+    /// How many bytes it takes on the wire.
+    [[nodiscard]] constexpr std::size_t encoded_bytes() const noexcept { return 8 + std::size_t{count_} * 4; }
+
+    [[nodiscard]] friend constexpr bool operator==(const sid&, const sid&) noexcept = default;
+
+private:
+    std::uint64_t authority_;
+    std::array<std::uint32_t, sub_authorities_max> numbers_{};
+    std::uint8_t count_;
+};
+
+void encode(byte_writer& writer, const sid& who) noexcept;
+/// Takes a SID from the front of what is left to read; nothing is consumed if it is refused.
+/// Errors: `truncated`, `bad_value` for an unknown revision, `too_many` numbers.
+[[nodiscard]] decoded<sid> take_sid(byte_reader& reader) noexcept;
+
+/// "S-1-5-21-1-2-3-500", [MS-DTYP] 2.4.2.1. Allocates: the string.
+[[nodiscard]] std::string text_of(const sid& who);
+/// The SID of such a text; nothing if it is none. Takes authorities in decimal and, from "0x" on,
+/// hexadecimal.
+[[nodiscard]] std::optional<sid> sid_of(std::string_view text) noexcept;
+
+/// The identities of the host: S-1-22-1-uid and S-1-22-2-gid, the form Samba's clients know.
+[[nodiscard]] constexpr sid sid_of_unix_user(std::uint32_t uid) noexcept {
+    return {22, {1, uid}};
+}
+[[nodiscard]] constexpr sid sid_of_unix_group(std::uint32_t gid) noexcept {
+    return {22, {2, gid}};
+}
+
+// Well-known ones, [MS-DTYP] 2.4.2.4.
+inline constexpr sid sid_everyone{1, {0}};
+inline constexpr sid sid_creator_owner{3, {0}};
+inline constexpr sid sid_creator_group{3, {1}};
+inline constexpr sid sid_owner_rights{
+    3, {4}};  ///< stands for the owner, in place of the rights it has implicitly
+inline constexpr sid sid_network{5, {2}};
+inline constexpr sid sid_anonymous{5, {7}};
+inline constexpr sid sid_authenticated_users{5, {11}};
+inline constexpr sid sid_local_system{5, {18}};
+inline constexpr sid sid_administrators{5, {32, 544}};
+
+}  // namespace sluice::smb::wire
