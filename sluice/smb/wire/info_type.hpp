@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sluice/smb/wire/bit_flags.hpp"
+
+namespace sluice::smb::wire {
+
+/// What QUERY_INFO and SET_INFO are about; it decides what their class means ([MS-SMB2] 2.2.37).
+enum class info_type : std::uint8_t { file = 1, file_system = 2, security = 3, quota = 4 };
+
+/// Which parts of a security descriptor are asked for or set ([MS-DTYP] 2.4.7).
+enum class security_information : std::uint32_t {
+    none = 0,
+    owner = 0x00001,
+    group = 0x00002,
+    dacl = 0x00004,
+    sacl = 0x00008,
+    label = 0x00010,
+    attribute = 0x00020,
+    scope = 0x00040,
+    backup = 0x10000,
+};
+template <>
+inline constexpr bool is_bit_flags<security_information> = true;
+
+}  // namespace sluice::smb::wire
