@@ -74,7 +74,8 @@ void nap(const native_handle& native, extent_type offset, std::size_t bytes, std
     pause = std::min<std::chrono::nanoseconds>(pause * 2, 1ms);
 }
 
-result<void> wait_until_ready(const native_handle& native, direction which,
+// Returns whether it is ready; not, when the time is up or a signal came.
+result<bool> wait_until_ready(const native_handle& native, direction which,
                               deadline::duration left) noexcept {
     const short events = which == direction::in ? POLLIN : POLLOUT;
     pollfd watched{.fd = native.descriptor, .events = events, .revents = 0};
@@ -82,21 +83,20 @@ result<void> wait_until_ready(const native_handle& native, direction which,
     const timespec limit = for_ever ? timespec{} : as_timespec(left);
     const int ready = ::ppoll(&watched, 1, for_ever ? nullptr : &limit, nullptr);
     if (ready < 0 and errno != EINTR) return failure(error::last("ppoll", native.descriptor));
-    return {};
+    return ready > 0;
 }
 
 }  // namespace
 
 result<void> wait_ready(const native_handle& native, direction which, deadline within) noexcept {
-    const auto started = steady::now();
-    const short events = which == direction::in ? POLLIN : POLLOUT;
+    const auto started = within.is_none() ? steady::time_point{} : steady::now();
     for (;;) {
-        pollfd watched{.fd = native.descriptor, .events = events, .revents = 0};
-        if (::poll(&watched, 1, 0) > 0) return {};
         const auto left = time_left(within, started);
+        const auto ready = wait_until_ready(native, which, left);
+        if (not ready) return failure(ready.error());
+        if (*ready) return {};
         if (left == deadline::duration::zero())
             return failure({ETIMEDOUT, "wait for readiness", native.descriptor});
-        if (auto waited = wait_until_ready(native, which, left); not waited) return waited;
     }
 }
 

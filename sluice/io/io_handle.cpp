@@ -51,6 +51,11 @@ result<void> io_handle::set_multiplexer() noexcept {
     return set_multiplexer(*own);
 }
 
+void io_handle::note_nonblocking() noexcept {
+    native_.nonblocking = true;
+    if (registration_ != nullptr) registration_->native.nonblocking = true;
+}
+
 void io_handle::assume_in_memory(bool is_in_memory) noexcept {
     ENSURE(registration_ == nullptr,
            "the multiplexer has taken note already: say so before set_multiplexer()");

@@ -101,6 +101,10 @@ public:
     [[nodiscard]] result<void> close() noexcept;
     [[nodiscard]] native_handle release() noexcept;
 
+    /// Says that O_NONBLOCK has been set on the description, so that nobody asks again. For transfers; not
+    /// for users.
+    void note_nonblocking() noexcept;
+
     /// The multiplexer's record of this handle. For senders; not for users.
     [[nodiscard]] registration* registered() const noexcept { return registration_; }
 

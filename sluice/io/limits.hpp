@@ -27,6 +27,10 @@ inline constexpr std::size_t receive_groups_max = 64;
 /// What a transfer between handles moves before others get a turn.
 inline constexpr std::size_t splice_bytes_per_turn_max = 1024 * 1024;
 
+/// The buffer bytes are copied through where they cannot go by reference and the caller gives none; it lies
+/// on the stack.
+inline constexpr std::size_t splice_stack_buffer_bytes = 64U << 10;
+
 /// Connections that may wait to be accepted, unless a listener says otherwise; the kernel's own limit is
 /// net.core.somaxconn, 4096.
 inline constexpr int listen_backlog = 4096;

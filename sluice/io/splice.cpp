@@ -36,6 +36,7 @@ splice_transfer receiving(const io_handle& from, const io_handle& file, const re
     return {.from = native_of(from),
             .to = native_of(file),
             .through = from.kind() == handle_kind::socket ? through : nullptr,
+            .scratch = request.scratch,
             .to_offset = request.offset,
             .length = request.length};
 }
@@ -47,15 +48,22 @@ splice_transfer splicing(const io_handle& from, const io_handle& to, std::uint64
     return {.from = native_of(from), .to = native_of(to), .length = length, .duplicates = duplicates};
 }
 
-result<std::uint64_t> run(splice_transfer transfer, const char* name, const native_handle& told_of,
+// Carries out a transfer, waiting on this thread. `from` and `to` are what it was made of.
+result<std::uint64_t> run(splice_transfer transfer, io_handle& from, io_handle& to, const char* name,
                           deadline within) noexcept {
-    const auto started = deadline::steady_clock::now();
+    // Read only when there is a deadline to keep.
+    const auto started =
+        within.is_none() ? deadline::steady_clock::time_point{} : deadline::steady_clock::now();
     transfer.restart();
+    transfer.waits = within.is_none();
     for (;;) {
         const splice_step step = advance(transfer);
+        if (transfer.from.nonblocking) from.note_nonblocking();
+        if (transfer.to.nonblocking) to.note_nonblocking();
         const auto outcome = [&](int code) -> result<std::uint64_t> {
             if (code == 0 or transfer.moved != 0) return transfer.moved;
-            return failure({code, name, told_of.descriptor});
+            const io_handle& stream = from.kind() == handle_kind::file ? to : from;
+            return failure({code, name, stream.descriptor()});
         };
         if (step.outcome == what::finished) return outcome(step.code);
         deadline::duration left = deadline::duration::max();
@@ -99,32 +107,32 @@ void splice_pipe::discard() noexcept {
 
 result<std::uint64_t> send_file_to(io_handle& file, io_handle& to, const send_file_request& request,
                                    deadline within) noexcept {
-    return run(sending(file, to, request, nullptr), "send a file", to.native(), within);
+    return run(sending(file, to, request, nullptr), file, to, "send a file", within);
 }
 
 result<std::uint64_t> send_file_to(io_handle& file, io_handle& to, const send_file_request& request,
                                    splice_pipe& through, deadline within) noexcept {
-    return run(sending(file, to, request, &through), "send a file", to.native(), within);
+    return run(sending(file, to, request, &through), file, to, "send a file", within);
 }
 
 result<std::uint64_t> receive_file_from(io_handle& from, io_handle& file, const receive_file_request& request,
                                         deadline within) noexcept {
-    return run(receiving(from, file, request, nullptr), "receive a file", from.native(), within);
+    return run(receiving(from, file, request, nullptr), from, file, "receive a file", within);
 }
 
 result<std::uint64_t> receive_file_from(io_handle& from, io_handle& file, const receive_file_request& request,
                                         splice_pipe& through, deadline within) noexcept {
-    return run(receiving(from, file, request, &through), "receive a file", from.native(), within);
+    return run(receiving(from, file, request, &through), from, file, "receive a file", within);
 }
 
 result<std::uint64_t> splice_to(io_handle& from, io_handle& to, std::uint64_t length,
                                 deadline within) noexcept {
-    return run(splicing(from, to, length), "splice", from.native(), within);
+    return run(splicing(from, to, length), from, to, "splice", within);
 }
 
 result<std::uint64_t> tee_to(pipe_handle& from, pipe_handle& to, std::uint64_t length,
                              deadline within) noexcept {
-    return run(splicing(from, to, length, true), "tee", from.native(), within);
+    return run(splicing(from, to, length, true), from, to, "tee", within);
 }
 
 splice_sender async_send_file(io_handle& file, io_handle& to, const send_file_request& request,

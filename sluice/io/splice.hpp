@@ -22,7 +22,8 @@ namespace sluice::io {
 //
 // Sockets become non-blocking by their first use here; see socket_handle. Results count bytes; a smaller
 // number than asked for means that the file or stream has ended, or that the deadline, a cancellation or an
-// error came after some had gone. No SIGPIPE.
+// error came after some had gone. No SIGPIPE; a thread that has a sigpipe_guard saves two system calls with
+// each transfer.
 
 /// Everything up to the end of the file or stream.
 inline constexpr std::uint64_t to_the_end = std::numeric_limits<std::uint64_t>::max();
@@ -47,6 +48,9 @@ struct send_file_request {
 struct receive_file_request {
     extent_type offset = 0;
     std::uint64_t length = to_the_end;  // to the end of the stream
+    /// Memory to copy through where the bytes cannot go by reference (no pipe is given, or the file is
+    /// append-only): 256 KiB are plenty. Without, 64 KiB of the stack are used.
+    bytes_type scratch{};
 };
 
 /// A pipe to splice through, where neither end is one: owned by the caller, used by one transfer at a time,
@@ -93,10 +97,10 @@ private:
                                                  deadline within = {}) noexcept;
 
 /// Writes what comes from a socket or pipe to a file. From a socket it goes `through` a pipe by reference;
-/// without one, and to an append-only file, it is copied. If the file fails (ENOSPC), what had been received
-/// and not written is lost to the stream; `through.pending()` tells.
-/// Errors: ETIMEDOUT, ECONNRESET, and those of writing the file. Allocates: nothing. Blocks: until all has
-/// come.
+/// without one, and to an append-only file, it is copied, through `request.scratch`; that without a deadline
+/// the call fills before it writes. If the file fails (ENOSPC), what had been received and not written is
+/// lost to the stream; `through.pending()` tells. Errors: ETIMEDOUT, ECONNRESET, and those of writing the
+/// file. Allocates: nothing. Blocks: until all has come.
 [[nodiscard]] result<std::uint64_t> receive_file_from(io_handle& from, io_handle& file,
                                                       const receive_file_request& request,
                                                       deadline within = {}) noexcept;
@@ -183,7 +187,7 @@ private:
 /// as splice_to, EAGAIN, ECANCELED.
 [[nodiscard]] splice_sender async_splice(io_handle& from, io_handle& to, std::uint64_t length = to_the_end,
                                          deadline within = {}) noexcept;
-/// The sender of tee_to, with the waiting rules of async_splice.
+/// The sender of tee_to, with the rules of async_splice about waiting and order.
 [[nodiscard]] splice_sender async_tee(pipe_handle& from, pipe_handle& to, std::uint64_t length = to_the_end,
                                       deadline within = {}) noexcept;
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,11 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <ctime>
-#include <optional>
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/io/limits.hpp"
+#include "sluice/io/sigpipe_guard.hpp"
 #include "sluice/io/socket_call.hpp"
 #include "sluice/io/splice.hpp"
 
@@ -23,28 +21,17 @@ namespace {
 
 using what = splice_step::what;
 
-// Unlike send, neither splice nor sendfile can be told to raise no SIGPIPE. So it is blocked for the length
-// of the calls, and the one they may have raised is taken away.
+// Unlike send, neither splice nor sendfile can be told to raise no SIGPIPE. So, unless a guard of the
+// thread's sees to that, it is blocked for the length of the calls, and the one they may have raised is taken
+// away.
 class no_broken_pipe_signal {
 public:
-    no_broken_pipe_signal() noexcept {
-        ::sigemptyset(&broken_pipe_);
-        ::sigaddset(&broken_pipe_, SIGPIPE);
-        (void)::pthread_sigmask(SIG_BLOCK, &broken_pipe_, &before_);
-        was_blocked_ = ::sigismember(&before_, SIGPIPE) == 1;
-        if (not was_blocked_) return;
-        sigset_t pending;
-        (void)::sigpending(&pending);
-        was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
+    explicit no_broken_pipe_signal(bool is_needed) noexcept
+        : is_needed_(is_needed and not sigpipe_guard::is_active()) {
+        if (is_needed_) before_ = detail::block_sigpipe();
     }
     ~no_broken_pipe_signal() {
-        const int code = errno;
-        if (raised_ and not was_pending_) {
-            const timespec at_once{};
-            while (::sigtimedwait(&broken_pipe_, nullptr, &at_once) < 0 and errno == EINTR) {}
-        }
-        if (not was_blocked_) (void)::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-        errno = code;
+        if (is_needed_) detail::unblock_sigpipe(before_, raised_);
     }
     no_broken_pipe_signal(const no_broken_pipe_signal&) = delete;
     no_broken_pipe_signal& operator=(const no_broken_pipe_signal&) = delete;
@@ -52,10 +39,8 @@ public:
     void note(int code) noexcept { raised_ = raised_ or code == EPIPE; }
 
 private:
-    sigset_t broken_pipe_;
-    sigset_t before_;
-    bool was_blocked_ = false;
-    bool was_pending_ = false;
+    detail::sigpipe_state before_;
+    bool is_needed_;
     bool raised_ = false;
 };
 
@@ -98,8 +83,8 @@ ssize_t store(const native_handle& to, extent_type offset, bytes_type bytes) noe
     return static_cast<ssize_t>(stored);
 }
 
-// Small enough for the stack, large enough that the calls do not dominate.
-using copy_buffer = std::array<std::byte, 16 * 1024>;
+// On the stack, for who gives no memory of his own.
+using copy_buffer = std::array<std::byte, limits::splice_stack_buffer_bytes>;
 
 ssize_t copy_from_file(splice_transfer& t, std::size_t bytes) noexcept {
     copy_buffer memory;
@@ -111,13 +96,23 @@ ssize_t copy_from_file(splice_transfer& t, std::size_t bytes) noexcept {
     return put(t.to, piece, static_cast<std::size_t>(got) < bytes);
 }
 
-ssize_t copy_to_file(splice_transfer& t, std::size_t bytes) noexcept {
-    copy_buffer memory;
-    const std::size_t wanted = std::min(bytes, memory.size());
-    const ssize_t got = is_socket(t.from) ? ::recv(t.from.descriptor, memory.data(), wanted, MSG_DONTWAIT)
-                                          : ::read(t.from.descriptor, memory.data(), wanted);
+// Waits, if it may, until there is as much as the memory holds: one wake-up and one write for all of it.
+ssize_t receive_into(const splice_transfer& t, bytes_type memory) noexcept {
+    if (not is_socket(t.from)) return ::read(t.from.descriptor, memory.data(), memory.size());
+    return ::recv(t.from.descriptor, memory.data(), memory.size(), t.waits ? MSG_WAITALL : MSG_DONTWAIT);
+}
+
+ssize_t copy_to_file_by(splice_transfer& t, std::size_t bytes, bytes_type memory) noexcept {
+    const bytes_type piece = memory.first(std::min(bytes, memory.size()));
+    const ssize_t got = receive_into(t, piece);
     if (got <= 0) return got;
-    return store(t.to, t.to_offset + t.moved, std::span(memory).first(static_cast<std::size_t>(got)));
+    return store(t.to, t.to_offset + t.moved, piece.first(static_cast<std::size_t>(got)));
+}
+
+ssize_t copy_to_file(splice_transfer& t, std::size_t bytes) noexcept {
+    if (not t.scratch.empty()) return copy_to_file_by(t, bytes, t.scratch);
+    copy_buffer memory;
+    return copy_to_file_by(t, bytes, memory);
 }
 
 // File to socket by way of a pipe. Returns what the socket took.
@@ -134,18 +129,24 @@ ssize_t send_through(splice_transfer& t, std::size_t bytes) noexcept {
     return sent;
 }
 
+ssize_t copy_out_of_pipe(splice_transfer& t, bytes_type memory) noexcept {
+    splice_pipe& pipe = *t.through;
+    const bytes_type piece = memory.first(std::min(memory.size(), pipe.pending()));
+    const ssize_t got = ::read(pipe.reader().descriptor(), piece.data(), piece.size());
+    if (got <= 0) return -1;
+    pipe.remove(static_cast<std::size_t>(got));
+    return store(t.to, t.to_offset + t.moved, piece.first(static_cast<std::size_t>(got)));
+}
+
 // What the pipe holds, into the file. Returns how much went, or -1.
 ssize_t drain_to_file(splice_transfer& t) noexcept {
     splice_pipe& pipe = *t.through;
-    const extent_type offset = t.to_offset + t.moved;
-    ssize_t stored = call_splice(pipe.reader().native(), 0, t.to, offset, pipe.pending());
+    const ssize_t stored =
+        call_splice(pipe.reader().native(), 0, t.to, t.to_offset + t.moved, pipe.pending());
     if (stored < 0 and errno == EINVAL) {  // an append-only file, or a file system without splice
+        if (not t.scratch.empty()) return copy_out_of_pipe(t, t.scratch);
         copy_buffer memory;
-        const ssize_t got =
-            ::read(pipe.reader().descriptor(), memory.data(), std::min(memory.size(), pipe.pending()));
-        if (got <= 0) return -1;
-        pipe.remove(static_cast<std::size_t>(got));
-        return store(t.to, offset, std::span(memory).first(static_cast<std::size_t>(got)));
+        return copy_out_of_pipe(t, memory);
     }
     if (stored > 0) pipe.remove(static_cast<std::size_t>(stored));
     return stored;
@@ -184,11 +185,13 @@ ssize_t move_piece(splice_transfer& t, std::size_t bytes) noexcept {
 
 // For the socket's side of a splice the kernel looks at O_NONBLOCK alone: SPLICE_F_NONBLOCK is for pipes.
 int prepare(splice_transfer& t) noexcept {
+    t.is_prepared = true;
+    // Copied by calls that say themselves whether they wait.
+    if (is_socket(t.from) and is_file(t.to) and t.through == nullptr) return 0;
     for (native_handle* const end : {&t.from, &t.to}) {
         if (not is_socket(*end)) continue;
         if (auto set = make_nonblocking(*end); not set) return set.error().code();
     }
-    t.is_prepared = true;
     return 0;
 }
 
@@ -232,8 +235,7 @@ splice_step advance(splice_transfer& t) noexcept {
     if (not t.is_prepared) {
         if (const int code = prepare(t); code != 0) return {what::finished, code};
     }
-    std::optional<no_broken_pipe_signal> quiet;
-    if (not is_file(t.to)) quiet.emplace();
+    no_broken_pipe_signal quiet(not is_file(t.to));
     std::size_t turn = limits::splice_bytes_per_turn_max;
     for (;;) {
         const std::uint64_t left = t.length - t.payload();
@@ -248,7 +250,7 @@ splice_step advance(splice_transfer& t) noexcept {
                 const bool will_do = t.ends_when_dry and t.moved != 0 and side == what::waits_for_source;
                 return {will_do ? what::finished : side, 0};
             }
-            if (quiet) quiet->note(errno);
+            quiet.note(errno);
             const bool can_copy = not t.copies and (is_file(t.from) or is_file(t.to));
             if (errno != EINVAL or not can_copy) return {what::finished, errno};
             t.copies = true;

@@ -23,12 +23,14 @@ struct splice_transfer {
     splice_pipe* through =
         nullptr;                  // where neither end is a pipe: by reference through this, else as it goes
     const_bytes_type header{};    // sent before what comes from `from`
+    bytes_type scratch{};         // to copy to a file through; empty: the stack's
     extent_type from_offset = 0;  // of files
     extent_type to_offset = 0;
     std::uint64_t length = 0;
     bool duplicates = false;     // tee: what is read stays
     bool ends_when_dry = false;  // whatever is there will do, as for a read
     bool fills = false;          // zeros for what the file no longer has
+    bool waits = false;          // a copy to a file may wait for its source
 
     // How far it has come.
     std::uint64_t moved = 0;
@@ -53,8 +55,9 @@ struct splice_step {
     int code = 0;
 };
 
-/// Goes on with a transfer without waiting for a pipe or socket; at most limits::splice_bytes_per_turn_max
-/// bytes. Files are read and written however long that takes. No SIGPIPE. Allocates: nothing.
+/// Goes on with a transfer without waiting for a pipe or socket (unless it `waits`); at most
+/// limits::splice_bytes_per_turn_max bytes. Files are read and written however long that takes. No SIGPIPE;
+/// see sigpipe_guard. Allocates: nothing.
 [[nodiscard]] splice_step advance(splice_transfer& transfer) noexcept;
 
 }  // namespace sluice::io

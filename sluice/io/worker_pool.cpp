@@ -6,6 +6,7 @@
 
 #include "sluice/io/blocking.hpp"
 #include "sluice/io/registration.hpp"
+#include "sluice/io/sigpipe_guard.hpp"
 
 namespace sluice::io {
 
@@ -73,6 +74,7 @@ operation* worker_pool::take_done() noexcept {
 }
 
 void worker_pool::work(worker& self) noexcept {
+    const sigpipe_guard quiet;
     std::uint32_t seen = 0;
     for (;;) {
         while (operation* const op = self.queue.pop()) {
