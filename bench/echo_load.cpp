@@ -76,28 +76,31 @@ void echo_load::converse_alone() const {
     }
 }
 
+// As many bytes on every connection, so that a server may take them in turn.
 void echo_load::converse() const {
     const int poller = epoll_create1(EPOLL_CLOEXEC);
     ENSURE(poller >= 0);
     char byte = 0;
-    std::uint64_t unsent = echoes_;
-    for (const int each : client_ends_) {
-        epoll_event event{.events = EPOLLIN, .data = {.fd = each}};
-        ENSURE(epoll_ctl(poller, EPOLL_CTL_ADD, each, &event) == 0);
-        if (unsent == 0) continue;
-        --unsent;
-        ENSURE(send(each, &byte, 1, 0) == 1);
+    std::vector<std::uint64_t> unsent(client_ends_.size(), echoes_ / client_ends_.size());
+    std::uint64_t uncome = 0;
+    for (std::size_t i = 0; i < client_ends_.size(); ++i) {
+        epoll_event event{.events = EPOLLIN, .data = {.u64 = i}};
+        ENSURE(epoll_ctl(poller, EPOLL_CTL_ADD, client_ends_[i], &event) == 0);
+        uncome += unsent[i];
+        if (unsent[i] == 0) continue;
+        --unsent[i];
+        ENSURE(send(client_ends_[i], &byte, 1, 0) == 1);
     }
     std::array<epoll_event, 1024> events;
-    for (std::uint64_t uncome = echoes_; uncome != 0;) {
+    while (uncome != 0) {
         const int count = epoll_wait(poller, events.data(), static_cast<int>(events.size()), -1);
         for (int i = 0; i < count; ++i) {
-            const int socket = events[static_cast<std::size_t>(i)].data.fd;
-            ENSURE(recv(socket, &byte, 1, MSG_DONTWAIT) == 1);
+            const std::size_t which = events[static_cast<std::size_t>(i)].data.u64;
+            ENSURE(recv(client_ends_[which], &byte, 1, MSG_DONTWAIT) == 1);
             --uncome;
-            if (unsent == 0) continue;
-            --unsent;
-            ENSURE(send(socket, &byte, 1, 0) == 1);
+            if (unsent[which] == 0) continue;
+            --unsent[which];
+            ENSURE(send(client_ends_[which], &byte, 1, 0) == 1);
         }
     }
     (void)close(poller);

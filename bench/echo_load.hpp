@@ -16,8 +16,9 @@ struct tcp_pair {
 /// The other side of an echo server: TCP connections over loopback, each with one byte on its way, and a
 /// thread on the last processor that sends a byte back as soon as its echo has come.
 ///
-/// After `echoes` of them it shuts its sides down, so that every server session ends by reading the end of
-/// file. The server's ends are blocking; they belong to whoever takes them.
+/// After `echoes` of them, equally many on each connection (what does not divide is left out), it shuts its
+/// sides down, so that every server session ends by reading the end of file. The server's ends are blocking;
+/// they belong to whoever takes them.
 class echo_load {
 public:
     echo_load(unsigned connections, std::uint64_t echoes);

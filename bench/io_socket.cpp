@@ -1,5 +1,6 @@
-// One byte echoed on many connections. What is measured is the server's thread: the processor time an echo
-// costs it, of which TCP itself is most.
+// One byte echoed on many connections. What is measured is the server's thread alone: the processor time an
+// echo costs it. TCP itself is most of that, and over loopback includes what the client's kernel does on
+// receiving, which runs where the sender called; `recv_and_send` tells how much.
 
 #include <deque>
 #include <string>
@@ -9,6 +10,7 @@
 #include "bench/io_socket_peers.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/receive_stream.hpp"
 #include "sluice/io/sender.hpp"
 #include "sluice/io/socket_handle.hpp"
 
@@ -56,6 +58,57 @@ private:
     std::optional<io_operation_connection<transfer_sender<const_bytes_type>, on_write>> write_;
 };
 
+// The same with one receive that goes on, into the buffers of a pool that all connections share.
+class streaming_session {
+public:
+    streaming_session(int descriptor, io_multiplexer& multiplexer, receive_pool& pool)
+        : socket_(attached(descriptor, multiplexer)),
+          stream_(socket_, pool, on_piece{this}),
+          write_(connect(async_write(socket_, io_request<const_bytes_type>{{&byte_, 1}}), on_write{})) {}
+
+    void start() noexcept { stream_.start(); }
+
+private:
+    static socket_handle attached(int descriptor, io_multiplexer& multiplexer) {
+        auto adopted = socket_handle::adopt(descriptor).value();
+        adopted.set_multiplexer(&multiplexer).value();
+        return adopted;
+    }
+    struct on_piece {
+        streaming_session* self;
+        void set_value(result<received_buffer>&& got) noexcept {
+            if (not got or got->empty()) return;
+            self->byte_ = got->bytes().front();
+            self->write_.start();
+        }
+        void set_done() noexcept {}
+    };
+    struct on_write {
+        void set_value(io_result<const_bytes_type>&& put) noexcept { ENSURE(put.bytes_transferred() == 1); }
+        void set_done() noexcept {}
+    };
+
+    socket_handle socket_;
+    std::byte byte_{};
+    receive_stream<on_piece> stream_;
+    io_operation_connection<transfer_sender<const_bytes_type>, on_write> write_;
+};
+
+void serve_streams(run& repeat, unsigned connections) {
+    echo_load load(connections, repeat.operations());
+    const auto multiplexer = best_available().value();
+    auto pool = receive_pool::make(*multiplexer, {.count = 256, .bytes_each = 64}).value();
+    std::deque<streaming_session> sessions;
+    for (const int each : load.server_ends())
+        sessions.emplace_back(each, *multiplexer, pool);
+    load.begin();
+    repeat.measure([&] {
+        for (auto& each : sessions)
+            each.start();
+        while (multiplexer->run() > 0) {}
+    });
+}
+
 using make_multiplexer = std::unique_ptr<io_multiplexer> (*)();
 
 void serve(run& repeat, unsigned connections, make_multiplexer make, bool by_polling) {
@@ -101,8 +154,11 @@ int main(int argc, char** argv) {
             .subject("limit",
                      [=](run& r) { alone ? peers::echo_blocking(r) : peers::echo_epoll(r, connections); })
             .subject("sluice.run", [=](run& r) { serve(r, connections, make_best, false); })
+            .subject("sluice.receive_stream", [=](run& r) { serve_streams(r, connections); })
             .subject("sluice.epoll.run", [=](run& r) { serve(r, connections, make_epoll, false); });
         if (alone) workload.subject("sluice.poll", [](run& r) { serve(r, 1, make_best, true); });
+        if (not alone)
+            workload.subject("recv_and_send", [=](run& r) { peers::echo_in_turn(r, connections); });
         workload.subject("libasio-dev", [=](run& r) { peers::echo_asio(r, connections); })
             .subject("libuv1-dev", [=](run& r) { peers::echo_uv(r, connections); })
             .subject("liburing-dev", [=](run& r) { peers::echo_uring(r, connections); });

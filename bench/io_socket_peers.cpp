@@ -56,6 +56,22 @@ void echo_epoll(run& repeat, unsigned connections) {
     (void)close(poller);
 }
 
+void echo_in_turn(run& repeat, unsigned connections) {
+    echo_load load(connections, repeat.operations());
+    load.begin();
+    repeat.measure([&] {
+        char byte = 0;
+        for (;;) {
+            for (const int each : load.server_ends()) {
+                if (recv(each, &byte, 1, 0) != 1) return;
+                ENSURE(send(each, &byte, 1, MSG_NOSIGNAL) == 1);
+            }
+        }
+    });
+    for (const int each : load.server_ends())
+        (void)close(each);
+}
+
 namespace {
 
 struct asio_session {

@@ -7,6 +7,9 @@ namespace sluice::bench::peers {
 /// Echo servers by others, each as its own documentation does it, and the bare system calls.
 void echo_blocking(run& repeat);  // one connection
 void echo_epoll(run& repeat, unsigned connections);
+/// No server: the two calls alone, on one connection after the other, which each time has its byte, or soon
+/// will. What TCP itself takes.
+void echo_in_turn(run& repeat, unsigned connections);
 void echo_asio(run& repeat, unsigned connections);
 void echo_uv(run& repeat, unsigned connections);
 void echo_uring(run& repeat, unsigned connections);
