@@ -4,26 +4,29 @@
 
 namespace sluice::io {
 
-void awaited_operation::wait(std::coroutine_handle<> waiter) noexcept {
+void awaited::wait(std::coroutine_handle<> waiter, io_multiplexer& on) noexcept {
     waiter_ = waiter;
     if (scope_ == nullptr) return;
-    io_multiplexer* const ours = target->multiplexer;
-    if (scope_->multiplexer_ == nullptr) scope_->multiplexer_ = ours;
-    ENSURE(scope_->multiplexer_ == ours,
+    if (scope_->multiplexer_ == nullptr) scope_->multiplexer_ = &on;
+    ENSURE(scope_->multiplexer_ == &on,
            "a cancel scope belongs to one multiplexer: wrap what runs on another in uncancelled()");
-    scope_->operations_.push_back(*this);
+    scope_->pending_.push_back(*this);
 }
 
-void awaited_operation::signal_done() noexcept {
+void awaited::resume_waiter(int code) noexcept {
     if (scope_ != nullptr) {
-        scope_->operations_.erase(*this);
-        if (error_code == ECANCELED and scope_->is_cancelled()) scope_->note_cut_short();
+        scope_->pending_.erase(*this);
+        if (code == ECANCELED and scope_->is_cancelled()) scope_->note_cut_short();
     }
     waiter_.resume();  // `this` may be gone
 }
 
+void awaited_operation::end() noexcept {
+    target->multiplexer->cancel(*this, ECANCELED);
+}
+
 cancel_scope::~cancel_scope() {
-    ENSURE(operations_.empty(), "a cancel scope is destroyed while operations are pending in it");
+    ENSURE(pending_.empty(), "a cancel scope is destroyed while operations are pending in it");
     while (cancel_scope* const inner = nested_.pop_front())
         inner->outer_ = nullptr;
     if (outer_ != nullptr) outer_->nested_.erase(*this);
@@ -31,9 +34,9 @@ cancel_scope::~cancel_scope() {
 
 void cancel_scope::cancel_own() noexcept {
     is_cancelled_ = true;
-    // cancel() of an operation signals nobody, so the list stays as it is meanwhile.
-    for (awaited_operation& op : operations_)
-        multiplexer_->cancel(op, ECANCELED);
+    // Nobody is signalled from inside, so the list stays as it is meanwhile.
+    for (awaited& each : pending_)
+        each.end();
 }
 
 void cancel_scope::cancel() noexcept {

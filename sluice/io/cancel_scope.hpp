@@ -5,34 +5,61 @@
 
 #include "sluice/base/intrusive_list.hpp"
 #include "sluice/io/operation.hpp"
+#include "sluice/io/registration.hpp"
 
 namespace sluice::io {
 
 class cancel_scope;
 
-/// An operation some coroutine waits for; lives in that coroutine's frame. See `operation_awaiter`.
-class awaited_operation : public operation {
+/// What some coroutine waits for, as its scope knows it; lives in that coroutine's frame.
+class awaited {
+public:
+    awaited(const awaited&) = delete;
+    awaited& operator=(const awaited&) = delete;
+
 protected:
-    explicit awaited_operation(cancel_scope* within) noexcept : scope_(within) {}
-    ~awaited_operation() = default;
+    explicit awaited(cancel_scope* within) noexcept : scope_(within) {}
+    ~awaited() = default;
+
+    /// Chooses the scope, for who learns of it only when it is awaited.
+    void run_in(cancel_scope* within) noexcept { scope_ = within; }
 
     /// Whether the scope is cancelled already; the outcome is then ECANCELED, and nothing is to be started.
     [[nodiscard]] bool is_refused() noexcept;
 
-    /// To be called once the operation is pending: the done signal resumes `waiter`.
-    void wait(std::coroutine_handle<> waiter) noexcept;
+    /// To be called before it can be cancelled or be done: enters the scope.
+    void wait(std::coroutine_handle<> waiter, io_multiplexer& on) noexcept;
+
+    /// It is done, with this errno value or 0: leaves the scope and resumes the coroutine. This may be gone
+    /// then.
+    void resume_waiter(int code) noexcept;
 
 private:
     friend class cancel_scope;
 
-    // The value is collected when the coroutine goes on, and it may go on only when its frame, in which the
-    // buffers may be, is its own again: at done.
-    void signal_value() noexcept final {}
-    void signal_done() noexcept final;
+    /// Ends it early: it completes with ECANCELED, from the loop, unless it was faster.
+    virtual void end() noexcept = 0;
 
     std::coroutine_handle<> waiter_;
     cancel_scope* scope_;
-    list_hook<awaited_operation> scope_link_;
+    list_hook<awaited> scope_link_;
+};
+
+/// An operation some coroutine waits for. See `operation_awaiter`.
+class awaited_operation : public operation, protected awaited {
+protected:
+    explicit awaited_operation(cancel_scope* within) noexcept : awaited(within) {}
+    ~awaited_operation() = default;
+
+    /// To be called once the operation is pending: the done signal resumes `waiter`.
+    void wait(std::coroutine_handle<> waiter) noexcept { awaited::wait(waiter, *target->multiplexer); }
+
+private:
+    // The value is collected when the coroutine goes on, and it may go on only when its frame, in which the
+    // buffers may be, is its own again: at done.
+    void signal_value() noexcept final {}
+    void signal_done() noexcept final { resume_waiter(error_code); }
+    void end() noexcept final;
 };
 
 /// A group of pending i/o that is ended together: the operations coroutines wait for in it, and those of the
@@ -44,7 +71,7 @@ private:
 ///
 /// Invariants:
 ///   1. A scope in a cancelled scope is cancelled.
-///   2. `operations_` holds those that are pending, from suspending to the done signal; what is done at once
+///   2. `pending_` holds what is waited for, from suspending to the done signal; what is done at once
 ///      never enters.
 class cancel_scope {
 public:
@@ -69,7 +96,7 @@ public:
     void nest_in(cancel_scope& outer) noexcept;
 
 private:
-    friend class awaited_operation;
+    friend class awaited;
 
     void cancel_own() noexcept;
     void note_cut_short() noexcept;
@@ -77,14 +104,14 @@ private:
     bool is_cancelled_ = false;
     bool has_cut_short_ = false;
     cancel_scope* outer_ = nullptr;
-    io_multiplexer* multiplexer_ = nullptr;  // of the operations that were pending here
-    intrusive_list<awaited_operation, &awaited_operation::scope_link_> operations_;
+    io_multiplexer* multiplexer_ = nullptr;  // of what was waited for here
+    intrusive_list<awaited, &awaited::scope_link_> pending_;
     list_hook<cancel_scope> sibling_link_;
     list_hook<cancel_scope> walk_link_;  // only within cancel()
     intrusive_list<cancel_scope, &cancel_scope::sibling_link_> nested_;
 };
 
-inline bool awaited_operation::is_refused() noexcept {
+inline bool awaited::is_refused() noexcept {
     if (scope_ == nullptr or not scope_->is_cancelled()) [[likely]]
         return false;
     scope_->note_cut_short();

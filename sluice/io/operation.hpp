@@ -54,6 +54,7 @@ struct receive_request {
     unsigned group = 0;       // what io_multiplexer::provide_receive_buffers returned
     std::uint32_t index = 0;  // the outcome
     bool stops = false;       // receive no more than has been; then ECANCELED
+    bool once = false;        // receive no more than asked for
 };
 
 /// How an operation begins.

@@ -18,9 +18,10 @@ receiving::~receiving() {
     ENSURE(not started_, "destroyed while started: cancel it and wait for the done signal");
 }
 
-void receiving::start() noexcept {
+void receiving::start(extent wanted) noexcept {
     ENSURE(not started_, "started while started");
     started_ = true;
+    request_.once = is_single_ = wanted == extent::one_piece;
     cancelled_ = ending_ = request_.stops = false;
     multiplexer().hold(*handle_);
     go_on();
@@ -105,7 +106,7 @@ void receiving::resume(std::uint32_t index) noexcept {
 }
 
 void receiving::deliver(result<received_buffer>&& outcome) noexcept {
-    ending_ = not outcome.has_value() or outcome->empty();
+    ending_ = is_single_ or not outcome.has_value() or outcome->empty();
     set_value(std::move(outcome));
 }
 

@@ -30,10 +30,13 @@ namespace detail {
 //   uses it.
 class receiving : private operation {
 public:
+    /// All there is, or what has arrived next.
+    enum class extent : bool { all, one_piece };
+
     receiving(const receiving&) = delete;
     receiving& operator=(const receiving&) = delete;
 
-    void start() noexcept;
+    void start(extent wanted = extent::all) noexcept;
     void cancel() noexcept;
     [[nodiscard]] bool started() const noexcept { return started_; }
 
@@ -41,6 +44,7 @@ protected:
     receiving(socket_handle& from, receive_pool& pool) noexcept;
     receiving(receiving&& other) noexcept;
     ~receiving();
+    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return slots_->multiplexer(); }
 
 private:
     friend class receive_slots;
@@ -54,7 +58,6 @@ private:
     void deliver(result<received_buffer>&& outcome) noexcept;
     void take_bytes() noexcept;
     [[nodiscard]] bool is_provided() const noexcept { return slots_->group().has_value(); }
-    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return slots_->multiplexer(); }
 
     void signal_value() noexcept final;
     void signal_done() noexcept final;
@@ -67,6 +70,7 @@ private:
     buffer piece_;
     std::uint32_t index_ = receive_slots::none;  // the buffer being read into
     bool started_ = false;
+    bool is_single_ = false;  // the first value is the last
     bool cancelled_ = false;
     bool ending_ = false;  // the last value has been given
     bool is_paused_ = false;
@@ -99,7 +103,7 @@ public:
     receive_stream(receive_stream&& other) noexcept = default;
 
     /// Begins. No signal comes before the loop runs.
-    using receiving::start;
+    void start() noexcept { receiving::start(); }
 
     /// Ends it soon: no signal comes from inside this call.
     using receiving::cancel;

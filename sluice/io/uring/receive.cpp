@@ -1,4 +1,4 @@
-// Multishot receives: one submission, many completions, each with a buffer that the kernel has picked.
+// Receives into buffers that the kernel has picked; most of them multishot: one submission, many completions.
 
 #include <sys/mman.h>
 
@@ -78,7 +78,12 @@ bool multiplexer::give_receive(half_state& state) noexcept {
 bool multiplexer::arm_receive(half_state& state, const receive_request& request) noexcept {
     io_uring_sqe* const entry = ring_.next();
     if (entry == nullptr) return false;
-    io_uring_prep_recv_multishot(entry, state.half->owner->native.descriptor, nullptr, 0, 0);
+    const int descriptor = state.half->owner->native.descriptor;
+    if (request.once) {
+        io_uring_prep_recv(entry, descriptor, nullptr, 0, 0);
+    } else {
+        io_uring_prep_recv_multishot(entry, descriptor, nullptr, 0, 0);
+    }
     // Not before there is something to receive: a buffer is picked first, and where none is free, a socket
     // with nothing to receive would be told so too.
     entry->ioprio |= IORING_RECVSEND_POLL_FIRST;
