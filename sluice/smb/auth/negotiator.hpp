@@ -1,0 +1,70 @@
+#pragma once
+
+#include <vector>
+
+#include "sluice/smb/auth/ntlm_acceptor.hpp"
+#include "sluice/smb/auth/ntlm_initiator.hpp"
+#include "sluice/smb/auth/spnego.hpp"
+
+// SPNEGO around NTLM, for both sides. A Kerberos that a client would like better is recognised and declined.
+
+namespace sluice::smb::auth {
+
+/// The server's side of a session set-up: takes SPNEGO tokens or bare NTLM ones, whichever the client begins
+/// with. One object serves one attempt to log on. Thread safety, allocation, blocking: as ntlm_acceptor.
+class negotiator {
+public:
+    /// The references outlive the negotiator.
+    negotiator(const server_names& names, account_source& accounts, secret_random_source& random,
+               const clock_source& clock) noexcept
+        : ntlm_(names, accounts, random, clock) {}
+
+    /// What to put into a NEGOTIATE response: the mechanisms there are.
+    [[nodiscard]] static std::vector<std::byte> offer();
+
+    /// Takes the security buffer of the next SESSION_SETUP request. If NTLM was not the client's first
+    /// choice, the mechanisms must be proved unchanged by a MIC (RFC 4178, section 5); otherwise that is
+    /// checked if the client sends one, and then answered with one.
+    [[nodiscard]] step_result step(bytes_view token) noexcept;
+
+private:
+    enum class phase : std::uint8_t { first, bare, spnego, over };
+
+    [[nodiscard]] step_result begin(bytes_view token);
+    [[nodiscard]] step_result go_on(bytes_view token);
+    [[nodiscard]] step_result wrap(step_result inner, const spnego::neg_token_resp& request);
+
+    ntlm_acceptor ntlm_;
+    phase phase_ = phase::first;
+    unsigned steps_ = 0;
+    bool mechanism_was_named_ = false;
+    bool mic_required_ = false;
+    std::vector<std::byte> mechanism_list_;  // as the client encoded it
+};
+
+/// The client's side. Thread safety, allocation: as ntlm_initiator.
+class initiating_negotiator {
+public:
+    /// The references outlive the negotiator.
+    initiating_negotiator(const credentials& who, secret_random_source& random,
+                          const clock_source& clock) noexcept
+        : ntlm_(who, random, clock) {}
+
+    /// First with the server's offer, which may be empty; then with each token of the server. step_done
+    /// comes once the server has accepted, and has proved it where it could; it has no token then.
+    [[nodiscard]] step_result step(bytes_view token) noexcept;
+
+private:
+    enum class phase : std::uint8_t { first, challenge, verdict, over };
+
+    [[nodiscard]] step_result begin(bytes_view offer);
+    [[nodiscard]] step_result answer(const spnego::neg_token_resp& token);
+    [[nodiscard]] step_result conclude(const spnego::neg_token_resp& token);
+
+    ntlm_initiator ntlm_;
+    phase phase_ = phase::first;
+    std::vector<std::byte> mechanism_list_;
+    std::optional<step_done> outcome_;  // ours, until the server agrees
+};
+
+}  // namespace sluice::smb::auth
