@@ -298,6 +298,18 @@ TEST_F(log_on, a_client_refuses_a_server_that_does_not_offer_ntlm) {
               nt_status::not_supported);
 }
 
+TEST_F(log_on, a_client_refuses_a_challenge_or_a_name_too_long_to_be_answered) {
+    const std::vector<std::byte> long_value(60'000);
+    const auto info = ntlm::av_pair_writer().add(ntlm::av_id::dns_domain, long_value).finish();
+    const auto challenge = ntlm::encode(ntlm::challenge_message{
+        .flags = 0xe2888215, .server_challenge = {}, .target_name = {}, .target_info = info});
+    const auto who = as("alice", "secret");
+    ntlm_initiator client(who, random, clock);
+    ASSERT_TRUE(std::holds_alternative<step_continue>(client.step({})));
+    EXPECT_EQ(refusal(client.step(challenge)), nt_status::invalid_parameter);
+    EXPECT_EQ(refusal(talk(as(std::string(40'000, 'a'), "secret")).client), nt_status::invalid_parameter);
+}
+
 TEST_F(log_on, a_client_notices_a_verdict_with_a_wrong_mic) {
     const auto who = as("alice", "secret");
     auto accepting = server();

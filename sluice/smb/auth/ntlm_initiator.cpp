@@ -91,14 +91,21 @@ step_result ntlm_initiator::authenticate(bytes_view token) {
     if ((challenge->flags & required) != required) {
         return refuse(nt_status::not_supported, "the server lacks Unicode or extended session security");
     }
+    // It comes back in our answer, whose length has 16 bits.
     const auto server_pairs = ntlm::av_pairs::decode(challenge->target_info);
-    if (!server_pairs) return refuse(nt_status::invalid_parameter, "malformed target information");
+    if (!server_pairs or challenge->target_info.size() > limits::target_information_bytes_max)
+        return refuse(nt_status::invalid_parameter, "malformed or endless target information");
     const auto user = wire::utf16_of(who_.user);
     const auto domain = wire::utf16_of(who_.domain);
     const auto workstation = wire::utf16_of(who_.workstation);
     const auto target = wire::utf16_of(who_.target_name);
     if (!user or !domain or !workstation or !target) {
         return refuse(nt_status::invalid_parameter, "a name is not UTF-8");
+    }
+    for (const std::string* const each : {&*user, &*domain, &*workstation, &*target}) {
+        if (each->size() > 2 * limits::name_utf16_units_max) {
+            return refuse(nt_status::invalid_parameter, "a name is too long");
+        }
     }
     const names spelled{.user = *user, .domain = *domain, .workstation = *workstation, .target = *target};
 
