@@ -1,0 +1,90 @@
+// Every decoder of FSCTL payloads. The first byte chooses one, the rest is its input; what a decoder accepts
+// must come back the same from its own encoding.
+
+#include <cstdint>
+#include <vector>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/smb/wire/fsctl_copy.hpp"
+#include "sluice/smb/wire/fsctl_range.hpp"
+#include "sluice/smb/wire/fsctl_session.hpp"
+#include "sluice/smb/wire/reparse_point.hpp"
+
+namespace {
+
+using namespace sluice;
+using namespace sluice::smb::wire;
+
+template <class Decode, class Encode>
+void round_trip(bytes_view input, Decode&& decode, Encode&& write) {
+    const auto payload = decode(input);
+    if (!payload) return;
+    // Names may share bytes in the input; written out each has its own.
+    std::vector<std::byte> room(2 * input.size() + 64);
+    byte_writer writer{mutable_bytes(room)};
+    write(writer, *payload);
+    const auto bytes = writer.finish();
+    ENSURE(bytes.has_value());
+    const auto again = decode(bytes_view(*bytes));
+    ENSURE(again.has_value() and *again == *payload);
+}
+
+constexpr auto write = [](byte_writer& writer, const auto& payload) { (void)encode(writer, payload); };
+
+// Two names that overlap may together exceed what one buffer can hold; that is a refusal, and no crash.
+void reparse(bytes_view input) {
+    const auto point = decode_reparse_point(input);
+    if (!point) return;
+    std::vector<std::byte> room(2 * input.size() + 64);
+    byte_writer writer{mutable_bytes(room)};
+    if (!encode(writer, *point)) return;
+    ENSURE(decode_reparse_point(*writer.finish()) == point);
+}
+
+void decode_one(unsigned which, bytes_view input) {
+    switch (which) {
+        case 0:
+            return round_trip(input, [](bytes_view b) { return decode_copy_chunk_request(b, {}); }, write);
+        case 1:
+            return round_trip(input, decode_copy_chunk_response, write);
+        case 2:
+            return round_trip(input, decode_resume_key, encode_resume_key);
+        case 3:
+            return round_trip(input, decode_duplicate_extents_request, write);
+        case 4:
+            return round_trip(input, decode_duplicate_extents_ex_request, write);
+        case 5:
+            return round_trip(input, decode_set_zero_data, encode_set_zero_data);
+        case 6:
+            return round_trip(input, decode_allocated_range, encode_allocated_range);
+        case 7:
+            return round_trip(input, decode_allocated_ranges, [](byte_writer& writer, const auto& ranges) {
+                for (const file_range& range : ranges)
+                    encode_allocated_range(writer, range);
+            });
+        case 8:
+            return round_trip(input, decode_file_level_trim, encode_file_level_trim);
+        case 9:
+            return round_trip(input, decode_file_region_request, write);
+        case 10:
+            return round_trip(input, decode_validate_negotiate_request, write);
+        case 11:
+            return round_trip(input, decode_validate_negotiate_reply, write);
+        case 12:
+            return round_trip(input, decode_network_interfaces, encode_network_interfaces);
+        case 13:
+            return round_trip(input, decode_resiliency_request, write);
+        case 14:
+            return round_trip(input, decode_pipe_wait_request, write);
+        default:
+            return reparse(input);
+    }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    if (size == 0) return 0;
+    decode_one(data[0] % 16, bytes_view(reinterpret_cast<const std::byte*>(data + 1), size - 1));
+    return 0;
+}

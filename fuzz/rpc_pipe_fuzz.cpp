@@ -1,0 +1,70 @@
+// The server's end of srvsvc and wkssvc against arbitrary clients, and our client against arbitrary servers.
+// The first byte says which, and how the rest is cut into writes; whatever the pipe answers must be whole
+// fragments.
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "sluice/smb/wire/rpc_pipe.hpp"
+#include "sluice/smb/wire/rpc_share_enum.hpp"
+
+namespace {
+
+using namespace sluice;
+using namespace sluice::smb::wire;
+
+class fixed_host final : public rpc_host {
+public:
+    std::string name() const override { return "SERVER"; }
+    std::string comment() const override { return "\xFF"; }
+    std::string domain() const override { return "WORKGROUP"; }
+    std::vector<rpc_share> shares() const override {
+        std::vector<rpc_share> shares(40, {.name = "data", .comment = std::string(30, 'c')});
+        shares.push_back({.name = "IPC$", .type = rpc_share::ipc});
+        return shares;
+    }
+    unix_time now() const override { return {.seconds = -1, .nanoseconds = 999'999'999}; }
+};
+
+void read_fragments(rpc_pipe& pipe) {
+    while (pipe.readable_bytes() != 0) {
+        std::vector<std::byte> room(rpc_fragment_bytes_sent_max);
+        const auto read = pipe.read(room);
+        const bytes_view fragment = *bytes_view(room).first(read.bytes);
+        const auto head = fragment.take<rpc_head>();
+        ENSURE(!read.more and head and checked(*head) and head->fragment_length.value() == fragment.size());
+        (void)decode_srvsvc_bind_ack(fragment);
+        const auto piece = decode_rpc_response(fragment);
+        if (piece) (void)decode_share_enum_results(piece->bytes);
+    }
+}
+
+void serve(bytes_view input, rpc_service service, std::size_t step, bool bound) {
+    const fixed_host host;
+    rpc_pipe pipe(service, host,
+                  {.arguments_bytes_max = 4096, .results_bytes_max = 65536, .unread_bytes_max = 131072});
+    if (bound) ENSURE(pipe.write(encode_srvsvc_bind(1)));
+    byte_reader rest(input);
+    while (rest.remaining() != 0) {
+        if (!pipe.write(*rest.take_bytes(std::min(step, rest.remaining())))) break;
+        read_fragments(pipe);
+    }
+    read_fragments(pipe);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    if (size == 0) return 0;
+    const unsigned how = data[0];
+    const bytes_view input(reinterpret_cast<const std::byte*>(data + 1), size - 1);
+    if (how % 4 == 3) {
+        (void)decode_srvsvc_bind_ack(input);
+        (void)decode_rpc_response(input);
+        (void)decode_share_enum_results(input);
+    } else {
+        serve(input, how % 4 == 2 ? rpc_service::wkssvc : rpc_service::srvsvc, how / 4 + 1, how % 4 == 1);
+    }
+    return 0;
+}
