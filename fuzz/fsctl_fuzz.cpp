@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/smb/wire/fsctl_attributes.hpp"
 #include "sluice/smb/wire/fsctl_copy.hpp"
 #include "sluice/smb/wire/fsctl_range.hpp"
 #include "sluice/smb/wire/fsctl_session.hpp"
@@ -76,6 +77,14 @@ void decode_one(unsigned which, bytes_view input) {
             return round_trip(input, decode_resiliency_request, write);
         case 14:
             return round_trip(input, decode_pipe_wait_request, write);
+        case 16:
+            return round_trip(input, decode_compression_state, write);
+        case 17:
+            return round_trip(input, decode_integrity_state, write);
+        case 18:
+            return round_trip(input, decode_object_id, write);
+        case 19:
+            return round_trip(input, decode_pipe_peek_state, write);
         default:
             return reparse(input);
     }
@@ -85,6 +94,6 @@ void decode_one(unsigned which, bytes_view input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size == 0) return 0;
-    decode_one(data[0] % 16, bytes_view(reinterpret_cast<const std::byte*>(data + 1), size - 1));
+    decode_one(data[0] % 20, bytes_view(reinterpret_cast<const std::byte*>(data + 1), size - 1));
     return 0;
 }

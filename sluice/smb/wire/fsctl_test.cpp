@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/smb/wire/fscc_testing.hpp"
+#include "sluice/smb/wire/fsctl_attributes.hpp"
 #include "sluice/smb/wire/fsctl_copy.hpp"
 #include "sluice/smb/wire/fsctl_range.hpp"
 #include "sluice/smb/wire/fsctl_session.hpp"
@@ -24,6 +25,21 @@ duplicate_extents_request random_extents(field_source& from) {
             .source_offset = from.size(),
             .target_offset = from.size(),
             .byte_count = from.size()};
+}
+
+TEST(fsctl_attributes, every_payload_comes_back_as_it_was_written) {
+    field_source from(6);
+    for (int round = 0; round < 30; ++round) {
+        expect_round_trip(compression_state{compression_format(from.u16())}, decode_compression_state, 0, 2);
+        expect_round_trip(integrity_state{from.u16(), from.u32(), from.u32(), from.u32()},
+                          decode_integrity_state, 0, 16);
+        expect_round_trip(
+            object_id{.id = {from.bytes<16>()},
+                      .birth_volume_object_and_domain = {{{from.bytes<16>()}, {from.bytes<16>()}, {}}}},
+            decode_object_id, 0, 64);
+        expect_round_trip(pipe_peek_state{from.u32(), from.u32(), from.u32(), from.u32()},
+                          decode_pipe_peek_state, 0, 16);
+    }
 }
 
 TEST(fsctl_copy, requests_and_replies_come_back_as_they_were_written) {
