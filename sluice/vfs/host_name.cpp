@@ -1,7 +1,5 @@
 #include "sluice/vfs/host_name.hpp"
 
-#include <algorithm>
-
 #include "sluice/base/case_fold.hpp"
 #include "sluice/vfs/path.hpp"
 
@@ -88,15 +86,7 @@ std::string_view host_name(std::string_view shown, std::string& storage) {
 
 result<std::string_view> host_path(std::string_view shown, std::string& storage) {
     if (const auto valid = check_path(shown); not valid) return failure(valid.error());
-    const std::string_view path = host_name(shown, storage);
-    if (path.data() == shown.data()) return path;
-    for (std::string_view rest = path; not rest.empty();) {
-        const std::string_view component = rest.substr(0, rest.find('/'));
-        if (component == "." or component == "..")
-            return failure(error::with_path(EILSEQ, "check path", shown));
-        rest.remove_prefix(std::min(rest.size(), component.size() + 1));
-    }
-    return path;
+    return host_name(shown, storage);
 }
 
 }  // namespace sluice::vfs

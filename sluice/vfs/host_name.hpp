@@ -22,8 +22,8 @@ namespace sluice::vfs {
 /// names lead to may be one and the same.
 [[nodiscard]] std::string_view host_name(std::string_view shown, std::string& storage);
 
-/// The host's path behind a path of the volume, checked: with check_path, and that no component comes out as
-/// `.` or `..`, which U+F029 could be made to spell. Errors: as check_path. Allocates: as host_name.
+/// The host's path behind a path of the volume, checked with check_path.
+/// Errors: as check_path. Allocates: as host_name.
 [[nodiscard]] result<std::string_view> host_path(std::string_view shown, std::string& storage);
 
 /// The character behind one that is shown in its place; others stay.

@@ -6,6 +6,7 @@
 
 #include "sluice/io/xattr.hpp"
 #include "sluice/vfs/host_attributes.hpp"
+#include "sluice/vfs/host_change_feed.hpp"
 #include "sluice/vfs/host_name.hpp"
 #include "sluice/vfs/host_node.hpp"
 #include "sluice/vfs/path.hpp"
@@ -37,7 +38,8 @@ result<void> store_attributes(const io::handle& created, const io::file_status& 
 
 }  // namespace
 
-host_volume::host_volume(std::unique_ptr<host_tree> tree) noexcept : tree_(std::move(tree)) {}
+host_volume::host_volume(std::unique_ptr<host_tree> tree) noexcept
+    : tree_(std::move(tree)), feed_(std::make_unique<host_change_feed>(*tree_)) {}
 host_volume::~host_volume() = default;
 
 result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multiplexer, io::path_view root,
@@ -138,6 +140,10 @@ result<node_ptr> host_volume::create(std::string_view path, const creation_reque
     }
     if (is_file) return std::make_unique<host_node>(*tree_, std::move(file), *status, there->path);
     return std::make_unique<host_node>(*tree_, std::move(directory), *status, there->path);
+}
+
+change_feed* host_volume::changes() noexcept {
+    return feed_.get();
 }
 
 const name_index::counts& host_volume::index_statistics() const noexcept {

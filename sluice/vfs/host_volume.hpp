@@ -15,7 +15,7 @@ struct host_volume_options {
     bool map_hidden_dot_files = false;  // names beginning with a dot are `hidden` unless stored otherwise
     std::uint16_t file_permission_bits = 0644;  // of what is created, less the process's umask
     std::uint16_t directory_permission_bits = 0755;
-    std::string label;  // by default the folder's name
+    std::string label{};  // by default the folder's name
     index_limits index{};
 };
 
@@ -48,6 +48,10 @@ public:
     [[nodiscard]] result<node_ptr> create(std::string_view path,
                                           const creation_request& wanted) noexcept override;
 
+    /// Changes as the kernel tells them (inotify), whoever makes them; recursive watches are bounded by
+    /// limits::watched_directories_max and by fs.inotify.max_user_watches.
+    [[nodiscard]] change_feed* changes() noexcept override;
+
     /// What the index has done so far.
     [[nodiscard]] const name_index::counts& index_statistics() const noexcept;
 
@@ -56,6 +60,7 @@ private:
     void describe(const io::volume_status& status);
 
     std::unique_ptr<host_tree> tree_;
+    std::unique_ptr<host_change_feed> feed_;
     volume_features features_;
     volume_identity identity_;
 };

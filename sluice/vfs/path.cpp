@@ -28,11 +28,23 @@ result<void> check_text(std::string_view text, std::string_view refused, char32_
     return {};
 }
 
+// "." or "..", also with dots as they are shown where Windows cannot have them (host_name.hpp).
+bool is_dot_or_two(std::string_view name) noexcept {
+    constexpr std::string_view shown_dot = "\xef\x80\xa9";
+    unsigned dots = 0;
+    while (not name.empty() and dots <= 2) {
+        const std::string_view dot = name.starts_with(shown_dot) ? shown_dot : ".";
+        if (not name.starts_with(dot)) return false;
+        name.remove_prefix(dot.size());
+        ++dots;
+    }
+    return dots == 1 or dots == 2;
+}
+
 }  // namespace
 
 result<void> check_name(std::string_view name) noexcept {
-    if (name.empty() or name == "." or name == "..")
-        return failure(error::with_path(EILSEQ, "check name", name));
+    if (name.empty() or is_dot_or_two(name)) return failure(error::with_path(EILSEQ, "check name", name));
     return check_text(name, never_in_names, 0x20);
 }
 

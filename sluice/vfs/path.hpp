@@ -8,10 +8,10 @@
 
 namespace sluice::vfs {
 
-/// Whether `name` may be one component of a path: UTF-8 (lone surrogates as WTF-8), no `.` or `..`, and none
-/// of the characters no Windows client can name: controls and " * / : < > ? \ |. What the host has of those
-/// is shown in the private range of Unicode (see host_name.hpp). Errors: EILSEQ; ENAMETOOLONG beyond
-/// limits::name_units_max UTF-16 units. Allocates: nothing.
+/// Whether `name` may be one component of a path: UTF-8 (lone surrogates as WTF-8), no `.` or `..` (nor what
+/// a host would take for one), and none of the characters no Windows client can name: controls and " * / : <
+/// > ? \ |. What the host has of those is shown in the private range of Unicode (see host_name.hpp). Errors:
+/// EILSEQ; ENAMETOOLONG beyond limits::name_units_max UTF-16 units. Allocates: nothing.
 [[nodiscard]] result<void> check_name(std::string_view name) noexcept;
 
 /// Whether `path` is one: components separated by single slashes, or empty for the root.

@@ -16,7 +16,7 @@ struct volume_features {
     bool has_sparse_files = false;
     bool has_block_sharing = false;  // clone_to can share blocks
     std::uint32_t name_units_max = 255;
-    std::string type_name;  // "NTFS" to clients that judge by it; what it really is, in logs
+    std::string type_name{};  // "NTFS" to clients that judge by it; what it really is, in logs
 };
 
 struct volume_space {
@@ -28,7 +28,7 @@ struct volume_space {
 };
 
 struct volume_identity {
-    std::string label;
+    std::string label{};
     std::uint64_t serial = 0;
     time_point created{};
 };

@@ -4,6 +4,7 @@
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/vfs/host_volume.hpp"
+#include "sluice/vfs/memory_volume.hpp"
 
 namespace sluice::vfs {
 namespace {
@@ -19,6 +20,16 @@ private:
     std::unique_ptr<host_volume> opened_;
 };
 
+class memory_under_test final : public tested_volume {
+public:
+    explicit memory_under_test(io::io_multiplexer& multiplexer) : made_(multiplexer, clock_) {}
+    [[nodiscard]] volume& tested() noexcept override { return made_; }
+
+private:
+    system_clock_source clock_;
+    memory_volume made_;
+};
+
 }  // namespace
 
 std::vector<volume_kind> volume_kinds() {
@@ -30,6 +41,10 @@ std::vector<volume_kind> volume_kinds() {
         {.name = "tmpfs",
          .make = [](io::io_multiplexer& with) -> std::unique_ptr<tested_volume> {
              return std::make_unique<host_under_test>(with, "/dev/shm");
+         }},
+        {.name = "memory",
+         .make = [](io::io_multiplexer& with) -> std::unique_ptr<tested_volume> {
+             return std::make_unique<memory_under_test>(with);
          }},
     };
 }

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <deque>
+#include <string>
+
+#include "sluice/vfs/change_feed.hpp"
+
+// Internal to the change feeds.
+
+namespace sluice::vfs {
+
+/// A watch whose listener is told from a queue.
+class queued_watch : public change_watch {
+public:
+    [[nodiscard]] change_listener& listener() const noexcept { return listener_; }
+
+protected:
+    explicit queued_watch(change_listener& listener) noexcept : listener_(listener) {}
+
+private:
+    change_listener& listener_;
+};
+
+/// What listeners are yet to be told. A listener may drop its watch or others, and cause changes, so nothing
+/// is told while a feed walks its own tables. Thread safety: none of its own.
+class change_queue {
+public:
+    [[nodiscard]] bool empty() const noexcept { return told_next_.empty(); }
+    void add(queued_watch& to, change_kind what, bool is_directory, std::string path) {
+        told_next_.push_back(
+            {.to = &to, .what = what, .is_directory = is_directory, .path = std::move(path)});
+    }
+    void add_overflow(queued_watch& to) { told_next_.push_back({.to = &to, .is_overflow = true}); }
+    void add_end(queued_watch& to) { told_next_.push_back({.to = &to, .is_end = true}); }
+
+    /// The watch goes: what was meant for its listener is dropped.
+    void forget(const queued_watch& gone) noexcept;
+    /// Tells everything, what is added meanwhile included.
+    void tell_all() noexcept;
+
+private:
+    struct item {
+        queued_watch* to = nullptr;
+        change_kind what = change_kind::modified;
+        bool is_directory = false;
+        bool is_overflow = false;
+        bool is_end = false;
+        std::string path{};
+    };
+    std::deque<item> told_next_;
+};
+
+}  // namespace sluice::vfs

@@ -1,0 +1,304 @@
+#include "sluice/vfs/host_change_feed.hpp"
+
+#include <fcntl.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "sluice/io/awaitable.hpp"
+#include "sluice/vfs/host_name.hpp"
+#include "sluice/vfs/host_node.hpp"
+
+namespace sluice::vfs {
+namespace {
+
+constexpr std::uint32_t changes_told = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY |
+                                       IN_ATTRIB | IN_DELETE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK;
+
+// The second half of a rename is queued right behind the first, but a read may come between the two.
+constexpr auto rename_gap_max = std::chrono::milliseconds(2);
+
+change_kind kind_of_change(std::uint32_t mask) noexcept {
+    if ((mask & (IN_CREATE | IN_MOVED_TO)) != 0) return change_kind::added;
+    if ((mask & (IN_DELETE | IN_MOVED_FROM)) != 0) return change_kind::removed;
+    return (mask & IN_ATTRIB) != 0 ? change_kind::attributes : change_kind::modified;
+}
+
+}  // namespace
+
+// A directory that is watched on behalf of one watch.
+struct host_change_feed::place {
+    held_watch* owner = nullptr;
+    int kernel_watch = -1;
+    place* parent = nullptr;
+    std::string name;  // the host's
+    std::vector<std::unique_ptr<place>> children{};
+
+    [[nodiscard]] auto find_child(std::string_view wanted) {
+        return std::ranges::find_if(children, [&](const auto& each) { return each->name == wanted; });
+    }
+    // From the watched directory; the host's names.
+    [[nodiscard]] std::string path() const {
+        return parent == nullptr ? std::string() : join_path(parent->path(), name);
+    }
+    [[nodiscard]] std::string shown_path_of(std::string_view entry) const {
+        std::string storage;
+        std::string path(shown_name(entry, storage));
+        for (const place* above = this; above->parent != nullptr; above = above->parent)
+            path = join_path(shown_name(above->name, storage), path);
+        return path;
+    }
+};
+
+class host_change_feed::held_watch final : public queued_watch {
+public:
+    held_watch(host_change_feed& feed, change_listener& listener, io::path_handle directory, bool recursive)
+        : queued_watch(listener), root(std::move(directory)), is_recursive(recursive), feed_(feed) {}
+    ~held_watch() override { feed_.forget(*this); }
+
+    io::path_handle root;
+    bool is_recursive;
+    std::unique_ptr<place> first;
+
+private:
+    host_change_feed& feed_;
+};
+
+host_change_feed::~host_change_feed() {
+    ENSURE(watches_.empty(), "a volume outlives its watches");
+}
+
+result<void> host_change_feed::open_queue() noexcept {
+    if (kernel_queue_.is_valid()) return {};
+    const int descriptor = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (descriptor < 0) return failure(error::last("inotify_init"));
+    // Bytes to wait for and to read, like a pipe's.
+    io::pipe_handle opened(io::native_handle{
+        .descriptor = descriptor, .kind = io::handle_kind::pipe, .readable = true, .nonblocking = true});
+    if (const auto attached = opened.set_multiplexer(&tree_.multiplexer); not attached) return attached;
+    kernel_queue_ = std::move(opened);
+    return {};
+}
+
+result<std::unique_ptr<change_watch>> host_change_feed::watch(node& directory, bool recursive,
+                                                              change_listener& listener) noexcept {
+    auto* const itself = dynamic_cast<host_node*>(&directory);
+    if (itself == nullptr or itself->kind() != node_kind::directory) return failure({ENOTDIR, "watch"});
+    if (const auto opened = open_queue(); not opened) return failure(opened.error());
+    const io::descriptor_path path(itself->held().descriptor());
+    // Confined to it: what is looked for below is never behind a link.
+    auto root = io::path_handle::open(path.c_str(), io::confinement::beneath_no_symlinks);
+    if (not root) return failure(root.error());
+    auto made = std::make_unique<held_watch>(*this, listener, std::move(*root), recursive);
+    watches_.push_back(made.get());
+    const auto first = add_place(*made, nullptr, made->root, {});
+    if (not first) return failure(first.error());
+    if (recursive) {
+        if (const auto done = add_below(**first, tell_content::no); not done) return failure(done.error());
+    }
+    return made;
+}
+
+result<host_change_feed::place*> host_change_feed::add_place(held_watch& owner, place* parent,
+                                                             const io::handle& directory,
+                                                             std::string_view name) {
+    if (places_.size() >= limits::watched_directories_max) return failure({ENOSPC, "watch"});
+    const io::descriptor_path path(directory.descriptor());
+    const int watched = ::inotify_add_watch(kernel_queue_.descriptor(), path.c_str(), changes_told);
+    if (watched < 0) return failure(error::last("inotify_add_watch", directory.descriptor()));
+    auto made = std::make_unique<place>(
+        place{.owner = &owner, .kernel_watch = watched, .parent = parent, .name = std::string(name)});
+    place* const added = made.get();
+    places_.emplace(watched, added);
+    (parent == nullptr ? owner.first : parent->children.emplace_back()) = std::move(made);
+    return added;
+}
+
+// Watches every directory below. What vanishes meanwhile is left out: its removal is told.
+result<void> host_change_feed::add_below(place& above, tell_content tells) {
+    std::vector<place*> todo{&above};
+    std::vector<io::directory_entry> entries(limits::listed_names_per_batch);
+    std::vector<char> storage(limits::listing_storage_bytes);
+    while (not todo.empty()) {
+        place& here = *todo.back();
+        todo.pop_back();
+        held_watch& owner = *here.owner;
+        const std::string path = here.path();
+        const auto listed = io::directory_handle::open(owner.root, path.empty() ? std::string(".") : path);
+        for (std::uint64_t position = 0; listed;) {
+            const auto batch =
+                listed->enumerate({.entries = entries, .storage = storage, .position = position});
+            if (not batch or batch->entries.empty()) break;
+            position = batch->next;
+            for (const io::directory_entry& each : batch->entries) {
+                const bool is_directory = each.type == io::file_type::directory;
+                if (tells == tell_content::yes)
+                    queue_.add(owner, change_kind::added, is_directory, here.shown_path_of(each.name));
+                if (not is_directory or here.find_child(each.name) != here.children.end()) continue;
+                const auto below = io::path_handle::open(*listed, each.name);
+                if (not below) continue;
+                const auto added = add_place(owner, &here, *below, each.name);
+                if (not added) return failure(added.error());
+                todo.push_back(*added);
+            }
+        }
+    }
+    return {};
+}
+
+// Takes a place, and those below, out of the table; the kernel's watch goes with the last of its places.
+void host_change_feed::release(place& which) noexcept {
+    for (const auto& each : which.children)
+        release(*each);
+    const auto [first, last] = places_.equal_range(which.kernel_watch);
+    const bool is_only = std::distance(first, last) == 1;
+    const auto found = std::find_if(first, last, [&](const auto& each) { return each.second == &which; });
+    if (found == last) return;  // the kernel ended it
+    places_.erase(found);
+    if (is_only) (void)::inotify_rm_watch(kernel_queue_.descriptor(), which.kernel_watch);
+}
+
+void host_change_feed::forget(held_watch& which) noexcept {
+    if (which.first != nullptr) release(*which.first);
+    std::erase(watches_, &which);
+    queue_.forget(which);
+}
+
+void host_change_feed::take_events() {
+    alignas(inotify_event) std::array<char, 16384> buffer;
+    for (;;) {
+        const ssize_t bytes = ::read(kernel_queue_.descriptor(), buffer.data(), buffer.size());
+        if (bytes <= 0) return;
+        for (ssize_t at = 0; at < bytes;) {
+            inotify_event event{};
+            std::memcpy(&event, buffer.data() + at, sizeof event);
+            const char* const name = buffer.data() + at + sizeof event;
+            events_.push_back({.kernel_watch = event.wd,
+                               .mask = event.mask,
+                               .cookie = event.cookie,
+                               .name = {name, event.len == 0 ? 0 : ::strnlen(name, event.len)}});
+            at += static_cast<ssize_t>(sizeof event + event.len);
+        }
+    }
+}
+
+io::task<void> host_change_feed::run() noexcept {
+    if (not open_queue()) co_return;
+    for (;;) {
+        const auto ready = co_await io::co_ready(kernel_queue_, io::direction::in);
+        if (not ready) co_return;
+        take_events();
+        if (not events_.empty() and (events_.back().mask & IN_MOVED_FROM) != 0) {
+            (void)co_await io::co_ready(kernel_queue_, io::direction::in, deadline(rename_gap_max));
+            take_events();
+        }
+        dispatch();
+        queue_.tell_all();
+    }
+}
+
+void host_change_feed::dispatch() {
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+        const kernel_event& event = events_[i];
+        if ((event.mask & IN_Q_OVERFLOW) != 0) {
+            overflow();
+        } else if ((event.mask & IN_IGNORED) != 0) {
+            end(event.kernel_watch);
+        } else if (event.name.empty()) {
+            continue;  // about the directory itself; its parent tells
+        } else if ((event.mask & IN_MOVED_FROM) != 0 and i + 1 < events_.size() and
+                   (events_[i + 1].mask & IN_MOVED_TO) != 0 and events_[i + 1].cookie == event.cookie) {
+            dispatch_rename(event, events_[i + 1]);
+            ++i;
+        } else {
+            dispatch_single(event);
+        }
+    }
+    events_.clear();
+}
+
+void host_change_feed::dispatch_single(const kernel_event& event) {
+    const bool is_directory = (event.mask & IN_ISDIR) != 0;
+    const change_kind what = kind_of_change(event.mask);
+    // Copied: to follow a directory changes the table.
+    std::vector<place*> concerned;
+    for (auto [each, last] = places_.equal_range(event.kernel_watch); each != last; ++each)
+        concerned.push_back(each->second);
+    for (place* const where : concerned) {
+        queue_.add(*where->owner, what, is_directory, where->shown_path_of(event.name));
+        if (not is_directory) continue;
+        if (what == change_kind::added) appear(*where, event.name);
+        if (what != change_kind::removed) continue;
+        if (const auto gone = where->find_child(event.name); gone != where->children.end()) {
+            release(**gone);
+            where->children.erase(gone);
+        }
+    }
+}
+
+// A directory has been made or moved in.
+void host_change_feed::appear(place& where, const std::string& name) {
+    held_watch& owner = *where.owner;
+    if (not owner.is_recursive or where.find_child(name) != where.children.end()) return;
+    const auto directory = io::path_handle::open(owner.root, join_path(where.path(), name));
+    if (not directory) return;  // gone again
+    const auto added = add_place(owner, &where, *directory, name);
+    const auto below = added ? add_below(**added, tell_content::yes) : failure(added.error());
+    // No more watches: from here on changes are lost, and the listener should know.
+    if (not below) queue_.add_overflow(owner);
+}
+
+void host_change_feed::dispatch_rename(const kernel_event& from, const kernel_event& to) {
+    const bool is_directory = (from.mask & IN_ISDIR) != 0;
+    std::vector<place*> old_places;
+    std::vector<place*> new_places;
+    for (auto [each, last] = places_.equal_range(from.kernel_watch); each != last; ++each)
+        old_places.push_back(each->second);
+    for (auto [each, last] = places_.equal_range(to.kernel_watch); each != last; ++each)
+        new_places.push_back(each->second);
+
+    for (place* const old_place : old_places) {
+        const auto same = std::ranges::find(new_places, old_place->owner, &place::owner);
+        place* const new_place = same == new_places.end() ? nullptr : *same;
+        queue_.add(*old_place->owner, new_place ? change_kind::renamed_old_name : change_kind::removed,
+                   is_directory, old_place->shown_path_of(from.name));
+        if (new_place != nullptr)
+            queue_.add(*old_place->owner, change_kind::renamed_new_name, is_directory,
+                       new_place->shown_path_of(to.name));
+        const auto moved = old_place->find_child(from.name);
+        if (moved == old_place->children.end()) continue;
+        std::unique_ptr<place> child = std::move(*moved);
+        old_place->children.erase(moved);
+        if (new_place == nullptr) {
+            release(*child);
+            continue;
+        }
+        child->name = to.name;
+        child->parent = new_place;
+        new_place->children.push_back(std::move(child));
+    }
+    for (place* const new_place : new_places) {
+        if (std::ranges::find(old_places, new_place->owner, &place::owner) != old_places.end()) continue;
+        queue_.add(*new_place->owner, change_kind::added, is_directory, new_place->shown_path_of(to.name));
+        if (is_directory) appear(*new_place, to.name);
+    }
+}
+
+// The kernel has ended a watch: the directory is gone. Or we have, and know.
+void host_change_feed::end(int kernel_watch) {
+    for (auto [each, last] = places_.equal_range(kernel_watch); each != last; ++each)
+        if (each->second->parent == nullptr) queue_.add_end(*each->second->owner);
+    places_.erase(kernel_watch);
+}
+
+void host_change_feed::overflow() {
+    for (held_watch* const each : watches_) {
+        queue_.add_overflow(*each);
+        // Directories may have been made that no event told of.
+        if (each->is_recursive and each->first != nullptr) (void)add_below(*each->first, tell_content::no);
+    }
+}
+
+}  // namespace sluice::vfs

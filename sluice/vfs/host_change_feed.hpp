@@ -1,0 +1,71 @@
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "sluice/io/pipe_handle.hpp"
+#include "sluice/vfs/change_queue.hpp"
+#include "sluice/vfs/host_tree.hpp"
+
+// Internal to the host volume.
+
+namespace sluice::vfs {
+
+/// Tells what happens in directories of the host, from one inotify queue.
+///
+/// The kernel watches single directories. A recursive watch is one on every directory below, set when the
+/// watch begins and again for each directory that is made or moved in; what is made in a new directory before
+/// its watch stands is looked for and told as added, and may come twice. Where a directory stands is kept as
+/// a parent and a name, so that moving one takes along what is below. Symbolic links are not followed.
+///
+/// A directory that somebody beside the server removes ends its watch only once nobody has it open any more:
+/// the kernel does not tell before.
+///
+/// Thread safety: the multiplexer's thread only. Invariants:
+///   1. `places_` has every place, by the kernel's number; a number is watched as long as it has a place.
+///   2. A place's parent is a place of the same watch, and owns it; the first has none, and its watch owns
+///   it.
+class host_change_feed final : public change_feed {
+public:
+    explicit host_change_feed(host_tree& tree) noexcept : tree_(tree) {}
+    ~host_change_feed() override;
+
+    [[nodiscard]] result<std::unique_ptr<change_watch>> watch(node& directory, bool recursive,
+                                                              change_listener& listener) noexcept override;
+    [[nodiscard]] io::task<void> run() noexcept override;
+
+private:
+    class held_watch;
+    struct place;
+    struct kernel_event {
+        int kernel_watch = -1;
+        std::uint32_t mask = 0;
+        std::uint32_t cookie = 0;
+        std::string name{};
+    };
+    enum class tell_content : bool { no, yes };
+
+    [[nodiscard]] result<void> open_queue() noexcept;
+    [[nodiscard]] result<place*> add_place(held_watch& owner, place* parent, const io::handle& directory,
+                                           std::string_view name);
+    [[nodiscard]] result<void> add_below(place& above, tell_content tells);
+    void release(place& which) noexcept;
+    void forget(held_watch& which) noexcept;
+
+    void take_events();
+    void dispatch();
+    void dispatch_rename(const kernel_event& from, const kernel_event& to);
+    void dispatch_single(const kernel_event& event);
+    void appear(place& where, const std::string& name);
+    void end(int kernel_watch);
+    void overflow();
+
+    host_tree& tree_;
+    io::pipe_handle kernel_queue_;
+    std::unordered_multimap<int, place*> places_;
+    std::vector<held_watch*> watches_;
+    std::vector<kernel_event> events_;  // taken, not yet dispatched
+    change_queue queue_;
+};
+
+}  // namespace sluice::vfs

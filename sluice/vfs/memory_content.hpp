@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <span>
+
+#include "sluice/io/extent_guard.hpp"
+
+namespace sluice::vfs {
+
+/// The bytes of a file in memory, with holes. Pages are counted against a budget that files share.
+/// Thread safety: none of its own.
+class memory_content {
+public:
+    static constexpr std::size_t page_bytes = 4096;
+    /// Pages that may still be taken.
+    struct budget {
+        std::uint64_t pages_left = 0;
+    };
+
+    explicit memory_content(budget& from) noexcept : budget_(from) {}
+    memory_content(const memory_content&) = delete;
+    memory_content& operator=(const memory_content&) = delete;
+    ~memory_content() { budget_.pages_left += pages_.size(); }
+
+    [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+    [[nodiscard]] std::uint64_t allocated_bytes() const noexcept { return pages_.size() * page_bytes; }
+
+    /// How many bytes were copied: fewer only at the end.
+    [[nodiscard]] std::size_t read(std::span<std::byte> into, std::uint64_t offset) const noexcept;
+    /// False if there is no room; nothing is written then. The end must not be beyond 2^63.
+    [[nodiscard]] bool write(std::span<const std::byte> from, std::uint64_t offset);
+    void truncate(std::uint64_t size);
+    void zero(std::uint64_t offset, std::uint64_t length, bool give_back);
+    [[nodiscard]] std::span<io::extent_pair> ranges(std::uint64_t offset, std::uint64_t length,
+                                                    std::span<io::extent_pair> storage) const noexcept;
+
+private:
+    using page = std::array<std::byte, page_bytes>;
+
+    budget& budget_;
+    std::uint64_t size_ = 0;
+    std::map<std::uint64_t, std::unique_ptr<page>> pages_;  // a missing one is a hole
+};
+
+}  // namespace sluice::vfs

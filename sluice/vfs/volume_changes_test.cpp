@@ -1,0 +1,198 @@
+#include <gmock/gmock.h>
+
+#include "sluice/io/task_group.hpp"
+#include "sluice/vfs/volume_testing.hpp"
+
+// What change feeds promise, on every kind of volume.
+
+namespace sluice::vfs {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Not;
+
+class recorder final : public change_listener {
+public:
+    void changed(const change& what) noexcept override {
+        static constexpr const char* marks[] = {"+", "-", "~", "@", "<", ">"};
+        std::string line = marks[static_cast<int>(what.kind)];
+        line += what.path;
+        if (what.is_directory) line += '/';
+        // How often content changes are told is nobody's promise.
+        if (lines.empty() or lines.back() != line) lines.push_back(line);
+        if (drops_on == line) dropped->reset();
+    }
+    void overflowed() noexcept override { ++overflows; }
+    void ended() noexcept override { has_ended = true; }
+
+    std::vector<std::string> lines;
+    int overflows = 0;
+    bool has_ended = false;
+    std::string drops_on{};
+    std::unique_ptr<change_watch>* dropped = nullptr;
+};
+
+class volume_changes : public volume_test {
+protected:
+    volume_changes() { feeding_.spawn(on().changes()->run()); }
+    ~volume_changes() override {
+        feeding_.cancel();
+        io::sync_wait(*multiplexer_, joined(feeding_));
+    }
+    static io::task<void> joined(io::task_group& group) { co_await group.join(); }
+
+    [[nodiscard]] std::unique_ptr<change_watch> watch(std::string_view path, bool recursive, recorder& by) {
+        auto made = on().changes()->watch(*at(path), recursive, by);
+        EXPECT_EQ(code(made), 0);
+        return std::move(*made);
+    }
+    // Lets the feed tell everything that has happened.
+    void settle() {
+        const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(30);
+        while (std::chrono::steady_clock::now() < until)
+            multiplexer_->try_run_for(std::chrono::milliseconds(5));
+    }
+
+    io::task_group feeding_{*multiplexer_};
+};
+SLUICE_TEST_EVERY_VOLUME(volume_changes);
+
+TEST_P(volume_changes, names_made_renamed_and_removed_are_told_in_order) {
+    recorder seen;
+    const auto held = watch("", false, seen);
+    const auto file = make_file("f");
+    ASSERT_EQ(code(file->rename("g", when_taken::refuse)), 0);
+    ASSERT_EQ(code(file->remove()), 0);
+    make_directory("d");
+    EXPECT_THAT(seen.lines, IsEmpty()) << "never told from inside a call";
+    settle();
+    std::erase_if(seen.lines, [](const auto& line) { return line.starts_with('@'); });
+    EXPECT_THAT(seen.lines, ElementsAre("+f", "<f", ">g", "-g", "+d/"));
+}
+
+TEST_P(volume_changes, content_and_attributes_are_told_apart) {
+    const auto file = make_file("f");
+    recorder seen;
+    const auto held = watch("", false, seen);
+    ASSERT_EQ(code(file->open_data(writes)), 0);
+    ASSERT_EQ(code(write(*file, "x")), 0);
+    settle();
+    EXPECT_THAT(seen.lines, Contains("~f"));
+    EXPECT_THAT(seen.lines, Not(Contains("@f")));
+    seen.lines.clear();
+    ASSERT_EQ(code(file->change({.dos = dos_attributes::hidden})), 0);
+    settle();
+    EXPECT_THAT(seen.lines, ElementsAre("@f"));
+}
+
+TEST_P(volume_changes, a_plain_watch_sees_its_own_directory_only) {
+    make_directory("d");
+    recorder seen;
+    const auto held = watch("", false, seen);
+    make_file("d/f");
+    make_directory("d/e");
+    settle();
+    std::erase_if(seen.lines, [](const auto& line) { return line == "~d/" or line == "@d/"; });
+    EXPECT_THAT(seen.lines, IsEmpty());
+}
+
+TEST_P(volume_changes, a_recursive_watch_sees_what_is_below_also_of_new_directories) {
+    make_directory("a");
+    make_directory("a/b");
+    recorder seen;
+    const auto held = watch("", true, seen);
+    make_file("a/b/f");
+    make_directory("a/n");
+    settle();
+    make_file("a/n/g");
+    settle();
+    for (const char* line : {"+a/b/f", "+a/n/", "+a/n/g"})
+        EXPECT_THAT(seen.lines, Contains(line));
+    seen.lines.clear();
+    ASSERT_EQ(code(at("a")->rename("z", when_taken::refuse)), 0);
+    settle();
+    make_file("z/n/h");
+    settle();
+    EXPECT_THAT(seen.lines, Contains("<a/"));
+    EXPECT_THAT(seen.lines, Contains(">z/"));
+    EXPECT_THAT(seen.lines, Contains("+z/n/h"));
+}
+
+TEST_P(volume_changes, what_was_made_in_a_new_directory_at_once_is_not_missed) {
+    recorder seen;
+    const auto held = watch("", true, seen);
+    make_directory("n");
+    make_directory("n/m");
+    make_file("n/m/f");
+    settle();
+    for (const char* line : {"+n/", "+n/m/", "+n/m/f"})
+        EXPECT_THAT(seen.lines, Contains(line));
+}
+
+TEST_P(volume_changes, moves_across_the_border_of_a_watch_come_and_go) {
+    make_directory("in");
+    make_directory("out");
+    const auto file = make_file("out/f");
+    const auto directory = make_directory("out/d");
+    recorder seen;
+    const auto held = watch("in", true, seen);
+    ASSERT_EQ(code(file->rename("in/f", when_taken::refuse)), 0);
+    ASSERT_EQ(code(directory->rename("in/d", when_taken::refuse)), 0);
+    settle();
+    make_file("in/d/x");
+    settle();
+    ASSERT_EQ(code(file->rename("out/f", when_taken::refuse)), 0);
+    ASSERT_EQ(code(directory->rename("out/d", when_taken::refuse)), 0);
+    settle();
+    make_file("out/d/unseen");
+    settle();
+    std::erase_if(seen.lines,
+                  [](const auto& line) { return line.starts_with('~') or line.starts_with('@'); });
+    EXPECT_THAT(seen.lines, ElementsAre("+f", "+d/", "+d/x", "-f", "-d/"));
+}
+
+TEST_P(volume_changes, several_watches_of_one_directory_are_each_told) {
+    make_directory("d");
+    recorder outer;
+    recorder inner;
+    const auto all = watch("", true, outer);
+    auto plain = watch("d", false, inner);
+    make_file("d/f");
+    settle();
+    EXPECT_THAT(outer.lines, Contains("+d/f"));
+    EXPECT_THAT(inner.lines, Contains("+f"));
+    plain.reset();
+    make_file("d/g");
+    settle();
+    EXPECT_THAT(outer.lines, Contains("+d/g"));
+    EXPECT_THAT(inner.lines, Not(Contains("+g")));
+}
+
+TEST_P(volume_changes, a_listener_may_drop_its_watch_while_it_is_told) {
+    recorder seen;
+    auto held = watch("", true, seen);
+    seen.drops_on = "+f";
+    seen.dropped = &held;
+    make_file("f");
+    make_file("g");
+    settle();
+    EXPECT_EQ(held, nullptr);
+    EXPECT_THAT(seen.lines, ElementsAre("+f"));
+}
+
+TEST_P(volume_changes, a_watch_ends_with_its_directory) {
+    recorder seen;
+    auto directory = make_directory("d");
+    const auto held = watch("d", false, seen);
+    ASSERT_EQ(code(directory->remove()), 0);
+    directory.reset();
+    settle();
+    // On a host the kernel tells once nobody, the watch included, has it open: see host_change_feed.hpp.
+    if (std::string_view(GetParam().name) == "memory") EXPECT_TRUE(seen.has_ended);
+    EXPECT_EQ(code(on().changes()->watch(*make_file("f"), false, seen)), ENOTDIR);
+}
+
+}  // namespace
+}  // namespace sluice::vfs
