@@ -19,10 +19,12 @@ namespace detail {
 // One accept after the other on one operation state.
 //
 // Not the ring's multishot ACCEPT, although the kernel (6.18) takes it on an O_NONBLOCK listener: it cannot
-// say who has connected (one address for all, overwritten by the next), so each connection would cost a
-// getpeername where it now costs an accept4; and connections that arrive while a receiver runs would need a
-// place that only an allocation, or a limit, can give. The poll is armed once for each burst, in the call
-// that waits.
+// say who has connected (one address for all, overwritten by the next), so each connection costs a
+// getpeername in the place of an accept4; and connections that arrive while a receiver runs would need a
+// place that only an allocation, or a limit, can give. bench/io_accept: in bursts of 16 and 256 it costs 0.95
+// and 1.10 of an accept4 loop where this stream costs 0.99 and 0.96; only for connections that come one by
+// one it is cheaper (1.00 to 1.19 of 47 us, which are the wake-ups of two threads). The poll is armed once
+// for each burst, in the call that waits.
 class accepting {
 public:
     accepting(const accepting&) = delete;

@@ -52,6 +52,7 @@ ssize_t transfer_some(operation& op, direction which) noexcept {
 }
 
 bool attempt_transfer(operation& op, direction which) noexcept {
+    if (has_too_many_pieces(op)) return fail(op, EMSGSIZE);
     const bool is_file = op.target->native.kind == handle_kind::file;
     const std::size_t wanted = requested_bytes(op);
     // No bytes are there at once, even where the kernel would wait for some to be there.
@@ -195,6 +196,12 @@ std::size_t requested_bytes(const operation& op) noexcept {
     return total;
 }
 
+bool has_too_many_pieces(const operation& op) noexcept {
+    const native_handle& native = op.target->native;
+    return op.piece_count > limits::pieces_per_call_max and native.kind == handle_kind::socket and
+           not native.stream;
+}
+
 bool attempt(operation& op) noexcept {
     switch (op.kind) {
         case operation_kind::read:
@@ -224,6 +231,10 @@ bool attempt(operation& op) noexcept {
 progress advance(operation& op, std::size_t bytes_max, wait waits) noexcept {
     if (op.kind != operation_kind::read and op.kind != operation_kind::write) {
         return attempt(op) ? progress::finished : progress::would_block;
+    }
+    if (has_too_many_pieces(op)) {
+        (void)fail(op, EMSGSIZE);
+        return progress::finished;
     }
     const std::size_t wanted = requested_bytes(op);
     if (wanted == 0 and op.target->native.stream) return progress::finished;

@@ -52,4 +52,8 @@ gathered gather(const registration::half& half, std::span<buffer> pieces) noexce
 /// The bytes an operation asks for.
 [[nodiscard]] std::size_t requested_bytes(const operation& op) noexcept;
 
+/// Whether it is a message (of a socket that keeps them apart) in more pieces than one system call takes: in
+/// two calls it would be two messages. It fails with EMSGSIZE.
+[[nodiscard]] bool has_too_many_pieces(const operation& op) noexcept;
+
 }  // namespace sluice::io

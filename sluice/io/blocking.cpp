@@ -104,6 +104,9 @@ result<std::size_t> transfer_blocking(const native_handle& native, direction whi
                                       std::span<const buffer> pieces, extent_type offset, deadline within,
                                       std::size_t begun) noexcept {
     const bool is_file = native.kind == handle_kind::file;
+    const bool is_message = native.kind == handle_kind::socket and not native.stream;
+    if (is_message and pieces.size() > limits::pieces_per_call_max)
+        return failure({EMSGSIZE, message_in_too_many_pieces(which), native.descriptor});
     const bool wants_all = is_file or which == direction::out;
     wait waits = within.is_none() ? wait::yes : wait::no;
     // Read only when there is a deadline to keep.

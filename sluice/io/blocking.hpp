@@ -16,6 +16,12 @@ namespace sluice::io {
                                                     std::span<const buffer> pieces, extent_type offset,
                                                     deadline within, std::size_t begun = 0) noexcept;
 
+/// What the error is called of a message in more pieces than one system call takes.
+[[nodiscard]] constexpr const char* message_in_too_many_pieces(direction which) noexcept {
+    return which == direction::in ? "read a message into more pieces than limits::pieces_per_call_max (1,024)"
+                                  : "write a message of more pieces than limits::pieces_per_call_max (1,024)";
+}
+
 /// The barrier behind io_handle::barrier. `length` 0 means all of the file.
 [[nodiscard]] result<void> barrier_blocking(const native_handle& native, barrier_kind kind,
                                             extent_type offset, extent_type length) noexcept;

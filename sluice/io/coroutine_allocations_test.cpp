@@ -1,43 +1,14 @@
-// Counts every allocation of this program: a test program of its own, because operator new is replaced.
+// Counts every allocation of this program: a test program of its own, because malloc is replaced.
 
 #include <gtest/gtest.h>
 
 #include <array>
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "bench/harness/allocation_counter.hpp"
 #include "sluice/io/coroutine_testing.hpp"
 #include "sluice/io/frame_pool.hpp"
 #include "sluice/io/task_group.hpp"
 #include "sluice/io/when_all.hpp"
 #include "sluice/io/with_deadline.hpp"
-
-namespace {
-
-std::atomic<std::size_t> allocations{0};
-
-void* counted(std::size_t bytes) noexcept {
-    allocations.fetch_add(1, std::memory_order_relaxed);
-    return std::malloc(bytes);
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-    void* const memory = counted(bytes);
-    if (memory == nullptr) throw std::bad_alloc();
-    return memory;
-}
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-    return counted(bytes);
-}
-void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
 
 namespace sluice::io {
 namespace {
@@ -48,12 +19,12 @@ class coroutine_allocations : public coroutine_test {
 protected:
     // Allocations of a second run: the first one warms the pool.
     template <class Work>
-    std::size_t allocations_once_warm(Work work, int times) {
+    std::uint64_t allocations_once_warm(Work work, int times) {
         const frame_pool::use use(pool_);
         sync_wait(*multiplexer_, work(*multiplexer_, pipe_, 10));
-        const std::size_t before = allocations.load(std::memory_order_relaxed);
+        const std::uint64_t before = bench::allocations();
         sync_wait(*multiplexer_, work(*multiplexer_, pipe_, times));
-        const std::size_t counted_now = allocations.load(std::memory_order_relaxed) - before;
+        const std::uint64_t counted_now = bench::allocations() - before;
         EXPECT_EQ(pool_.statistics().heap_frames, 0U);
         return counted_now;
     }
@@ -121,9 +92,9 @@ TEST_P(coroutine_allocations, spawning_and_joining_allocates_nothing) {
 }
 
 TEST_P(coroutine_allocations, without_a_pool_every_task_is_one_allocation) {
-    const std::size_t before = allocations.load(std::memory_order_relaxed);
+    const std::uint64_t before = bench::allocations();
     sync_wait(*multiplexer_, transfers(*multiplexer_, pipe_, 100));
-    EXPECT_EQ(allocations.load(std::memory_order_relaxed) - before, 101U);
+    EXPECT_EQ(bench::allocations() - before, 101U);
 }
 
 SLUICE_TEST_COROUTINES_OVER_ALL(coroutine_allocations);

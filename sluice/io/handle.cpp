@@ -2,12 +2,24 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdio>
 
 namespace sluice::io {
+namespace {
+
+// Whether the path names what is open here.
+bool stands_at(int descriptor, const std::string& path) noexcept {
+    struct stat open{};
+    struct stat named{};
+    return ::fstat(descriptor, &open) == 0 and ::lstat(path.c_str(), &named) == 0 and
+           open.st_dev == named.st_dev and open.st_ino == named.st_ino;
+}
+
+}  // namespace
 
 result<void> handle::close() noexcept {
     if (not native_.is_valid()) return {};
@@ -30,7 +42,9 @@ result<std::string> handle::current_path() const {
     const ssize_t length = ::readlink(link.data(), target.data(), PATH_MAX);
     if (length < 0) return failure(error::last("readlink /proc/self/fd", native_.descriptor));
     std::string path(target.data(), static_cast<std::size_t>(length));
-    if (path.ends_with(" (deleted)")) return failure({ENOENT, "current_path", native_.descriptor});
+    // The kernel's remark, unless this is what it is called.
+    if (path.ends_with(" (deleted)") and not stands_at(native_.descriptor, path))
+        return failure({ENOENT, "current_path", native_.descriptor});
     return path;
 }
 

@@ -29,6 +29,17 @@ TEST_P(path_handle_on, follows_its_directory_through_a_rename) {
     EXPECT_EQ(anchor.current_path().value(), fs::canonical(directory.path_of("new")).string());
 }
 
+TEST_P(path_handle_on, a_name_that_looks_like_the_kernels_remark_is_told_from_it) {
+    const fs::path name = directory.path_of("x (deleted)");
+    fs::create_directories(name);
+    const auto anchor = path_handle::open(directory.anchor(), "x (deleted)").value();
+    EXPECT_EQ(anchor.current_path().value(), fs::canonical(name).string());
+    fs::remove(name);
+    EXPECT_EQ(anchor.current_path().error(), std::errc::no_such_file_or_directory);
+    fs::create_directories(name);  // another of that name
+    EXPECT_EQ(anchor.current_path().error(), std::errc::no_such_file_or_directory);
+}
+
 TEST_P(path_handle_on, a_file_is_not_a_directory_and_the_message_names_it) {
     directory.write("file", "");
     const auto opened = path_handle::open(directory.anchor(), "file");

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cerrno>
 #include <concepts>
 #include <utility>
 
+#include "sluice/io/blocking.hpp"
 #include "sluice/io/io_handle.hpp"
 #include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/limits.hpp"
 #include "sluice/io/socket_address.hpp"
 
 namespace sluice::io {
@@ -104,7 +107,7 @@ public:
 
     [[nodiscard]] result_type collect(const operation& op) noexcept {
         if (op.error_code != 0) [[unlikely]]
-            return failure(error_of(op, is_read ? "read" : "write"));
+            return failure(error_of(op, name_of_failed(op)));
         if constexpr (is_list) {
             return detail::shortened(request_.buffers, op.transferred);
         } else {
@@ -113,6 +116,12 @@ public:
     }
 
 private:
+    [[nodiscard]] static const char* name_of_failed(const operation& op) noexcept {
+        if (op.error_code == EMSGSIZE and op.piece_count > limits::pieces_per_call_max)
+            return message_in_too_many_pieces(is_read ? direction::in : direction::out);
+        return is_read ? "read" : "write";
+    }
+
     io_request<Buffers> request_;
     buffer single_;
 };

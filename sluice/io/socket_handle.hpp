@@ -35,9 +35,9 @@ struct peer_identity {
 /// A socket that is, or can be, connected.
 ///
 /// Transfers are those of io_handle. Of the types with messages a request is one message: a read returns one,
-/// cut to the buffers if they are smaller; a write sends one, whole, of at most limits::pieces_per_call_max
-/// pieces; and an empty message cannot be told from the end. Writing to a peer that has gone fails with EPIPE
-/// or ECONNRESET and never raises SIGPIPE.
+/// cut to the buffers if they are smaller; a write sends one, whole; more than limits::pieces_per_call_max
+/// pieces are refused with EMSGSIZE, since they could not go together; and an empty message cannot be told
+/// from the end. Writing to a peer that has gone fails with EPIPE or ECONNRESET and never raises SIGPIPE.
 ///
 /// The description stays in blocking mode, since O_NONBLOCK would be shared with every process that has it
 /// open; who must not wait says so in each call. Except: a socket used with splice.hpp is made non-blocking

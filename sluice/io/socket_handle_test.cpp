@@ -9,6 +9,7 @@
 
 #include <thread>
 
+#include "sluice/io/limits.hpp"
 #include "sluice/io/socket_sender.hpp"
 #include "sluice/io/socket_testing.hpp"
 
@@ -175,6 +176,28 @@ TEST(socket_handle, messages_keep_their_boundaries) {
         EXPECT_EQ(string_of(both.second.read(io_request<bytes_type>{std::span(into).first(2)}).value()),
                   "tw");
         EXPECT_EQ(both.second.try_read(io_request<bytes_type>{into}).error(), std::errc::timed_out);
+    }
+}
+
+TEST(socket_handle, a_message_in_more_pieces_than_one_call_takes_is_refused_and_the_limit_named) {
+    for (const auto type : {socket_type::seqpacket, socket_type::datagram}) {
+        auto both = socket_handle::pair(type).value();
+        std::vector<std::byte> bytes(limits::pieces_per_call_max + 1, std::byte{1});
+        std::vector<const_buffer> outgoing;
+        std::vector<buffer> incoming;
+        for (std::byte& each : bytes) {
+            outgoing.emplace_back(&each, 1);
+            incoming.emplace_back(&each, 1);
+        }
+        const auto put = both.first.write(io_request<const_buffers_type>{outgoing});
+        EXPECT_EQ(put.error(), std::errc::message_size);
+        EXPECT_NE(put.error().message().find("pieces_per_call_max"), std::string::npos);
+        outgoing.pop_back();
+        EXPECT_EQ(both.first.write(io_request<const_buffers_type>{outgoing}).bytes_transferred(),
+                  outgoing.size());
+        EXPECT_EQ(both.second.read(io_request<buffers_type>{incoming}).error(), std::errc::message_size);
+        incoming.pop_back();
+        EXPECT_EQ(both.second.read(io_request<buffers_type>{incoming}).bytes_transferred(), incoming.size());
     }
 }
 
@@ -365,6 +388,29 @@ TEST_P(async_socket, messages_that_wait_together_keep_their_boundaries) {
     ASSERT_TRUE(run_until([&] { return one.done() and two.done() and first.done() and second.done(); }));
     EXPECT_EQ(string_of(one.value().value()), "first");
     EXPECT_EQ(string_of(two.value().value()), "second");
+}
+
+TEST_P(async_socket, a_message_in_too_many_pieces_is_refused_and_those_around_it_go) {
+    for (const auto how : {initiation::automatic, initiation::batched}) {
+        auto both = socket_handle::pair(socket_type::seqpacket).value();
+        ASSERT_TRUE(both.first.set_multiplexer(multiplexer.get()).has_value());
+        std::vector<std::byte> bytes(limits::pieces_per_call_max + 1, std::byte{1});
+        std::vector<const_buffer> pieces;
+        for (const std::byte& each : bytes)
+            pieces.emplace_back(&each, 1);
+        recorded first(async_write(both.first, {.buffers = text("first")}));
+        recorded refused(async_write(both.first, io_request<const_buffers_type>{pieces}));
+        recorded second(async_write(both.first, {.buffers = text("second")}));
+        first.start(how);
+        refused.start(how);
+        second.start(how);
+        ASSERT_TRUE(run_until([&] { return first.done() and refused.done() and second.done(); }));
+        EXPECT_EQ(refused.value().error(), std::errc::message_size);
+        EXPECT_NE(refused.value().error().message().find("pieces_per_call_max"), std::string::npos);
+        std::array<std::byte, 16> into{};
+        EXPECT_EQ(string_of(both.second.read(io_request<bytes_type>{into}).value()), "first");
+        EXPECT_EQ(string_of(both.second.read(io_request<bytes_type>{into}).value()), "second");
+    }
 }
 
 TEST_P(async_socket, a_deadline_and_a_cancellation_end_a_waiting_read) {

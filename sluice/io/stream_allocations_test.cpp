@@ -1,41 +1,12 @@
-// Counts every allocation of this program: a test program of its own, because operator new is replaced.
+// Counts every allocation of this program: a test program of its own, because malloc is replaced.
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "bench/harness/allocation_counter.hpp"
 #include "sluice/io/accept_stream.hpp"
 #include "sluice/io/receive_stream.hpp"
 #include "sluice/io/socket_testing.hpp"
-
-namespace {
-
-std::atomic<std::size_t> allocations{0};
-
-void* counted(std::size_t bytes) noexcept {
-    allocations.fetch_add(1, std::memory_order_relaxed);
-    return std::malloc(bytes);
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-    void* const memory = counted(bytes);
-    if (memory == nullptr) throw std::bad_alloc();
-    return memory;
-}
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-    return counted(bytes);
-}
-void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
 
 namespace sluice::io {
 namespace {
@@ -64,7 +35,7 @@ TEST_P(stream_allocations, receiving_allocates_nothing_not_even_when_it_is_start
     auto pool = receive_pool::make(*multiplexer, {.count = 4, .bytes_each = 16}).value();
     (void)multiplexer->try_run();
     counts came;
-    const std::size_t before = allocations.load(std::memory_order_relaxed);
+    const std::uint64_t before = bench::allocations();
     receive_stream stream(pair.server, pool, counter{&came});
     stream.start();
     constexpr std::size_t rounds = 100;
@@ -75,7 +46,7 @@ TEST_P(stream_allocations, receiving_allocates_nothing_not_even_when_it_is_start
     }
     stream.cancel();
     while (multiplexer->run() > 0) {}
-    EXPECT_EQ(allocations.load(std::memory_order_relaxed) - before, 0U);
+    EXPECT_EQ(bench::allocations() - before, 0U);
     EXPECT_EQ(came.dones, 1);
     (void)pair.server.close();
 }
@@ -86,7 +57,7 @@ TEST_P(stream_allocations, accepting_allocates_nothing) {
     const auto at = listener.local_address().value();
     (void)multiplexer->try_run();
     counts came;
-    const std::size_t before = allocations.load(std::memory_order_relaxed);
+    const std::uint64_t before = bench::allocations();
     accept_stream stream(listener, counter{&came});
     stream.start();
     for (std::size_t i = 1; i <= 20; ++i) {
@@ -96,7 +67,7 @@ TEST_P(stream_allocations, accepting_allocates_nothing) {
     }
     stream.cancel();
     while (multiplexer->run() > 0) {}
-    EXPECT_EQ(allocations.load(std::memory_order_relaxed) - before, 0U);
+    EXPECT_EQ(bench::allocations() - before, 0U);
     EXPECT_EQ(came.values, 21U);
     EXPECT_EQ(came.dones, 1);
     (void)listener.close();

@@ -66,6 +66,8 @@ bool multiplexer::give_half(registration::half& half) noexcept {
         settle(state);
     if (half.in_flight != 0) return true;
     finish_empty(half);
+    while (not half.queue.empty() and has_too_many_pieces(*half.queue.front()))
+        fail_front(half, EMSGSIZE);
     if (half.queue.empty()) return true;
     if (half.queue.front()->kind == operation_kind::receive) return give_receive(state);
     if (is_native(half, *half.queue.front()) and not state.polls_only) return give_transfer(state);
