@@ -1,0 +1,127 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "sluice/base/ensure.hpp"
+
+namespace sluice::smb::server {
+
+class buffer_pool;
+
+/// Memory of a buffer_pool, given back when dropped. `size()` is what was asked for, not what was reserved.
+class pool_buffer {
+public:
+    pool_buffer() noexcept = default;
+    pool_buffer(pool_buffer&& other) noexcept
+        : pool_(std::exchange(other.pool_, nullptr)),
+          memory_(std::move(other.memory_)),
+          size_(std::exchange(other.size_, 0)),
+          class_(other.class_) {}
+    pool_buffer& operator=(pool_buffer&& other) noexcept {
+        if (this != &other) {
+            give_back();
+            pool_ = std::exchange(other.pool_, nullptr);
+            memory_ = std::move(other.memory_);
+            size_ = std::exchange(other.size_, 0);
+            class_ = other.class_;
+        }
+        return *this;
+    }
+    ~pool_buffer() { give_back(); }
+
+    [[nodiscard]] explicit operator bool() const noexcept { return memory_ != nullptr; }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] std::byte* data() noexcept { return memory_.get(); }
+    [[nodiscard]] const std::byte* data() const noexcept { return memory_.get(); }
+    [[nodiscard]] std::span<std::byte> bytes() noexcept { return {memory_.get(), size_}; }
+    [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {memory_.get(), size_}; }
+    /// Gives up what lies behind the first `size` bytes.
+    void shrink(std::size_t size) noexcept {
+        ENSURE(size <= size_);
+        size_ = size;
+    }
+
+private:
+    friend class buffer_pool;
+    void give_back() noexcept;
+
+    buffer_pool* pool_ = nullptr;
+    std::unique_ptr<std::byte[]> memory_;
+    std::size_t size_ = 0;
+    unsigned class_ = 0;
+};
+
+/// Buffers for frames and payloads, kept for the next request in classes of powers of two.
+///
+/// Holds at most `kept_bytes_max` that nobody uses; what comes back beyond that is freed. The bytes of a
+/// buffer are whatever its last user left: they are overwritten before anything is sent.
+/// Thread safety: one thread. Outlives its buffers. Allocates: when none of the class is kept.
+class buffer_pool {
+public:
+    explicit buffer_pool(std::size_t kept_bytes_max = 64U << 20) noexcept : kept_bytes_max_(kept_bytes_max) {}
+    buffer_pool(const buffer_pool&) = delete;
+    buffer_pool& operator=(const buffer_pool&) = delete;
+    ~buffer_pool() { ENSURE(taken_ == 0, "buffers are given back before their pool goes"); }
+
+    /// An empty one if there is no memory, or more is asked for than a frame can need.
+    [[nodiscard]] pool_buffer take(std::size_t bytes) noexcept {
+        const unsigned size_class = class_of(bytes);
+        if (size_class >= classes) return {};
+        pool_buffer taken;
+        std::vector<std::unique_ptr<std::byte[]>>& kept = kept_[size_class];
+        if (not kept.empty()) {
+            taken.memory_ = std::move(kept.back());
+            kept.pop_back();
+            kept_bytes_ -= bytes_of(size_class);
+        } else {
+            taken.memory_.reset(new (std::nothrow) std::byte[bytes_of(size_class)]);
+            if (taken.memory_ == nullptr) return {};
+        }
+        taken.pool_ = this;
+        taken.size_ = bytes;
+        taken.class_ = size_class;
+        ++taken_;
+        return taken;
+    }
+
+    /// Buffers in use.
+    [[nodiscard]] std::size_t taken() const noexcept { return taken_; }
+
+private:
+    friend class pool_buffer;
+    static constexpr unsigned smallest_bits = 9;  // 512 bytes: most requests and replies
+    static constexpr unsigned classes = 25 - smallest_bits;
+
+    [[nodiscard]] static constexpr unsigned class_of(std::size_t bytes) noexcept {
+        const auto bits = static_cast<unsigned>(std::bit_width(bytes <= 1 ? std::size_t{1} : bytes - 1));
+        return bits <= smallest_bits ? 0 : bits - smallest_bits;
+    }
+    [[nodiscard]] static constexpr std::size_t bytes_of(unsigned size_class) noexcept {
+        return std::size_t{1} << (size_class + smallest_bits);
+    }
+
+    void put_back(std::unique_ptr<std::byte[]> memory, unsigned size_class) noexcept {
+        --taken_;
+        if (bytes_of(size_class) > kept_bytes_max_ - kept_bytes_) return;
+        kept_bytes_ += bytes_of(size_class);
+        kept_[size_class].push_back(std::move(memory));
+    }
+
+    std::array<std::vector<std::unique_ptr<std::byte[]>>, classes> kept_;
+    std::size_t kept_bytes_ = 0;
+    std::size_t kept_bytes_max_;
+    std::size_t taken_ = 0;
+};
+
+inline void pool_buffer::give_back() noexcept {
+    if (memory_ == nullptr) return;
+    pool_->put_back(std::move(memory_), class_);
+}
+
+}  // namespace sluice::smb::server

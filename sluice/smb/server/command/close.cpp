@@ -1,0 +1,34 @@
+#include "sluice/smb/wire/close.hpp"
+
+#include "sluice/smb/server/closing.hpp"
+#include "sluice/smb/server/command.hpp"
+#include "sluice/smb/server/description.hpp"
+#include "sluice/smb/server/server.hpp"
+
+namespace sluice::smb::server {
+
+using wire::nt_status;
+
+io::task<nt_status> serve_close(request& r) {
+    const auto args = wire::decode_close(r.message());
+    if (not args) co_return nt_status::invalid_parameter;
+    const std::shared_ptr<open> one = r.find_open(args->file);
+    if (one == nullptr) co_return nt_status::file_closed;
+
+    wire::close_reply reply;
+    const nt_status status = end_open(r.host(), *one);
+    if (status != nt_status::success) co_return status;
+    if (wire::has(args->flags, wire::close_flags::query_attributes) and one->node != nullptr) {
+        // The node is still held; of one that was removed nothing can be told.
+        if (const result<vfs::metadata> last = one->node->status()) {
+            reply.flags = wire::close_flags::query_attributes;
+            reply.information = open_information_of(*last);
+        }
+    }
+    byte_writer* const body = r.begin_reply(64);
+    if (body == nullptr) co_return nt_status::insufficient_resources;
+    encode(*body, reply);
+    co_return nt_status::success;
+}
+
+}  // namespace sluice::smb::server

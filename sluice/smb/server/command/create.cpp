@@ -1,0 +1,103 @@
+#include "sluice/smb/wire/create.hpp"
+
+#include "sluice/smb/server/authorisation.hpp"
+#include "sluice/smb/server/command.hpp"
+#include "sluice/smb/server/connection.hpp"
+#include "sluice/smb/server/description.hpp"
+#include "sluice/smb/server/opening.hpp"
+#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/server/status_of_error.hpp"
+#include "sluice/smb/wire/utf16.hpp"
+
+namespace sluice::smb::server {
+
+using wire::create_options;
+using wire::nt_status;
+
+namespace {
+
+constexpr std::size_t reply_bytes_max = 88 + 512;
+
+// Rules that need no file to be looked at ([MS-SMB2] 3.3.5.9, [MS-FSA] 2.1.5.1).
+[[nodiscard]] nt_status check(const wire::create_args& args) noexcept {
+    if (args.impersonation_level > wire::impersonation_level::delegate)
+        return nt_status::bad_impersonation_level;
+    if (args.disposition > wire::create_disposition::overwrite_if) return nt_status::invalid_parameter;
+    if (wire::bits_of(args.share_access) > 7) return nt_status::invalid_parameter;
+    constexpr auto options_known = static_cast<create_options>(0x00ff'ffff);
+    if (wire::without(args.options, options_known) != create_options::none)
+        return nt_status::invalid_parameter;
+    constexpr auto attributes_known = static_cast<wire::file_attributes>(0x0000'7fb7);
+    if (wire::without(args.file_attributes, attributes_known) != wire::file_attributes::none)
+        return nt_status::invalid_parameter;
+    if (wire::has(args.options, create_options::directory_file | create_options::non_directory_file))
+        return nt_status::invalid_parameter;
+    constexpr create_options not_supported = create_options::open_by_file_id |
+                                             create_options::open_requiring_oplock |
+                                             create_options::reserve_opfilter;
+    if (wire::has_any(args.options, not_supported)) return nt_status::not_supported;
+    constexpr auto access_known = static_cast<wire::access_mask>(0xf31f'01ff);
+    if (args.desired_access == wire::access_mask::none or
+        wire::without(args.desired_access, access_known) != wire::access_mask::none)
+        return nt_status::access_denied;
+    return nt_status::success;
+}
+
+[[nodiscard]] nt_status open_pipe(request& r, const wire::create_args& args) {
+    const auto name = wire::utf8_of(args.name);
+    if (not name) return nt_status::invalid_parameter;
+    std::unique_ptr<named_pipe> pipe = make_named_pipe(r.host(), *name);
+    if (pipe == nullptr) return nt_status::object_name_not_found;
+    auto one = std::make_shared<open>();
+    if (not r.host().opens.add(one)) return nt_status::too_many_opened_files;
+    one->session = r.session.get();
+    one->tree = r.tree;
+    one->pipe = std::move(pipe);
+    one->access = wire::file_generic_read | wire::file_generic_write;
+    r.session->opens.emplace(one->id.volatile_part.value(), one);
+    r.compound().file = one->id;
+
+    byte_writer* const body = r.begin_reply(reply_bytes_max);
+    if (body == nullptr) return nt_status::insufficient_resources;
+    wire::create_reply reply{.file = one->id};
+    reply.information.attributes = wire::file_attributes::normal;
+    encode(*body, reply);
+    return nt_status::success;
+}
+
+[[nodiscard]] nt_status write_reply(request& r, const wire::create_args& args, const opening& made) {
+    open& fresh = *made.fresh();
+    const result<vfs::metadata> status = fresh.node->status();
+    if (not status) return status_of(status.error());
+    wire::create_reply reply{
+        .action = made.action(), .information = open_information_of(*status), .file = fresh.id};
+    if (args.contexts.maximal_access)
+        reply.contexts.maximal_access = {.status = nt_status::success, .access = rights_to(r, *fresh.node)};
+    if (args.contexts.on_disk_id) reply.contexts.on_disk_id = {.file = status->id, .volume = status->volume};
+    grant_caching(r, fresh, args, reply);
+    byte_writer* const body = r.begin_reply(reply_bytes_max);
+    if (body == nullptr) return nt_status::insufficient_resources;
+    encode(*body, reply);
+    return nt_status::success;
+}
+
+}  // namespace
+
+io::task<nt_status> serve_create(request& r) {
+    const auto args = wire::decode_create(r.message());
+    if (not args) co_return nt_status::invalid_parameter;
+    r.compound().file.reset();
+    if (r.tree->target->is_pipes()) co_return open_pipe(r, *args);
+    if (const nt_status refused = check(*args); refused != nt_status::success) co_return refused;
+    if (args->contexts.timewarp) co_return nt_status::object_name_not_found;  // there are no snapshots
+    auto name = parse_file_name(args->name);
+    if (not name) co_return name.error();
+
+    opening under_way(r, *args, *std::move(name));
+    io::task<nt_status> running = under_way.run();
+    const nt_status status = co_await std::move(running);
+    if (status != nt_status::success) co_return status;
+    co_return write_reply(r, *args, under_way);
+}
+
+}  // namespace sluice::smb::server

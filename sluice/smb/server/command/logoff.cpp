@@ -1,0 +1,18 @@
+#include "sluice/smb/wire/logoff.hpp"
+
+#include "sluice/smb/server/command.hpp"
+#include "sluice/smb/server/server.hpp"
+
+namespace sluice::smb::server {
+
+io::task<wire::nt_status> serve_logoff(request& r) {
+    if (not wire::decode_logoff(r.message())) co_return wire::nt_status::invalid_parameter;
+    byte_writer* const body = r.begin_reply(8);
+    if (body == nullptr) co_return wire::nt_status::insufficient_resources;
+    encode(*body, wire::logoff_reply{});
+    // The request still holds the session, whose key signs the reply.
+    r.host().end_session(*r.session, false);
+    co_return wire::nt_status::success;
+}
+
+}  // namespace sluice::smb::server

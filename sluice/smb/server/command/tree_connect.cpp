@@ -1,0 +1,82 @@
+#include "sluice/smb/wire/tree_connect.hpp"
+
+#include <algorithm>
+
+#include "sluice/base/case_fold.hpp"
+#include "sluice/smb/server/command.hpp"
+#include "sluice/smb/server/connection.hpp"
+#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/wire/utf16.hpp"
+
+namespace sluice::smb::server {
+
+using wire::nt_status;
+
+namespace {
+
+// The share's name in \\server\share. Whatever the client calls the server is accepted: it may know us by
+// names we never heard of.
+[[nodiscard]] std::string share_name_of(std::string_view path) {
+    if (not path.starts_with("\\\\")) return {};
+    const std::size_t slash = path.find('\\', 2);
+    return slash == std::string_view::npos ? std::string{} : std::string(path.substr(slash + 1));
+}
+
+[[nodiscard]] nt_status may_connect(const request& r, const share& wanted) {
+    const session& by = *r.session;
+    if (by.user.is_anonymous) return wanted.is_pipes() ? nt_status::success : nt_status::access_denied;
+    const auto& users = wanted.configuration().users;
+    const bool is_named = std::ranges::any_of(
+        users, [&](const std::string& name) { return equal_ignoring_case(name, by.user.name); });
+    if (not users.empty() and not is_named) {
+        r.host().log().write(event_severity::warning, "a user may not connect to a share",
+                             {{"user", by.user.name},
+                              {"share", wanted.configuration().name},
+                              {"rule", "the share names the users it is for"},
+                              {"remedy", "add the user to the share's list, or leave the list out"}});
+        return nt_status::access_denied;
+    }
+    const bool needs_encryption = wanted.configuration().encryption == protection::required;
+    if (needs_encryption and not by.sealer) return nt_status::access_denied;
+    return nt_status::success;
+}
+
+[[nodiscard]] wire::access_mask access_max_of(const share& wanted) noexcept {
+    using wire::access_mask;
+    if (wanted.is_pipes()) return wire::file_all_access;
+    const bool is_read_only = wanted.configuration().is_read_only or wanted.volume().features().is_read_only;
+    return is_read_only ? wire::file_generic_read | wire::file_generic_execute : wire::file_all_access;
+}
+
+}  // namespace
+
+io::task<nt_status> serve_tree_connect(request& r) {
+    const auto args = wire::decode_tree_connect(r.message());
+    if (not args) co_return nt_status::invalid_parameter;
+    const auto path = wire::utf8_of(args->path);
+    if (not path) co_return nt_status::invalid_parameter;
+    const std::shared_ptr<share> wanted = r.host().find_share(share_name_of(*path));
+    if (wanted == nullptr) co_return nt_status::bad_network_name;
+    if (const nt_status refused = may_connect(r, *wanted); refused != nt_status::success) co_return refused;
+    session& by = *r.session;
+    if (by.trees.size() >= limits::trees_per_session_max) co_return nt_status::insufficient_resources;
+
+    byte_writer* const body = r.begin_reply(16);
+    if (body == nullptr) co_return nt_status::insufficient_resources;
+    auto fresh = std::make_shared<tree>();
+    fresh->id = by.next_tree_id++;
+    fresh->target = wanted;
+    fresh->access_max = access_max_of(*wanted);
+    fresh->requires_encryption = wanted->configuration().encryption == protection::required;
+    encode(*body, wire::tree_connect_reply{
+                      .type = wanted->is_pipes() ? wire::share_type::pipe : wire::share_type::disk,
+                      .flags = fresh->requires_encryption ? wire::share_flags::encrypt_data
+                                                          : wire::share_flags::manual_caching,
+                      .maximal_access = fresh->access_max});
+    by.trees.emplace(fresh->id, fresh);
+    r.compound().tree_id = fresh->id;
+    r.tree = std::move(fresh);
+    co_return nt_status::success;
+}
+
+}  // namespace sluice::smb::server

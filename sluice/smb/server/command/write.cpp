@@ -1,0 +1,76 @@
+#include "sluice/smb/wire/write.hpp"
+
+#include "sluice/smb/server/caching.hpp"
+#include "sluice/smb/server/command.hpp"
+#include "sluice/smb/server/connection.hpp"
+#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/server/status_of_error.hpp"
+
+namespace sluice::smb::server {
+
+using wire::access_mask;
+using wire::nt_status;
+
+namespace {
+
+// An open with only the right to append may write behind the end, wherever that is.
+constexpr std::uint64_t at_end_of_file = ~std::uint64_t{0};
+
+[[nodiscard]] nt_status check(const request& r, const wire::write_args& args) noexcept {
+    if (args.channel != wire::io_channel::none) return nt_status::invalid_parameter;
+    const bool is_large = wire::has(r.connection().agreed.capabilities, wire::capabilities::large_mtu);
+    const std::uint32_t bytes_max =
+        is_large ? limits::transfer_bytes_max : limits::transfer_bytes_max_single_credit;
+    if (args.data.size() > bytes_max or not r.affords(args.data.size())) return nt_status::invalid_parameter;
+    constexpr std::uint64_t offset_max = INT64_MAX;
+    if (args.offset_bytes == at_end_of_file) return nt_status::success;
+    if (args.offset_bytes > offset_max or args.data.size() > offset_max - args.offset_bytes)
+        return nt_status::invalid_parameter;
+    return nt_status::success;
+}
+
+[[nodiscard]] nt_status reply_with(request& r, std::size_t bytes) noexcept {
+    byte_writer* const body = r.begin_reply(16);
+    if (body == nullptr) return nt_status::insufficient_resources;
+    encode(*body, wire::write_reply{.count_bytes = static_cast<std::uint32_t>(bytes)});
+    return nt_status::success;
+}
+
+}  // namespace
+
+io::task<nt_status> serve_write(request& r) {
+    const auto args = wire::decode_write(r.message());
+    if (not args) co_return nt_status::invalid_parameter;
+    if (const nt_status refused = check(r, *args); refused != nt_status::success) co_return refused;
+    const std::shared_ptr<open> to = r.find_open(args->file);
+    if (to == nullptr) co_return nt_status::file_closed;
+    if (to->is_pipe())
+        co_return to->pipe->write(args->data) ? reply_with(r, args->data.size()) : nt_status::pipe_broken;
+    if (to->is_directory()) co_return nt_status::invalid_device_request;
+    if (not wire::has_any(to->access, access_mask::write_data | access_mask::append_data))
+        co_return nt_status::access_denied;
+    std::uint64_t offset = args->offset_bytes;
+    if (offset == at_end_of_file) {
+        const result<vfs::metadata> status = to->node->status();
+        if (not status) co_return status_of(status.error());
+        offset = status->size_bytes;
+    }
+    if (not to->file->locks().allows_write(*to, {.offset = offset, .length = args->data.size()}))
+        co_return nt_status::file_lock_conflict;
+    if (args->data.empty()) co_return reply_with(r, 0);
+
+    end_read_caching(r.host(), *to->file, to.get());
+    io::task<result<void>> writing = to->node->co_write(args->data.span(), offset);
+    const result<void> written = co_await std::move(writing);
+    if (not written) co_return status_of(written.error());
+    const bool is_through = wire::has(args->flags, wire::write_flags::write_through) or
+                            wire::has(to->create_options, wire::create_options::write_through);
+    if (is_through) {
+        io::task<result<void>> flushing = to->node->co_flush();
+        const result<void> flushed = co_await std::move(flushing);
+        if (not flushed) co_return status_of(flushed.error());
+    }
+    co_return reply_with(r, args->data.size());
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sluice/io/socket_address.hpp"
+#include "sluice/smb/wire/negotiate.hpp"
+#include "sluice/vfs/volume.hpp"
+
+namespace sluice::smb::server {
+
+/// Whether a protection is used.
+enum class protection : std::uint8_t {
+    offered,   ///< when the client wants it
+    required,  ///< a client without it is refused
+};
+
+/// A folder or image as clients see it.
+struct share_configuration {
+    std::string name;     // as in \\server\name; compared without case
+    std::string comment;  // shown beside it in lists
+    std::unique_ptr<vfs::volume> volume;
+    bool is_read_only = false;
+    bool is_hidden = false;  // not in lists
+    protection encryption = protection::offered;
+    std::vector<std::string> users;  // who may connect; none named: everybody who can log on
+};
+
+/// An interface clients may open more connections to ([MS-SMB2] 2.2.32.5).
+struct network_interface {
+    io::socket_address address;
+    std::uint32_t index = 0;
+    std::uint64_t bits_per_second = 0;
+    bool can_spread_receives = false;  // RSS
+};
+
+struct server_configuration {
+    std::string name = "SLUICE";  // at most 15 characters, as NetBIOS has it
+    std::string comment;
+    std::vector<io::socket_address> listen;
+    std::vector<share_configuration> shares;
+    std::vector<network_interface> interfaces;
+    protection signing = protection::required;
+    protection encryption = protection::offered;
+    bool allows_guests = false;
+    wire::dialect dialect_min = wire::dialect::smb_2_0_2;
+    wire::dialect dialect_max = wire::dialect::smb_3_1_1;
+};
+
+}  // namespace sluice::smb::server

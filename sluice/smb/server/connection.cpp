@@ -1,0 +1,96 @@
+#include "sluice/smb/server/connection.hpp"
+
+#include "sluice/smb/server/server.hpp"
+
+namespace sluice::smb::server {
+
+connection::connection(smb_server& host, io::socket_handle socket, const io::socket_address& peer) noexcept
+    : host_(host),
+      socket_(std::move(socket)),
+      peer_(peer),
+      peer_text_(peer.text()),
+      reader_(socket_, host.buffers),
+      writer_(host.loop(), socket_),
+      tasks_(host.loop()) {}
+
+connection::~connection() {
+    ENSURE(requests_.empty() and sessions.empty(), "a connection ends before it goes");
+}
+
+io::io_multiplexer& connection::loop() const noexcept {
+    return host_.loop();
+}
+
+buffer_pool& connection::buffers() const noexcept {
+    return host_.buffers;
+}
+
+io::task<void> connection::run() noexcept {
+    tasks_.spawn(send_all());
+    tasks_.spawn(expect_session());
+    io::task<void> receiving = receive_all();
+    co_await io::in_scope(tasks_.scope(), std::move(receiving));
+
+    is_closing_ = true;
+    end_sessions();
+    for (request& waiting : requests_)
+        waiting.interrupt(wire::nt_status::cancelled);
+    writer_.finish();
+    tasks_.cancel();
+    co_await tasks_.join();
+    ENSURE(requests_.empty(), "requests end with their tasks");
+}
+
+void connection::close(std::string_view why) noexcept {
+    if (is_closing_) return;
+    is_closing_ = true;
+    host_.log().write(event_severity::info, "connection closed", {{"peer", peer_text_}, {"why", why}});
+    // Wakes receive_all(), whose end is the end of everything. What was queued for sending is lost: a client
+    // that breaks the protocol is owed nothing.
+    tasks_.cancel();
+}
+
+io::task<void> connection::receive_all() noexcept {
+    while (not is_closing_) {
+        co_await writer_.drained_to(limits::unsent_bytes_max);
+        const std::size_t bytes_max =
+            has_had_session ? limits::frame_bytes_max : limits::frame_bytes_max_before_session;
+        result<pool_buffer> frame = co_await reader_.next(bytes_max);
+        if (not frame) {
+            if (not is_closing_ and frame.error() != std::errc::operation_canceled)
+                host_.log().write(event_severity::detail, "connection lost",
+                                  {{"peer", peer_text_}, {"why", frame.error().message()}});
+            break;
+        }
+        if (not*frame) break;
+        tasks_.spawn(serve_frame(*std::move(frame)));
+    }
+}
+
+io::task<void> connection::send_all() noexcept {
+    const result<void> sent = co_await writer_.run();
+    if (not sent) close("the client takes no replies");
+}
+
+io::task<void> connection::expect_session() noexcept {
+    const deadline until(limits::first_session_within);
+    const auto slept = co_await io::co_sleep(loop(), until);
+    if (slept and not has_had_session) close("no session was set up in time");
+}
+
+void connection::end_sessions() noexcept {
+    // A copy of the pointers: ending a session takes it out of the table.
+    std::vector<std::shared_ptr<session>> ending;
+    for (const auto& [id, one] : sessions)
+        ending.push_back(one);
+    for (const std::shared_ptr<session>& one : ending)
+        host_.end_session(*one, true);
+}
+
+void connection::interrupt(const session& of, const tree* only, wire::nt_status why) noexcept {
+    for (request& waiting : requests_)
+        if (waiting.session.get() == &of and (only == nullptr or waiting.tree.get() == only))
+            waiting.interrupt(why);
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include "sluice/base/bytes.hpp"
+#include "sluice/smb/wire/nt_status.hpp"
+
+namespace sluice::smb::server {
+
+/// A name as a client writes it ("dir\file:stream:$DATA"), taken apart ([MS-FSCC] 2.1.5).
+struct file_name {
+    std::string path;                    // as vfs has it: UTF-8, '/' between components; empty for the root
+    std::string stream;                  // empty for the unnamed one
+    bool names_stream = false;           // a stream was named, even if by "::$DATA" the unnamed one
+    bool names_directory_index = false;  // "dir::$INDEX_ALLOCATION", a directory by another name
+    bool ends_with_separator = false;    // and so means a directory
+
+    [[nodiscard]] bool is_root() const noexcept { return path.empty() and stream.empty(); }
+};
+
+/// Takes the name of a CREATE, or the target of a rename or link, apart. `utf16` is relative to the share.
+/// Errors: INVALID_PARAMETER (a leading separator, half a character), OBJECT_NAME_INVALID (characters or
+/// components no file can have, too long), OBJECT_PATH_SYNTAX_BAD ("..").
+[[nodiscard]] std::expected<file_name, wire::nt_status> parse_file_name(bytes_view utf16);
+
+/// The same for a stream alone, as a rename within a file has it: ":new:$DATA".
+[[nodiscard]] std::expected<std::string, wire::nt_status> parse_stream_name(std::string_view text);
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,36 @@
+#include "sluice/smb/server/file_state.hpp"
+
+#include <algorithm>
+
+#include "sluice/base/ensure.hpp"
+
+namespace sluice::smb::server {
+
+file_state::~file_state() {
+    ENSURE(opens_.empty(), "an open holds its file");
+    table_.files_.erase(key_);
+}
+
+void file_state::add(open& one) {
+    opens_.push_back(&one);
+}
+
+void file_state::remove(open& one) noexcept {
+    const auto found = std::ranges::find(opens_, &one);
+    ENSURE(found != opens_.end(), "an open is removed once from its file");
+    opens_.erase(found);
+}
+
+std::shared_ptr<file_state> file_table::of(const vfs::file_key& key) {
+    if (std::shared_ptr<file_state> known = find(key)) return known;
+    auto fresh = std::make_shared<file_state>(*this, key);
+    files_[key] = fresh;
+    return fresh;
+}
+
+std::shared_ptr<file_state> file_table::find(const vfs::file_key& key) noexcept {
+    const auto found = files_.find(key);
+    return found == files_.end() ? nullptr : found->second.lock();
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "sluice/smb/server/byte_range_locks.hpp"
+#include "sluice/vfs/metadata.hpp"
+
+namespace sluice::smb::server {
+
+class open;
+class file_table;
+
+/// What all opens of one file (or stream) share: who they are, what they allow each other, which bytes are
+/// locked, whether the file is to be removed when the last of them closes.
+///
+/// Lives as long as an open, or a request that is about to become one, holds it.
+/// Thread safety: the loop's thread.
+class file_state {
+public:
+    file_state(file_table& table, const vfs::file_key& key) noexcept : table_(table), key_(key) {}
+    file_state(const file_state&) = delete;
+    file_state& operator=(const file_state&) = delete;
+    ~file_state();
+
+    [[nodiscard]] const vfs::file_key& key() const noexcept { return key_; }
+    [[nodiscard]] std::vector<open*>& opens() noexcept { return opens_; }
+    [[nodiscard]] byte_range_locks& locks() noexcept { return locks_; }
+
+    void add(open& one);
+    void remove(open& one) noexcept;
+
+    /// Set by disposition or by closing an open with FILE_DELETE_ON_CLOSE; new opens are refused then.
+    bool is_delete_pending = false;
+
+private:
+    file_table& table_;
+    vfs::file_key key_;
+    std::vector<open*> opens_;
+    byte_range_locks locks_;
+};
+
+/// The files that are open, by what they are. Thread safety: the loop's thread.
+class file_table {
+public:
+    file_table() noexcept = default;
+    file_table(const file_table&) = delete;
+    file_table& operator=(const file_table&) = delete;
+
+    /// The state of a file, made if nobody has it open.
+    [[nodiscard]] std::shared_ptr<file_state> of(const vfs::file_key& key);
+    /// The same, or null if nobody has it open.
+    [[nodiscard]] std::shared_ptr<file_state> find(const vfs::file_key& key) noexcept;
+    [[nodiscard]] std::size_t size() const noexcept { return files_.size(); }
+
+private:
+    friend class file_state;
+    std::unordered_map<vfs::file_key, std::weak_ptr<file_state>> files_;
+};
+
+}  // namespace sluice::smb::server

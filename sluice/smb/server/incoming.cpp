@@ -1,0 +1,212 @@
+// What a frame holds, and whether it may ([MS-SMB2] 3.3.5.2).
+
+#include "sluice/smb/server/command.hpp"
+#include "sluice/smb/server/connection.hpp"
+#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/wire/compound.hpp"
+#include "sluice/smb/wire/smb1_negotiate.hpp"
+#include "sluice/smb/wire/transform_header.hpp"
+
+namespace sluice::smb::server {
+
+using wire::nt_status;
+
+io::task<void> connection::serve_frame(pool_buffer frame) noexcept {
+    const auto kind = wire::kind_of_frame(frame.bytes());
+    if (not kind or *kind == wire::frame_kind::compressed) {
+        close("not an SMB2 message");
+        co_return;
+    }
+    if (*kind == wire::frame_kind::smb1) {
+        answer_smb1(frame.bytes());
+        co_return;
+    }
+    std::shared_ptr<session> sealed_by;
+    bytes_view messages = frame.bytes();
+    if (*kind == wire::frame_kind::encrypted) {
+        const std::optional<bytes_view> opened = unseal(frame, sealed_by);
+        if (not opened) {
+            close("an encrypted message that no session of this connection can have sent");
+            co_return;
+        }
+        messages = *opened;
+    }
+    if (not admit(messages)) co_return;
+    co_await serve_messages(messages, std::move(sealed_by));
+}
+
+std::optional<bytes_view> connection::unseal(pool_buffer& frame, std::shared_ptr<session>& by) noexcept {
+    const auto sealed = wire::decode_transform(frame.bytes());
+    if (not sealed) return std::nullopt;
+    const auto found = sessions.find(sealed->header.session_id);
+    if (found == sessions.end() or not found->second->opener) return std::nullopt;
+    by = found->second;
+    const bytes_view header(frame.data(), wire::transform_header_bytes);
+    const mutable_bytes plain(frame.data() + wire::transform_header_bytes, sealed->ciphertext.size());
+    const bytes_view ciphertext = sealed->ciphertext;
+    if (not by->opener->open(header, std::span(&ciphertext, 1), plain)) return std::nullopt;
+    // One transform in another would have the same bytes opened twice.
+    const auto inner = wire::kind_of_frame(plain);
+    if (not inner or *inner != wire::frame_kind::smb2) return std::nullopt;
+    return plain;
+}
+
+// Looks at every message of the frame before any is served: its ids are used up in the order of arrival, and
+// a frame that cannot be taken apart does nothing at all.
+bool connection::admit(bytes_view messages) noexcept {
+    if (not wire::count_messages(messages, limits::messages_per_compound_max)) {
+        close("a compound that cannot be taken apart");
+        return false;
+    }
+    wire::compound_reader reader(messages, limits::messages_per_compound_max);
+    while (not reader.done()) {
+        const auto message = reader.next();
+        const wire::header& header = message->header();
+        if (wire::has(header.flags, wire::header_flags::response)) {
+            close("a response where a request belongs");
+            return false;
+        }
+        if (header.command == wire::command::cancel) continue;
+        if (not agreed.is_done() and header.command != wire::command::negotiate) {
+            close("a request before the dialect was negotiated");
+            return false;
+        }
+        const bool counts_charge = wire::has(agreed.capabilities, wire::capabilities::large_mtu);
+        if (not credits_.use(header.message_id, counts_charge ? header.credit_charge : std::uint16_t{1})) {
+            close("a message id that was not granted, or was used before");
+            return false;
+        }
+    }
+    return true;
+}
+
+io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<session> sealed_by) noexcept {
+    compound_state compound;
+    std::vector<finished_reply> replies;
+    wire::compound_reader reader(messages, limits::messages_per_compound_max);
+    bool is_first = true;
+    while (not reader.done()) {
+        const auto message = reader.next();
+        request r(*this, *message, compound);
+        r.is_last_of_frame = reader.done();
+        r.sealed_by = sealed_by;
+        r.is_related = wire::has(r.header().flags, wire::header_flags::related);
+        r.replies_before = &replies;
+        if (r.header().command == wire::command::cancel) {
+            serve_cancel(r);
+            continue;
+        }
+        nt_status status = nt_status::invalid_parameter;
+        if (not(is_first and r.is_related)) status = co_await serve(r);  // else nothing to be related to
+        is_first = false;
+        compound.status = status;
+        replies.push_back(finish(r, status));
+    }
+    if (not replies.empty()) send(std::move(replies), sealed_by.get());
+}
+
+io::task<nt_status> connection::serve(request& r) noexcept {
+    const nt_status refused = authorise(r);
+    if (refused != nt_status::success) co_return refused;
+    const command_rule* const rule = rule_of(r.header().command);
+    const nt_status status = co_await rule->serve(r);
+    // What relates to an open that was never made fails as that did ([MS-SMB2] 3.3.5.2.7.2).
+    if (status == nt_status::file_closed and r.is_related and not r.compound().file and
+        wire::is_error(r.compound().status))
+        co_return r.compound().status;
+    co_return status;
+}
+
+nt_status connection::authorise(request& r) noexcept {
+    const command_rule* const rule = rule_of(r.header().command);
+    if (rule == nullptr) return nt_status::invalid_parameter;
+    nt_status status = find_session(r);
+    // A message without a session is no fault of those that need none; a wrong signature is, always.
+    if (status != nt_status::success and (rule->needs_session or r.session != nullptr)) return status;
+    if (r.session != nullptr) {
+        status = check_signature(r);
+        if (status != nt_status::success) return status;
+        if (r.session->state == session::phase::expired and rule->needs_session and
+            not rule->allowed_when_expired)
+            return nt_status::network_session_expired;
+    }
+    return rule->needs_tree ? find_tree(r) : nt_status::success;
+}
+
+nt_status connection::find_session(request& r) noexcept {
+    const std::uint64_t id = r.is_related ? r.compound().session_id : r.header().session_id;
+    r.compound().session_id = id;
+    if (r.header().command == wire::command::negotiate) return nt_status::success;
+    const auto found = sessions.find(id);
+    if (found == sessions.end()) return nt_status::user_session_deleted;
+    const bool is_set_up =
+        found->second->state == session::phase::valid or found->second->state == session::phase::expired;
+    const bool sets_up = r.header().command == wire::command::session_setup;
+    if (not is_set_up and not sets_up) return nt_status::user_session_deleted;
+    r.session = found->second;
+    return nt_status::success;
+}
+
+nt_status connection::check_signature(request& r) noexcept {
+    session& by = *r.session;
+    const bool is_signed = wire::has(r.header().flags, wire::header_flags::signed_message);
+    if (r.sealed_by != nullptr)
+        return r.sealed_by == r.session ? nt_status::success : nt_status::access_denied;
+    const bool sets_up = r.header().command == wire::command::session_setup;
+    if (by.requires_encryption and by.state != session::phase::in_progress and not sets_up)
+        return nt_status::access_denied;
+    if (is_signed) {
+        if (not by.signer) return sets_up ? nt_status::success : nt_status::access_denied;
+        const auth::signed_message which{.message_id = r.header().message_id,
+                                         .sender = auth::message_sender::client,
+                                         .is_cancel = r.header().command == wire::command::cancel};
+        const auto parts = auth::with_zero_signature(r.message().bytes());
+        if (not by.signer->verify(parts, which, r.header().signature)) return nt_status::access_denied;
+        r.must_sign_reply = true;
+        return nt_status::success;
+    }
+    if (by.requires_signing and by.signer and not sets_up) return nt_status::access_denied;
+    return nt_status::success;
+}
+
+nt_status connection::find_tree(request& r) noexcept {
+    const std::uint32_t id = r.is_related ? r.compound().tree_id : r.header().tree_id;
+    r.compound().tree_id = id;
+    const auto found = r.session->trees.find(id);
+    if (found == r.session->trees.end()) return nt_status::network_name_deleted;
+    r.tree = found->second;
+    if (r.tree->requires_encryption and r.sealed_by == nullptr) return nt_status::access_denied;
+    return nt_status::success;
+}
+
+// CANCEL names what it ends by the async id it was given, or else by its message id ([MS-SMB2] 3.3.5.16). A
+// wrong signature makes it nobody's.
+void connection::serve_cancel(const request& cancel) noexcept {
+    const bool by_async = wire::has(cancel.header().flags, wire::header_flags::async);
+    const auto found = sessions.find(cancel.header().session_id);
+    if (found != sessions.end()) {
+        session& by = *found->second;
+        const bool is_signed = wire::has(cancel.header().flags, wire::header_flags::signed_message);
+        if (cancel.sealed_by == nullptr and is_signed and by.signer) {
+            const auth::signed_message which{.message_id = cancel.header().message_id,
+                                             .sender = auth::message_sender::client,
+                                             .is_cancel = true};
+            const auto parts = auth::with_zero_signature(cancel.message().bytes());
+            if (not by.signer->verify(parts, which, cancel.header().signature)) return;
+        } else if (cancel.sealed_by == nullptr and not is_signed and by.requires_signing and by.signer) {
+            return;
+        }
+    }
+    for (request& waiting : requests_) {
+        if (&waiting == &cancel) continue;
+        const bool is_meant = by_async
+                                  ? waiting.async_id != 0 and waiting.async_id == cancel.header().async_id
+                                  : waiting.header().message_id == cancel.header().message_id;
+        if (is_meant) {
+            waiting.interrupt(nt_status::cancelled);
+            return;
+        }
+    }
+}
+
+}  // namespace sluice::smb::server

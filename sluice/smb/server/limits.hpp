@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+// Everything a client can make the server hold or do, and how much of it. `sluice serve --limits` prints
+// them.
+namespace sluice::smb::server::limits {
+
+/// Largest READ, WRITE or other transaction, in bytes: what Windows uses with multi-credit requests.
+inline constexpr std::uint32_t transfer_bytes_max = 8U << 20;
+/// Without multi-credit requests (2.0.2).
+inline constexpr std::uint32_t transfer_bytes_max_single_credit = 64U << 10;
+/// Largest frame: a whole transfer, its header, and room for what is compounded with it.
+inline constexpr std::size_t frame_bytes_max = transfer_bytes_max + (64U << 10);
+/// The same before the connection's first session is established: tokens are short.
+inline constexpr std::size_t frame_bytes_max_before_session = 128U << 10;
+/// How long a connection may take until its first session is established.
+inline constexpr std::chrono::seconds first_session_within{30};
+
+inline constexpr std::size_t connections_max = 4096;
+/// Connections without a session, of all clients together: those beyond are refused.
+inline constexpr std::size_t connections_without_session_max = 512;
+/// Message ids a client may use ahead of our replies.
+inline constexpr std::uint16_t credits_max = 8192;
+/// Credits granted before there is a session.
+inline constexpr std::uint16_t credits_before_session_max = 16;
+/// Requests of one connection that wait for something with an interim reply.
+inline constexpr std::size_t pending_requests_max = 512;
+inline constexpr std::size_t messages_per_compound_max = 128;
+/// Bytes of replies that a client does not take before we stop reading its requests.
+inline constexpr std::size_t unsent_bytes_max = 32U << 20;
+
+inline constexpr std::size_t sessions_max = 16'384;
+inline constexpr std::size_t sessions_per_connection_max = 1024;
+inline constexpr std::size_t trees_per_session_max = 1024;
+inline constexpr std::size_t opens_max = 131'072;
+inline constexpr std::size_t opens_per_session_max = 65'536;
+inline constexpr std::size_t locks_per_open_max = 8192;
+
+/// Failed log-ons of one address after which each further one is answered late, and how late at most.
+inline constexpr unsigned log_on_failures_free = 5;
+inline constexpr std::chrono::milliseconds log_on_delay_max{5000};
+
+/// How long the holder of an oplock or a lease may take to answer a break.
+inline constexpr std::chrono::seconds break_within{35};
+/// How long a durable open is kept without its client when the client does not say.
+inline constexpr std::chrono::seconds durable_timeout_default{60};
+inline constexpr std::chrono::seconds durable_timeout_max{300};
+
+/// Longest path within a share, in UTF-16 units, and its longest component.
+inline constexpr std::size_t path_units_max = 32'760;
+inline constexpr std::size_t component_units_max = 255;
+
+}  // namespace sluice::smb::server::limits

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "sluice/smb/server/directory_scan.hpp"
+#include "sluice/smb/server/file_state.hpp"
+#include "sluice/smb/server/named_pipe.hpp"
+#include "sluice/smb/server/notify_watch.hpp"
+#include "sluice/smb/server/tree.hpp"
+#include "sluice/smb/wire/access_mask.hpp"
+#include "sluice/smb/wire/create.hpp"
+#include "sluice/smb/wire/file_id.hpp"
+#include "sluice/smb/wire/guid.hpp"
+#include "sluice/vfs/node.hpp"
+
+namespace sluice::smb::server {
+
+class session;
+class lease;
+
+/// One CREATE that succeeded and has not been closed ([MS-SMB2] 3.3.1.10): a file, a directory, a stream, or
+/// a named pipe.
+///
+/// Held by the open_table while it can be named; a request that works with it across a suspension holds it
+/// too, and looks at `is_closed` afterwards.
+/// Thread safety: the loop's thread.
+class open {
+public:
+    open() noexcept;
+    open(const open&) = delete;
+    open& operator=(const open&) = delete;
+    ~open();
+
+    [[nodiscard]] bool is_pipe() const noexcept { return pipe != nullptr; }
+    [[nodiscard]] bool is_directory() const noexcept {
+        return node != nullptr and node->kind() == vfs::node_kind::directory;
+    }
+    /// Whether all of `rights` were granted.
+    [[nodiscard]] bool grants(wire::access_mask rights) const noexcept { return wire::has(access, rights); }
+
+    wire::file_id id{};
+    server::session* session = nullptr;  // null while durable and without its client
+    std::shared_ptr<server::tree> tree;
+
+    // A file, directory or stream; or else a pipe.
+    vfs::node_ptr node;
+    std::shared_ptr<file_state> file;
+    std::unique_ptr<named_pipe> pipe;
+
+    wire::access_mask access = wire::access_mask::none;
+    wire::share_access share_access = wire::share_access::none;
+    wire::create_options create_options = wire::create_options::none;  // as asked for
+    bool deletes_on_close = false;
+    bool is_closed = false;
+    std::uint64_t position = 0;  // FilePositionInformation: kept, not used
+    std::uint32_t mode = 0;      // FileModeInformation
+
+    // Times that SET_INFO said are not to follow what is done through this open ([MS-FSCC] 2.4.7, -1).
+    bool keeps_access_time = false;
+    bool keeps_write_time = false;
+
+    // What the client may cache: an oplock, or through the lease it shares with its other opens.
+    wire::oplock_level oplock = wire::oplock_level::none;
+    std::shared_ptr<server::lease> lease;
+
+    // Reconnection ([MS-SMB2] 3.3.1.10 Open.Durable…).
+    bool is_durable = false;
+    bool is_persistent = false;
+    std::uint32_t durable_timeout_ms = 0;
+    wire::guid create_guid{};
+    wire::guid client{};
+    std::string owner;  // who may reconnect
+
+    std::unique_ptr<directory_scan> scan;
+    std::unique_ptr<notify_watch> watch;
+};
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+
+#include "sluice/smb/server/open.hpp"
+
+namespace sluice::smb::server {
+
+class session;
+
+/// Every open of the server, by the number in its id ([MS-SMB2] 3.3.1.10, GlobalOpenTable). Numbers are not
+/// used again, so that an id that was closed names nothing, ever. Thread safety: the loop's thread.
+class open_table {
+public:
+    open_table() noexcept = default;
+    open_table(const open_table&) = delete;
+    open_table& operator=(const open_table&) = delete;
+
+    /// Gives an open its id and makes it found. False when there are too many.
+    [[nodiscard]] bool add(const std::shared_ptr<open>& one);
+    void remove(const open& one) noexcept;
+    [[nodiscard]] std::shared_ptr<open> find(const wire::file_id& id) const noexcept;
+    /// By the persistent part alone: for reconnection.
+    [[nodiscard]] std::shared_ptr<open> find_persistent(std::uint64_t persistent) const noexcept;
+
+    [[nodiscard]] std::size_t size() const noexcept { return opens_.size(); }
+    [[nodiscard]] auto begin() const noexcept { return opens_.begin(); }
+    [[nodiscard]] auto end() const noexcept { return opens_.end(); }
+
+private:
+    std::unordered_map<std::uint64_t, std::shared_ptr<open>> opens_;
+    std::uint64_t next_ = 1;
+};
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "sluice/smb/server/caching.hpp"
+#include "sluice/smb/server/file_name.hpp"
+#include "sluice/smb/server/request.hpp"
+#include "sluice/smb/wire/create.hpp"
+
+namespace sluice::smb::server {
+
+/// One CREATE of a file, directory or stream under way ([MS-SMB2] 3.3.5.9, [MS-FSA] 2.1.5.1): finds it or
+/// makes it, and asks everybody who has a say. Lives in the command's frame.
+///
+/// Each step says `success`, or why not. Between finding the file and registering the open nothing may
+/// suspend except make_way(), after which everything is looked at again.
+class opening {
+public:
+    opening(request& r, const wire::create_args& args, file_name name) noexcept;
+
+    /// Does it all; afterwards fresh() is registered. Suspends: while others give up what they cache.
+    [[nodiscard]] io::task<wire::nt_status> run() noexcept;
+
+    [[nodiscard]] const std::shared_ptr<open>& fresh() const noexcept { return fresh_; }
+    [[nodiscard]] wire::create_action action() const noexcept { return action_; }
+
+private:
+    enum class step : std::uint8_t { done, again, failed };
+
+    [[nodiscard]] wire::nt_status find() noexcept;
+    [[nodiscard]] wire::nt_status find_stream() noexcept;
+    [[nodiscard]] wire::nt_status check_existing() noexcept;
+    [[nodiscard]] wire::nt_status check_kind() const noexcept;
+    [[nodiscard]] wire::nt_status authorise() noexcept;
+    [[nodiscard]] wire::nt_status check_read_only() const noexcept;
+    [[nodiscard]] wire::nt_status make() noexcept;
+    [[nodiscard]] wire::nt_status dress() noexcept;
+    [[nodiscard]] wire::nt_status overwrite() noexcept;
+    [[nodiscard]] wire::nt_status open_data() noexcept;
+    [[nodiscard]] wire::nt_status register_open() noexcept;
+    [[nodiscard]] io::task<step> make_way() noexcept;
+    [[nodiscard]] io::task<step> attempt() noexcept;
+
+    [[nodiscard]] bool wants(wire::create_options option) const noexcept;
+    [[nodiscard]] bool may_create() const noexcept;
+    [[nodiscard]] bool overwrites() const noexcept;
+    [[nodiscard]] wire::access_mask needed_access() const noexcept;
+
+    request& r_;
+    const wire::create_args& args_;
+    file_name name_;
+    vfs::volume& volume_;
+    vfs::node_ptr node_;  // null: there is none
+    std::shared_ptr<file_state> file_;
+    wire::access_mask granted_ = wire::access_mask::none;
+    wire::create_action action_ = wire::create_action::opened;
+    wire::nt_status status_ = wire::nt_status::success;
+    std::shared_ptr<open> fresh_;
+};
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,213 @@
+// Replies become frames: header, credits, padding, signature, encryption ([MS-SMB2] 3.3.4.1).
+
+#include "sluice/smb/server/connection.hpp"
+#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/wire/compound.hpp"
+#include "sluice/smb/wire/error_response.hpp"
+#include "sluice/smb/wire/transform_header.hpp"
+
+namespace sluice::smb::server {
+
+using wire::nt_status;
+
+namespace {
+
+constexpr std::size_t error_body_bytes_max = 32;  // without data
+
+// The message within a reply's buffer: behind the room for a frame's length.
+[[nodiscard]] mutable_bytes message_of(pool_buffer& head) noexcept {
+    return *mutable_bytes(head.bytes()).from(wire::frame_prefix_bytes);
+}
+
+void put_header(pool_buffer& head, const wire::header& header) noexcept {
+    byte_writer writer(message_of(head));
+    encode(writer, header);
+}
+
+// What every reply says that the request said ([MS-SMB2] 3.3.4.1).
+[[nodiscard]] wire::header reply_header(const request& r, nt_status status) noexcept {
+    wire::header header;
+    header.credit_charge = r.header().credit_charge;
+    header.status = status;
+    header.command = r.header().command;
+    header.flags = wire::header_flags::response |
+                   (r.header().flags & (wire::header_flags::related | wire::header_flags::priority_mask));
+    header.message_id = r.header().message_id;
+    header.session_id = r.session != nullptr ? r.session->id : r.header().session_id;
+    if (r.async_id != 0) {
+        header.flags |= wire::header_flags::async;
+        header.async_id = r.async_id;
+    } else {
+        header.tree_id = r.tree != nullptr ? r.tree->id : r.header().tree_id;
+    }
+    return header;
+}
+
+// Makes `one` end on a multiple of eight, since another follows.
+void pad(finished_reply& one, buffer_pool& buffers) noexcept {
+    pool_buffer& end = one.payload ? one.payload : one.head;
+    const std::size_t message_bytes = one.head.size() - wire::frame_prefix_bytes + one.payload.size();
+    const std::size_t padding = -message_bytes & (wire::compound_alignment - 1);
+    if (padding == 0) return;
+    // Buffers are powers of two at least eight bytes longer than what a reply asked for, or else replaced.
+    pool_buffer longer = buffers.take(end.size() + padding);
+    ENSURE(static_cast<bool>(longer), "out of memory for a reply's padding");
+    std::memcpy(longer.data(), end.data(), end.size());
+    std::memset(longer.data() + end.size(), 0, padding);
+    end = std::move(longer);
+}
+
+void sign(finished_reply& one) noexcept {
+    session& by = *one.signed_by;
+    const mutable_bytes message = message_of(one.head);
+    std::memset(message.data() + wire::header_signature_offset, 0, sizeof(wire::message_signature));
+    const auto header = wire::decode_header(message);
+    const std::array<bytes_view, 2> parts{message, one.payload.bytes()};
+    const auth::signed_message which{
+        .message_id = header->message_id, .sender = auth::message_sender::server, .is_cancel = false};
+    const auth::message_signature made = by.signer->sign(parts, which);
+    std::memcpy(message.data() + wire::header_signature_offset, made.data(), made.size());
+}
+
+}  // namespace
+
+std::uint16_t connection::grant_credits(const request& r) noexcept {
+    const std::uint16_t outstanding_max =
+        has_had_session ? limits::credits_max : limits::credits_before_session_max;
+    return credits_.grant(r.header().credits, outstanding_max);
+}
+
+finished_reply connection::finish(request& r, nt_status status) noexcept {
+    reply& answer = r.answer;
+    const bool keeps_body = answer.has_body() and answer.finish();
+    if (not keeps_body) {
+        byte_writer* const writer = answer.begin(error_body_bytes_max + r.error_data.size());
+        ENSURE(writer != nullptr, "out of memory for an error reply");
+        wire::error_reply why{.data = r.error_data};
+        if (not r.error_data.empty() and agreed.is_at_least(wire::dialect::smb_3_1_1))
+            why.id = wire::error_id::none;
+        encode(*writer, why);
+        ENSURE(answer.finish());
+    }
+    wire::header header = reply_header(r, status);
+    // The interim reply has granted already.
+    header.credits = r.async_id != 0 ? std::uint16_t{0} : grant_credits(r);
+    finished_reply finished{
+        .head = std::move(answer.head()), .payload = std::move(answer.payload()), .signed_by = {}};
+    if (r.must_sign_reply and r.sealed_by == nullptr and r.session != nullptr and r.session->signer) {
+        header.flags |= wire::header_flags::signed_message;
+        finished.signed_by = r.session;
+    }
+    put_header(finished.head, header);
+    extend_preauth(r, status, message_of(finished.head));
+    return finished;
+}
+
+// What is said until a session has keys goes into them, from 3.1.1 on; the last reply of a session set-up is
+// signed with them instead ([MS-SMB2] 3.3.5.4, 3.3.5.5).
+void connection::extend_preauth(request& r, nt_status status, bytes_view message) noexcept {
+    if (r.header().command == wire::command::negotiate)
+        preauth.add(message);
+    else if (r.header().command == wire::command::session_setup and r.session != nullptr and
+             status == nt_status::more_processing_required)
+        r.session->preauth.add(message);
+}
+
+void connection::send(std::vector<finished_reply> replies, session* sealed_by) noexcept {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i != replies.size(); ++i) {
+        finished_reply& one = replies[i];
+        const bool is_last = i + 1 == replies.size();
+        if (not is_last) pad(one, buffers());
+        const std::size_t message_bytes = one.head.size() - wire::frame_prefix_bytes + one.payload.size();
+        const le32 next_command(is_last ? 0 : static_cast<std::uint32_t>(message_bytes));
+        std::memcpy(message_of(one.head).data() + wire::header_next_command_offset, &next_command,
+                    sizeof next_command);
+        if (one.signed_by != nullptr) sign(one);
+        bytes += message_bytes;
+    }
+    if (sealed_by != nullptr) {
+        send_sealed(replies, *sealed_by);
+        return;
+    }
+    byte_writer prefix(replies.front().head.bytes());
+    wire::encode_frame_prefix(prefix, bytes);
+    outgoing_frame frame;
+    for (std::size_t i = 0; i != replies.size(); ++i) {
+        frame.add({.memory = std::move(replies[i].head), .skipped = i == 0 ? 0 : wire::frame_prefix_bytes});
+        if (replies[i].payload) frame.add({.memory = std::move(replies[i].payload)});
+    }
+    writer_.send(std::move(frame));
+}
+
+void connection::send_sealed(const std::vector<finished_reply>& replies, session& by) noexcept {
+    std::vector<bytes_view> parts;
+    std::size_t bytes = 0;
+    for (const finished_reply& one : replies) {
+        parts.push_back(*bytes_view(one.head.bytes()).from(wire::frame_prefix_bytes));
+        bytes += parts.back().size();
+        if (one.payload) parts.push_back(one.payload.bytes());
+        bytes += one.payload.size();
+    }
+    const std::size_t sealed_bytes = wire::transform_header_bytes + bytes;
+    pool_buffer memory = buffers().take(wire::frame_prefix_bytes + sealed_bytes);
+    if (not memory) {
+        close("out of memory for a reply");
+        return;
+    }
+    byte_writer prefix(memory.bytes());
+    wire::encode_frame_prefix(prefix, sealed_bytes);
+    const mutable_bytes sealed = *mutable_bytes(memory.bytes()).from(wire::frame_prefix_bytes);
+    if (not by.sealer or not by.sealer->seal(by.id, parts, sealed)) {
+        close("the session's key can seal no more messages");
+        return;
+    }
+    outgoing_frame frame;
+    frame.add({.memory = std::move(memory)});
+    writer_.send(std::move(frame));
+}
+
+bool connection::send_interim(request& r) noexcept {
+    if (pending_count_ >= limits::pending_requests_max) return false;
+    reply interim(buffers());
+    byte_writer* const writer = interim.begin(error_body_bytes_max);
+    if (writer == nullptr) return false;
+    encode(*writer, wire::error_reply{});
+    ENSURE(interim.finish());
+
+    ++pending_count_;
+    r.async_id = next_async_id_++;
+    wire::header header = reply_header(r, nt_status::pending);
+    header.credits = grant_credits(r);
+    finished_reply finished{.head = std::move(interim.head()), .payload = {}, .signed_by = {}};
+    if (r.must_sign_reply and r.sealed_by == nullptr and r.session != nullptr and r.session->signer) {
+        header.flags |= wire::header_flags::signed_message;
+        finished.signed_by = r.session;
+    }
+    put_header(finished.head, header);
+    // What was answered before in the same frame must not wait as long.
+    std::vector<finished_reply> replies = std::exchange(*r.replies_before, {});
+    replies.push_back(std::move(finished));
+    send(std::move(replies), r.sealed_by.get());
+    return true;
+}
+
+void connection::send_notification(session* via, wire::command code, reply& message) noexcept {
+    if (is_closing_ or not message.finish()) return;
+    wire::header header;
+    header.command = code;
+    header.flags = wire::header_flags::response;
+    // Neither message nor session nor tree: nobody asked, so nobody is answered ([MS-SMB2] 3.3.4.6).
+    header.message_id = ~std::uint64_t{0};
+    send_unasked(header, message, via != nullptr and via->requires_encryption ? via : nullptr);
+}
+
+void connection::send_unasked(const wire::header& header, reply& message, session* sealed_by) noexcept {
+    finished_reply finished{.head = std::move(message.head()), .payload = {}, .signed_by = {}};
+    put_header(finished.head, header);
+    std::vector<finished_reply> replies;
+    replies.push_back(std::move(finished));
+    send(std::move(replies), sealed_by);
+}
+
+}  // namespace sluice::smb::server

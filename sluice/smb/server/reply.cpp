@@ -1,0 +1,35 @@
+#include "sluice/smb/server/reply.hpp"
+
+namespace sluice::smb::server {
+
+namespace {
+
+// What may have to stand behind a body before the next one of a compound.
+constexpr std::size_t padding_bytes_max = 8;
+
+}  // namespace
+
+byte_writer* reply::begin(std::size_t bytes_max) noexcept {
+    discard();
+    head_ = buffers_.take(wire::frame_prefix_bytes + wire::header_bytes + bytes_max + padding_bytes_max);
+    if (not head_) return nullptr;
+    const mutable_bytes message = *mutable_bytes(head_.bytes()).from(wire::frame_prefix_bytes);
+    writer_.emplace(*message.first(wire::header_bytes + bytes_max));
+    writer_->put_zeros(wire::header_bytes);
+    return &*writer_;
+}
+
+void reply::discard() noexcept {
+    writer_.reset();
+    payload_ = {};
+}
+
+bool reply::finish() noexcept {
+    ENSURE(writer_.has_value(), "a reply is finished after it has been begun");
+    const auto written = writer_->finish();
+    if (not written) return false;
+    head_.shrink(wire::frame_prefix_bytes + written->size());
+    return true;
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,61 @@
+#include "sluice/smb/server/request.hpp"
+
+#include "sluice/smb/server/connection.hpp"
+#include "sluice/smb/server/server.hpp"
+
+namespace sluice::smb::server {
+
+request::request(server::connection& from, const wire::message_view& message,
+                 compound_state& compound) noexcept
+    : answer(from.buffers()), connection_(from), message_(message), compound_(compound) {
+    from.requests_.push_back(*this);
+}
+
+request::~request() {
+    connection_.requests_.erase(*this);
+    if (async_id != 0) --connection_.pending_count_;
+}
+
+smb_server& request::host() const noexcept {
+    return connection_.host();
+}
+
+io::io_multiplexer& request::loop() const noexcept {
+    return connection_.loop();
+}
+
+std::shared_ptr<open> request::find_open(const wire::file_id& named) noexcept {
+    wire::file_id id = named;
+    if (is_related and named == wire::file_id_of_previous) {
+        if (not compound_.file) return nullptr;
+        id = *compound_.file;
+    }
+    std::shared_ptr<open> found = host().opens.find(id);
+    if (found == nullptr or found->session != session.get() or found->is_closed) return nullptr;
+    if (tree != nullptr and found->tree != tree) return nullptr;
+    compound_.file = id;
+    return found;
+}
+
+bool request::affords(std::uint64_t payload_bytes) const noexcept {
+    if (not wire::has(connection_.agreed.capabilities, wire::capabilities::large_mtu))
+        return payload_bytes <= limits::transfer_bytes_max_single_credit;
+    return wire::credit_charge_of(payload_bytes) <= std::max<std::uint64_t>(header().credit_charge, 1);
+}
+
+io::task<wire::nt_status> request::pend(event<wire::nt_status>& until) noexcept {
+    if (interrupted_) co_return *interrupted_;
+    if (not until.is_set() and is_last_of_frame and async_id == 0 and not connection_.send_interim(*this))
+        co_return wire::nt_status::insufficient_resources;
+    waits_for_ = &until;
+    const wire::nt_status outcome = co_await until.wait();
+    waits_for_ = nullptr;
+    co_return outcome;
+}
+
+void request::interrupt(wire::nt_status why) noexcept {
+    if (not interrupted_) interrupted_ = why;
+    if (waits_for_ != nullptr) waits_for_->set(why);
+}
+
+}  // namespace sluice::smb::server

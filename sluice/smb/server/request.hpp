@@ -1,0 +1,91 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "sluice/base/intrusive_list.hpp"
+#include "sluice/io/task.hpp"
+#include "sluice/smb/server/event.hpp"
+#include "sluice/smb/server/reply.hpp"
+#include "sluice/smb/server/session.hpp"
+#include "sluice/smb/wire/file_id.hpp"
+
+namespace sluice::smb::server {
+
+class smb_server;
+class connection;
+
+/// What the messages of a compound hand on to the related ones behind them ([MS-SMB2] 3.3.5.2.7.2).
+struct compound_state {
+    std::optional<wire::file_id> file;                  // that the last CREATE made, or the last command used
+    wire::nt_status status = wire::nt_status::success;  // of the message before
+    std::uint64_t session_id = 0;
+    std::uint32_t tree_id = 0;
+};
+
+/// One message of a client while it is served: what it says, on whose behalf, and the reply as it grows. What
+/// a command's file is given.
+///
+/// Lives in the frame of the coroutine that serves it, and so until the reply is on its way; the connection
+/// joins all of them before it goes. Thread safety: the loop's thread.
+class request {
+public:
+    request(connection& from, const wire::message_view& message, compound_state& compound) noexcept;
+    request(const request&) = delete;
+    request& operator=(const request&) = delete;
+    ~request();
+
+    [[nodiscard]] const wire::message_view& message() const noexcept { return message_; }
+    [[nodiscard]] const wire::header& header() const noexcept { return message_.header(); }
+    [[nodiscard]] smb_server& host() const noexcept;
+    [[nodiscard]] server::connection& connection() const noexcept { return connection_; }
+    [[nodiscard]] compound_state& compound() const noexcept { return compound_; }
+    [[nodiscard]] io::io_multiplexer& loop() const noexcept;
+
+    /// Where the reply's body goes; see reply::begin().
+    [[nodiscard]] byte_writer* begin_reply(std::size_t bytes_max) noexcept { return answer.begin(bytes_max); }
+
+    /// The open a message names, or, in a related compound, the one before it used. Null: FILE_CLOSED. What
+    /// is found is what related messages behind it mean, too.
+    [[nodiscard]] std::shared_ptr<open> find_open(const wire::file_id& named) noexcept;
+
+    /// Whether the message paid for that many bytes of payload, asked for or sent ([MS-SMB2] 3.3.5.2.5).
+    [[nodiscard]] bool affords(std::uint64_t payload_bytes) const noexcept;
+
+    /// Waits for `until`, having told the client that it may take long (an interim reply, [MS-SMB2] 3.3.4.2),
+    /// where it may be told: the last message of a frame. CANCEL, and the end of the session or connection,
+    /// set it to `cancelled`. Gives INSUFFICIENT_RESOURCES at once when the connection has too many that
+    /// wait. Suspends.
+    [[nodiscard]] io::task<wire::nt_status> pend(event<wire::nt_status>& until) noexcept;
+    /// Ends what the request waits for in pend(), now or when it comes to it.
+    void interrupt(wire::nt_status why) noexcept;
+
+    std::shared_ptr<server::session> session;
+    std::shared_ptr<server::tree> tree;
+    reply answer;
+    std::vector<std::byte> error_data;           // what some errors tell beside their status
+    std::shared_ptr<server::session> sealed_by;  // not null: encrypted, and so is the reply
+    bool must_sign_reply = false;                // the request was signed, or everything is
+    bool is_last_of_frame = true;
+    bool is_related = false;
+    std::uint64_t async_id = 0;                             // not zero: an interim reply was sent
+    std::vector<finished_reply>* replies_before = nullptr;  // of its frame, not sent yet
+
+private:
+    friend class connection;
+
+    server::connection& connection_;
+    wire::message_view message_;
+    compound_state& compound_;
+    event<wire::nt_status>* waits_for_ = nullptr;
+    std::optional<wire::nt_status> interrupted_;
+
+public:
+    list_hook<request> link;  // in its connection's list
+};
+
+/// What serves a command: decodes, authorises, does, replies. The status is that of the reply; with a body
+/// when the handler has begun one, otherwise with an error body.
+using command_handler = io::task<wire::nt_status> (*)(request& r);
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,185 @@
+#include "sluice/smb/server/server.hpp"
+
+#include <algorithm>
+
+#include "sluice/base/case_fold.hpp"
+#include "sluice/io/accept_stream.hpp"
+#include "sluice/smb/server/closing.hpp"
+#include "sluice/smb/server/durable.hpp"
+
+namespace sluice::smb::server {
+
+namespace {
+
+constexpr std::chrono::milliseconds pause_when_out_of_descriptors{50};
+
+}  // namespace
+
+smb_server::smb_server(const server_seams& seams, server_configuration configuration) noexcept
+    : failures(seams.clock),
+      background(seams.loop),
+      seams_(seams),
+      configuration_(std::move(configuration)),
+      tasks_(seams.loop),
+      started_at_(seams.clock.utc_now()) {
+    seams_.random.fill(identity_.bytes);
+    names_.netbios_computer = configuration_.name;
+    names_.dns_computer = configuration_.name;
+    security_offer_ = auth::negotiator::offer();
+    // Session ids begin anywhere, so that one of the server's last run means nothing to this one.
+    next_session_id_ = seams_.random.next_u64() >> 16;
+    for (share_configuration& one : configuration_.shares)
+        shares_.push_back(std::make_shared<share>(std::move(one)));
+    configuration_.shares.clear();
+    shares_.push_back(std::make_shared<share>());
+}
+
+smb_server::~smb_server() {
+    ENSURE(connections_.empty() and sessions_.empty(), "a server is stopped before it goes");
+}
+
+result<void> smb_server::start() noexcept {
+    for (const io::socket_address& where : configuration_.listen) {
+        auto listener = io::listening_socket_handle::listen(where);
+        if (not listener) return failure(listener.error());
+        listeners_.push_back(std::make_unique<io::listening_socket_handle>(*std::move(listener)));
+        const auto attached = listeners_.back()->set_multiplexer(&loop());
+        if (not attached) return failure(attached.error());
+    }
+    for (const auto& listener : listeners_)
+        tasks_.spawn(accept_on(*listener));
+    for (const std::shared_ptr<share>& one : shares_)
+        if (not one->is_pipes() and one->volume().changes() != nullptr)
+            background.spawn(one->volume().changes()->run());
+    return {};
+}
+
+io::task<void> smb_server::accept_on(io::listening_socket_handle& listener) noexcept {
+    while (not is_stopping_) {
+        auto accepted = co_await io::async_accept(listener);
+        if (not accepted) {
+            if (accepted.error() == std::errc::operation_canceled) co_return;
+            log().write(event_severity::warning, "a connection could not be accepted",
+                        {{"why", accepted.error().message()}});
+            const deadline pause(pause_when_out_of_descriptors);
+            (void)co_await io::co_sleep(loop(), pause);
+            continue;
+        }
+        if (const auto attached = accepted->socket.set_multiplexer(&loop()); not attached) continue;
+        adopt(std::move(accepted->socket), accepted->peer);
+    }
+}
+
+void smb_server::adopt(io::socket_handle socket, const io::socket_address& peer) noexcept {
+    const auto without_session = static_cast<std::size_t>(std::ranges::count_if(
+        connections_, [](const auto& entry) { return not entry.first->has_had_session; }));
+    if (is_stopping_ or connections_.size() >= limits::connections_max or
+        without_session >= limits::connections_without_session_max) {
+        log().write(event_severity::warning, "a connection was refused: there are too many",
+                    {{"peer", peer.text()}});
+        return;
+    }
+    tasks_.spawn(serve(std::move(socket), peer));
+}
+
+io::task<void> smb_server::serve(io::socket_handle socket, io::socket_address peer) noexcept {
+    const auto client = std::make_unique<connection>(*this, std::move(socket), peer);
+    connections_.emplace(client.get(), client.get());
+    io::task<void> running = client->run();
+    co_await std::move(running);
+    connections_.erase(client.get());
+}
+
+void smb_server::stop() noexcept {
+    is_stopping_ = true;
+    for (const auto& [key, client] : connections_)
+        client->close("the server stops");
+    tasks_.cancel();
+}
+
+io::task<void> smb_server::done() noexcept {
+    co_await tasks_.join();
+    // Durable opens outlive their sessions, not the server.
+    std::vector<std::shared_ptr<open>> left;
+    for (const auto& [number, one] : opens)
+        left.push_back(one);
+    for (const std::shared_ptr<open>& one : left)
+        (void)end_open(*this, *one);
+    background.cancel();
+    co_await background.join();
+}
+
+std::shared_ptr<share> smb_server::find_share(std::string_view name) const noexcept {
+    const auto found = std::ranges::find_if(shares_, [&](const std::shared_ptr<share>& one) {
+        return not one->is_withdrawn and equal_ignoring_case(one->configuration().name, name);
+    });
+    return found == shares_.end() ? nullptr : *found;
+}
+
+std::vector<io::socket_address> smb_server::addresses() const {
+    std::vector<io::socket_address> all;
+    for (const auto& listener : listeners_)
+        if (const auto where = listener->local_address()) all.push_back(*where);
+    return all;
+}
+
+server_gauges smb_server::gauges() const noexcept {
+    server_gauges now{
+        .connections = connections_.size(), .sessions = sessions_.size(), .opens = opens.size()};
+    for (const std::shared_ptr<share>& one : shares_)
+        now.files += one->files().size();
+    now.buffers = buffers.taken();
+    return now;
+}
+
+std::shared_ptr<session> smb_server::make_session(connection& on) {
+    if (sessions_.size() >= limits::sessions_max or on.sessions.size() >= limits::sessions_per_connection_max)
+        return nullptr;
+    auto fresh = std::make_shared<session>(++next_session_id_);
+    fresh->connection = &on;
+    sessions_.emplace(fresh->id, fresh);
+    on.sessions.emplace(fresh->id, fresh);
+    return fresh;
+}
+
+std::shared_ptr<session> smb_server::find_session(std::uint64_t id) noexcept {
+    const auto found = sessions_.find(id);
+    return found == sessions_.end() ? nullptr : found->second;
+}
+
+void smb_server::end_session(session& ending, bool keep_durable) noexcept {
+    if (ending.state == session::phase::gone) return;
+    ending.state = session::phase::gone;
+    const std::shared_ptr<session> held = find_session(ending.id);
+    if (ending.connection != nullptr)
+        ending.connection->interrupt(ending, nullptr, wire::nt_status::user_session_deleted);
+    std::vector<std::shared_ptr<open>> of_it;
+    for (const auto& [number, one] : ending.opens)
+        of_it.push_back(one);
+    for (const std::shared_ptr<open>& one : of_it) {
+        if (keep_durable and keep_without_client(*this, *one)) continue;
+        (void)end_open(*this, *one);
+    }
+    ENSURE(ending.opens.empty(), "no open outlives its session");
+    for (const auto& [number, one] : ending.trees)
+        one->is_gone = true;
+    ending.trees.clear();
+    if (ending.connection != nullptr) ending.connection->sessions.erase(ending.id);
+    ending.connection = nullptr;
+    sessions_.erase(ending.id);
+}
+
+void smb_server::end_tree(session& of, tree& ending) noexcept {
+    const std::shared_ptr<tree> held = of.trees.at(ending.id);
+    held->is_gone = true;
+    if (of.connection != nullptr)
+        of.connection->interrupt(of, &ending, wire::nt_status::network_name_deleted);
+    std::vector<std::shared_ptr<open>> of_it;
+    for (const auto& [number, one] : of.opens)
+        if (one->tree == held) of_it.push_back(one);
+    for (const std::shared_ptr<open>& one : of_it)
+        (void)end_open(*this, *one);
+    of.trees.erase(ending.id);
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sluice/base/clock.hpp"
+#include "sluice/base/random.hpp"
+#include "sluice/io/listening_socket_handle.hpp"
+#include "sluice/io/task_group.hpp"
+#include "sluice/smb/auth/negotiator.hpp"
+#include "sluice/smb/server/buffer_pool.hpp"
+#include "sluice/smb/server/configuration.hpp"
+#include "sluice/smb/server/connection.hpp"
+#include "sluice/smb/server/event_log.hpp"
+#include "sluice/smb/server/log_on_failures.hpp"
+#include "sluice/smb/server/open_table.hpp"
+#include "sluice/smb/server/session.hpp"
+
+namespace sluice::smb::server {
+
+/// What a server needs of the world, handed over so that a simulation can stand in for it. All outlive it.
+struct server_seams {
+    io::io_multiplexer& loop;
+    clock_source& clock;
+    secret_random_source& random;
+    auth::account_source& accounts;
+    event_log& log;
+};
+
+/// How much there is of everything a client can make the server hold; all zero once the clients are gone.
+struct server_gauges {
+    std::size_t connections = 0;
+    std::size_t sessions = 0;
+    std::size_t opens = 0;
+    std::size_t files = 0;
+    std::size_t buffers = 0;
+};
+
+/// An SMB2 and SMB3 server on one loop: its shares, connections, sessions and opens ([MS-SMB2] 3.3.1.5).
+///
+/// Everything in it belongs to the loop's thread. Construct, start() listening, run the loop; stop() ends it,
+/// and done() tells when nothing is left. Allocates: per connection, session and open, within limits.hpp.
+class smb_server {
+public:
+    smb_server(const server_seams& seams, server_configuration configuration) noexcept;
+    smb_server(const smb_server&) = delete;
+    smb_server& operator=(const smb_server&) = delete;
+    ~smb_server();
+
+    /// Binds and listens at every configured address. Errors: those of listening_socket_handle::listen,
+    /// naming the address.
+    [[nodiscard]] result<void> start() noexcept;
+    /// Serves a connection that somebody else has accepted. The socket is attached to the loop already.
+    void adopt(io::socket_handle socket, const io::socket_address& peer) noexcept;
+    /// Takes no more connections and ends those there are. Requests under way are answered or cut short.
+    void stop() noexcept;
+    /// Waits until everything has ended after stop(). Suspends.
+    [[nodiscard]] io::task<void> done() noexcept;
+
+    [[nodiscard]] const server_configuration& configuration() const noexcept { return configuration_; }
+    [[nodiscard]] const std::vector<std::shared_ptr<share>>& shares() const noexcept { return shares_; }
+    /// By name, without regard to case; null if there is none.
+    [[nodiscard]] std::shared_ptr<share> find_share(std::string_view name) const noexcept;
+    /// Where it listens; with the port the system chose, if it was left the choice.
+    [[nodiscard]] std::vector<io::socket_address> addresses() const;
+    [[nodiscard]] server_gauges gauges() const noexcept;
+
+    [[nodiscard]] io::io_multiplexer& loop() const noexcept { return seams_.loop; }
+    [[nodiscard]] clock_source& clock() const noexcept { return seams_.clock; }
+    [[nodiscard]] secret_random_source& random() const noexcept { return seams_.random; }
+    [[nodiscard]] auth::account_source& accounts() const noexcept { return seams_.accounts; }
+    [[nodiscard]] event_log& log() const noexcept { return seams_.log; }
+    [[nodiscard]] const wire::guid& identity() const noexcept { return identity_; }
+    /// Who we say we are when a client logs on, and the mechanisms to do so.
+    [[nodiscard]] const auth::server_names& names() const noexcept { return names_; }
+    [[nodiscard]] bytes_view security_offer() const noexcept { return security_offer_; }
+    [[nodiscard]] vfs::time_point started_at() const noexcept { return started_at_; }
+
+    buffer_pool buffers;
+    open_table opens;
+    log_on_failures failures;
+    /// Work that belongs to no connection: time limits of breaks and of durable opens.
+    io::task_group background;
+
+    // --- sessions, for the commands ------------------------------------------------------------------------
+
+    /// A new session in progress, on `on`; null when there are too many.
+    [[nodiscard]] std::shared_ptr<session> make_session(connection& on);
+    [[nodiscard]] std::shared_ptr<session> find_session(std::uint64_t id) noexcept;
+    /// Ends a session: its requests are interrupted, its opens closed (or kept, if durable and
+    /// `keep_durable`), its trees disconnected.
+    void end_session(session& ending, bool keep_durable) noexcept;
+    /// Ends a tree connection, with what is open on it.
+    void end_tree(session& of, tree& ending) noexcept;
+
+private:
+    [[nodiscard]] io::task<void> accept_on(io::listening_socket_handle& listener) noexcept;
+    [[nodiscard]] io::task<void> serve(io::socket_handle socket, io::socket_address peer) noexcept;
+
+    server_seams seams_;
+    server_configuration configuration_;
+    std::vector<std::shared_ptr<share>> shares_;
+    std::vector<std::unique_ptr<io::listening_socket_handle>> listeners_;
+    std::unordered_map<std::uint64_t, std::shared_ptr<session>> sessions_;
+    std::unordered_map<connection*, connection*> connections_;
+    io::task_group tasks_;
+    wire::guid identity_{};
+    auth::server_names names_;
+    std::vector<std::byte> security_offer_;
+    vfs::time_point started_at_{};
+    std::uint64_t next_session_id_ = 0;
+    bool is_stopping_ = false;
+};
+
+}  // namespace sluice::smb::server

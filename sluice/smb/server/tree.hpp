@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "sluice/smb/server/share.hpp"
+#include "sluice/smb/wire/access_mask.hpp"
+
+namespace sluice::smb::server {
+
+/// A session's connection to a share ([MS-SMB2] 3.3.1.9). Thread safety: the loop's thread.
+struct tree {
+    std::uint32_t id = 0;
+    std::shared_ptr<share> target;
+    wire::access_mask access_max = wire::access_mask::none;  // what opens on it can be granted at most
+    bool requires_encryption = false;
+    bool is_gone = false;  // disconnected; requests under way still hold it
+};
+
+}  // namespace sluice::smb::server
