@@ -121,7 +121,7 @@ struct aapl_resolve_id {
     [[nodiscard]] friend bool operator==(const aapl_resolve_id&, const aapl_resolve_id&) noexcept = default;
 };
 struct aapl_request {
-    std::optional<aapl_server_query> query{};  ///< one of the two, or neither for a command we do not know
+    std::optional<aapl_server_query> query{};  ///< one of the two
     std::optional<aapl_resolve_id> resolve{};
 
     [[nodiscard]] friend bool operator==(const aapl_request&, const aapl_request&) noexcept = default;

@@ -161,7 +161,12 @@ std::optional<decode_error> store_file_context(create_request_contexts& contexts
         return store_once(contexts.timewarp, number<filetime, le64>(data));
     }
     if (is_named(context, names::on_disk_id)) return set_once(contexts.on_disk_id, data, 0);
-    if (is_named(context, names::aapl)) return store_once(contexts.aapl, decode_aapl(data));
+    if (is_named(context, names::aapl)) {
+        const auto request = decode_aapl(data);
+        // A command we do not know is like a context of a name we do not know.
+        if (request == aapl_request{}) return std::nullopt;
+        return store_once(contexts.aapl, request);
+    }
     if (is_named(context, names::posix)) {
         return store_once(contexts.posix_mode, number<std::uint32_t, le32>(data));
     }

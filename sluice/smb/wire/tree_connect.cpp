@@ -110,7 +110,11 @@ void encode(byte_writer& writer, const tree_connect_args& args) noexcept {
             .context_count = le16(args.remoted_identity ? 1 : 0),
             .reserved = {}});
     }
-    put_at_least_one_byte(writer, args.path);
+    if (extended) {
+        writer.put_bytes(args.path);
+    } else {
+        put_at_least_one_byte(writer, args.path);
+    }
     if (args.remoted_identity) {
         writer.align_to(context_alignment);
         writer.put(tree_connect_context{.type = le16(remoted_identity_type),

@@ -46,6 +46,9 @@ TEST(tree_connect, extension_comes_back_with_and_without_an_identity) {
     tree_connect_args anonymous = extended();
     anonymous.remoted_identity.reset();
     expect_round_trip(anonymous, decode_tree_connect);
+    tree_connect_args without_path = extended();
+    without_path.path = {};
+    expect_round_trip(without_path, decode_tree_connect);
 }
 
 TEST(tree_connect, fixed_parts_and_ranges_are_checked) {

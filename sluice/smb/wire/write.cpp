@@ -32,6 +32,26 @@ struct write_response {
 static_assert(sizeof(write_response) == 16 and wire_type<write_response>);
 static_assert(offsetof(write_response, count) == 4 and offsetof(write_response, channel_info_offset) == 12);
 
+struct write_layout {
+    std::size_t data_offset;
+    std::size_t data_bytes;
+    std::size_t info_offset;
+};
+
+void put_fixed(byte_writer& writer, const write_args& args, const write_layout& layout) noexcept {
+    const bool with_info = !args.channel_info.empty();
+    writer.put(write_request{.structure_size = le16(49),
+                             .data_offset = narrow<le16>(layout.data_offset),
+                             .length = narrow<le32>(layout.data_bytes),
+                             .offset = le64(args.offset_bytes),
+                             .file = args.file,
+                             .channel = le32(static_cast<std::uint32_t>(args.channel)),
+                             .remaining_bytes = le32(args.remaining_bytes),
+                             .channel_info_offset = with_info ? narrow<le16>(layout.info_offset) : le16(),
+                             .channel_info_length = narrow<le16>(args.channel_info.size()),
+                             .flags = le32(bits_of(args.flags))});
+}
+
 }  // namespace
 
 decoded<write_args> decode_write(const message_view& message) noexcept {
@@ -54,26 +74,22 @@ decoded<write_args> decode_write(const message_view& message) noexcept {
 }
 
 void encode(byte_writer& writer, const write_args& args) noexcept {
-    encode_write_request_head(writer, args, args.data.size());
+    const std::size_t data_offset = writer.position() + sizeof(write_request);
+    put_fixed(writer, args,
+              {.data_offset = data_offset,
+               .data_bytes = args.data.size(),
+               .info_offset = data_offset + args.data.size()});
     writer.put_bytes(args.data);
+    writer.put_bytes(args.channel_info);
 }
 
 void encode_write_request_head(byte_writer& writer, const write_args& args, std::size_t data_bytes) noexcept {
-    // The channel information comes first, so that the data, which may travel separately, end the message.
+    // Here the channel information comes first, so that the data, which travel separately, end the message.
     const std::size_t info_offset = writer.position() + sizeof(write_request);
     const std::size_t data_offset = info_offset + args.channel_info.size();
     ENSURE(data_offset <= write_data_offset_max, "too much channel information");
-    writer.put(
-        write_request{.structure_size = le16(49),
-                      .data_offset = narrow<le16>(data_offset),
-                      .length = narrow<le32>(data_bytes),
-                      .offset = le64(args.offset_bytes),
-                      .file = args.file,
-                      .channel = le32(static_cast<std::uint32_t>(args.channel)),
-                      .remaining_bytes = le32(args.remaining_bytes),
-                      .channel_info_offset = args.channel_info.empty() ? le16() : narrow<le16>(info_offset),
-                      .channel_info_length = narrow<le16>(args.channel_info.size()),
-                      .flags = le32(bits_of(args.flags))});
+    put_fixed(writer, args,
+              {.data_offset = data_offset, .data_bytes = data_bytes, .info_offset = info_offset});
     writer.put_bytes(args.channel_info);
 }
 

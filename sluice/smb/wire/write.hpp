@@ -42,6 +42,7 @@ inline constexpr std::size_t write_request_fixed_bytes = header_bytes + 48;
 [[nodiscard]] decoded<write_args> decode_write(const message_view& message) noexcept;
 [[nodiscard]] decoded<write_reply> decode_write_reply(const message_view& message) noexcept;
 
+/// Channel information, if there is any, stands behind the data, which are then less than 64 KiB.
 void encode(byte_writer& writer, const write_args& args) noexcept;
 void encode(byte_writer& writer, const write_reply& reply) noexcept;
 
