@@ -11,8 +11,7 @@
 #include "sluice/smb/wire/fscc_information_class.hpp"
 
 // What QUERY_DIRECTORY answers: one entry per file, in one of twelve forms that differ in which fields they
-// have. See [MS-FSCC] 2.4.8 (both directory), 2.4.10, 2.4.15, 2.4.19, 2.4.20, 2.4.22, 2.4.24, 2.4.33 and the
-// extended forms.
+// have. [MS-FSCC] 2.4, the structures whose names end in DirectoryInformation, and FileNamesInformation.
 
 namespace sluice::smb::wire {
 

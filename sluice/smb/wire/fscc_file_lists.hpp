@@ -14,7 +14,7 @@
 
 namespace sluice::smb::wire {
 
-/// FileStreamInformation, [MS-FSCC] 2.4.49: the data streams of a file. A name is ":name:$DATA", and
+/// FileStreamInformation, [MS-FSCC] 2.4: the data streams of a file. A name is ":name:$DATA", and
 /// "::$DATA" that of the unnamed one.
 struct stream_information {
     std::string_view name{};
@@ -44,7 +44,7 @@ private:
     entry_list_reader list_;
 };
 
-/// An extended attribute, [MS-FSCC] 2.4.16: the form of FileFullEaInformation and of the EA create context.
+/// An extended attribute, [MS-FSCC] 2.4: the form of FileFullEaInformation and of the EA create context.
 /// The name is of single bytes on the wire, without a zero; the value may be empty, which in a set request
 /// means "remove".
 struct extended_attribute {
@@ -73,7 +73,7 @@ private:
     entry_list_reader list_;
 };
 
-/// FILE_GET_EA_INFORMATION, [MS-FSCC] 2.4.16.1: the names a query asks for.
+/// FILE_GET_EA_INFORMATION, [MS-FSCC] 2.4: the names a query asks for.
 class ea_name_list_writer {
 public:
     explicit ea_name_list_writer(mutable_bytes room) noexcept : list_(room, 4) {}
@@ -94,7 +94,7 @@ private:
     entry_list_reader list_;
 };
 
-/// FileHardLinkInformation, [MS-FSCC] 2.4.23: the names of a file, each with the number of its directory.
+/// FileHardLinkInformation, [MS-FSCC] 2.4: the names of a file, each with the number of its directory.
 struct hard_link {
     std::uint64_t directory_number = 0;
     std::string_view name{};

@@ -14,7 +14,7 @@
 
 namespace sluice::smb::wire {
 
-/// FileBasicInformation, [MS-FSCC] 2.4.7. To SET_INFO a time of 0 means "leave", -1 "no longer change by
+/// FileBasicInformation, [MS-FSCC] 2.4. To SET_INFO a time of 0 means "leave", -1 "no longer change by
 /// itself", -2 "change by itself again"; attributes of 0 mean "leave".
 struct basic_information {
     filetime created{};
@@ -30,7 +30,7 @@ void encode(byte_writer& writer, const basic_information& information) noexcept;
 /// Errors: `truncated`.
 [[nodiscard]] decoded<basic_information> decode_basic_information(bytes_view bytes) noexcept;
 
-/// FileStandardInformation, [MS-FSCC] 2.4.47.
+/// FileStandardInformation, [MS-FSCC] 2.4.
 struct standard_information {
     std::uint64_t allocation_bytes = 0;
     std::uint64_t end_of_file = 0;
@@ -45,7 +45,7 @@ void encode(byte_writer& writer, const standard_information& information) noexce
 /// Errors: `truncated`.
 [[nodiscard]] decoded<standard_information> decode_standard_information(bytes_view bytes) noexcept;
 
-/// FileNetworkOpenInformation, [MS-FSCC] 2.4.33.
+/// FileNetworkOpenInformation, [MS-FSCC] 2.4.
 struct network_open_information {
     filetime created{};
     filetime accessed{};
@@ -62,7 +62,7 @@ void encode(byte_writer& writer, const network_open_information& information) no
 /// Errors: `truncated`.
 [[nodiscard]] decoded<network_open_information> decode_network_open_information(bytes_view bytes) noexcept;
 
-/// FileAttributeTagInformation, [MS-FSCC] 2.4.6. The tag is 0 unless the file is a reparse point.
+/// FileAttributeTagInformation, [MS-FSCC] 2.4. The tag is 0 unless the file is a reparse point.
 struct attribute_tag_information {
     file_attributes attributes = file_attributes::none;
     std::uint32_t reparse_tag = 0;
@@ -74,10 +74,10 @@ void encode(byte_writer& writer, const attribute_tag_information& information) n
 /// Errors: `truncated`.
 [[nodiscard]] decoded<attribute_tag_information> decode_attribute_tag_information(bytes_view bytes) noexcept;
 
-/// COMPRESSION_FORMAT_*, [MS-FSCC] 2.3.18. A set request may also name formats we do not know.
+/// COMPRESSION_FORMAT_*, [MS-FSCC] 2.3. A set request may also name formats we do not know.
 enum class compression_format : std::uint16_t { none = 0, preferred = 1, lznt1 = 2 };
 
-/// FileCompressionInformation, [MS-FSCC] 2.4.9.
+/// FileCompressionInformation, [MS-FSCC] 2.4.
 struct compression_information {
     std::uint64_t compressed_bytes = 0;
     compression_format format = compression_format::none;

@@ -16,13 +16,12 @@
 
 namespace sluice::smb::wire {
 
-/// A length and a name: FileNameInformation, [MS-FSCC] 2.4.32, which is also the form of
-/// FileAlternateNameInformation (2.4.5), FileNormalizedNameInformation (2.4.36) and FileShortNameInformation
-/// (2.4.46).
+/// A length and a name: FileNameInformation, [MS-FSCC] 2.4, which is also the form of
+/// FileAlternateNameInformation, FileNormalizedNameInformation and FileShortNameInformation.
 [[nodiscard]] decoded<void> encode_name_information(byte_writer& writer, std::string_view name) noexcept;
 [[nodiscard]] decoded<std::string> decode_name_information(bytes_view bytes) noexcept;
 
-/// FileRenameInformation and FileLinkInformation in the form of SMB2, [MS-FSCC] 2.4.42.2 and 2.4.28.2. The
+/// FileRenameInformation and FileLinkInformation in the form of SMB2, [MS-FSCC] 2.4. The
 /// target is named from the root of the share; the field for another root has to be zero (`bad_value`
 /// otherwise).
 struct rename_information {
@@ -42,7 +41,7 @@ struct link_information {
 [[nodiscard]] decoded<void> encode(byte_writer& writer, const link_information& information) noexcept;
 [[nodiscard]] decoded<link_information> decode_link_information(bytes_view bytes) noexcept;
 
-/// FILE_RENAME_*, [MS-FSCC] 2.4.43; FILE_LINK_* have the same values.
+/// FILE_RENAME_*, [MS-FSCC] 2.4; FILE_LINK_* have the same values.
 enum class rename_flags : std::uint32_t {
     none = 0,
     replace_if_exists = 0x01,
@@ -52,7 +51,7 @@ enum class rename_flags : std::uint32_t {
 template <>
 inline constexpr bool is_bit_flags<rename_flags> = true;
 
-/// FileRenameInformationEx, [MS-FSCC] 2.4.43.
+/// FileRenameInformationEx, [MS-FSCC] 2.4.
 struct rename_information_ex {
     rename_flags flags = rename_flags::none;
     std::string target{};
@@ -62,7 +61,7 @@ struct rename_information_ex {
 [[nodiscard]] decoded<void> encode(byte_writer& writer, const rename_information_ex& information) noexcept;
 [[nodiscard]] decoded<rename_information_ex> decode_rename_information_ex(bytes_view bytes) noexcept;
 
-/// FileAllInformation, [MS-FSCC] 2.4.2: most of the others in one.
+/// FileAllInformation, [MS-FSCC] 2.4: most of the others in one.
 struct all_information {
     basic_information basic{};
     standard_information standard{};

@@ -13,7 +13,7 @@
 
 namespace sluice::smb::wire {
 
-/// FileInternalInformation, [MS-FSCC] 2.4.27: the number of the file on its volume.
+/// FileInternalInformation, [MS-FSCC] 2.4: the number of the file on its volume.
 struct internal_information {
     std::uint64_t file_number = 0;
     [[nodiscard]] friend bool operator==(const internal_information&,
@@ -22,7 +22,7 @@ struct internal_information {
 void encode(byte_writer& writer, const internal_information& information) noexcept;
 [[nodiscard]] decoded<internal_information> decode_internal_information(bytes_view bytes) noexcept;
 
-/// FileEaInformation, [MS-FSCC] 2.4.13.
+/// FileEaInformation, [MS-FSCC] 2.4.
 struct ea_information {
     std::uint32_t ea_bytes = 0;
     [[nodiscard]] friend bool operator==(const ea_information&, const ea_information&) noexcept = default;
@@ -30,7 +30,7 @@ struct ea_information {
 void encode(byte_writer& writer, const ea_information& information) noexcept;
 [[nodiscard]] decoded<ea_information> decode_ea_information(bytes_view bytes) noexcept;
 
-/// FileAccessInformation, [MS-FSCC] 2.4.1.
+/// FileAccessInformation, [MS-FSCC] 2.4.
 struct access_information {
     access_mask granted = access_mask::none;
     [[nodiscard]] friend bool operator==(const access_information&,
@@ -39,7 +39,7 @@ struct access_information {
 void encode(byte_writer& writer, const access_information& information) noexcept;
 [[nodiscard]] decoded<access_information> decode_access_information(bytes_view bytes) noexcept;
 
-/// FilePositionInformation, [MS-FSCC] 2.4.40. A position the protocol excludes (above 2^63 - 1) is
+/// FilePositionInformation, [MS-FSCC] 2.4. A position the protocol excludes (above 2^63 - 1) is
 /// `bad_value`.
 struct position_information {
     std::uint64_t offset = 0;
@@ -49,7 +49,7 @@ struct position_information {
 void encode(byte_writer& writer, const position_information& information) noexcept;
 [[nodiscard]] decoded<position_information> decode_position_information(bytes_view bytes) noexcept;
 
-/// FileModeInformation, [MS-FSCC] 2.4.31: create options of the open, as bits.
+/// FileModeInformation, [MS-FSCC] 2.4: create options of the open, as bits.
 struct mode_information {
     std::uint32_t mode = 0;
     [[nodiscard]] friend bool operator==(const mode_information&, const mode_information&) noexcept = default;
@@ -57,7 +57,7 @@ struct mode_information {
 void encode(byte_writer& writer, const mode_information& information) noexcept;
 [[nodiscard]] decoded<mode_information> decode_mode_information(bytes_view bytes) noexcept;
 
-/// FileAlignmentInformation, [MS-FSCC] 2.4.3: the alignment unbuffered i/o needs, less one.
+/// FileAlignmentInformation, [MS-FSCC] 2.4: the alignment unbuffered i/o needs, less one.
 struct alignment_information {
     std::uint32_t requirement = 0;
     [[nodiscard]] friend bool operator==(const alignment_information&,
@@ -66,7 +66,7 @@ struct alignment_information {
 void encode(byte_writer& writer, const alignment_information& information) noexcept;
 [[nodiscard]] decoded<alignment_information> decode_alignment_information(bytes_view bytes) noexcept;
 
-/// FileAllocationInformation, [MS-FSCC] 2.4.4. `bad_value` above 2^63 - 1.
+/// FileAllocationInformation, [MS-FSCC] 2.4. `bad_value` above 2^63 - 1.
 struct allocation_information {
     std::uint64_t allocation_bytes = 0;
     [[nodiscard]] friend bool operator==(const allocation_information&,
@@ -75,7 +75,7 @@ struct allocation_information {
 void encode(byte_writer& writer, const allocation_information& information) noexcept;
 [[nodiscard]] decoded<allocation_information> decode_allocation_information(bytes_view bytes) noexcept;
 
-/// FileEndOfFileInformation, [MS-FSCC] 2.4.14. `bad_value` above 2^63 - 1.
+/// FileEndOfFileInformation, [MS-FSCC] 2.4. `bad_value` above 2^63 - 1.
 struct end_of_file_information {
     std::uint64_t end_of_file = 0;
     [[nodiscard]] friend bool operator==(const end_of_file_information&,
@@ -84,7 +84,7 @@ struct end_of_file_information {
 void encode(byte_writer& writer, const end_of_file_information& information) noexcept;
 [[nodiscard]] decoded<end_of_file_information> decode_end_of_file_information(bytes_view bytes) noexcept;
 
-/// FileValidDataLengthInformation, [MS-FSCC] 2.4.49. `bad_value` above 2^63 - 1.
+/// FileValidDataLengthInformation, [MS-FSCC] 2.4. `bad_value` above 2^63 - 1.
 struct valid_data_length_information {
     std::uint64_t valid_bytes = 0;
     [[nodiscard]] friend bool operator==(const valid_data_length_information&,
@@ -94,7 +94,7 @@ void encode(byte_writer& writer, const valid_data_length_information& informatio
 [[nodiscard]] decoded<valid_data_length_information> decode_valid_data_length_information(
     bytes_view bytes) noexcept;
 
-/// FileDispositionInformation, [MS-FSCC] 2.4.11.
+/// FileDispositionInformation, [MS-FSCC] 2.4.
 struct disposition_information {
     bool delete_on_close = false;
     [[nodiscard]] friend bool operator==(const disposition_information&,
@@ -103,7 +103,7 @@ struct disposition_information {
 void encode(byte_writer& writer, const disposition_information& information) noexcept;
 [[nodiscard]] decoded<disposition_information> decode_disposition_information(bytes_view bytes) noexcept;
 
-/// FILE_DISPOSITION_*, [MS-FSCC] 2.4.12.
+/// FILE_DISPOSITION_*, [MS-FSCC] 2.4.
 enum class disposition_flags : std::uint32_t {
     none = 0,
     delete_file = 0x01,
@@ -115,7 +115,7 @@ enum class disposition_flags : std::uint32_t {
 template <>
 inline constexpr bool is_bit_flags<disposition_flags> = true;
 
-/// FileDispositionInformationEx, [MS-FSCC] 2.4.12.
+/// FileDispositionInformationEx, [MS-FSCC] 2.4.
 struct disposition_information_ex {
     disposition_flags flags = disposition_flags::none;
     [[nodiscard]] friend bool operator==(const disposition_information_ex&,
@@ -128,7 +128,7 @@ void encode(byte_writer& writer, const disposition_information_ex& information) 
 /// A 128-bit file number, as volumes that need more than 64 bits have them.
 using file_number_128 = std::array<std::byte, 16>;
 
-/// FileIdInformation, [MS-FSCC] 2.4.26.
+/// FileIdInformation, [MS-FSCC] 2.4.
 struct id_information {
     std::uint64_t volume_serial = 0;
     file_number_128 file_number{};

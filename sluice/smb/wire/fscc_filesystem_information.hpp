@@ -15,7 +15,7 @@
 
 namespace sluice::smb::wire {
 
-/// FileFsVolumeInformation, [MS-FSCC] 2.5.9.
+/// FileFsVolumeInformation, [MS-FSCC] 2.5.
 struct fs_volume_information {
     filetime created{};
     std::uint32_t serial_number = 0;
@@ -27,7 +27,7 @@ struct fs_volume_information {
 [[nodiscard]] decoded<void> encode(byte_writer& writer, const fs_volume_information& information) noexcept;
 [[nodiscard]] decoded<fs_volume_information> decode_fs_volume_information(bytes_view bytes) noexcept;
 
-/// FileFsSizeInformation, [MS-FSCC] 2.5.8; a unit is sectors_per_unit times bytes_per_sector.
+/// FileFsSizeInformation, [MS-FSCC] 2.5; a unit is sectors_per_unit times bytes_per_sector.
 struct fs_size_information {
     std::uint64_t total_units = 0;
     std::uint64_t available_units = 0;
@@ -40,7 +40,7 @@ void encode(byte_writer& writer, const fs_size_information& information) noexcep
 /// Errors: `truncated`.
 [[nodiscard]] decoded<fs_size_information> decode_fs_size_information(bytes_view bytes) noexcept;
 
-/// FileFsFullSizeInformation, [MS-FSCC] 2.5.4.
+/// FileFsFullSizeInformation, [MS-FSCC] 2.5.
 struct fs_full_size_information {
     std::uint64_t total_units = 0;
     std::uint64_t available_to_caller_units = 0;
@@ -54,7 +54,7 @@ void encode(byte_writer& writer, const fs_full_size_information& information) no
 /// Errors: `truncated`.
 [[nodiscard]] decoded<fs_full_size_information> decode_fs_full_size_information(bytes_view bytes) noexcept;
 
-/// FileFsDeviceInformation, [MS-FSCC] 2.5.10.
+/// FileFsDeviceInformation, [MS-FSCC] 2.5.
 struct fs_device_information {
     static constexpr std::uint32_t disk = 0x07;
     static constexpr std::uint32_t named_pipe = 0x11;
@@ -70,7 +70,7 @@ void encode(byte_writer& writer, const fs_device_information& information) noexc
 /// Errors: `truncated`.
 [[nodiscard]] decoded<fs_device_information> decode_fs_device_information(bytes_view bytes) noexcept;
 
-/// What a volume can do, [MS-FSCC] 2.5.1.
+/// What a volume can do, [MS-FSCC] 2.5.
 enum class filesystem_attributes : std::uint32_t {
     none = 0,
     case_sensitive_search = 0x00000001,
@@ -96,7 +96,7 @@ enum class filesystem_attributes : std::uint32_t {
 template <>
 inline constexpr bool is_bit_flags<filesystem_attributes> = true;
 
-/// FileFsAttributeInformation, [MS-FSCC] 2.5.1. The name of the file system is for people; programs that test
+/// FileFsAttributeInformation, [MS-FSCC] 2.5. The name of the file system is for people; programs that test
 /// it expect "NTFS".
 struct fs_attribute_information {
     filesystem_attributes attributes = filesystem_attributes::none;
@@ -108,7 +108,7 @@ struct fs_attribute_information {
 [[nodiscard]] decoded<void> encode(byte_writer& writer, const fs_attribute_information& information) noexcept;
 [[nodiscard]] decoded<fs_attribute_information> decode_fs_attribute_information(bytes_view bytes) noexcept;
 
-/// FileFsControlInformation, [MS-FSCC] 2.5.2: quotas and indexing. The defaults say "no quota".
+/// FileFsControlInformation, [MS-FSCC] 2.5: quotas and indexing. The defaults say "no quota".
 struct fs_control_information {
     static constexpr std::uint64_t unlimited = ~0ULL;
 
@@ -125,7 +125,7 @@ void encode(byte_writer& writer, const fs_control_information& information) noex
 /// Errors: `truncated`.
 [[nodiscard]] decoded<fs_control_information> decode_fs_control_information(bytes_view bytes) noexcept;
 
-/// FileFsObjectIdInformation, [MS-FSCC] 2.5.6.
+/// FileFsObjectIdInformation, [MS-FSCC] 2.5.
 struct fs_object_id_information {
     guid object_id{};
     std::array<std::byte, 48> extended{};
@@ -136,7 +136,7 @@ void encode(byte_writer& writer, const fs_object_id_information& information) no
 /// Errors: `truncated`.
 [[nodiscard]] decoded<fs_object_id_information> decode_fs_object_id_information(bytes_view bytes) noexcept;
 
-/// FileFsSectorSizeInformation, [MS-FSCC] 2.5.7.
+/// FileFsSectorSizeInformation, [MS-FSCC] 2.5.
 struct fs_sector_size_information {
     static constexpr std::uint32_t aligned_device = 0x01;
     static constexpr std::uint32_t partition_aligned_on_device = 0x02;

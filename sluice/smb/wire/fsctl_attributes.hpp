@@ -13,7 +13,7 @@
 
 namespace sluice::smb::wire {
 
-/// GET_COMPRESSION and SET_COMPRESSION, [MS-FSCC] 2.3.18 and 2.3.65.
+/// GET_COMPRESSION and SET_COMPRESSION, [MS-FSCC] 2.3.
 struct compression_state {
     compression_format format = compression_format::none;
     [[nodiscard]] friend bool operator==(const compression_state&,
@@ -22,7 +22,7 @@ struct compression_state {
 void encode(byte_writer& writer, const compression_state& state) noexcept;
 [[nodiscard]] decoded<compression_state> decode_compression_state(bytes_view bytes) noexcept;
 
-/// GET_INTEGRITY_INFORMATION reply, [MS-FSCC] 2.3.22. Algorithm 0 means "no checksums".
+/// GET_INTEGRITY_INFORMATION reply, [MS-FSCC] 2.3. Algorithm 0 means "no checksums".
 struct integrity_state {
     std::uint16_t checksum_algorithm = 0;
     std::uint32_t flags = 0;
@@ -33,7 +33,7 @@ struct integrity_state {
 void encode(byte_writer& writer, const integrity_state& state) noexcept;
 [[nodiscard]] decoded<integrity_state> decode_integrity_state(bytes_view bytes) noexcept;
 
-/// CREATE_OR_GET_OBJECT_ID reply, [MS-FSCC] 2.1.3.1: the file's identifier, and those of its birth.
+/// CREATE_OR_GET_OBJECT_ID reply, [MS-FSCC] 2.1: the file's identifier, and those of its birth.
 struct object_id {
     guid id{};
     std::array<guid, 3> birth_volume_object_and_domain{};
@@ -42,7 +42,7 @@ struct object_id {
 void encode(byte_writer& writer, const object_id& identifier) noexcept;
 [[nodiscard]] decoded<object_id> decode_object_id(bytes_view bytes) noexcept;
 
-/// FSCTL_PIPE_PEEK reply, [MS-FSCC] 2.3.46, in front of the bytes peeked at.
+/// FSCTL_PIPE_PEEK reply, [MS-FSCC] 2.3, in front of the bytes peeked at.
 struct pipe_peek_state {
     std::uint32_t state = 3;  ///< connected, as in pipe_local_information
     std::uint32_t readable_bytes = 0;

@@ -60,7 +60,7 @@ void encode(byte_writer& writer, const copy_chunk_response& response) noexcept;
 /// Errors: `truncated`.
 [[nodiscard]] decoded<copy_chunk_response> decode_copy_chunk_response(bytes_view bytes) noexcept;
 
-/// DUPLICATE_EXTENTS_DATA, [MS-FSCC] 2.3.7: share the blocks of a range between two files.
+/// DUPLICATE_EXTENTS_DATA, [MS-FSCC] 2.3: share the blocks of a range between two files.
 struct duplicate_extents_request {
     file_id source{};
     std::uint64_t source_offset = 0;
@@ -73,7 +73,7 @@ void encode(byte_writer& writer, const duplicate_extents_request& request) noexc
 /// Errors: `truncated`, `bad_value` for an offset or count above 2^63 - 1.
 [[nodiscard]] decoded<duplicate_extents_request> decode_duplicate_extents_request(bytes_view bytes) noexcept;
 
-/// DUPLICATE_EXTENTS_DATA_EX, [MS-FSCC] 2.3.9.
+/// DUPLICATE_EXTENTS_DATA_EX, [MS-FSCC] 2.3.
 struct duplicate_extents_ex_request {
     static constexpr std::uint32_t source_atomic = 0x01;
 

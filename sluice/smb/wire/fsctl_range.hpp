@@ -18,16 +18,16 @@ struct file_range {
     [[nodiscard]] friend bool operator==(const file_range&, const file_range&) noexcept = default;
 };
 
-/// FILE_SET_SPARSE_BUFFER, [MS-FSCC] 2.3.67. No bytes mean "yes".
+/// FILE_SET_SPARSE_BUFFER, [MS-FSCC] 2.3. No bytes mean "yes".
 [[nodiscard]] bool decode_set_sparse(bytes_view bytes) noexcept;
 void encode_set_sparse(byte_writer& writer, bool sparse) noexcept;
 
-/// FILE_ZERO_DATA_INFORMATION, [MS-FSCC] 2.3.71; on the wire the end stands in place of the length.
+/// FILE_ZERO_DATA_INFORMATION, [MS-FSCC] 2.3; on the wire the end stands in place of the length.
 void encode_set_zero_data(byte_writer& writer, const file_range& range) noexcept;
 /// Errors: `truncated`, `bad_value`, also for an end before the beginning.
 [[nodiscard]] decoded<file_range> decode_set_zero_data(bytes_view bytes) noexcept;
 
-/// FILE_ALLOCATED_RANGE_BUFFER, [MS-FSCC] 2.3.52: one in the request, any number in the reply. The caller
+/// FILE_ALLOCATED_RANGE_BUFFER, [MS-FSCC] 2.3: one in the request, any number in the reply. The caller
 /// learns from the writer how many fitted.
 void encode_allocated_range(byte_writer& writer, const file_range& range) noexcept;
 /// Errors: `truncated`, `bad_value`.
@@ -35,13 +35,13 @@ void encode_allocated_range(byte_writer& writer, const file_range& range) noexce
 /// A whole reply. Errors: `truncated` if it ends within a range, `bad_value`. Allocates: the ranges.
 [[nodiscard]] decoded<std::vector<file_range>> decode_allocated_ranges(bytes_view bytes) noexcept;
 
-/// FILE_LEVEL_TRIM, [MS-FSCC] 2.3.13.
+/// FILE_LEVEL_TRIM, [MS-FSCC] 2.3.
 inline constexpr std::size_t trim_ranges_max = 1024;
 void encode_file_level_trim(byte_writer& writer, const std::vector<file_range>& ranges) noexcept;
 /// Errors: `truncated`, `bad_value`, `too_many` above trim_ranges_max. Allocates: the ranges.
 [[nodiscard]] decoded<std::vector<file_range>> decode_file_level_trim(bytes_view bytes) noexcept;
 
-/// FILE_REGION_INPUT, [MS-FSCC] 2.3.55. Without a buffer the question is about the whole file.
+/// FILE_REGION_INPUT, [MS-FSCC] 2.3. Without a buffer the question is about the whole file.
 struct file_region_request {
     static constexpr std::uint32_t valid_cached_data = 0x01;
 
@@ -53,7 +53,7 @@ struct file_region_request {
 void encode(byte_writer& writer, const file_region_request& request) noexcept;
 /// Errors: `truncated`, `bad_value`.
 [[nodiscard]] decoded<file_region_request> decode_file_region_request(bytes_view bytes) noexcept;
-/// FILE_REGION_OUTPUT, [MS-FSCC] 2.3.56, of as many regions as given. `total`: how many there would be.
+/// FILE_REGION_OUTPUT, [MS-FSCC] 2.3, of as many regions as given. `total`: how many there would be.
 void encode_file_regions(byte_writer& writer, const std::vector<file_region_request>& regions,
                          std::uint32_t total) noexcept;
 

@@ -73,7 +73,7 @@ void encode(byte_writer& writer, const resiliency_request& request) noexcept;
 /// Errors: `truncated`.
 [[nodiscard]] decoded<resiliency_request> decode_resiliency_request(bytes_view bytes) noexcept;
 
-/// FSCTL_PIPE_WAIT, [MS-FSCC] 2.3.49: wait until somebody listens at a pipe.
+/// FSCTL_PIPE_WAIT, [MS-FSCC] 2.3: wait until somebody listens at a pipe.
 struct pipe_wait_request {
     std::optional<std::uint64_t> timeout_ticks{};  ///< of 100 ns; none: as the server likes
     std::string name{};

@@ -9,17 +9,17 @@
 #include "sluice/smb/wire/decode_error.hpp"
 #include "sluice/smb/wire/guid.hpp"
 
-// What GET_, SET_ and DELETE_REPARSE_POINT carry, [MS-FSCC] 2.1.2.
+// What GET_, SET_ and DELETE_REPARSE_POINT carry, [MS-FSCC] 2.1.
 
 namespace sluice::smb::wire {
 
 inline constexpr std::uint32_t reparse_tag_mount_point = 0xA0000003;
 inline constexpr std::uint32_t reparse_tag_symlink = 0xA000000C;
 inline constexpr std::uint32_t reparse_tag_nfs = 0x80000014;
-/// The longest data that may stand behind the head of a buffer, [MS-FSCC] 2.1.2.2.
+/// The longest data that may stand behind the head of a buffer, [MS-FSCC] 2.1.
 inline constexpr std::size_t reparse_data_bytes_max = 16 * 1024;
 
-/// SYMBOLIC_LINK_REPARSE_DATA_BUFFER, [MS-FSCC] 2.1.2.4. The substitute is followed, the print name is shown.
+/// SYMBOLIC_LINK_REPARSE_DATA_BUFFER, [MS-FSCC] 2.1. The substitute is followed, the print name is shown.
 struct reparse_symlink {
     std::string substitute{};
     std::string print{};
@@ -27,7 +27,7 @@ struct reparse_symlink {
     [[nodiscard]] friend bool operator==(const reparse_symlink&, const reparse_symlink&) noexcept = default;
 };
 
-/// Mount point or junction, [MS-FSCC] 2.1.2.5.
+/// Mount point or junction, [MS-FSCC] 2.1.
 struct reparse_mount_point {
     std::string substitute{};
     std::string print{};
