@@ -110,7 +110,7 @@ private:
     [[nodiscard]] bool fits(std::uint64_t end) const noexcept;
     [[nodiscard]] result<void> write_at(std::span<const std::byte> from, std::uint64_t offset);
     [[nodiscard]] result<void> rename_stream(std::string_view name, when_taken taken);
-    [[nodiscard]] result<void> rename_over(const memory_place& there, when_taken taken);
+    [[nodiscard]] result<void> rename_over(const memory_place& there);
     void has_changed(bool is_content) {
         tree_.touch(*file_, is_content);
         tree_.note(is_content ? change_kind::modified : change_kind::attributes, *entry_);
@@ -266,12 +266,14 @@ result<void> memory_node::rename(std::string_view path, when_taken taken) noexce
     if (const auto may = may_move(); not may) return may;
     const auto there = tree_.place(path);
     if (not there) return failure(there.error());
+    if (there->taken != nullptr and there->taken != entry_ and taken == when_taken::refuse)
+        return failure(error::with_path(EEXIST, "rename", path));
     // Only a directory can be above what it is moved to.
     for (const memory_file* above = there->directory; above != nullptr;
          above = above->self != nullptr ? above->self->parent : nullptr)
         if (above == file_.get()) return failure({EINVAL, "rename"});
     if (there->taken != nullptr) {
-        if (const auto freed = rename_over(*there, taken); not freed) return freed;
+        if (const auto freed = rename_over(*there); not freed) return freed;
     }
     if (entry_->parent == there->directory and entry_->name == there->name) return {};
     tree_.move(entry_, *there->directory, there->name);
@@ -279,9 +281,8 @@ result<void> memory_node::rename(std::string_view path, when_taken taken) noexce
 }
 
 // Frees the place, unless it is our own.
-result<void> memory_node::rename_over(const memory_place& there, when_taken taken) {
+result<void> memory_node::rename_over(const memory_place& there) {
     if (there.taken == entry_) return {};
-    if (taken == when_taken::refuse) return failure({EEXIST, "rename"});
     const memory_file& other = *there.taken->file;
     const bool is_directory = file_->status.kind == node_kind::directory;
     const bool meets_directory = other.status.kind == node_kind::directory;

@@ -1,0 +1,73 @@
+// Paths as clients send them, and names as the host has them. No path that is let through names anything on
+// the host but components beneath the root; no name of the host comes back as another one.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "sluice/base/case_fold.hpp"
+#include "sluice/base/ensure.hpp"
+#include "sluice/vfs/host_name.hpp"
+#include "sluice/vfs/path.hpp"
+
+namespace {
+
+using namespace sluice;
+
+// Calls `visit(component)` for each, also the empty ones.
+template <class Visit>
+std::size_t for_each_component(std::string_view path, Visit visit) {
+    std::size_t count = 1;
+    for (std::size_t slash = path.find('/'); slash != path.npos; slash = path.find('/'), ++count) {
+        visit(path.substr(0, slash));
+        path.remove_prefix(slash + 1);
+    }
+    visit(path);
+    return count;
+}
+
+void check_client_path(std::string_view path) {
+    std::string storage;
+    const auto mapped = vfs::host_path(path, storage);
+    ENSURE(mapped.has_value() == vfs::check_path(path).has_value());
+    if (not mapped or path.empty()) return;
+    ENSURE(mapped->find('\0') == mapped->npos);
+    const std::size_t components = for_each_component(
+        *mapped, [](std::string_view name) { ENSURE(not name.empty() and name != "." and name != ".."); });
+    ENSURE(components == for_each_component(
+                             path, [](std::string_view name) { ENSURE(vfs::check_name(name).has_value()); }));
+    ENSURE(fold(fold(path)) == fold(path));
+}
+
+// Whether a name has, as the host spells it, characters that stand for others, or none at all.
+bool is_ambiguous(std::string_view name) {
+    for (std::size_t at = 0; at < name.size();) {
+        const name_character next = character_at(name, at);
+        if (next.point > 0x10ffff or vfs::host_character(next.point) != next.point) return true;
+        at += next.length;
+    }
+    return false;
+}
+
+void check_host_name(std::string_view name) {
+    if (name.empty() or name == "." or name == ".." or name.find('\0') != name.npos) return;
+    std::string shown_storage;
+    std::string host_storage;
+    const std::string_view shown = vfs::shown_name(name, shown_storage);
+    ENSURE(shown.find('/') == shown.npos and not shown.empty());
+    if (not is_ambiguous(name)) ENSURE(vfs::host_name(shown, host_storage) == name);
+    // What is shown is what a client may ask for, as long as it is text and not too long.
+    const auto valid = vfs::check_name(shown);
+    if (valid or valid.error().code() == ENAMETOOLONG) return;
+    ENSURE(is_ambiguous(name) or not vfs::check_stream_name(shown).has_value() or shown == "." or
+           shown == "..");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    check_client_path(text);
+    for_each_component(text, check_host_name);
+    return 0;
+}
