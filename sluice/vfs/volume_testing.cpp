@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/vfs/host_volume.hpp"
 #include "sluice/vfs/memory_volume.hpp"
 
@@ -50,7 +49,7 @@ std::vector<volume_kind> volume_kinds() {
 }
 
 volume_test::volume_test()
-    : multiplexer_(io::make_epoll_multiplexer().value()), tested_(GetParam().make(*multiplexer_)) {}
+    : multiplexer_(io::best_available().value()), tested_(GetParam().make(*multiplexer_)) {}
 
 node_ptr volume_test::at(std::string_view path, follow_links links) {
     auto found = find(path, links);
