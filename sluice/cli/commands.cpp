@@ -5,6 +5,8 @@
 namespace sluice::cli {
 
 void add_commands(CLI::App& app) {
+    add_serve(app);
+    add_user(app);
     add_probe(app);
 }
 

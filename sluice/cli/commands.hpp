@@ -14,5 +14,7 @@ namespace sluice::cli {
 void add_commands(CLI::App& app);
 
 void add_probe(CLI::App& app);
+void add_serve(CLI::App& app);
+void add_user(CLI::App& app);
 
 }  // namespace sluice::cli

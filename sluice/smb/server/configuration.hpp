@@ -38,7 +38,6 @@ struct network_interface {
 struct server_configuration {
     std::string name = "SLUICE";  // at most 15 characters, as NetBIOS has it
     std::string comment;
-    std::vector<io::socket_address> listen;
     std::vector<share_configuration> shares;
     std::vector<network_interface> interfaces;
     protection signing = protection::required;

@@ -38,14 +38,16 @@ smb_server::~smb_server() {
     ENSURE(connections_.empty() and sessions_.empty(), "a server is stopped before it goes");
 }
 
-result<void> smb_server::start() noexcept {
-    for (const io::socket_address& where : configuration_.listen) {
-        auto listener = io::listening_socket_handle::listen(where);
+result<void> smb_server::start(std::span<const io::socket_address> where) noexcept {
+    std::vector<std::unique_ptr<io::listening_socket_handle>> bound;
+    for (const io::socket_address& address : where) {
+        auto listener = io::listening_socket_handle::listen(address);
         if (not listener) return failure(listener.error());
-        listeners_.push_back(std::make_unique<io::listening_socket_handle>(*std::move(listener)));
-        const auto attached = listeners_.back()->set_multiplexer(&loop());
+        bound.push_back(std::make_unique<io::listening_socket_handle>(*std::move(listener)));
+        const auto attached = bound.back()->set_multiplexer(&loop());
         if (not attached) return failure(attached.error());
     }
+    listeners_ = std::move(bound);
     for (const auto& listener : listeners_)
         tasks_.spawn(accept_on(*listener));
     for (const std::shared_ptr<share>& one : shares_)

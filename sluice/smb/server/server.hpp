@@ -49,9 +49,9 @@ public:
     smb_server& operator=(const smb_server&) = delete;
     ~smb_server();
 
-    /// Binds and listens at every configured address. Errors: those of listening_socket_handle::listen,
-    /// naming the address.
-    [[nodiscard]] result<void> start() noexcept;
+    /// Binds and listens at every address; where one cannot be had, at none of them, and then it may be tried
+    /// with others. Errors: those of listening_socket_handle::listen, naming the address.
+    [[nodiscard]] result<void> start(std::span<const io::socket_address> where) noexcept;
     /// Serves a connection that somebody else has accepted. The socket is attached to the loop already.
     void adopt(io::socket_handle socket, const io::socket_address& peer) noexcept;
     /// Takes no more connections and ends those there are. Requests under way are answered or cut short.

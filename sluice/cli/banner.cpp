@@ -1,0 +1,97 @@
+#include "sluice/cli/banner.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include <memory>
+
+namespace sluice::cli {
+
+namespace {
+
+[[nodiscard]] std::string shares_text(const banner_facts& facts) {
+    std::string text;
+    for (const share_options& share : facts.shares)
+        text += fmt::format("  {:<16} {}{}{}\n", share.name, share.path,
+                            share.read_only ? "  (read-only)" : "", share.encrypt ? "  (encrypted)" : "");
+    return text;
+}
+
+[[nodiscard]] std::string users_text(const banner_facts& facts) {
+    std::string text;
+    if (facts.fresh_password.empty()) {
+        text = fmt::format("User        {}\n", fmt::join(facts.users, ", "));
+        text += "            with the password set before; 'sluice user passwd NAME' sets another\n";
+    } else {
+        text = fmt::format("User        {}\nPassword    {}\n", facts.users.front(), facts.fresh_password);
+        text += fmt::format("            made just now and not shown again; a hash of it is kept in {}\n",
+                            facts.users_file);
+    }
+    if (facts.allows_guests) text += "            anybody may also come in as a guest, unprotected\n";
+    return text;
+}
+
+[[nodiscard]] std::string mount_text(const banner_facts& facts) {
+    const std::string& host = facts.addresses.front();
+    const std::string& share = facts.shares.front().name;
+    const std::string& user = facts.users.front();
+    const bool is_usual = facts.port == 445;
+    std::string text;
+    text += fmt::format("Windows     net use Z: \\\\{}\\{} /user:{}{}\n", host, share, user,
+                        is_usual ? "" : fmt::format(" /TCPPORT:{}", facts.port));
+    if (not is_usual) text += "            (ports other than 445: Windows 11 24H2, Server 2025 and later)\n";
+    const std::string port = is_usual ? "" : fmt::format(":{}", facts.port);
+    text += fmt::format("macOS       open 'smb://{}@{}{}/{}'\n", user, host, port, share);
+    text += fmt::format("Linux       sudo mount -t cifs //{}/{} /mnt -o username={}{}\n", host, share, user,
+                        is_usual ? "" : fmt::format(",port={}", facts.port));
+    text += fmt::format("            smbclient{} //{}/{} -U {}\n",
+                        is_usual ? "" : fmt::format(" -p {}", facts.port), host, share, user);
+    return text;
+}
+
+[[nodiscard]] bool reaches_beyond(const ifaddrs& one) noexcept {
+    return (one.ifa_flags & IFF_LOOPBACK) == 0 and (one.ifa_flags & IFF_UP) != 0;
+}
+
+}  // namespace
+
+std::string banner_text(const banner_facts& facts) {
+    std::string text = fmt::format("{} serves\n\n{}\n", facts.server_name, shares_text(facts));
+    text += users_text(facts);
+    text += '\n';
+    text += mount_text(facts);
+    text += fmt::format("\nListening   {}\n", fmt::join(facts.listening, ", "));
+    if (facts.is_fallback_port)
+        text +=
+            "            port 445 needs more rights: run as root, or once\n"
+            "            sudo setcap cap_net_bind_service=+ep $(command -v sluice)\n";
+    text += fmt::format("Protection  SMB 2.0.2 to 3.1.1, signed{}\n",
+                        facts.encrypts ? ", encrypted" : "; encrypted where a client asks for it");
+    text += fmt::format("Files       used as {}, whoever logs on\n", facts.runs_as);
+    text += fmt::format("I/O         {}\n", facts.multiplexer);
+    return text;
+}
+
+std::vector<std::string> own_addresses() {
+    std::vector<std::string> reachable;
+    ifaddrs* first = nullptr;
+    if (getifaddrs(&first) == 0) {
+        const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(first, &freeifaddrs);
+        for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
+            if (one->ifa_addr == nullptr or one->ifa_addr->sa_family != AF_INET or not reaches_beyond(*one))
+                continue;
+            char text[INET_ADDRSTRLEN] = {};
+            const auto* const address = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
+            if (inet_ntop(AF_INET, &address->sin_addr, text, sizeof text) != nullptr)
+                reachable.emplace_back(text);
+        }
+    }
+    reachable.emplace_back("127.0.0.1");
+    return reachable;
+}
+
+}  // namespace sluice::cli

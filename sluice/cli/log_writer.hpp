@@ -1,0 +1,22 @@
+#pragma once
+
+#include "sluice/smb/server/event_log.hpp"
+
+namespace sluice::cli {
+
+/// Writes what the server tells to standard error: a line for people on a terminal, logfmt otherwise.
+/// Thread safety: the loop's thread.
+class log_writer final : public smb::server::event_log {
+public:
+    enum class format : unsigned char { for_people, logfmt };
+
+    explicit log_writer(smb::server::event_severity least) noexcept;
+    void write(smb::server::event_severity severity, std::string_view what,
+               std::initializer_list<smb::server::event_field> fields) noexcept override;
+
+private:
+    format format_;
+    smb::server::event_severity least_;
+};
+
+}  // namespace sluice::cli

@@ -1,0 +1,252 @@
+// sluice serve: folders for SMB clients.
+
+#include <fmt/core.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "sluice/base/case_fold.hpp"
+#include "sluice/base/clock.hpp"
+#include "sluice/base/random.hpp"
+#include "sluice/cli/banner.hpp"
+#include "sluice/cli/commands.hpp"
+#include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/log_writer.hpp"
+#include "sluice/cli/serve_options.hpp"
+#include "sluice/cli/signals.hpp"
+#include "sluice/io/sync_wait.hpp"
+#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/server/user_database.hpp"
+#include "sluice/vfs/host_volume.hpp"
+
+namespace sluice::cli {
+namespace {
+
+using smb::server::smb_server;
+using smb::server::user_database;
+
+constexpr std::uint16_t usual_port = 445;
+constexpr std::uint16_t unprivileged_port = 1445;
+
+[[noreturn]] void fail(const std::string& why) {
+    fmt::print(stderr, "sluice serve: {}\n", why);
+    leave(exit_code::failure);
+}
+
+// A password that is easily typed: no letters that look like others. 20 of 31 letters are 99 bits.
+[[nodiscard]] std::string make_password() {
+    constexpr std::string_view letters = "abcdefghjkmnpqrstuvwxyz23456789";
+    system_random random;
+    std::string password;
+    for (int i = 0; i != 20; ++i) {
+        if (i != 0 and i % 5 == 0) password += '-';
+        password += letters[random.below(letters.size())];
+    }
+    return password;
+}
+
+[[nodiscard]] std::string account_name() {
+    const passwd* const account = getpwuid(geteuid());
+    return account != nullptr ? account->pw_name : "sluice";
+}
+
+// Gives every share a name: the folder's, made different from the others'.
+void name_shares(std::vector<share_options>& shares) {
+    std::vector<std::string> taken;
+    for (share_options& share : shares) {
+        if (share.name.empty())
+            share.name = std::filesystem::weakly_canonical(share.path).filename().string();
+        if (share.name.empty()) share.name = "root";
+        const std::string wanted = share.name;
+        for (int number = 2; std::ranges::find(taken, fold(share.name)) != taken.end(); ++number)
+            share.name = fmt::format("{}-{}", wanted, number);
+        taken.push_back(fold(share.name));
+    }
+}
+
+[[nodiscard]] std::vector<smb::server::share_configuration> open_shares(const serve_options& options,
+                                                                        io::io_multiplexer& loop) {
+    std::vector<smb::server::share_configuration> opened;
+    for (const share_options& share : options.shares) {
+        const bool read_only = share.read_only or options.read_only;
+        auto volume = vfs::host_volume::open(loop, share.path, {.read_only = read_only});
+        if (not volume) fail(fmt::format("share '{}': {}", share.name, volume.error().message()));
+        smb::server::share_configuration configuration;
+        configuration.name = share.name;
+        configuration.comment = share.comment;
+        configuration.volume = *std::move(volume);
+        configuration.is_read_only = read_only;
+        configuration.is_hidden = share.hidden or share.name.ends_with('$');
+        configuration.users = share.users;
+        if (share.encrypt) configuration.encryption = smb::server::protection::required;
+        opened.push_back(std::move(configuration));
+    }
+    return opened;
+}
+
+// Names and passwords: those of the command line, those of the file, or else one that is made now.
+struct users_result {
+    std::unique_ptr<user_database> database;
+    std::vector<std::string> names;
+    std::string fresh_password;
+};
+[[nodiscard]] users_result open_users(const serve_options& options) {
+    const std::string path = options.users_file.empty() ? user_database::default_path() : options.users_file;
+    auto opened = user_database::open(path);
+    if (not opened) fail(opened.error().message());
+    users_result users{.database = *std::move(opened), .names = {}, .fresh_password = {}};
+    for (const std::string& wanted : options.users) {
+        const std::size_t percent = wanted.find('%');
+        const std::string name = wanted.substr(0, percent);
+        result<void> added{};
+        if (percent != std::string::npos)
+            added = users.database->set_for_now(name, wanted.substr(percent + 1));
+        else if (not users.database->contains(name))
+            fail(fmt::format("there is no user '{0}'; 'sluice user add {0}' makes one", name));
+        if (not added) fail(added.error().message());
+        users.names.push_back(name);
+    }
+    if (users.names.empty()) users.names = users.database->names();
+    if (users.names.empty()) {
+        users.names.push_back(account_name());
+        users.fresh_password = make_password();
+        const auto made = users.database->set(users.names.front(), users.fresh_password);
+        if (not made) fail(made.error().message());
+    }
+    return users;
+}
+
+[[nodiscard]] std::vector<io::socket_address> addresses_for(const serve_options& options,
+                                                            std::uint16_t port) {
+    std::vector<io::socket_address> all;
+    for (const std::string& text : options.listen) {
+        auto address = io::socket_address::ip(text, port);
+        if (not address) address = io::socket_address::parse(text);
+        if (not address)
+            fail(fmt::format("--listen '{}' is neither an address nor ADDRESS:PORT; names are not looked up",
+                             text));
+        all.push_back(*address);
+    }
+    if (all.empty()) all.push_back(io::socket_address::any_v6(port));
+    return all;
+}
+
+// Binds where it was told to; without a port it takes the usual one if it may.
+[[nodiscard]] bool start(smb_server& server, const serve_options& options) {
+    const bool has_choice = options.port == 0;
+    const auto started = server.start(addresses_for(options, has_choice ? usual_port : options.port));
+    if (started) return false;
+    const bool may_retry = has_choice and (started.error() == std::errc::permission_denied or
+                                           started.error() == std::errc::address_in_use);
+    if (not may_retry) fail(started.error().message());
+    const auto retried = server.start(addresses_for(options, unprivileged_port));
+    if (not retried) fail(retried.error().message());
+    return true;
+}
+
+void print_banner(const smb_server& server, const serve_options& options, const users_result& users,
+                  bool is_fallback_port) {
+    banner_facts facts{.server_name = server.configuration().name,
+                       .shares = options.shares,
+                       .addresses = own_addresses(),
+                       .listening = {},
+                       .port = 0,
+                       .is_fallback_port = is_fallback_port,
+                       .users = users.names,
+                       .fresh_password = users.fresh_password,
+                       .users_file = users.database->path(),
+                       .multiplexer = std::string(io::best_available_reason()),
+                       .runs_as = fmt::format("{} (uid {})", account_name(), geteuid()),
+                       .allows_guests = options.guest,
+                       .encrypts = options.encrypt};
+    for (share_options& share : facts.shares)
+        share.read_only = share.read_only or options.read_only;
+    for (const io::socket_address& address : server.addresses()) {
+        facts.listening.push_back(address.text());
+        facts.port = address.port();
+    }
+    fmt::print("{}\n", banner_text(facts));
+    std::fflush(stdout);
+}
+
+io::task<void> serve_until(smb_server& server, smb::server::event<bool>& stop) {
+    (void)co_await stop.wait();
+    server.stop();
+    io::task<void> ending = server.done();
+    co_await std::move(ending);
+}
+
+void serve(serve_options options, const std::string& configuration_file) {
+    if (not configuration_file.empty()) {
+        const auto read = read_configuration(configuration_file, options);
+        if (not read) fail(read.error());
+    }
+    if (options.shares.empty()) fail("nothing to serve: name a folder, as in 'sluice serve ~/Public'");
+    name_shares(options.shares);
+    users_result users = open_users(options);
+
+    auto loop = io::best_available();
+    if (not loop) fail(loop.error().message());
+    smb::server::server_configuration configuration;
+    configuration.name = options.name.empty() ? "SLUICE" : options.name;
+    configuration.shares = open_shares(options, **loop);
+    configuration.allows_guests = options.guest;
+    if (options.encrypt) configuration.encryption = smb::server::protection::required;
+    if (options.no_signing) configuration.signing = smb::server::protection::offered;
+
+    system_clock_source clock;
+    system_random random;
+    log_writer log(options.verbose ? smb::server::event_severity::detail : smb::server::event_severity::info);
+    smb::server::event<bool> stop(**loop);
+    smb_server server(
+        {.loop = **loop, .clock = clock, .random = random, .accounts = *users.database, .log = log},
+        std::move(configuration));
+    const signals handling(
+        **loop, [&] { stop.set(true); },
+        [&] {
+            const auto reloaded = users.database->reload();
+            log.write(reloaded ? smb::server::event_severity::info : smb::server::event_severity::error,
+                      reloaded ? "users were read again" : "users could not be read again; the old ones stay",
+                      {{"file", users.database->path()},
+                       {"why", reloaded ? "SIGHUP" : reloaded.error().message()}});
+        });
+    const bool is_fallback_port = start(server, options);
+    print_banner(server, options, users, is_fallback_port);
+    io::sync_wait(**loop, serve_until(server, stop));
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app) {
+    CLI::App* const command = app.add_subcommand("serve", "serve folders to Windows, macOS and Linux (SMB)");
+    struct arguments {
+        serve_options options;
+        std::vector<std::string> paths;
+        std::string configuration;
+    };
+    const auto given = std::make_shared<arguments>();
+    command->add_option("PATH", given->paths, "a folder, or NAME=PATH; several make several shares");
+    command->add_option("--name", given->options.name, "what the server calls itself (SLUICE)");
+    command->add_option("--port", given->options.port, "TCP port (445; 1445 where that is not allowed)");
+    command->add_option("--listen", given->options.listen, "address to listen at (all)");
+    command->add_flag("--read-only", given->options.read_only, "nobody may change anything");
+    command->add_option("--user", given->options.users,
+                        "who may log on: NAME of the users file, or NAME%PASSWORD for this run");
+    command->add_option("--users-file", given->options.users_file, "where the users are kept");
+    command->add_flag("--encrypt", given->options.encrypt, "refuse clients that do not encrypt");
+    command->add_flag("--no-signing", given->options.no_signing, "do not insist on signed messages");
+    command->add_flag("--guest", given->options.guest, "let anybody in, without protection");
+    command->add_flag("--verbose", given->options.verbose, "log more");
+    command->add_option("--config", given->configuration, "a TOML file with the same names");
+    command->callback([given] {
+        for (const std::string& path : given->paths)
+            given->options.shares.push_back(parse_share(path));
+        serve(given->options, given->configuration);
+    });
+}
+
+}  // namespace sluice::cli

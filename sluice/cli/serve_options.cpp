@@ -1,0 +1,129 @@
+#include "sluice/cli/serve_options.hpp"
+
+#include <fmt/core.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace sluice::cli {
+
+namespace {
+
+// Takes settings out of a table, and remembers the first thing that is wrong. A key nobody took is one: a
+// misspelled setting must not be silently without effect.
+class table_reader {
+public:
+    table_reader(const toml::table& table, std::string_view where) : table_(table), where_(where) {}
+
+    template <class T>
+    void take(std::string_view key, T& into) {
+        const toml::node* const node = find(key);
+        if (node == nullptr) return;
+        if (const auto value = node->value<T>())
+            into = *value;
+        else
+            refuse(*node, fmt::format("'{}' has a value of the wrong kind", key));
+    }
+    void take(std::string_view key, std::vector<std::string>& into) {
+        const toml::node* const node = find(key);
+        if (node == nullptr) return;
+        const toml::array* const list = node->as_array();
+        if (list == nullptr) return refuse(*node, fmt::format("'{}' must be a list of texts", key));
+        for (const toml::node& one : *list) {
+            const auto text = one.value<std::string>();
+            if (not text) return refuse(one, fmt::format("'{}' must be a list of texts", key));
+            into.push_back(*text);
+        }
+    }
+    [[nodiscard]] const toml::node* find(std::string_view key) {
+        known_.emplace_back(key);
+        return table_.get(key);
+    }
+    void refuse(const toml::node& node, std::string_view why) {
+        if (problem.empty()) problem = fmt::format("line {}: {}: {}", node.source().begin.line, where_, why);
+    }
+    void refuse_unknown() {
+        for (const auto& [key, node] : table_)
+            if (std::ranges::find(known_, key.str()) == known_.end())
+                refuse(node, fmt::format("'{}' is no setting here", key.str()));
+    }
+
+    std::string problem;
+
+private:
+    const toml::table& table_;
+    std::string_view where_;
+    std::vector<std::string> known_;
+};
+
+[[nodiscard]] std::string read_share(const toml::table& table, share_options& share) {
+    table_reader reader(table, "[[share]]");
+    reader.take("name", share.name);
+    reader.take("path", share.path);
+    reader.take("comment", share.comment);
+    reader.take("read-only", share.read_only);
+    reader.take("encrypt", share.encrypt);
+    reader.take("hidden", share.hidden);
+    reader.take("user", share.users);
+    reader.refuse_unknown();
+    if (share.path.empty()) reader.refuse(table, "a share needs a 'path'");
+    return reader.problem;
+}
+
+[[nodiscard]] std::string read_table(const toml::table& table, serve_options& options) {
+    table_reader reader(table, "the server");
+    reader.take("name", options.name);
+    reader.take("listen", options.listen);
+    std::int64_t port = options.port;
+    reader.take("port", port);
+    reader.take("user", options.users);
+    reader.take("users-file", options.users_file);
+    reader.take("multiplexer", options.multiplexer);
+    reader.take("read-only", options.read_only);
+    reader.take("encrypt", options.encrypt);
+    reader.take("no-signing", options.no_signing);
+    reader.take("guest", options.guest);
+    if (const toml::node* const shares = reader.find("share")) {
+        const toml::array* const list = shares->as_array();
+        if (list == nullptr) reader.refuse(*shares, "shares are written as [[share]]");
+        for (std::size_t i = 0; list != nullptr and i != list->size(); ++i) {
+            const toml::table* const one = list->get(i)->as_table();
+            share_options share;
+            const std::string problem =
+                one == nullptr ? "shares are written as [[share]]" : read_share(*one, share);
+            if (not problem.empty()) return problem;
+            options.shares.push_back(std::move(share));
+        }
+    }
+    reader.refuse_unknown();
+    if (port < 0 or port > 65535) return fmt::format("port {} is not between 1 and 65535", port);
+    options.port = static_cast<std::uint16_t>(port);
+    return reader.problem;
+}
+
+}  // namespace
+
+share_options parse_share(const std::string& text) {
+    share_options share;
+    const std::size_t equals = text.find('=');
+    // A path may contain '='; a name before one has no slash.
+    const bool is_named = equals != std::string::npos and equals != 0 and text.find('/') > equals;
+    if (is_named) share.name = text.substr(0, equals);
+    share.path = is_named ? text.substr(equals + 1) : text;
+    return share;
+}
+
+std::expected<void, std::string> read_configuration(const std::string& path, serve_options& options) {
+    try {
+        const toml::table table = toml::parse_file(path);
+        const std::string problem = read_table(table, options);
+        if (not problem.empty()) return std::unexpected(path + ": " + problem);
+        return {};
+    } catch (const toml::parse_error& wrong) {
+        return std::unexpected(
+            fmt::format("{}: line {}: {}", path, wrong.source().begin.line, wrong.description()));
+    }
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sluice/base/result.hpp"
+
+namespace sluice::cli {
+
+/// A share as the command line or the configuration file names it.
+struct share_options {
+    std::string name;  // empty: the folder's
+    std::string path;
+    std::string comment;
+    bool read_only = false;
+    bool encrypt = false;
+    bool hidden = false;
+    std::vector<std::string> users;
+};
+
+/// What `sluice serve` was told.
+struct serve_options {
+    std::vector<share_options> shares;
+    std::string name;
+    std::vector<std::string> listen;
+    std::uint16_t port = 0;  // 0: 445 if allowed, else 1445
+    std::vector<std::string> users;
+    std::string users_file;
+    std::string multiplexer;
+    bool read_only = false;
+    bool encrypt = false;
+    bool no_signing = false;
+    bool guest = false;
+    bool verbose = false;
+};
+
+/// A share of the form PATH or NAME=PATH.
+[[nodiscard]] share_options parse_share(const std::string& text);
+
+/// Adds what a configuration file says; what the command line said comes first. On failure the text says
+/// which line is wrong, and why.
+[[nodiscard]] std::expected<void, std::string> read_configuration(const std::string& path,
+                                                                  serve_options& options);
+
+}  // namespace sluice::cli

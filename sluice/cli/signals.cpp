@@ -1,0 +1,43 @@
+#include "sluice/cli/signals.hpp"
+
+#include <csignal>
+#include <utility>
+
+namespace sluice::cli {
+
+namespace {
+
+[[nodiscard]] sigset_t handled() noexcept {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int one : {SIGINT, SIGTERM, SIGHUP, SIGUSR2})  // the last: the program itself is done
+        sigaddset(&set, one);
+    return set;
+}
+
+}  // namespace
+
+signals::signals(io::io_multiplexer& loop, std::function<void()> stop, std::function<void()> reload)
+    : loop_(loop), stop_(std::move(stop)), reload_(std::move(reload)) {
+    const sigset_t set = handled();
+    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    waiter_ = std::thread([this] { wait(); });
+}
+
+signals::~signals() {
+    pthread_kill(waiter_.native_handle(), SIGUSR2);
+    waiter_.join();
+}
+
+void signals::wait() {
+    const sigset_t set = handled();
+    for (;;) {
+        int which = 0;
+        if (sigwait(&set, &which) != 0) continue;
+        if (which == SIGUSR2) return;
+        // Without memory for the post there is none for a reload either; a stop is asked for again.
+        (void)loop_.post([this, which] { which == SIGHUP ? reload_() : stop_(); });
+    }
+}
+
+}  // namespace sluice::cli

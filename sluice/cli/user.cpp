@@ -1,0 +1,104 @@
+// sluice user: who may log on.
+
+#include <fmt/core.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "sluice/cli/commands.hpp"
+#include "sluice/cli/exit_code.hpp"
+#include "sluice/smb/server/user_database.hpp"
+
+namespace sluice::cli {
+namespace {
+
+using smb::server::user_database;
+
+struct user_arguments {
+    std::string name;
+    std::string file;
+};
+
+// Reads a password without showing it; from a pipe, its first line.
+[[nodiscard]] std::string ask_password(const std::string& prompt) {
+    const bool is_terminal = isatty(STDIN_FILENO) != 0;
+    termios shown{};
+    if (is_terminal) {
+        fmt::print(stderr, "{}: ", prompt);
+        tcgetattr(STDIN_FILENO, &shown);
+        termios hidden = shown;
+        hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+        tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
+    }
+    std::string password;
+    std::getline(std::cin, password);
+    if (is_terminal) {
+        tcsetattr(STDIN_FILENO, TCSAFLUSH, &shown);
+        fmt::print(stderr, "\n");
+    }
+    return password;
+}
+
+[[noreturn]] void fail(const std::string& why) {
+    fmt::print(stderr, "sluice user: {}\n", why);
+    leave(exit_code::failure);
+}
+
+[[nodiscard]] std::unique_ptr<user_database> open_database(const user_arguments& arguments) {
+    auto users = user_database::open(arguments.file.empty() ? user_database::default_path() : arguments.file);
+    if (not users) fail(users.error().message());
+    return *std::move(users);
+}
+
+void set_password(const user_arguments& arguments, bool is_new) {
+    const auto users = open_database(arguments);
+    if (not user_database::is_valid_name(arguments.name))
+        fail(fmt::format("'{}' cannot be a name: 1 to 64 characters, none of :\"/\\[]|<>+=;,?*@",
+                         arguments.name));
+    if (users->contains(arguments.name) == is_new)
+        fail(is_new ? fmt::format("'{0}' exists already; sluice user passwd {0} changes the password",
+                                  arguments.name)
+                    : fmt::format("there is no '{0}'; sluice user add {0} makes one", arguments.name));
+    const std::string password = ask_password("Password for " + arguments.name);
+    if (password.empty()) fail("an empty password lets everybody in; nothing was changed");
+    const auto stored = users->set(arguments.name, password);
+    if (not stored) fail(stored.error().message());
+    fmt::print("{} {}\n", is_new ? "added" : "changed", arguments.name);
+}
+
+void remove(const user_arguments& arguments) {
+    const auto removed = open_database(arguments)->remove(arguments.name);
+    if (not removed and removed.error() == std::errc::no_such_file_or_directory)
+        fail(fmt::format("there is no '{}'; sluice user list shows who there is", arguments.name));
+    if (not removed) fail(removed.error().message());
+    fmt::print("removed {}\n", arguments.name);
+}
+
+}  // namespace
+
+void add_user(CLI::App& app) {
+    CLI::App* const user = app.add_subcommand("user", "say who may log on to the server");
+    user->require_subcommand(1);
+    const auto arguments = std::make_shared<user_arguments>();
+    user->add_option("--users-file", arguments->file, "the file they are in");
+    const auto add = [&](const char* name, const char* what, auto action) {
+        CLI::App* const command = user->add_subcommand(name, what);
+        command->add_option("NAME", arguments->name, "the user")->required();
+        command->callback(action);
+    };
+    add("add", "add a user; asks for the password, or takes it from standard input",
+        [arguments] { set_password(*arguments, true); });
+    add("passwd", "change a password", [arguments] { set_password(*arguments, false); });
+    add("remove", "remove a user", [arguments] { remove(*arguments); });
+    user->add_subcommand("list", "list the users")->callback([arguments] {
+        for (const std::string& name : open_database(*arguments)->names())
+            fmt::print("{}\n", name);
+    });
+}
+
+}  // namespace sluice::cli

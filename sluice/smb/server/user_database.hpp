@@ -1,0 +1,73 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/io/path_handle.hpp"
+#include "sluice/smb/auth/authentication.hpp"
+
+namespace sluice::smb::server {
+
+/// Who may log on, in one file: a line `name:hash` for each user, the hash being the NT hash in hexadecimal
+/// (docs/formats/users.md). As good as the passwords to whoever reads it, so the file is for its owner alone
+/// (0600), and one that others can read is refused.
+///
+/// Edits are atomic: the new file takes the old one's place whole, or nothing changes; two programs that edit
+/// at once take turns. A database in memory has no path. Names are compared without case; domains are
+/// ignored. Thread safety: one thread at a time. Blocks: where the file is read or written.
+class user_database final : public auth::account_source {
+public:
+    user_database() noexcept = default;
+
+    /// Errors: ENOENT; EACCES if others can read it ("chmod 600"); EINVAL for a line that is not one, naming
+    /// it; those of reading a file.
+    [[nodiscard]] static result<std::unique_ptr<user_database>> load(std::string path);
+    /// The same, but empty if there is no such file yet; the first edit makes it.
+    [[nodiscard]] static result<std::unique_ptr<user_database>> open(std::string path);
+    /// Where it is by default: /etc/sluice/users for root, else $XDG_CONFIG_HOME/sluice/users.
+    [[nodiscard]] static std::string default_path();
+
+    /// Reads the file again; on error keeps what was known.
+    [[nodiscard]] result<void> reload();
+
+    [[nodiscard]] std::optional<auth::account> find(std::string_view user,
+                                                    std::string_view domain) noexcept override;
+    /// Adds one for as long as the program runs, without writing the file.
+    [[nodiscard]] result<void> set_for_now(std::string_view name, std::string_view password);
+    [[nodiscard]] const std::string& path() const noexcept { return path_; }
+    [[nodiscard]] std::vector<std::string> names() const;
+    [[nodiscard]] bool contains(std::string_view name) const;
+    [[nodiscard]] bool is_empty() const noexcept { return users_.empty(); }
+
+    /// Adds a user, or changes a password. Errors: EINVAL for a name or password that cannot be; those of
+    /// writing a file, and then nothing has changed.
+    [[nodiscard]] result<void> set(std::string_view name, std::string_view password);
+    /// Errors: ENOENT; those of writing a file.
+    [[nodiscard]] result<void> remove(std::string_view name);
+
+    /// What a name may be: 1 to 64 characters, none of `:"/\[]|<>+=;,?*@` and none that cannot be seen.
+    [[nodiscard]] static bool is_valid_name(std::string_view name) noexcept;
+
+private:
+    struct user {
+        std::string name;
+        auth::nt_hash hash;
+    };
+    using user_map = std::map<std::string, user>;  // by folded name
+
+    [[nodiscard]] static result<user_map> parse(std::string_view text, std::string_view path);
+    [[nodiscard]] static result<user_map> read(const std::string& path);
+    template <class Edit>
+    [[nodiscard]] result<void> edit(Edit&& change);
+    [[nodiscard]] result<void> store(const user_map& users) const;
+
+    std::string path_;
+    user_map users_;
+    user_map users_for_now_;  // come before those of the file
+};
+
+}  // namespace sluice::smb::server
