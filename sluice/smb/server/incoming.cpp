@@ -100,6 +100,11 @@ io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<s
         if (not(is_first and r.is_related)) status = co_await serve(r);  // else nothing to be related to
         is_first = false;
         compound.status = status;
+        if (wire::is_error(status) and status != nt_status::more_processing_required)
+            host_.log().write(event_severity::detail, "a request failed",
+                              {{"peer", peer_text_},
+                               {"command", wire::name_of(r.header().command)},
+                               {"status", wire::name_of(status)}});
         replies.push_back(finish(r, status));
     }
     if (not replies.empty()) send(std::move(replies), sealed_by.get());
