@@ -1,0 +1,380 @@
+#include "tests/smb_simulation/unruly_client.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "sluice/io/awaitable.hpp"
+#include "sluice/smb/auth/negotiator.hpp"
+#include "sluice/smb/wire/cancel.hpp"
+#include "sluice/smb/wire/change_notify.hpp"
+#include "sluice/smb/wire/close.hpp"
+#include "sluice/smb/wire/compound.hpp"
+#include "sluice/smb/wire/create.hpp"
+#include "sluice/smb/wire/echo.hpp"
+#include "sluice/smb/wire/frame.hpp"
+#include "sluice/smb/wire/fscc_file_names.hpp"
+#include "sluice/smb/wire/lock.hpp"
+#include "sluice/smb/wire/logoff.hpp"
+#include "sluice/smb/wire/negotiate.hpp"
+#include "sluice/smb/wire/oplock_break.hpp"
+#include "sluice/smb/wire/read.hpp"
+#include "sluice/smb/wire/session_setup.hpp"
+#include "sluice/smb/wire/set_info.hpp"
+#include "sluice/smb/wire/tree_connect.hpp"
+#include "sluice/smb/wire/tree_disconnect.hpp"
+#include "sluice/smb/wire/utf16.hpp"
+#include "sluice/smb/wire/write.hpp"
+
+namespace sluice::smb_simulation {
+
+using namespace smb;  // NOLINT: the names of one protocol
+using wire::command;
+
+namespace {
+
+constexpr std::size_t message_bytes_max = 4096;
+constexpr std::uint8_t rename_class = 10;  // FileRenameInformation
+
+[[nodiscard]] bytes_view view(const std::string& text) {
+    return std::as_bytes(std::span(text));
+}
+
+}  // namespace
+
+unruly_client::unruly_client(io::io_multiplexer& loop, io::socket_handle socket, const clock_source& clock,
+                             const habits& how)
+    : loop_(loop), socket_(std::move(socket)), clock_(clock), how_(how), random_(how.seed),
+      secrets_(how.seed) {}
+
+// Encodes a request into `outgoing_`, in a frame of its own, or behind the one before if it is related.
+template <class Args>
+void unruly_client::put(command code, const Args& args) {
+    std::array<std::byte, message_bytes_max> room{};
+    byte_writer writer(room);
+    wire::header header;
+    header.command = code;
+    header.credits = static_cast<std::uint16_t>(random_.below(8) + 1);
+    header.credit_charge = 1;
+    header.session_id = session_id_;
+    header.tree_id = tree_id_;
+    if (is_related_) header.flags |= wire::header_flags::related;
+    if (code == command::cancel) {
+        header.message_id = next_message_id_ == 0 ? 0 : random_.below(next_message_id_);
+        if (not async_ids_.empty() and random_.below(4) != 0) {
+            header.flags |= wire::header_flags::async;
+            header.async_id = async_ids_[random_.below(async_ids_.size())];
+        }
+    } else {
+        header.message_id = next_message_id_++;
+        --credits_;
+        ++awaited_;
+    }
+    encode(writer, header);
+    encode(writer, args);
+    const auto message = writer.finish();
+    ENSURE(message.has_value(), "a request of the test is too long");
+    if (is_related_) {
+        outgoing_.insert(outgoing_.end(), message->begin(), message->end());
+        return;
+    }
+    std::array<std::byte, wire::frame_prefix_bytes> prefix{};
+    byte_writer length(prefix);
+    wire::encode_frame_prefix(length, message->size());
+    outgoing_.insert(outgoing_.end(), prefix.begin(), prefix.end());
+    outgoing_.insert(outgoing_.end(), message->begin(), message->end());
+}
+
+io::task<bool> unruly_client::send() {
+    std::span<const std::byte> rest = outgoing_;
+    while (not rest.empty()) {
+        const io::io_request<io::const_bytes_type> wanted{.buffers = rest};
+        const auto sent = co_await io::co_write(socket_, wanted);
+        if (not sent) co_return false;
+        rest = rest.subspan(sent.bytes_transferred());
+    }
+    outgoing_.clear();
+    co_return true;
+}
+
+io::task<bool> unruly_client::fill(std::span<std::byte> room) {
+    while (not room.empty()) {
+        const io::io_request<io::bytes_type> wanted{.buffers = room};
+        const auto got = co_await io::co_read(socket_, wanted);
+        if (not got or got.bytes_transferred() == 0) co_return false;
+        room = room.subspan(got.bytes_transferred());
+    }
+    co_return true;
+}
+
+// Takes one frame of the server; false when it has hung up.
+io::task<bool> unruly_client::take_reply() {
+    std::array<std::byte, wire::frame_prefix_bytes> prefix{};
+    io::task<bool> taking = fill(prefix);
+    if (not co_await std::move(taking)) co_return false;
+    const auto length = wire::decode_frame_prefix(prefix, wire::frame_bytes_max);
+    if (not length) {
+        complaint_ = "a frame without a length";
+        co_return false;
+    }
+    received_.resize(*length);
+    io::task<bool> filling = fill(received_);
+    if (not co_await std::move(filling)) co_return false;
+    wire::compound_reader reader(received_, 64);
+    while (not reader.done()) {
+        const auto message = reader.next();
+        if (not message) {
+            complaint_ = "a reply that cannot be taken apart";
+            co_return false;
+        }
+        take_message(message->bytes());
+    }
+    co_return true;
+}
+
+void unruly_client::take_message(bytes_view bytes) {
+    const auto message = wire::message_view::of(bytes);
+    const wire::header& header = message->header();
+    if (not wire::has(header.flags, wire::header_flags::response)) complaint_ = "a request from the server";
+    if (header.message_id == ~std::uint64_t{0}) {
+        if (header.command != command::oplock_break) complaint_ = "a notification that is no break";
+        put_acknowledgement(bytes);
+        return;
+    }
+    if (header.message_id >= next_message_id_) complaint_ = "a reply to what was not asked";
+    credits_ += header.credits;
+    last_status_ = header.status;
+    if (header.status == wire::nt_status::pending) {
+        async_ids_.push_back(header.async_id);
+        return;
+    }
+    if (awaited_ == 0)
+        complaint_ = "one reply more than there were requests";
+    else
+        --awaited_;
+    ++replies_;
+    if (wire::is_error(header.status)) return;
+    ++successes_;
+    if (header.session_id != 0 and session_id_ == 0) session_id_ = header.session_id;
+    if (header.command == command::tree_connect) tree_id_ = header.tree_id;
+    if (header.command == command::create)
+        if (const auto reply = wire::decode_create_reply(*message)) files_.push_back(reply->file);
+}
+
+wire::file_id unruly_client::some_file() {
+    if (files_.empty() or random_.below(20) == 0) return {};
+    return files_[random_.below(files_.size())];
+}
+
+io::task<void> unruly_client::live() {
+    io::task<bool> setting_up = set_up();
+    if (co_await std::move(setting_up)) {
+        io::task<void> acting = act();
+        co_await std::move(acting);
+    }
+    (void)socket_.close();
+}
+
+io::task<bool> unruly_client::log_on() {
+    const auth::credentials who{.user = "u",
+                                .domain = {},
+                                .workstation = {},
+                                .target_name = {},
+                                .hash = auth::nt_hash::of_password("p").value()};
+    auth::initiating_negotiator initiator(who, secrets_, clock_);
+    std::vector<std::byte> challenge;
+    for (int round = 0; round != 4; ++round) {
+        auto step = initiator.step(challenge);
+        if (std::holds_alternative<auth::step_done>(step)) co_return true;
+        const auto* const next = std::get_if<auth::step_continue>(&step);
+        if (next == nullptr) co_return false;
+        put(command::session_setup, wire::session_setup_args{.security_blob = next->token});
+        io::task<bool> sending = send();
+        if (not co_await std::move(sending)) co_return false;
+        io::task<bool> taking = take_reply();
+        if (not co_await std::move(taking)) co_return false;
+        const auto message = wire::message_view::of(received_);
+        session_id_ = message->header().session_id;
+        const auto reply = wire::decode_session_setup_reply(*message);
+        if (not reply) co_return false;
+        challenge.assign(reply->security_blob.begin(), reply->security_blob.end());
+    }
+    co_return false;
+}
+
+io::task<bool> unruly_client::set_up() {
+    const std::array dialects{le16(0x0210), le16(0x0302)};
+    wire::negotiate_args hello{.capabilities = wire::capabilities::large_mtu | wire::capabilities::leasing,
+                               .client_guid = {},
+                               .dialects = wire::code_list<wire::dialect>(std::span(dialects)),
+                               .contexts = {}};
+    random_.fill(hello.client_guid.bytes);
+    put(command::negotiate, hello);
+    io::task<bool> sending = send();
+    if (not co_await std::move(sending)) co_return false;
+    io::task<bool> taking = take_reply();
+    if (not co_await std::move(taking)) co_return false;
+    io::task<bool> logging_on = log_on();
+    if (not co_await std::move(logging_on)) co_return false;
+    const std::string path = wire::utf16_of("\\\\server\\files").value();
+    put(command::tree_connect, wire::tree_connect_args{.path = view(path)});
+    io::task<bool> connecting = send();
+    if (not co_await std::move(connecting)) co_return false;
+    io::task<bool> taking_tree = take_reply();
+    co_return co_await std::move(taking_tree);
+}
+
+io::task<void> unruly_client::act() {
+    for (unsigned done = 0; done < how_.requests and complaint_.empty(); ++done) {
+        while (credits_ < 4 and complaint_.empty()) {
+            // Others may hold what our requests wait for: a client that waits for ever hangs up instead.
+            if (awaited_ == 0 or awaited_ <= async_ids_.size()) co_return;
+            io::task<bool> taking = take_reply();
+            if (not co_await std::move(taking)) co_return;
+        }
+        put_one();
+        io::task<bool> sending = send();
+        if (not co_await std::move(sending)) co_return;
+        if (random_.below(3) == 0 and awaited_ > async_ids_.size()) {
+            io::task<bool> taking = take_reply();
+            if (not co_await std::move(taking)) co_return;
+        }
+        if (random_.below(10) == 0) {
+            const deadline pause(std::chrono::microseconds(random_.below(5000)));
+            (void)co_await io::co_sleep(loop_, pause);
+        }
+    }
+}
+
+void unruly_client::put_one() {
+    switch (random_.below(16)) {
+        case 0:
+        case 1:
+        case 2:
+        case 3: return put_create();
+        case 4:
+        case 5:
+        case 6: return put_data_request();
+        case 7:
+        case 8: return put_lock();
+        case 9: return put(command::close, wire::close_args{.file = some_file()});
+        case 10: return put_cancel();
+        case 11: return put_rename();
+        case 12:
+            return put(command::change_notify, wire::change_notify_args{.output_bytes_max = 1024,
+                                                                        .file = some_file(),
+                                                                        .filter = wire::completion_filter(0xfff)});
+        case 13: return put_compound();
+        case 14:
+            if (random_.below(6) != 0) return put(command::echo, wire::echo_args{});
+            return put(command::tree_disconnect, wire::tree_disconnect_args{});
+        default:
+            if (random_.below(12) != 0) return put(command::echo, wire::echo_args{});
+            return put(command::logoff, wire::logoff_args{});
+    }
+}
+
+void unruly_client::put_create() {
+    constexpr std::array names{"", "a", "b", "dir", "dir\\c", "a:stream"};
+    const std::string name = wire::utf16_of(names[random_.below(names.size())]).value();
+    wire::create_args args{.desired_access = wire::file_all_access,
+                           .share_access = wire::share_access(random_.below(8)),
+                           .disposition = wire::create_disposition(random_.below(6)),
+                           .name = view(name)};
+    if (random_.below(4) != 0) args.share_access = wire::share_access(7);
+    if (random_.below(6) == 0) args.options |= wire::create_options::delete_on_close;
+    if (name == wire::utf16_of("dir").value()) args.options |= wire::create_options::directory_file;
+    switch (random_.below(4)) {
+        case 0: args.oplock_level = wire::oplock_level::batch; break;
+        case 1: args.oplock_level = wire::oplock_level::exclusive; break;
+        case 2:
+            args.oplock_level = wire::oplock_level::lease;
+            args.contexts.lease.emplace();
+            args.contexts.lease->key.bytes[0] = static_cast<std::byte>(random_.below(3));
+            args.contexts.lease->state = wire::lease_state(random_.below(8));
+            break;
+        default: break;
+    }
+    if (random_.below(3) == 0) args.contexts.durable = true;
+    put(command::create, args);
+}
+
+void unruly_client::put_data_request() {
+    const std::array<std::byte, 100> data{};
+    const std::uint64_t offset = random_.below(1000);
+    if (random_.below(2) == 0)
+        put(command::write, wire::write_args{.file = some_file(), .offset_bytes = offset, .data = data});
+    else
+        put(command::read, wire::read_args{.file = some_file(), .offset_bytes = offset, .length_bytes = 100});
+}
+
+void unruly_client::put_lock() {
+    wire::lock_flags flags = random_.below(2) == 0 ? wire::lock_flags::shared : wire::lock_flags::exclusive;
+    if (random_.below(3) == 0) flags = wire::lock_flags::unlock;
+    if (random_.below(4) == 0 and flags != wire::lock_flags::unlock) flags |= wire::lock_flags::fail_immediately;
+    const wire::raw_lock_element element = wire::encode_lock_element(
+        {.offset_bytes = random_.below(4) * 10, .length_bytes = 10 + random_.below(3) * 10, .flags = flags});
+    put(command::lock, wire::lock_args{.file = some_file(), .elements = wire::lock_list(std::span(&element, 1))});
+}
+
+void unruly_client::put_rename() {
+    std::array<std::byte, 256> room{};
+    byte_writer writer(room);
+    const auto encoded = encode(writer, wire::rename_information{
+                                            .replace_if_exists = random_.below(2) == 0,
+                                            .target = random_.below(2) == 0 ? std::string("b") : std::string("dir\\c")});
+    ENSURE(encoded.has_value());
+    put(command::set_info, wire::set_info_args{.type = wire::info_type::file,
+                                               .information_class = rename_class,
+                                               .file = some_file(),
+                                               .input = *writer.finish()});
+}
+
+void unruly_client::put_cancel() {
+    put(command::cancel, wire::cancel_args{});
+}
+
+// CREATE, WRITE and CLOSE in one frame, the latter two of whatever the first opens.
+void unruly_client::put_compound() {
+    const std::string name = wire::utf16_of("b").value();
+    const std::size_t begin = outgoing_.size();
+    const std::array<std::byte, 8> data{};
+    put(command::create, wire::create_args{.desired_access = wire::file_all_access,
+                                           .share_access = wire::share_access(7),
+                                           .disposition = wire::create_disposition::open_if,
+                                           .name = view(name)});
+    const auto close_off = [&](std::size_t message_begin) {
+        const std::size_t padding = -(outgoing_.size() - message_begin) & (wire::compound_alignment - 1);
+        outgoing_.resize(outgoing_.size() + padding);
+        const le32 next(static_cast<std::uint32_t>(outgoing_.size() - message_begin));
+        std::memcpy(outgoing_.data() + message_begin + wire::header_next_command_offset, &next, sizeof next);
+        return outgoing_.size();
+    };
+    is_related_ = true;
+    std::size_t at = close_off(begin + wire::frame_prefix_bytes);
+    put(command::write, wire::write_args{.file = wire::file_id_of_previous, .data = data});
+    at = close_off(at);
+    put(command::close, wire::close_args{.file = wire::file_id_of_previous});
+    is_related_ = false;
+    const std::size_t length = outgoing_.size() - begin - wire::frame_prefix_bytes;
+    byte_writer prefix(mutable_bytes(outgoing_.data() + begin, wire::frame_prefix_bytes));
+    wire::encode_frame_prefix(prefix, length);
+}
+
+// Breaks are answered, late or never.
+void unruly_client::put_acknowledgement(bytes_view notification) {
+    if (credits_ == 0 or random_.below(3) == 0) return;
+    const auto message = wire::message_view::of(notification);
+    const auto broken = wire::decode_oplock_break_reply(*message);
+    if (not broken) {
+        complaint_ = "a break that cannot be decoded";
+        return;
+    }
+    if (const auto* lease = std::get_if<wire::lease_break_notification>(&broken->sent)) {
+        put(command::oplock_break,
+            wire::oplock_break_args{.acknowledged = wire::lease_break{.key = lease->key, .state = lease->new_state}});
+    } else if (const auto* oplock = std::get_if<wire::oplock_break>(&broken->sent)) {
+        put(command::oplock_break, wire::oplock_break_args{.acknowledged = *oplock});
+    }
+}
+
+}  // namespace sluice::smb_simulation
