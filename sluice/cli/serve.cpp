@@ -189,6 +189,7 @@ void serve(serve_options options, const std::string& configuration_file) {
     name_shares(options.shares);
     users_result users = open_users(options);
 
+    block_signals();
     auto loop = io::best_available();
     if (not loop) fail(loop.error().message());
     smb::server::server_configuration configuration;

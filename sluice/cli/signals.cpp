@@ -17,10 +17,13 @@ namespace {
 
 }  // namespace
 
-signals::signals(io::io_multiplexer& loop, std::function<void()> stop, std::function<void()> reload)
-    : loop_(loop), stop_(std::move(stop)), reload_(std::move(reload)) {
+void block_signals() noexcept {
     const sigset_t set = handled();
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+signals::signals(io::io_multiplexer& loop, std::function<void()> stop, std::function<void()> reload)
+    : loop_(loop), stop_(std::move(stop)), reload_(std::move(reload)) {
     waiter_ = std::thread([this] { wait(); });
 }
 

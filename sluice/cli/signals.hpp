@@ -7,9 +7,14 @@
 
 namespace sluice::cli {
 
+/// Keeps the signals below from the calling thread and every thread it starts from now on. To be called
+/// before the program has a second thread, and so before it makes a multiplexer: a thread that does not block
+/// a signal may be given it, and the program would end on the spot. What arrives meanwhile waits for
+/// `signals`.
+void block_signals() noexcept;
+
 /// Turns signals into calls on a loop's thread: SIGINT and SIGTERM into `stop`, SIGHUP into `reload`. A
-/// thread of its own waits for them, so no handler interrupts anything. Made before any other thread, so that
-/// none of them takes the signals.
+/// thread of its own waits for them, so no handler interrupts anything. Needs block_signals() before it.
 class signals {
 public:
     signals(io::io_multiplexer& loop, std::function<void()> stop, std::function<void()> reload);
