@@ -1,5 +1,6 @@
 #include "sluice/smb/server/closing.hpp"
 
+#include "sluice/smb/server/caching.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/status_of_error.hpp"
 
@@ -23,11 +24,18 @@ nt_status end_open(smb_server& host, open& one) noexcept {
     if (one.is_closed) return nt_status::file_closed;
     one.is_closed = true;
     if (one.session != nullptr) one.session->opens.erase(one.id.volatile_part.value());
+    if (one.durable and one.durable->end)
+        host.later.strike_out(*std::exchange(one.durable->end, std::nullopt));
+    if (one.create_guid) host.replays.remove({.client = one.client, .create = *one.create_guid});
     nt_status status = nt_status::success;
     if (one.file != nullptr) {
         one.file->locks().release_all(one);
         one.file->remove(one);
-        if (one.deletes_on_close) one.file->is_delete_pending = true;
+        if (one.deletes_on_close) {
+            one.file->is_delete_pending = true;
+            end_handle_caching(host, *one.file, &one);
+        }
+        end_caching(host, one);
         status = remove_if_last(one);
     }
     one.watch.reset();

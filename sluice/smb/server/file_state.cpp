@@ -21,6 +21,11 @@ void file_state::remove(open& one) noexcept {
     opens_.erase(found);
 }
 
+void file_state::wake_caching_waiters() noexcept {
+    for (event<wire::nt_status>* waiting : waiters_)
+        waiting->set(wire::nt_status::success);
+}
+
 std::shared_ptr<file_state> file_table::of(const vfs::file_key& key) {
     if (std::shared_ptr<file_state> known = find(key)) return known;
     auto fresh = std::make_shared<file_state>(*this, key);

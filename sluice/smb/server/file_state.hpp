@@ -31,6 +31,10 @@ public:
     void add(open& one);
     void remove(open& one) noexcept;
 
+    /// Who waits until caching of the file has changed, or an open has gone; sets all of them.
+    [[nodiscard]] std::vector<event<wire::nt_status>*>& caching_waiters() noexcept { return waiters_; }
+    void wake_caching_waiters() noexcept;
+
     /// Set by disposition or by closing an open with FILE_DELETE_ON_CLOSE; new opens are refused then.
     bool is_delete_pending = false;
 
@@ -39,6 +43,7 @@ private:
     vfs::file_key key_;
     std::vector<open*> opens_;
     byte_range_locks locks_;
+    std::vector<event<wire::nt_status>*> waiters_;
 };
 
 /// The files that are open, by what they are. Thread safety: the loop's thread.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "sluice/smb/server/agenda.hpp"
 #include "sluice/smb/server/directory_scan.hpp"
 #include "sluice/smb/server/file_state.hpp"
 #include "sluice/smb/server/named_pipe.hpp"
@@ -20,6 +21,15 @@ namespace sluice::smb::server {
 
 class session;
 class lease;
+
+/// What an open needs to outlive its connection ([MS-SMB2] 3.3.1.10, Open.Durable…).
+struct durability {
+    std::string owner;  // the user who may come back to it
+    std::string owner_domain;
+    bool is_second_generation = false;
+    std::chrono::milliseconds timeout{};
+    std::optional<agenda::entry> end;  // while its client is gone: when it ends
+};
 
 /// One CREATE that succeeded and has not been closed ([MS-SMB2] 3.3.1.10): a file, a directory, a stream, or
 /// a named pipe.
@@ -53,6 +63,7 @@ public:
     wire::access_mask access = wire::access_mask::none;
     wire::share_access share_access = wire::share_access::none;
     wire::create_options create_options = wire::create_options::none;  // as asked for
+    wire::create_action action = wire::create_action::opened;          // what making it did
     bool deletes_on_close = false;
     bool is_closed = false;
     std::uint64_t position = 0;  // FilePositionInformation: kept, not used
@@ -62,17 +73,13 @@ public:
     bool keeps_access_time = false;
     bool keeps_write_time = false;
 
-    // What the client may cache: an oplock, or through the lease it shares with its other opens.
-    wire::oplock_level oplock = wire::oplock_level::none;
+    // What the client may cache: an oplock of this open, or the lease it shares with others. Null: nothing.
     std::shared_ptr<server::lease> lease;
 
-    // Reconnection ([MS-SMB2] 3.3.1.10 Open.Durable…).
-    bool is_durable = false;
-    bool is_persistent = false;
-    std::uint32_t durable_timeout_ms = 0;
-    wire::guid create_guid{};
     wire::guid client{};
-    std::string owner;  // who may reconnect
+    std::optional<durability> durable;      // null: ends with its connection
+    std::optional<wire::guid> create_guid;  // by which a repeated CREATE finds it
+    wire::guid app_instance{};              // zero: none
 
     std::unique_ptr<directory_scan> scan;
     std::unique_ptr<notify_watch> watch;

@@ -43,6 +43,7 @@ io::task<nt_status> opening::run() noexcept {
 
 io::task<opening::step> opening::attempt() noexcept {
     status_ = find();
+    if (status_ == nt_status::success) status_ = check_lease_key();
     if (status_ != nt_status::success) co_return step::failed;
     if (node_ != nullptr) {
         status_ = check_existing();
@@ -159,26 +160,39 @@ nt_status opening::check_read_only() const noexcept {
 }
 
 io::task<opening::step> opening::make_way() noexcept {
+    // A stream's opens are in the way of each other; removal concerns the file as well.
+    access_mask needs = granted_;
+    if (overwrites()) needs |= access_mask::write_data;
+    const bool shares = can_join(*file_, {.access = needs, .share = args_.share_access});
     const caching_intent intent{
         .access = granted_,
-        .share = args_.share_access,
         .overwrites = overwrites(),
-        .lease = args_.contexts.lease ? &*args_.contexts.lease : nullptr,
+        .violates_sharing = not shares,
+        .has_waited = has_waited_,
+        .own = find_lease(r_, args_),
     };
-    const caching_outcome outcome = co_await make_way_for_open(r_, *file_, intent);
+    const std::shared_ptr<file_state> file = file_;
+    const caching_outcome outcome = co_await make_way_for_open(r_, *file, intent);
     if (outcome == caching_outcome::cancelled) {
         status_ = nt_status::cancelled;
         co_return step::failed;
     }
-    if (outcome == caching_outcome::waited) co_return step::again;
-    // A stream's opens are in the way of each other; removal concerns the file as well.
-    access_mask needs = granted_;
-    if (overwrites()) needs |= access_mask::write_data;
-    if (not can_join(*file_, {.access = needs, .share = args_.share_access})) {
+    if (outcome == caching_outcome::waited) {
+        has_waited_ = true;
+        co_return step::again;
+    }
+    if (not shares) {
         status_ = nt_status::sharing_violation;
         co_return step::failed;
     }
     co_return step::done;
+}
+
+// A key stands for one file of its client ([MS-SMB2] 3.3.5.9.8).
+nt_status opening::check_lease_key() const noexcept {
+    const std::shared_ptr<lease> held = find_lease(r_, args_);
+    if (held == nullptr or (node_ != nullptr and held->file() == node_->key())) return nt_status::success;
+    return nt_status::invalid_parameter;
 }
 
 nt_status opening::make() noexcept {
@@ -266,7 +280,6 @@ nt_status opening::register_open() noexcept {
     one->create_options = args_.options;
     one->deletes_on_close = wants(create_options::delete_on_close);
     one->client = r_.connection().agreed.client;
-    one->owner = by.user.name;
     file_->add(*one);
     by.opens.emplace(one->id.volatile_part.value(), one);
     r_.compound().file = one->id;

@@ -29,6 +29,7 @@ private:
     [[nodiscard]] wire::nt_status find_stream() noexcept;
     [[nodiscard]] wire::nt_status check_existing() noexcept;
     [[nodiscard]] wire::nt_status check_kind() const noexcept;
+    [[nodiscard]] wire::nt_status check_lease_key() const noexcept;
     [[nodiscard]] wire::nt_status authorise() noexcept;
     [[nodiscard]] wire::nt_status check_read_only() const noexcept;
     [[nodiscard]] wire::nt_status make() noexcept;
@@ -54,6 +55,7 @@ private:
     wire::create_action action_ = wire::create_action::opened;
     wire::nt_status status_ = wire::nt_status::success;
     std::shared_ptr<open> fresh_;
+    bool has_waited_ = false;
 };
 
 }  // namespace sluice::smb::server

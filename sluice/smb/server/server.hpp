@@ -10,12 +10,15 @@
 #include "sluice/io/listening_socket_handle.hpp"
 #include "sluice/io/task_group.hpp"
 #include "sluice/smb/auth/negotiator.hpp"
+#include "sluice/smb/server/agenda.hpp"
 #include "sluice/smb/server/buffer_pool.hpp"
 #include "sluice/smb/server/configuration.hpp"
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/event_log.hpp"
+#include "sluice/smb/server/lease_table.hpp"
 #include "sluice/smb/server/log_on_failures.hpp"
 #include "sluice/smb/server/open_table.hpp"
+#include "sluice/smb/server/replay.hpp"
 #include "sluice/smb/server/session.hpp"
 
 namespace sluice::smb::server {
@@ -83,6 +86,10 @@ public:
     log_on_failures failures;
     /// Work that belongs to no connection: time limits of breaks and of durable opens.
     io::task_group background;
+    /// When breaks are to have been answered and durable opens end.
+    agenda later;
+    lease_table leases;
+    replay_table replays;
 
     // --- sessions, for the commands ------------------------------------------------------------------------
 

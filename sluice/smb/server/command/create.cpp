@@ -1,9 +1,11 @@
 #include "sluice/smb/wire/create.hpp"
 
 #include "sluice/smb/server/authorisation.hpp"
+#include "sluice/smb/server/caching.hpp"
 #include "sluice/smb/server/command.hpp"
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/description.hpp"
+#include "sluice/smb/server/durable.hpp"
 #include "sluice/smb/server/opening.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/status_of_error.hpp"
@@ -65,20 +67,80 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     return nt_status::success;
 }
 
-[[nodiscard]] nt_status write_reply(request& r, const wire::create_args& args, const opening& made) {
-    open& fresh = *made.fresh();
-    const result<vfs::metadata> status = fresh.node->status();
-    if (not status) return status_of(status.error());
-    wire::create_reply reply{
-        .action = made.action(), .information = open_information_of(*status), .file = fresh.id};
+// What every reply tells of an open, new or come back to.
+[[nodiscard]] std::expected<wire::create_reply, nt_status> describe(const request& r,
+                                                                    const wire::create_args& args,
+                                                                    const open& one,
+                                                                    wire::create_action action) {
+    const result<vfs::metadata> status = one.node->status();
+    if (not status) return std::unexpected(status_of(status.error()));
+    wire::create_reply reply{.action = action, .information = open_information_of(*status), .file = one.id};
     if (args.contexts.maximal_access)
-        reply.contexts.maximal_access = {.status = nt_status::success, .access = rights_to(r, *fresh.node)};
+        reply.contexts.maximal_access = {.status = nt_status::success, .access = rights_to(r, *one.node)};
     if (args.contexts.on_disk_id) reply.contexts.on_disk_id = {.file = status->id, .volume = status->volume};
-    grant_caching(r, fresh, args, reply);
+    return reply;
+}
+
+[[nodiscard]] nt_status send(request& r, const wire::create_reply& reply) noexcept {
     byte_writer* const body = r.begin_reply(reply_bytes_max);
     if (body == nullptr) return nt_status::insufficient_resources;
     encode(*body, reply);
     return nt_status::success;
+}
+
+[[nodiscard]] nt_status reply_to_new(request& r, const wire::create_args& args, const opening& made) {
+    open& fresh = *made.fresh();
+    auto reply = describe(r, args, fresh, made.action());
+    if (not reply) return reply.error();
+    grant_caching(r, fresh, args, *reply);
+    grant_durability(r, fresh, args, *reply);
+    if (args.contexts.app_instance_id) fresh.app_instance = *args.contexts.app_instance_id;
+    return send(r, *reply);
+}
+
+[[nodiscard]] nt_status serve_reconnect(request& r, const wire::create_args& args,
+                                        const reconnection& wanted) {
+    const auto back = reconnect(r, args, wanted);
+    if (not back) return back.error();
+    auto reply = describe(r, args, **back, wire::create_action::opened);
+    if (not reply) return reply.error();
+    tell_caching(**back, *reply);
+    return send(r, *reply);
+}
+
+// The same CREATE once more: the same open, if it is meant ([MS-SMB2] 3.3.5.9.10).
+[[nodiscard]] nt_status serve_replay(request& r, const wire::create_args& args,
+                                     const std::shared_ptr<open>& made) {
+    if (made->session == nullptr) {
+        const auto back = reconnect(r, args, {.file = made->id, .create_guid = made->create_guid});
+        if (not back) return back.error();
+    } else if (made->session != r.session.get()) {
+        return nt_status::duplicate_objectid;
+    }
+    const bool asks_lease = args.oplock_level == wire::oplock_level::lease and args.contexts.lease;
+    const bool has_lease = made->lease != nullptr and not made->lease->is_oplock();
+    if (asks_lease and (not has_lease or made->lease->who().key != args.contexts.lease->key))
+        return nt_status::access_denied;
+    auto reply = describe(r, args, *made, made->action);
+    if (not reply) return reply.error();
+    if (asks_lease) {
+        tell_caching(*made, *reply);
+    } else {
+        reply->oplock_level = args.oplock_level;  // as Windows does it, whatever the open has
+    }
+    if (asks_lease or args.oplock_level == wire::oplock_level::batch) tell_durability(*made, *reply);
+    r.compound().file = made->id;
+    return send(r, *reply);
+}
+
+// A place for an open with a create guid, so that the same request once more finds it.
+using begun = std::expected<replay_table::outcome, nt_status>;
+[[nodiscard]] begun begin_replayable(request& r, const wire::create_args& args) {
+    if (not args.contexts.durable_v2 or not r.connection().agreed.is_at_least(wire::dialect::smb_3_0))
+        return replay_table::outcome{};
+    const replay_table::identity which{.client = r.connection().agreed.client,
+                                       .create = args.contexts.durable_v2->create_guid};
+    return r.host().replays.find_or_begin(which, wire::has(r.header().flags, wire::header_flags::replay));
 }
 
 }  // namespace
@@ -88,16 +150,28 @@ io::task<nt_status> serve_create(request& r) {
     if (not args) co_return nt_status::invalid_parameter;
     r.compound().file.reset();
     if (r.tree->target->is_pipes()) co_return open_pipe(r, *args);
+    if (const nt_status refused = check_durability(args->contexts); refused != nt_status::success)
+        co_return refused;
+    if (const auto wanted = reconnection_in(args->contexts)) co_return serve_reconnect(r, *args, *wanted);
     if (const nt_status refused = check(*args); refused != nt_status::success) co_return refused;
     if (args->contexts.timewarp) co_return nt_status::object_name_not_found;  // there are no snapshots
     auto name = parse_file_name(args->name);
     if (not name) co_return name.error();
+    begun repeatable = begin_replayable(r, *args);
+    if (not repeatable) co_return repeatable.error();
+    if (repeatable->made != nullptr) co_return serve_replay(r, *args, repeatable->made);
+    if (args->contexts.app_instance_id) end_other_instances(r, *args->contexts.app_instance_id);
 
     opening under_way(r, *args, *std::move(name));
     io::task<nt_status> running = under_way.run();
     const nt_status status = co_await std::move(running);
     if (status != nt_status::success) co_return status;
-    co_return write_reply(r, *args, under_way);
+    under_way.fresh()->action = under_way.action();
+    if (repeatable->fresh) {
+        under_way.fresh()->create_guid = args->contexts.durable_v2->create_guid;
+        repeatable->fresh->keep(under_way.fresh());
+    }
+    co_return reply_to_new(r, *args, under_way);
 }
 
 }  // namespace sluice::smb::server

@@ -22,8 +22,5 @@ io::task<nt_status> serve_query_info(request&) {
 io::task<nt_status> serve_set_info(request&) {
     co_return nt_status::not_implemented;
 }
-io::task<nt_status> serve_oplock_break(request&) {
-    co_return nt_status::not_implemented;
-}
 
 }  // namespace sluice::smb::server

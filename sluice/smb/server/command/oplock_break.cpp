@@ -1,0 +1,64 @@
+#include "sluice/smb/wire/oplock_break.hpp"
+
+#include "sluice/smb/server/command.hpp"
+#include "sluice/smb/server/connection.hpp"
+#include "sluice/smb/server/lease_breaks.hpp"
+#include "sluice/smb/server/server.hpp"
+
+namespace sluice::smb::server {
+
+using wire::lease_state;
+using wire::nt_status;
+using wire::oplock_level;
+
+namespace {
+
+template <class Reply>
+[[nodiscard]] nt_status reply_with(request& r, const Reply& reply) noexcept {
+    byte_writer* const body = r.begin_reply(64);
+    if (body == nullptr) return nt_status::insufficient_resources;
+    encode(*body, wire::oplock_break_reply{reply});
+    return nt_status::success;
+}
+
+// [MS-SMB2] 3.3.5.22.1
+[[nodiscard]] nt_status serve_oplock(request& r, const wire::oplock_break& answer) {
+    const std::shared_ptr<open> one = r.find_open(answer.file);
+    if (one == nullptr) return nt_status::file_closed;
+    if (answer.oplock_level == oplock_level::lease) return nt_status::invalid_parameter;
+    const std::shared_ptr<lease> held = one->lease;
+    if (held == nullptr or not held->is_oplock() or not held->is_breaking())
+        return nt_status::invalid_oplock_protocol;
+    const bool is_known =
+        answer.oplock_level == oplock_level::none or answer.oplock_level == oplock_level::level_2;
+    const nt_status taken =
+        is_known ? take_answer(r.host(), held, state_of(answer.oplock_level)) : nt_status::invalid_parameter;
+    if (taken != nt_status::success) {
+        // Who keeps what he was to give up has nothing after that.
+        take_away(r.host(), *held);
+        return nt_status::invalid_oplock_protocol;
+    }
+    return reply_with(r, wire::oplock_break{.oplock_level = answer.oplock_level, .file = one->id});
+}
+
+// [MS-SMB2] 3.3.5.22.2
+[[nodiscard]] nt_status serve_lease(request& r, const wire::lease_break& answer) {
+    const std::shared_ptr<lease> held =
+        r.host().leases.find({.client = r.connection().agreed.client, .key = answer.key});
+    if (held == nullptr) return nt_status::object_name_not_found;
+    const nt_status taken = take_answer(r.host(), held, answer.state);
+    if (taken != nt_status::success) return taken;
+    return reply_with(r, wire::lease_break{.key = answer.key, .state = answer.state});
+}
+
+}  // namespace
+
+io::task<nt_status> serve_oplock_break(request& r) {
+    const auto args = wire::decode_oplock_break(r.message());
+    if (not args) co_return nt_status::invalid_parameter;
+    if (const auto* oplock = std::get_if<wire::oplock_break>(&args->acknowledged))
+        co_return serve_oplock(r, *oplock);
+    co_return serve_lease(r, std::get<wire::lease_break>(args->acknowledged));
+}
+
+}  // namespace sluice::smb::server

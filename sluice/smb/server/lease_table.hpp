@@ -1,0 +1,32 @@
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "sluice/smb/server/lease.hpp"
+
+namespace sluice::smb::server {
+
+/// The leases of all clients, by client and key ([MS-SMB2] 3.3.1.11, GlobalLeaseTableList). Oplocks are not
+/// in it: their opens have them. Thread safety: the loop's thread.
+class lease_table {
+public:
+    lease_table() noexcept = default;
+    lease_table(const lease_table&) = delete;
+    lease_table& operator=(const lease_table&) = delete;
+
+    /// Null if there is none. Complexity: O(log n) in leases.
+    [[nodiscard]] std::shared_ptr<lease> find(const lease::identity& who) const noexcept {
+        const auto found = leases_.find(who);
+        return found == leases_.end() ? nullptr : found->second;
+    }
+    /// Of a key that has none yet.
+    void add(const std::shared_ptr<lease>& fresh) { leases_.emplace(fresh->who(), fresh); }
+    void remove(const lease& ended) noexcept { leases_.erase(ended.who()); }
+    [[nodiscard]] std::size_t size() const noexcept { return leases_.size(); }
+
+private:
+    std::map<lease::identity, std::shared_ptr<lease>> leases_;
+};
+
+}  // namespace sluice::smb::server
