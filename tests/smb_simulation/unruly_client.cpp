@@ -43,7 +43,11 @@ constexpr std::uint8_t rename_class = 10;  // FileRenameInformation
 
 unruly_client::unruly_client(io::io_multiplexer& loop, io::socket_handle socket, const clock_source& clock,
                              const habits& how)
-    : loop_(loop), socket_(std::move(socket)), clock_(clock), how_(how), random_(how.seed),
+    : loop_(loop),
+      socket_(std::move(socket)),
+      clock_(clock),
+      how_(how),
+      random_(how.seed),
       secrets_(how.seed) {}
 
 // Encodes a request into `outgoing_`, in a frame of its own, or behind the one before if it is related.
@@ -250,20 +254,28 @@ void unruly_client::put_one() {
         case 0:
         case 1:
         case 2:
-        case 3: return put_create();
+        case 3:
+            return put_create();
         case 4:
         case 5:
-        case 6: return put_data_request();
+        case 6:
+            return put_data_request();
         case 7:
-        case 8: return put_lock();
-        case 9: return put(command::close, wire::close_args{.file = some_file()});
-        case 10: return put_cancel();
-        case 11: return put_rename();
+        case 8:
+            return put_lock();
+        case 9:
+            return put(command::close, wire::close_args{.file = some_file()});
+        case 10:
+            return put_cancel();
+        case 11:
+            return put_rename();
         case 12:
-            return put(command::change_notify, wire::change_notify_args{.output_bytes_max = 1024,
-                                                                        .file = some_file(),
-                                                                        .filter = wire::completion_filter(0xfff)});
-        case 13: return put_compound();
+            return put(
+                command::change_notify,
+                wire::change_notify_args{
+                    .output_bytes_max = 1024, .file = some_file(), .filter = wire::completion_filter(0xfff)});
+        case 13:
+            return put_compound();
         case 14:
             if (random_.below(6) != 0) return put(command::echo, wire::echo_args{});
             return put(command::tree_disconnect, wire::tree_disconnect_args{});
@@ -284,15 +296,20 @@ void unruly_client::put_create() {
     if (random_.below(6) == 0) args.options |= wire::create_options::delete_on_close;
     if (name == wire::utf16_of("dir").value()) args.options |= wire::create_options::directory_file;
     switch (random_.below(4)) {
-        case 0: args.oplock_level = wire::oplock_level::batch; break;
-        case 1: args.oplock_level = wire::oplock_level::exclusive; break;
+        case 0:
+            args.oplock_level = wire::oplock_level::batch;
+            break;
+        case 1:
+            args.oplock_level = wire::oplock_level::exclusive;
+            break;
         case 2:
             args.oplock_level = wire::oplock_level::lease;
             args.contexts.lease.emplace();
             args.contexts.lease->key.bytes[0] = static_cast<std::byte>(random_.below(3));
             args.contexts.lease->state = wire::lease_state(random_.below(8));
             break;
-        default: break;
+        default:
+            break;
     }
     if (random_.below(3) == 0) args.contexts.durable = true;
     put(command::create, args);
@@ -310,18 +327,21 @@ void unruly_client::put_data_request() {
 void unruly_client::put_lock() {
     wire::lock_flags flags = random_.below(2) == 0 ? wire::lock_flags::shared : wire::lock_flags::exclusive;
     if (random_.below(3) == 0) flags = wire::lock_flags::unlock;
-    if (random_.below(4) == 0 and flags != wire::lock_flags::unlock) flags |= wire::lock_flags::fail_immediately;
+    if (random_.below(4) == 0 and flags != wire::lock_flags::unlock)
+        flags |= wire::lock_flags::fail_immediately;
     const wire::raw_lock_element element = wire::encode_lock_element(
         {.offset_bytes = random_.below(4) * 10, .length_bytes = 10 + random_.below(3) * 10, .flags = flags});
-    put(command::lock, wire::lock_args{.file = some_file(), .elements = wire::lock_list(std::span(&element, 1))});
+    put(command::lock,
+        wire::lock_args{.file = some_file(), .elements = wire::lock_list(std::span(&element, 1))});
 }
 
 void unruly_client::put_rename() {
     std::array<std::byte, 256> room{};
     byte_writer writer(room);
-    const auto encoded = encode(writer, wire::rename_information{
-                                            .replace_if_exists = random_.below(2) == 0,
-                                            .target = random_.below(2) == 0 ? std::string("b") : std::string("dir\\c")});
+    const auto encoded = encode(
+        writer,
+        wire::rename_information{.replace_if_exists = random_.below(2) == 0,
+                                 .target = random_.below(2) == 0 ? std::string("b") : std::string("dir\\c")});
     ENSURE(encoded.has_value());
     put(command::set_info, wire::set_info_args{.type = wire::info_type::file,
                                                .information_class = rename_class,
@@ -371,7 +391,8 @@ void unruly_client::put_acknowledgement(bytes_view notification) {
     }
     if (const auto* lease = std::get_if<wire::lease_break_notification>(&broken->sent)) {
         put(command::oplock_break,
-            wire::oplock_break_args{.acknowledged = wire::lease_break{.key = lease->key, .state = lease->new_state}});
+            wire::oplock_break_args{.acknowledged =
+                                        wire::lease_break{.key = lease->key, .state = lease->new_state}});
     } else if (const auto* oplock = std::get_if<wire::oplock_break>(&broken->sent)) {
         put(command::oplock_break, wire::oplock_break_args{.acknowledged = *oplock});
     }

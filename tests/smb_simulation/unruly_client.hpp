@@ -66,8 +66,8 @@ private:
     seeded_random random_;
     predictable_secrets_for_simulation secrets_;
 
-    std::vector<std::byte> outgoing_;   // frames to send
-    std::vector<std::byte> received_;   // the frame at hand
+    std::vector<std::byte> outgoing_;  // frames to send
+    std::vector<std::byte> received_;  // the frame at hand
     std::vector<smb::wire::file_id> files_;
     std::vector<std::uint64_t> async_ids_;
     std::uint64_t next_message_id_ = 0;
@@ -76,7 +76,7 @@ private:
     std::uint64_t session_id_ = 0;
     std::uint32_t tree_id_ = 0;
     smb::wire::nt_status last_status_ = smb::wire::nt_status::success;
-    bool is_related_ = false;    // the next message put belongs to the one before
+    bool is_related_ = false;  // the next message put belongs to the one before
     unsigned replies_ = 0;
     unsigned successes_ = 0;
     std::string complaint_;

@@ -27,8 +27,10 @@ public:
 
 struct world {
     world(const io::simulation_options& options, std::uint64_t seed)
-        : loop(io::make_simulated_multiplexer(options).value()), clock(loop->clock_of_simulation()),
-          secrets(seed), clients(*loop) {
+        : loop(io::make_simulated_multiplexer(options).value()),
+          clock(loop->clock_of_simulation()),
+          secrets(seed),
+          clients(*loop) {
         EXPECT_TRUE(users.set_for_now("u", "p"));
         smb::server::server_configuration configuration;
         configuration.signing = smb::server::protection::offered;
@@ -52,8 +54,7 @@ struct world {
     }
 
     void run() {
-        while (loop->run() > 0) {
-        }
+        while (loop->run() > 0) {}
     }
 
     std::unique_ptr<io::simulated_multiplexer> loop;

@@ -25,7 +25,7 @@ namespace {
                                                limits::durable_timeout_max);
 }
 
-// Leases are bound to a name, oplocks to nothing but the open.
+// Leases are bound to a client and a name, oplocks to nothing but the open.
 [[nodiscard]] nt_status check_lease(const request& r, const wire::create_args& args,
                                     const open& one) noexcept {
     const bool has_lease = one.lease != nullptr and not one.lease->is_oplock();
@@ -43,8 +43,7 @@ namespace {
                               const open* one) noexcept {
     if (one == nullptr or one->session != nullptr or not one->durable or one->is_closed)
         return nt_status::object_name_not_found;
-    if (one->client != r.connection().agreed.client or wanted.is_persistent)
-        return nt_status::object_name_not_found;
+    if (wanted.is_persistent) return nt_status::object_name_not_found;
     if (wanted.create_guid and *wanted.create_guid != one->create_guid.value_or(wire::guid{}))
         return nt_status::object_name_not_found;
     if (one->tree->target != r.tree->target) return nt_status::object_name_not_found;

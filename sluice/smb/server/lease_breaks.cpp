@@ -38,8 +38,9 @@ namespace {
 void tell(smb_server& host, const std::shared_ptr<lease>& of, const break_notice& notice) {
     open* const via = reachable(*of);
     if (via == nullptr) return;
-    via->session->connection->notify(via->session, wire::command::oplock_break,
-                                     message_of(*of, *via, notice));
+    // An oplock is its open's; a lease is its client's, who hears of it on the first of its connections.
+    session* const to = of->is_oplock() ? via->session : &host.first_session_like(*via->session);
+    to->connection->notify(to, wire::command::oplock_break, message_of(*of, *via, notice));
     if (not notice.needs_answer) return;
     of->time_limit = host.later.add(limits::break_within, [&host, held = std::weak_ptr(of)]() noexcept {
         const std::shared_ptr<lease> late = held.lock();

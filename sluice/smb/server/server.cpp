@@ -150,6 +150,19 @@ std::shared_ptr<session> smb_server::find_session(std::uint64_t id) noexcept {
     return found == sessions_.end() ? nullptr : found->second;
 }
 
+session& smb_server::first_session_like(session& one) noexcept {
+    // Session ids are given in order, and a connection that came first has had its session first.
+    session* first = &one;
+    for (const auto& [id, other] : sessions_) {
+        const bool is_earlier = id < first->id and other->state == session::phase::valid;
+        if (is_earlier and other->connection != nullptr and
+            other->connection->agreed.client == one.connection->agreed.client and
+            equal_ignoring_case(other->user.name, one.user.name))
+            first = other.get();
+    }
+    return *first;
+}
+
 void smb_server::end_session(session& ending, bool keep_durable) noexcept {
     if (ending.state == session::phase::gone) return;
     ending.state = session::phase::gone;

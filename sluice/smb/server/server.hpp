@@ -96,6 +96,9 @@ public:
     /// A new session in progress, on `on`; null when there are too many.
     [[nodiscard]] std::shared_ptr<session> make_session(connection& on);
     [[nodiscard]] std::shared_ptr<session> find_session(std::uint64_t id) noexcept;
+    /// The session of the same user on the earliest connection of the same client; perhaps `one` itself,
+    /// which is on a connection. Complexity: O(n) in sessions.
+    [[nodiscard]] session& first_session_like(session& one) noexcept;
     /// Ends a session: its requests are interrupted, its opens closed (or kept, if durable and
     /// `keep_durable`), its trees disconnected.
     void end_session(session& ending, bool keep_durable) noexcept;
