@@ -25,7 +25,9 @@ namespace {
     std::string text;
     if (facts.fresh_password.empty()) {
         text = fmt::format("User        {}\n", fmt::join(facts.users, ", "));
-        text += "            with the password set before; 'sluice user passwd NAME' sets another\n";
+        text += facts.users_are_for_now
+                    ? "            with the password of the command line, for as long as this runs\n"
+                    : "            with the password set before; 'sluice user passwd NAME' sets another\n";
     } else {
         text = fmt::format("User        {}\nPassword    {}\n", facts.users.front(), facts.fresh_password);
         text += fmt::format("            made just now and not shown again; a hash of it is kept in {}\n",
@@ -71,7 +73,7 @@ std::string banner_text(const banner_facts& facts) {
             "            sudo setcap cap_net_bind_service=+ep $(command -v sluice)\n";
     text += fmt::format("Protection  SMB 2.0.2 to 3.1.1, signed{}\n",
                         facts.encrypts ? ", encrypted" : "; encrypted where a client asks for it");
-    text += fmt::format("Files       used as {}, whoever logs on\n", facts.runs_as);
+    text += fmt::format("Files       used as {}\n", facts.runs_as);
     text += fmt::format("I/O         {}\n", facts.multiplexer);
     return text;
 }

@@ -16,7 +16,8 @@ struct banner_facts {
     std::uint16_t port = 445;
     bool is_fallback_port = false;  // 445 was not to be had
     std::vector<std::string> users;
-    std::string fresh_password;  // of the first user, if it was made now
+    std::string fresh_password;      // of the first user, if it was made now
+    bool users_are_for_now = false;  // named with their passwords on the command line
     std::string users_file;
     std::string multiplexer;  // which, and why
     std::string runs_as;      // the account files are used with

@@ -1,6 +1,7 @@
 // sluice serve: folders for SMB clients.
 
 #include <fmt/core.h>
+#include <grp.h>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "sluice/cli/banner.hpp"
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/limits.hpp"
 #include "sluice/cli/log_writer.hpp"
 #include "sluice/cli/serve_options.hpp"
 #include "sluice/cli/signals.hpp"
@@ -68,16 +70,19 @@ void name_shares(std::vector<share_options>& shares) {
     }
 }
 
-[[nodiscard]] std::vector<smb::server::share_configuration> open_shares(const serve_options& options,
-                                                                        io::io_multiplexer& loop) {
+using opened_shares = std::expected<std::vector<smb::server::share_configuration>, std::string>;
+
+[[nodiscard]] opened_shares open_shares(const serve_options& options, io::io_multiplexer& loop) {
     std::vector<smb::server::share_configuration> opened;
     for (const share_options& share : options.shares) {
         const bool read_only = share.read_only or options.read_only;
         auto volume = vfs::host_volume::open(loop, share.path, {.read_only = read_only});
-        if (not volume) fail(fmt::format("share '{}': {}", share.name, volume.error().message()));
+        if (not volume)
+            return std::unexpected(fmt::format("share '{}': {}", share.name, volume.error().message()));
         smb::server::share_configuration configuration;
         configuration.name = share.name;
         configuration.comment = share.comment;
+        configuration.source = share.path;
         configuration.volume = *std::move(volume);
         configuration.is_read_only = read_only;
         configuration.is_hidden = share.hidden or share.name.ends_with('$');
@@ -88,21 +93,70 @@ void name_shares(std::vector<share_options>& shares) {
     return opened;
 }
 
+// The command line's options with the file's behind them; whether they make sense.
+[[nodiscard]] std::expected<serve_options, std::string> with_file(serve_options options,
+                                                                  const std::string& file) {
+    if (not file.empty()) {
+        const auto read = read_configuration(file, options);
+        if (not read) return std::unexpected(read.error());
+    }
+    if (options.shares.empty())
+        return std::unexpected("nothing to serve: name a folder, as in 'sluice serve ~/Public'");
+    name_shares(options.shares);
+    return options;
+}
+
+// What SIGHUP asks for: users and shares as the files say now. What cannot be read changes nothing.
+void reload(smb_server& server, user_database& users, const serve_options& given, const std::string& file,
+            log_writer& log) {
+    using smb::server::event_severity;
+    const auto fresh_users = users.reload();
+    if (not fresh_users)
+        log.write(event_severity::error, "users could not be read again; the old ones stay",
+                  {{"file", users.path()}, {"why", fresh_users.error().message()}});
+    const auto options = with_file(given, file);
+    auto shares =
+        options ? open_shares(*options, server.loop()) : opened_shares(std::unexpected(options.error()));
+    if (not shares) {
+        log.write(event_severity::error, "shares could not be read again; the old ones stay",
+                  {{"why", shares.error()}});
+        return;
+    }
+    server.replace_shares(*std::move(shares));
+    log.write(event_severity::info, "users and shares were read again", {});
+}
+
+// The account, with its groups, that a user acts with on files. Root is nobody's: a password must not open
+// every file of the machine.
+[[nodiscard]] std::optional<vfs::unix_account> unix_account_of(const std::string& user) {
+    const passwd* const account = getpwnam(user.c_str());
+    if (account == nullptr or account->pw_uid == 0) return std::nullopt;
+    vfs::unix_account found{.user_id = account->pw_uid, .group_id = account->pw_gid};
+    int count = 0;
+    (void)getgrouplist(user.c_str(), account->pw_gid, nullptr, &count);
+    found.groups.resize(static_cast<std::size_t>(count));
+    (void)getgrouplist(user.c_str(), account->pw_gid, found.groups.data(), &count);
+    return found;
+}
+
 // Names and passwords: those of the command line, those of the file, or else one that is made now.
 struct users_result {
     std::unique_ptr<user_database> database;
     std::vector<std::string> names;
     std::string fresh_password;
+    bool are_for_now = false;
 };
 [[nodiscard]] users_result open_users(const serve_options& options) {
     const std::string path = options.users_file.empty() ? user_database::default_path() : options.users_file;
     auto opened = user_database::open(path);
     if (not opened) fail(opened.error().message());
-    users_result users{.database = *std::move(opened), .names = {}, .fresh_password = {}};
+    users_result users{
+        .database = *std::move(opened), .names = {}, .fresh_password = {}, .are_for_now = false};
     for (const std::string& wanted : options.users) {
         const std::size_t percent = wanted.find('%');
         const std::string name = wanted.substr(0, percent);
         result<void> added{};
+        users.are_for_now = users.are_for_now or percent != std::string::npos;
         if (percent != std::string::npos)
             added = users.database->set_for_now(name, wanted.substr(percent + 1));
         else if (not users.database->contains(name))
@@ -158,9 +212,12 @@ void print_banner(const smb_server& server, const serve_options& options, const 
                        .is_fallback_port = is_fallback_port,
                        .users = users.names,
                        .fresh_password = users.fresh_password,
+                       .users_are_for_now = users.are_for_now,
                        .users_file = users.database->path(),
                        .multiplexer = std::string(io::best_available_reason()),
-                       .runs_as = fmt::format("{} (uid {})", account_name(), geteuid()),
+                       .runs_as = options.impersonate ? std::string("the Unix account of whoever logs on")
+                                                      : fmt::format("{} (uid {}), whoever logs on",
+                                                                    account_name(), geteuid()),
                        .allows_guests = options.guest,
                        .encrypts = options.encrypt};
     for (share_options& share : facts.shares)
@@ -180,22 +237,25 @@ io::task<void> serve_until(smb_server& server, smb::server::event<bool>& stop) {
     co_await std::move(ending);
 }
 
-void serve(serve_options options, const std::string& configuration_file) {
-    if (not configuration_file.empty()) {
-        const auto read = read_configuration(configuration_file, options);
-        if (not read) fail(read.error());
-    }
-    if (options.shares.empty()) fail("nothing to serve: name a folder, as in 'sluice serve ~/Public'");
-    name_shares(options.shares);
-    users_result users = open_users(options);
+void serve(const serve_options& given, const std::string& file) {
+    const auto read = with_file(given, file);
+    if (not read) fail(read.error());
+    const serve_options& options = *read;
+    const users_result users = open_users(options);
 
     block_signals();
     auto loop = io::best_available();
     if (not loop) fail(loop.error().message());
+    auto shares = open_shares(options, **loop);
+    if (not shares) fail(shares.error());
     smb::server::server_configuration configuration;
     configuration.name = options.name.empty() ? "SLUICE" : options.name;
-    configuration.shares = open_shares(options, **loop);
+    configuration.shares = *std::move(shares);
     configuration.allows_guests = options.guest;
+    if (options.impersonate) {
+        if (geteuid() != 0) fail("--impersonate needs root: only root can act with other accounts' rights");
+        configuration.account_of = unix_account_of;
+    }
     if (options.encrypt) configuration.encryption = smb::server::protection::required;
     if (options.no_signing) configuration.signing = smb::server::protection::offered;
 
@@ -207,14 +267,7 @@ void serve(serve_options options, const std::string& configuration_file) {
         {.loop = **loop, .clock = clock, .random = random, .accounts = *users.database, .log = log},
         std::move(configuration));
     const signals handling(
-        **loop, [&] { stop.set(true); },
-        [&] {
-            const auto reloaded = users.database->reload();
-            log.write(reloaded ? smb::server::event_severity::info : smb::server::event_severity::error,
-                      reloaded ? "users were read again" : "users could not be read again; the old ones stay",
-                      {{"file", users.database->path()},
-                       {"why", reloaded ? "SIGHUP" : reloaded.error().message()}});
-        });
+        **loop, [&] { stop.set(true); }, [&] { reload(server, *users.database, given, file, log); });
     const bool is_fallback_port = start(server, options);
     print_banner(server, options, users, is_fallback_port);
     io::sync_wait(**loop, serve_until(server, stop));
@@ -228,6 +281,7 @@ void add_serve(CLI::App& app) {
         serve_options options;
         std::vector<std::string> paths;
         std::string configuration;
+        bool wants_limits = false;
     };
     const auto given = std::make_shared<arguments>();
     command->add_option("PATH", given->paths, "a folder, or NAME=PATH; several make several shares");
@@ -241,9 +295,13 @@ void add_serve(CLI::App& app) {
     command->add_flag("--encrypt", given->options.encrypt, "refuse clients that do not encrypt");
     command->add_flag("--no-signing", given->options.no_signing, "do not insist on signed messages");
     command->add_flag("--guest", given->options.guest, "let anybody in, without protection");
+    command->add_flag("--impersonate", given->options.impersonate,
+                      "use files with the rights of the Unix account of the user's name (as root)");
+    command->add_flag("--limits", given->wants_limits, "print every limit of the server, and end");
     command->add_flag("--verbose", given->options.verbose, "log more");
     command->add_option("--config", given->configuration, "a TOML file with the same names");
     command->callback([given] {
+        if (given->wants_limits) return print_limits();
         for (const std::string& path : given->paths)
             given->options.shares.push_back(parse_share(path));
         serve(given->options, given->configuration);

@@ -84,6 +84,7 @@ private:
     reader.take("encrypt", options.encrypt);
     reader.take("no-signing", options.no_signing);
     reader.take("guest", options.guest);
+    reader.take("impersonate", options.impersonate);
     if (const toml::node* const shares = reader.find("share")) {
         const toml::array* const list = shares->as_array();
         if (list == nullptr) reader.refuse(*shares, "shares are written as [[share]]");

@@ -32,6 +32,7 @@ struct serve_options {
     bool encrypt = false;
     bool no_signing = false;
     bool guest = false;
+    bool impersonate = false;
     bool verbose = false;
 };
 

@@ -1,12 +1,14 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sluice/io/socket_address.hpp"
 #include "sluice/smb/wire/negotiate.hpp"
-#include "sluice/vfs/volume.hpp"
+#include "sluice/vfs/impersonated_volume.hpp"
 
 namespace sluice::smb::server {
 
@@ -20,11 +22,19 @@ enum class protection : std::uint8_t {
 struct share_configuration {
     std::string name;     // as in \\server\name; compared without case
     std::string comment;  // shown beside it in lists
+    std::string source;   // the folder or image, to tell after a reload whether it is another
     std::unique_ptr<vfs::volume> volume;
     bool is_read_only = false;
     bool is_hidden = false;  // not in lists
     protection encryption = protection::offered;
     std::vector<std::string> users;  // who may connect; none named: everybody who can log on
+
+    /// Whether `other` serves the same thing in the same way, so that nobody need notice a reload.
+    [[nodiscard]] bool is_same_as(const share_configuration& other) const {
+        return name == other.name and comment == other.comment and source == other.source and
+               is_read_only == other.is_read_only and is_hidden == other.is_hidden and
+               encryption == other.encryption and users == other.users;
+    }
 };
 
 /// An interface clients may open more connections to ([MS-SMB2] 2.2.32.5).
@@ -43,6 +53,9 @@ struct server_configuration {
     protection signing = protection::required;
     protection encryption = protection::offered;
     bool allows_guests = false;
+    /// Gives the Unix account a user acts with on files; nothing: that user may not connect. Empty: everybody
+    /// acts as the account the server runs as.
+    std::function<std::optional<vfs::unix_account>(const std::string& user)> account_of{};
     wire::dialect dialect_min = wire::dialect::smb_2_0_2;
     wire::dialect dialect_max = wire::dialect::smb_3_1_1;
 };

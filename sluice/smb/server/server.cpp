@@ -29,10 +29,38 @@ smb_server::smb_server(const server_seams& seams, server_configuration configura
     security_offer_ = auth::negotiator::offer();
     // Session ids begin anywhere, so that one of the server's last run means nothing to this one.
     next_session_id_ = seams_.random.next_u64() >> 16;
-    for (share_configuration& one : configuration_.shares)
+    add_shares(std::exchange(configuration_.shares, {}));
+}
+
+void smb_server::add_shares(std::vector<share_configuration> fresh) {
+    for (share_configuration& one : fresh) {
         shares_.push_back(std::make_shared<share>(std::move(one)));
-    configuration_.shares.clear();
+        if (shares_.back()->volume().changes() != nullptr) background.spawn(run_changes(shares_.back()));
+    }
     shares_.push_back(std::make_shared<share>());
+}
+
+// Holds the share, so that its volume outlives the feed.
+io::task<void> smb_server::run_changes(std::shared_ptr<share> watched) noexcept {
+    io::task<void> running = io::in_scope(watched->feed_scope, watched->volume().changes()->run());
+    co_await std::move(running);
+}
+
+void smb_server::replace_shares(std::vector<share_configuration> fresh) {
+    std::vector<std::shared_ptr<share>> kept;
+    for (const std::shared_ptr<share>& one : std::exchange(shares_, {})) {
+        const auto same = std::ranges::find_if(fresh, [&](const share_configuration& wanted) {
+            return not one->is_pipes() and one->configuration().is_same_as(wanted);
+        });
+        if (same == fresh.end()) {
+            one->withdraw();
+            continue;
+        }
+        fresh.erase(same);
+        kept.push_back(one);
+    }
+    shares_ = std::move(kept);
+    add_shares(std::move(fresh));
 }
 
 smb_server::~smb_server() {
@@ -51,9 +79,6 @@ result<void> smb_server::start(std::span<const io::socket_address> where) noexce
     listeners_ = std::move(bound);
     for (const auto& listener : listeners_)
         tasks_.spawn(accept_on(*listener));
-    for (const std::shared_ptr<share>& one : shares_)
-        if (not one->is_pipes() and one->volume().changes() != nullptr)
-            background.spawn(one->volume().changes()->run());
     return {};
 }
 
@@ -114,7 +139,7 @@ io::task<void> smb_server::done() noexcept {
 
 std::shared_ptr<share> smb_server::find_share(std::string_view name) const noexcept {
     const auto found = std::ranges::find_if(shares_, [&](const std::shared_ptr<share>& one) {
-        return not one->is_withdrawn and equal_ignoring_case(one->configuration().name, name);
+        return not one->is_withdrawn() and equal_ignoring_case(one->configuration().name, name);
     });
     return found == shares_.end() ? nullptr : *found;
 }

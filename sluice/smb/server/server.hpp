@@ -55,6 +55,9 @@ public:
     /// Binds and listens at every address; where one cannot be had, at none of them, and then it may be tried
     /// with others. Errors: those of listening_socket_handle::listen, naming the address.
     [[nodiscard]] result<void> start(std::span<const io::socket_address> where) noexcept;
+    /// Serves these shares from now on. Who is connected to one that is left out, or is there in another
+    /// form, goes on with what he has; new tree connections see only the new ones.
+    void replace_shares(std::vector<share_configuration> fresh);
     /// Serves a connection that somebody else has accepted. The socket is attached to the loop already.
     void adopt(io::socket_handle socket, const io::socket_address& peer) noexcept;
     /// Takes no more connections and ends those there are. Requests under way are answered or cut short.
@@ -106,6 +109,8 @@ public:
     void end_tree(session& of, tree& ending) noexcept;
 
 private:
+    void add_shares(std::vector<share_configuration> fresh);
+    [[nodiscard]] io::task<void> run_changes(std::shared_ptr<share> watched) noexcept;
     [[nodiscard]] io::task<void> accept_on(io::listening_socket_handle& listener) noexcept;
     [[nodiscard]] io::task<void> serve(io::socket_handle socket, io::socket_address peer) noexcept;
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "sluice/io/cancel_scope.hpp"
 #include "sluice/smb/server/configuration.hpp"
 #include "sluice/smb/server/file_state.hpp"
 
@@ -25,12 +26,21 @@ public:
     }
     [[nodiscard]] file_table& files() noexcept { return files_; }
 
-    /// After a reload left it out, nobody may connect any more; what is open stays so.
-    bool is_withdrawn = false;
+    /// After a reload left it out nobody may connect any more; what is open stays so, but is not told of
+    /// changes.
+    void withdraw() noexcept {
+        is_withdrawn_ = true;
+        feed_scope.cancel();
+    }
+    [[nodiscard]] bool is_withdrawn() const noexcept { return is_withdrawn_; }
+
+    /// What the volume's change feed runs in.
+    io::cancel_scope feed_scope;
 
 private:
     share_configuration configuration_;
     file_table files_;
+    bool is_withdrawn_ = false;
 };
 
 }  // namespace sluice::smb::server

@@ -15,6 +15,14 @@ struct tree {
     wire::access_mask access_max = wire::access_mask::none;  // what opens on it can be granted at most
     bool requires_encryption = false;
     bool is_gone = false;  // disconnected; requests under way still hold it
+
+    /// The share's volume with the rights of the session's account, when the server impersonates.
+    std::unique_ptr<vfs::volume> impersonated;
+
+    /// What requests on this tree work with. Not of IPC$.
+    [[nodiscard]] vfs::volume& volume() const noexcept {
+        return impersonated != nullptr ? *impersonated : target->volume();
+    }
 };
 
 }  // namespace sluice::smb::server

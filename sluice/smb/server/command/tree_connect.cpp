@@ -41,6 +41,26 @@ namespace {
     return nt_status::success;
 }
 
+// With impersonation, the user's files are worked with as the Unix account of that name: what the kernel
+// refuses that account, it refuses us.
+[[nodiscard]] nt_status impersonate(const request& r, tree& fresh) {
+    const auto& account_of = r.host().configuration().account_of;
+    if (not account_of or fresh.target->is_pipes()) return nt_status::success;
+    const std::optional<vfs::unix_account> account = account_of(r.session->user.name);
+    if (not account) {
+        r.host().log().write(event_severity::warning, "a user may not connect to a share",
+                             {{"user", r.session->user.name},
+                              {"share", fresh.target->configuration().name},
+                              {"rule", "with --impersonate every user needs a Unix account of the same name"},
+                              {"remedy", "make the account, or serve without --impersonate"}});
+        return nt_status::access_denied;
+    }
+    auto volume = vfs::impersonated_volume::create(fresh.target->volume(), *account);
+    if (not volume) return nt_status::access_denied;
+    fresh.impersonated = *std::move(volume);
+    return nt_status::success;
+}
+
 [[nodiscard]] wire::access_mask access_max_of(const share& wanted) noexcept {
     using wire::access_mask;
     if (wanted.is_pipes()) return wire::file_all_access;
@@ -68,6 +88,10 @@ io::task<nt_status> serve_tree_connect(request& r) {
     fresh->target = wanted;
     fresh->access_max = access_max_of(*wanted);
     fresh->requires_encryption = wanted->configuration().encryption == protection::required;
+    if (const nt_status refused = impersonate(r, *fresh); refused != nt_status::success) {
+        r.answer.discard();
+        co_return refused;
+    }
     encode(*body, wire::tree_connect_reply{
                       .type = wanted->is_pipes() ? wire::share_type::pipe : wire::share_type::disk,
                       .flags = fresh->requires_encryption ? wire::share_flags::encrypt_data
