@@ -2,14 +2,15 @@
 
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 FUZZ_SECONDS ?= 20
-SERVE ?=
+# What make serve runs: by default a demo folder, made when it is missing.
+SERVE ?= serve demo=build/demo
 
 .PHONY: help install-deps test serve build bench asan tsan fuzz format
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make test          build and run every test: release, then ASan and UBSan, then TSan'
-	@echo 'make serve         build the program and serve (SERVE="arguments" are passed on)'
+	@echo 'make serve         build the program and serve a demo folder (SERVE="arguments" instead)'
 	@echo 'make build         build everything in build/release'
 	@echo 'make bench         run every benchmark; results in build/release/bench/results.jsonl'
 	@echo 'make asan, tsan    one sanitizer stage of make test'
@@ -33,6 +34,7 @@ asan tsan: install-deps
 serve: install-deps
 	@cmake --preset release
 	@cmake --build --preset release --target sluice
+	@tools/make-demo build/demo
 	@build/release/sluice/cli/sluice $(SERVE)
 
 bench: build
