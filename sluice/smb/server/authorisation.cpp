@@ -13,12 +13,12 @@ using wire::security_descriptor;
 namespace {
 
 [[nodiscard]] const std::optional<vfs::acting_user>& acting_user_of(const request& r) noexcept {
-    return r.tree->target->volume().identity().acts_as;
+    return r.tree->volume().identity().acts_as;
 }
 
 // The stored one; nothing if there is none, or the volume keeps none.
 [[nodiscard]] result<std::optional<security_descriptor>> stored_security(const request& r, vfs::node& file) {
-    if (not r.tree->target->volume().features().has_security) return std::nullopt;
+    if (not r.tree->volume().features().has_security) return std::nullopt;
     const result<std::vector<std::byte>> stored = file.security();
     if (not stored) return failure(stored.error());
     if (stored->empty()) return std::nullopt;
@@ -45,7 +45,7 @@ namespace {
     if (path.empty()) return access_mask::none;
     const std::size_t slash = path.rfind('/');
     const std::string above = slash == std::string::npos ? std::string{} : path.substr(0, slash);
-    const result<vfs::node_ptr> directory = r.tree->target->volume().find(above, vfs::follow_links::yes);
+    const result<vfs::node_ptr> directory = r.tree->volume().find(above, vfs::follow_links::yes);
     if (not directory) return access_mask::none;
     const access_mask there = granted_by(r, **directory);
     access_mask brought = access_mask::none;

@@ -179,7 +179,7 @@ nt_status change_extended_attributes(vfs::node& node, bytes_view list) {
 nt_status change_security(request& r, open& one, const wire::set_info_args& args) {
     const auto parts = security_information(args.additional_information);
     if (not one.grants(needed_for(parts))) return nt_status::access_denied;
-    if (not r.tree->target->volume().features().has_security) return nt_status::not_supported;
+    if (not r.tree->volume().features().has_security) return nt_status::not_supported;
     const auto given = wire::decode_security_descriptor(args.input);
     if (not given) return nt_status::invalid_security_descr;
     return status_of(store_security(*one.node, merged(security_of(r, *one.node), *given, parts)));

@@ -219,7 +219,7 @@ template <class Writer>
 }
 
 [[nodiscard]] wire::id_information id_of(const request& r, const vfs::metadata& status) noexcept {
-    wire::id_information made{.volume_serial = r.tree->target->volume().identity().serial};
+    wire::id_information made{.volume_serial = r.tree->volume().identity().serial};
     const le64 number(status.id);
     std::memcpy(made.file_number.data(), &number, sizeof(number));
     return made;

@@ -27,7 +27,7 @@ constexpr create_options shown_as_mode =
 }  // namespace
 
 opening::opening(request& r, const wire::create_args& args, file_name name) noexcept
-    : r_(r), args_(args), name_(std::move(name)), volume_(r.tree->target->volume()) {}
+    : r_(r), args_(args), name_(std::move(name)), volume_(r.tree->volume()) {}
 
 bool opening::wants(create_options option) const noexcept {
     return wire::has(args_.options, option);

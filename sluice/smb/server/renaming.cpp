@@ -70,7 +70,7 @@ public:
         : r_(r), one_(one), wish_(wish), target_(target) {}
 
     [[nodiscard]] nt_status look() {
-        vfs::volume& volume = r_.tree->target->volume();
+        vfs::volume& volume = r_.tree->volume();
         if (one_.node->path().empty()) return nt_status::invalid_parameter;
         if (wish_.makes_link and one_.is_directory()) return nt_status::file_is_a_directory;
         const result<vfs::node_ptr> parent = volume.find(parent_of(target_.path), vfs::follow_links::yes);

@@ -85,7 +85,7 @@ template <class Information>
 
 answer volume_information(const request& r, const wire::query_info_args& args, mutable_bytes room) {
     if (r.tree->target->is_pipes()) return std::unexpected(nt_status::invalid_info_class);
-    vfs::volume& volume = r.tree->target->volume();
+    vfs::volume& volume = r.tree->volume();
     switch (wire::filesystem_information_class(args.information_class)) {
         case wire::filesystem_information_class::volume:
             return told(room,

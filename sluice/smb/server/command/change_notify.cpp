@@ -25,7 +25,7 @@ namespace {
 }
 
 [[nodiscard]] nt_status begin_watch(open& of, const wire::change_notify_args& args) {
-    vfs::change_feed* const feed = of.tree->target->volume().changes();
+    vfs::change_feed* const feed = of.tree->volume().changes();
     if (feed == nullptr) return nt_status::not_supported;
     const notify_watch::interest wanted{
         .filter = args.filter, .recursive = wire::has(args.flags, wire::change_notify_flags::watch_tree)};

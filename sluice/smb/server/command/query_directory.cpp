@@ -41,7 +41,7 @@ namespace {
     auto pattern = wire::utf8_of(args.pattern);
     if (not pattern) return nt_status::invalid_parameter;
     if (pattern->find_first_of("/\\") != std::string::npos) return nt_status::object_name_invalid;
-    if (of.scan == nullptr) of.scan = std::make_unique<directory_scan>(of.tree->target->volume(), *of.node);
+    if (of.scan == nullptr) of.scan = std::make_unique<directory_scan>(of.tree->volume(), *of.node);
     const bool restarts =
         wire::has_any(args.flags, query_directory_flags::restart_scans | query_directory_flags::reopen);
     // A pattern that comes while the scan is under way is ignored: the first one holds ([MS-FSA] 2.1.5.6.3).
