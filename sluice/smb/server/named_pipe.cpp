@@ -24,7 +24,7 @@ public:
         std::vector<wire::rpc_share> listed;
         for (const std::shared_ptr<share>& one : host_.shares()) {
             const share_configuration& told = one->configuration();
-            if (one->is_withdrawn or told.is_hidden) continue;
+            if (one->is_withdrawn() or told.is_hidden) continue;
             // Clients keep to themselves what ends in a dollar sign; we tell which of those are ours.
             listed.push_back({.name = told.name,
                               .comment = one->is_pipes() ? "Pipes of the server" : told.comment,

@@ -89,8 +89,12 @@ io::task<nt_status> request_resiliency(control& c) {
     if (not asked or asked->timeout_ms > timeout_ms_max) co_return nt_status::invalid_parameter;
     constexpr auto timeout_ms_default =
         static_cast<std::uint32_t>(std::chrono::milliseconds(limits::durable_timeout_default).count());
-    c.file->is_durable = true;
-    c.file->durable_timeout_ms = asked->timeout_ms != 0 ? asked->timeout_ms : timeout_ms_default;
+    const user_identity& user = c.r.session->user;
+    c.file->durable = durability{
+        .owner = user.name,
+        .owner_domain = user.domain,
+        .is_second_generation = false,
+        .timeout = std::chrono::milliseconds(asked->timeout_ms != 0 ? asked->timeout_ms : timeout_ms_default)};
     co_return nt_status::success;
 }
 
