@@ -94,7 +94,8 @@ io::task<nt_status> request_resiliency(control& c) {
         .owner = user.name,
         .owner_domain = user.domain,
         .is_second_generation = false,
-        .timeout = std::chrono::milliseconds(asked->timeout_ms != 0 ? asked->timeout_ms : timeout_ms_default)};
+        .timeout = std::chrono::milliseconds(asked->timeout_ms != 0 ? asked->timeout_ms : timeout_ms_default),
+        .end = {}};
     co_return nt_status::success;
 }
 
