@@ -16,6 +16,7 @@ namespace {
 // What the other opens of a file have, as far as it limits what a new one can have.
 struct others {
     bool cache_handles = false;
+    bool cache_writes = false;
     bool have_oplocks = false;
     bool forbid_writing = false;  // there is somebody who would have to be asked at each write
 };
@@ -28,7 +29,10 @@ struct others {
         const bool has_oplock =
             theirs != nullptr and theirs->is_oplock() and theirs->held() != lease_state::none;
         const bool has_lease = theirs != nullptr and not theirs->is_oplock();
-        if (theirs != nullptr and wire::has(theirs->held(), lease_state::handle)) found.cache_handles = true;
+        if (theirs != nullptr) {
+            found.cache_handles |= wire::has(theirs->held(), lease_state::handle);
+            found.cache_writes |= wire::has(theirs->held(), lease_state::write);
+        }
         found.have_oplocks |= has_oplock;
         found.forbid_writing |= has_oplock or has_lease or not is_for_attributes(one->access);
     }
@@ -43,6 +47,8 @@ struct others {
 
 [[nodiscard]] lease_state grantable(const open& fresh, const others& rest, lease_state requested,
                                     wire::create_action action) noexcept {
+    // Only an open for attributes gets by somebody who caches writes; what it would read may be stale.
+    if (rest.cache_writes) return lease_state::none;
     lease_state state = sensible(requested);
     // Reads from a cache would see through locks.
     if (action != wire::create_action::overwritten and not fresh.file->locks().is_empty())

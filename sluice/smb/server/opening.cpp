@@ -206,6 +206,8 @@ nt_status opening::make() noexcept {
     if (name_.ends_with_separator and not is_directory) return nt_status::object_name_invalid;
     const access_mask needed = is_directory ? access_mask::add_subdirectory : access_mask::add_file;
     if (not wire::has(rights_to(r_, **parent), needed)) return nt_status::access_denied;
+    const bool is_read_only = wire::has(args_.file_attributes, wire::file_attributes::read_only);
+    if (is_read_only and wants(create_options::delete_on_close)) return nt_status::cannot_delete;
 
     vfs::creation_request wanted{.kind = is_directory ? vfs::node_kind::directory : vfs::node_kind::file,
                                  .dos = dos_attributes_of(args_.file_attributes)};
@@ -234,8 +236,10 @@ nt_status opening::dress() noexcept {
     result<void> dressed{};
     if (args_.contexts.security_descriptor)
         dressed = node_->set_security(args_.contexts.security_descriptor->span());
-    if (dressed and args_.contexts.allocation_bytes and node_->kind() == vfs::node_kind::file)
-        dressed = node_->allocate(*args_.contexts.allocation_bytes);
+    if (dressed and args_.contexts.allocation_bytes and node_->kind() == vfs::node_kind::file) {
+        dressed = node_->open_data({.read = false, .write = true});
+        if (dressed) dressed = node_->allocate(*args_.contexts.allocation_bytes);
+    }
     if (dressed) return nt_status::success;
     (void)node_->remove();
     return status_of(dressed.error());
