@@ -1,5 +1,3 @@
-#include <netinet/in.h>
-
 #include <algorithm>
 
 #include "sluice/smb/server/command/ioctl.hpp"
@@ -28,17 +26,13 @@ namespace {
         .capability = from.can_spread_receives ? wire::network_interface::rss_capable : 0U,
         .link_speed_bits_per_second = from.bits_per_second,
         .ipv6 = from.address.family() == io::address_family::ip_v6};
-    if (from.address.family() == io::address_family::ip_v4) {
-        sockaddr_in address{};
-        std::memcpy(&address, from.address.data(), sizeof address);
-        std::memcpy(told.address.data(), &address.sin_addr, sizeof address.sin_addr);
-    } else if (told.ipv6) {
-        sockaddr_in6 address{};
-        std::memcpy(&address, from.address.data(), sizeof address);
-        std::memcpy(told.address.data(), &address.sin6_addr, sizeof address.sin6_addr);
-    } else {
-        return std::nullopt;
-    }
+    // The kernel's form: the address stands behind family and port, that of IPv6 behind its flow, too.
+    const bytes_view kernels(static_cast<const std::byte*>(from.address.data()), from.address.size());
+    const auto address = told.ipv6 ? kernels.slice({.offset = 8, .length = 16})
+                                   : kernels.slice({.offset = 4, .length = 4});
+    const bool is_ip = told.ipv6 or from.address.family() == io::address_family::ip_v4;
+    if (not is_ip or not address) return std::nullopt;
+    std::ranges::copy(*address, told.address.begin());
     return told;
 }
 
