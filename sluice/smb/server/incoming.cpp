@@ -115,6 +115,7 @@ io::task<nt_status> connection::serve(request& r) noexcept {
     if (refused != nt_status::success) co_return refused;
     const command_rule* const rule = rule_of(r.header().command);
     const nt_status status = co_await rule->serve(r);
+    if (r.lateness()) co_return *r.lateness();
     // What relates to an open that was never made fails as that did ([MS-SMB2] 3.3.5.2.7.2).
     if (status == nt_status::file_closed and r.is_related and not r.compound().file and
         wire::is_error(r.compound().status))

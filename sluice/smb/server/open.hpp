@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sluice/smb/server/agenda.hpp"
+#include "sluice/smb/server/channel_sequence.hpp"
 #include "sluice/smb/server/directory_scan.hpp"
 #include "sluice/smb/server/file_state.hpp"
 #include "sluice/smb/server/lock_sequences.hpp"
@@ -67,6 +68,7 @@ public:
     wire::create_action action = wire::create_action::opened;          // what making it did
     bool deletes_on_close = false;
     bool is_closed = false;
+    channel_sequence sequence;
     std::uint64_t position = 0;  // FilePositionInformation: kept, not used
     std::uint32_t mode = 0;      // FileModeInformation
 

@@ -12,6 +12,7 @@ request::request(server::connection& from, const wire::message_view& message,
 }
 
 request::~request() {
+    if (in_sequence_of_ != nullptr) in_sequence_of_->sequence.finished(header().channel_sequence);
     connection_.requests_.erase(*this);
     if (async_id != 0) --connection_.pending_count_;
 }
@@ -34,7 +35,20 @@ std::shared_ptr<open> request::find_open(const wire::file_id& named) noexcept {
     if (found == nullptr or found->session != session.get() or found->is_closed) return nullptr;
     if (tree != nullptr and found->tree != tree) return nullptr;
     compound_.file = id;
-    return found;
+    return comes_in_sequence(found) ? found : nullptr;
+}
+
+bool request::comes_in_sequence(const std::shared_ptr<open>& to) noexcept {
+    if (in_sequence_of_ == to or not connection_.agreed.is_at_least(wire::dialect::smb_3_0)) return true;
+    const bool is_replay = wire::has(header().flags, wire::header_flags::replay);
+    const auto said = to->sequence.arrived(header().channel_sequence, is_replay);
+    if (said == channel_sequence::verdict::current) {
+        in_sequence_of_ = to;
+        return true;
+    }
+    if (not is_refused_when_late(header().command)) return true;
+    lateness_ = wire::nt_status::file_not_available;
+    return false;
 }
 
 bool request::affords(std::uint64_t payload_bytes) const noexcept {

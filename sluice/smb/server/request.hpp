@@ -46,8 +46,12 @@ public:
     [[nodiscard]] byte_writer* begin_reply(std::size_t bytes_max) noexcept { return answer.begin(bytes_max); }
 
     /// The open a message names, or, in a related compound, the one before it used. Null: FILE_CLOSED. What
-    /// is found is what related messages behind it mean, too.
+    /// is found is what related messages behind it mean, too. Null also for a request that would change
+    /// something too late; then lateness() says with what it is answered.
     [[nodiscard]] std::shared_ptr<open> find_open(const wire::file_id& named) noexcept;
+
+    /// FILE_NOT_AVAILABLE if find_open() found the request to be from before its channel failed.
+    [[nodiscard]] std::optional<wire::nt_status> lateness() const noexcept { return lateness_; }
 
     /// Whether the message paid for that many bytes of payload, asked for or sent ([MS-SMB2] 3.3.5.2.5).
     [[nodiscard]] bool affords(std::uint64_t payload_bytes) const noexcept;
@@ -74,11 +78,15 @@ public:
 private:
     friend class connection;
 
+    [[nodiscard]] bool comes_in_sequence(const std::shared_ptr<open>& to) noexcept;
+
     server::connection& connection_;
     wire::message_view message_;
     compound_state& compound_;
     event<wire::nt_status>* waits_for_ = nullptr;
     std::optional<wire::nt_status> interrupted_;
+    std::optional<wire::nt_status> lateness_;
+    std::shared_ptr<open> in_sequence_of_;  // where it counts as under way
 
 public:
     list_hook<request> link;  // in its connection's list
