@@ -7,25 +7,35 @@ namespace sluice::smb::server {
 namespace {
 
 using range = byte_range_locks::range;
+using lock = byte_range_locks::lock;
 
-// The last byte of a range that has bytes; ranges that reach past 2^64 have been refused before.
+// Of a range that has bytes.
 [[nodiscard]] std::uint64_t last_of(range r) noexcept {
     return r.offset + (r.length - 1);
 }
 
 [[nodiscard]] bool overlap(range a, range b) noexcept {
-    // A range without bytes lies between two: it is in the way of what covers both of them.
     if (a.length == 0 and b.length == 0) return false;
     if (a.length == 0) return b.offset < a.offset and a.offset <= last_of(b);
     if (b.length == 0) return a.offset < b.offset and b.offset <= last_of(a);
     return a.offset <= last_of(b) and b.offset <= last_of(a);
 }
 
+[[nodiscard]] bool conflicts(const lock& held, const lock& wanted) noexcept {
+    if (not overlap(held.where, wanted.where)) return false;
+    if (wanted.is_exclusive) return true;
+    return held.is_exclusive and held.owner != wanted.owner;
+}
+
+[[nodiscard]] bool is_exactly(const lock& held, const open& owner, range where) noexcept {
+    return held.owner == &owner and held.where.offset == where.offset and held.where.length == where.length;
+}
+
 }  // namespace
 
 bool byte_range_locks::try_lock(const lock& wanted) {
-    for (const lock& held : locks_)
-        if ((held.is_exclusive or wanted.is_exclusive) and overlap(held.where, wanted.where)) return false;
+    ENSURE(is_lockable(wanted.where), "ranges beyond 2^64 are refused before");
+    if (std::ranges::any_of(locks_, [&](const lock& held) { return conflicts(held, wanted); })) return false;
     locks_.push_back(wanted);
     return true;
 }
@@ -39,36 +49,41 @@ void byte_range_locks::forget(waiter& waiting) noexcept {
 }
 
 bool byte_range_locks::unlock(const open& owner, range where) noexcept {
-    const auto found = std::ranges::find_if(locks_.rbegin(), locks_.rend(), [&](const lock& held) {
-        return held.owner == &owner and held.where.offset == where.offset and
-               held.where.length == where.length;
-    });
-    if (found == locks_.rend()) return false;
-    locks_.erase(std::next(found).base());
+    auto found = std::ranges::find_if(
+        locks_, [&](const lock& held) { return held.is_exclusive and is_exactly(held, owner, where); });
+    if (found == locks_.end())
+        found =
+            std::ranges::find_if(locks_, [&](const lock& held) { return is_exactly(held, owner, where); });
+    if (found == locks_.end()) return false;
+    locks_.erase(found);
     serve_waiters();
     return true;
 }
 
+void byte_range_locks::undo_last(const open& owner) noexcept {
+    ENSURE(not locks_.empty() and locks_.back().owner == &owner, "only a lock just taken can be undone");
+    locks_.pop_back();
+}
+
 void byte_range_locks::release_all(const open& owner) noexcept {
     std::erase_if(locks_, [&](const lock& held) { return held.owner == &owner; });
-    std::vector<waiter*> ended;
     std::erase_if(waiters_, [&](waiter* waiting) {
-        if (waiting->owner != &owner) return false;
-        ended.push_back(waiting);
+        if (waiting->wanted.owner != &owner) return false;
+        waiting->granted->set(wire::nt_status::range_not_locked);
         return true;
     });
-    for (waiter* waiting : ended)
-        waiting->granted->set(wire::nt_status::range_not_locked);
     serve_waiters();
 }
 
 bool byte_range_locks::allows_read(const open& who, range where) const noexcept {
+    if (where.length == 0) return true;
     return std::ranges::none_of(locks_, [&](const lock& held) {
         return held.is_exclusive and held.owner != &who and overlap(held.where, where);
     });
 }
 
 bool byte_range_locks::allows_write(const open& who, range where) const noexcept {
+    if (where.length == 0) return true;
     return std::ranges::none_of(locks_, [&](const lock& held) {
         return not(held.is_exclusive and held.owner == &who) and overlap(held.where, where);
     });
@@ -81,9 +96,8 @@ std::size_t byte_range_locks::held_by(const open& owner) const noexcept {
 
 void byte_range_locks::serve_waiters() noexcept {
     std::erase_if(waiters_, [&](waiter* waiting) {
-        if (not try_lock(
-                {.owner = waiting->owner, .where = waiting->where, .is_exclusive = waiting->is_exclusive}))
-            return false;
+        // Who was cancelled has not come to forget yet; a lock granted to it would be nobody's.
+        if (waiting->granted->is_set() or not try_lock(waiting->wanted)) return false;
         waiting->granted->set(wire::nt_status::success);
         return true;
     });

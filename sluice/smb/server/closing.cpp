@@ -38,6 +38,7 @@ nt_status end_open(smb_server& host, open& one) noexcept {
         end_caching(host, one);
         status = remove_if_last(one);
     }
+    if (one.pipe != nullptr) one.pipe->end();
     one.watch.reset();
     one.scan.reset();
     host.opens.remove(one);  // perhaps the last to hold it: nothing of it is touched after

@@ -3,17 +3,56 @@
 #include <memory>
 #include <string>
 
-#include "sluice/vfs/node.hpp"
+#include "sluice/vfs/volume.hpp"
 
 namespace sluice::smb::server {
 
-/// How far QUERY_DIRECTORY has come on an open directory ([MS-FSA] 2.1.5.6.3).
-struct directory_scan {
-    std::unique_ptr<vfs::directory_listing> listing;
-    std::string pattern;         // of the first query, or the one that restarted it
-    unsigned dots_given = 0;     // of `.` and `..`, which come first
-    bool has_given_any = false;  // the first query without a match is told apart from the end
-    const vfs::listed_name* pushed_back = nullptr;  // taken from the listing and did not fit the reply
+/// How far QUERY_DIRECTORY has come on an open directory ([MS-FSA] 2.1.5.6.3): the names that match a
+/// pattern,
+/// `.` and `..` first. A pattern without wildcards is looked up, not searched for.
+///
+/// The volume and the directory outlive it. Thread safety: the loop's thread.
+class directory_scan {
+public:
+    directory_scan(vfs::volume& volume, vfs::node& directory) noexcept
+        : volume_(volume), directory_(directory) {}
+    directory_scan(const directory_scan&) = delete;
+    directory_scan& operator=(const directory_scan&) = delete;
+
+    /// Begins, or begins anew.
+    void start(std::string pattern);
+    [[nodiscard]] bool is_started() const noexcept { return not pattern_.empty(); }
+
+    /// The next match, null at the end; the same again until it is taken. Valid until then.
+    /// Errors: those of the listing. Blocks: for the file system. Allocates: nothing per name.
+    [[nodiscard]] result<const vfs::listed_name*> peek() noexcept;
+    void take() noexcept;
+
+    /// Whether any match was taken since the start.
+    [[nodiscard]] bool has_given_any() const noexcept { return has_given_any_; }
+
+private:
+    enum class stage : std::uint8_t { dot, dot_dot, names, end };
+
+    [[nodiscard]] result<const vfs::listed_name*> advance() noexcept;
+    [[nodiscard]] result<const vfs::listed_name*> next_name() noexcept;
+    [[nodiscard]] result<const vfs::listed_name*> look_up();
+    [[nodiscard]] result<const vfs::listed_name*> describe(std::string_view name,
+                                                           result<vfs::node_ptr> found);
+    [[nodiscard]] result<const vfs::listed_name*> describe_parent();
+    [[nodiscard]] bool matches(std::string_view name) const noexcept;
+
+    vfs::volume& volume_;
+    vfs::node& directory_;
+    std::string pattern_;
+    bool has_wildcards_ = false;
+    bool matches_all_ = false;
+    bool has_given_any_ = false;
+    stage stage_ = stage::end;
+    std::unique_ptr<vfs::directory_listing> listing_;
+    const vfs::listed_name* next_ = nullptr;  // peeked at, not taken
+    vfs::listed_name found_;                  // what does not come from the listing
+    std::string found_name_;
 };
 
 }  // namespace sluice::smb::server

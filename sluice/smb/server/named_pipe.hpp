@@ -2,18 +2,19 @@
 
 #include <cstddef>
 #include <memory>
-#include <span>
 #include <string_view>
 #include <vector>
 
 #include "sluice/base/bytes.hpp"
+#include "sluice/smb/server/event.hpp"
+#include "sluice/smb/wire/nt_status.hpp"
 
 namespace sluice::smb::server {
 
 class smb_server;
 
 /// A named pipe of IPC$, served by this program itself: what is written is a request, what can be read is its
-/// answer. Nothing waits: the answer is there when the write returns.
+/// answer, which is there when the write returns.
 /// Thread safety: the loop's thread.
 class named_pipe {
 public:
@@ -21,21 +22,37 @@ public:
     named_pipe(const named_pipe&) = delete;
     named_pipe& operator=(const named_pipe&) = delete;
 
-    /// False: the bytes are not what this pipe understands, and it is broken from here on.
-    [[nodiscard]] virtual bool write(bytes_view request) noexcept = 0;
+    /// Takes what a client wrote, and wakes who waits for an answer. False: the bytes are not what this pipe
+    /// understands, and it is broken from here on.
+    [[nodiscard]] bool write(bytes_view request) noexcept;
     /// Moves up to `into.size()` bytes of the first answer out. `more` tells that it has more.
     struct read_outcome {
         std::size_t bytes = 0;
         bool more = false;
     };
     [[nodiscard]] virtual read_outcome read(mutable_bytes into) noexcept = 0;
-    [[nodiscard]] virtual bool has_answer() const noexcept = 0;
+    [[nodiscard]] bool has_answer() const noexcept { return readable_bytes() != 0; }
+    /// Of all answers.
+    [[nodiscard]] virtual std::size_t readable_bytes() const noexcept = 0;
+
+    /// Has `answered` set to success with the next answer, to PIPE_BROKEN when none can come any more. It
+    /// lives until forget().
+    void wait(event<wire::nt_status>& answered);
+    void forget(event<wire::nt_status>& answered) noexcept;
+    /// Its open was closed: nobody gets an answer any more.
+    void end() noexcept { wake(wire::nt_status::pipe_broken); }
 
 protected:
     named_pipe() = default;
+    [[nodiscard]] virtual bool take(bytes_view request) noexcept = 0;
+
+private:
+    void wake(wire::nt_status with) noexcept;
+
+    std::vector<event<wire::nt_status>*> waiting_;
 };
 
-/// The pipe of that name ("srvsvc", "wkssvc"); null if there is none.
+/// The pipe of that name ("srvsvc", "wkssvc", in whatever case); null if there is none.
 [[nodiscard]] std::unique_ptr<named_pipe> make_named_pipe(smb_server& host, std::string_view name);
 
 }  // namespace sluice::smb::server

@@ -8,6 +8,7 @@
 #include "sluice/smb/server/agenda.hpp"
 #include "sluice/smb/server/directory_scan.hpp"
 #include "sluice/smb/server/file_state.hpp"
+#include "sluice/smb/server/lock_sequences.hpp"
 #include "sluice/smb/server/named_pipe.hpp"
 #include "sluice/smb/server/notify_watch.hpp"
 #include "sluice/smb/server/tree.hpp"
@@ -81,6 +82,7 @@ public:
     std::optional<wire::guid> create_guid;  // by which a repeated CREATE finds it
     wire::guid app_instance{};              // zero: none
 
+    server::lock_sequences lock_requests;
     std::unique_ptr<directory_scan> scan;
     std::unique_ptr<notify_watch> watch;
 };

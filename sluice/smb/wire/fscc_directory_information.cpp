@@ -218,6 +218,11 @@ bool is_directory_form(file_information_class information) noexcept {
     return layout_of(information).has_value();
 }
 
+std::size_t directory_entry_bytes_min(file_information_class form) noexcept {
+    ENSURE(is_directory_form(form));
+    return fixed_bytes_of(*layout_of(form));
+}
+
 directory_entry_writer::directory_entry_writer(mutable_bytes room, file_information_class form) noexcept
     : list_(room, 8), form_(form) {
     ENSURE(is_directory_form(form));

@@ -52,6 +52,8 @@ struct received_directory_entry {
 
 /// Whether `information` is one of the forms.
 [[nodiscard]] bool is_directory_form(file_information_class information) noexcept;
+/// How many bytes an entry of a form takes before its name: a reply with less room can hold none at all.
+[[nodiscard]] std::size_t directory_entry_bytes_min(file_information_class form) noexcept;
 
 /// Packs entries into `room`, which outlives the writer. Allocates: nothing. Thread safety: none of its own.
 class directory_entry_writer {

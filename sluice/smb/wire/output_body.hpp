@@ -21,10 +21,15 @@ static_assert(offsetof(output_body, offset) == 2 and offsetof(output_body, lengt
                                       {.offset = body->offset.value(), .length = body->length.value()});
 }
 
-inline void encode_output_body(byte_writer& writer, bytes_view output) noexcept {
+/// The body up to the buffer, which follows from elsewhere.
+inline void encode_output_body_head(byte_writer& writer, std::size_t output_bytes) noexcept {
     writer.put(output_body{.structure_size = le16(9),
                            .offset = narrow<le16>(writer.position() + sizeof(output_body)),
-                           .length = narrow<le32>(output.size())});
+                           .length = narrow<le32>(output_bytes)});
+}
+
+inline void encode_output_body(byte_writer& writer, bytes_view output) noexcept {
+    encode_output_body_head(writer, output.size());
     writer.put_bytes(output);
 }
 

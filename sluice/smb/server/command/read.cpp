@@ -34,14 +34,22 @@ namespace {
     return nt_status::success;
 }
 
-[[nodiscard]] nt_status read_pipe(request& r, open& from, const wire::read_args& args) noexcept {
-    pool_buffer data = r.answer.buffers().take(args.length_bytes);
-    if (not data) return nt_status::insufficient_resources;
-    if (not from.pipe->has_answer()) return nt_status::pipe_empty;
-    const named_pipe::read_outcome got = from.pipe->read(data.bytes());
+// A client may ask for the answer before it has sent the request.
+[[nodiscard]] io::task<nt_status> read_pipe(request& r, std::shared_ptr<open> from, std::uint32_t bytes_max) {
+    while (not from->pipe->has_answer()) {
+        event<nt_status> answered(r.loop());
+        from->pipe->wait(answered);
+        io::task<nt_status> waiting = r.pend(answered);
+        const nt_status outcome = co_await std::move(waiting);
+        from->pipe->forget(answered);
+        if (outcome != nt_status::success) co_return outcome;
+    }
+    pool_buffer data = r.answer.buffers().take(bytes_max);
+    if (not data) co_return nt_status::insufficient_resources;
+    const named_pipe::read_outcome got = from->pipe->read(data.bytes());
     const nt_status status = reply_with(r, std::move(data), got.bytes);
-    if (status != nt_status::success) return status;
-    return got.more ? nt_status::buffer_overflow : nt_status::success;
+    if (status != nt_status::success) co_return status;
+    co_return got.more ? nt_status::buffer_overflow : nt_status::success;
 }
 
 }  // namespace
@@ -53,7 +61,10 @@ io::task<nt_status> serve_read(request& r) {
     // Held across the suspension below: a CLOSE may run while the disk works.
     const std::shared_ptr<open> from = r.find_open(args->file);
     if (from == nullptr) co_return nt_status::file_closed;
-    if (from->is_pipe()) co_return read_pipe(r, *from, *args);
+    if (from->is_pipe()) {
+        io::task<nt_status> reading = read_pipe(r, from, args->length_bytes);
+        co_return co_await std::move(reading);
+    }
     if (from->is_directory()) co_return nt_status::invalid_device_request;
     if (not wire::has_any(from->access, access_mask::read_data | access_mask::execute))
         co_return nt_status::access_denied;

@@ -1,0 +1,133 @@
+#include "sluice/smb/wire/lock.hpp"
+
+#include "sluice/smb/server/caching.hpp"
+#include "sluice/smb/server/command.hpp"
+#include "sluice/smb/server/connection.hpp"
+#include "sluice/smb/server/server.hpp"
+
+namespace sluice::smb::server {
+
+using wire::access_mask;
+using wire::lock_flags;
+using wire::nt_status;
+
+namespace {
+
+using range = byte_range_locks::range;
+
+[[nodiscard]] range range_of(const wire::lock_element& element) noexcept {
+    return {.offset = element.offset_bytes, .length = element.length_bytes};
+}
+
+// Clients number their requests only where an open may outlive its connection, or have several.
+[[nodiscard]] bool counts_sequence(const request& r, const open& of) noexcept {
+    const negotiated& agreed = r.connection().agreed;
+    if (not agreed.is_at_least(wire::dialect::smb_2_1)) return false;
+    return of.is_durable or of.is_persistent or
+           wire::has(agreed.capabilities, wire::capabilities::multi_channel);
+}
+
+[[nodiscard]] nt_status check(const open& of) noexcept {
+    if (of.is_pipe() or of.is_directory()) return nt_status::invalid_device_request;
+    if (not wire::has_any(of.access, access_mask::read_data | access_mask::write_data | access_mask::execute))
+        return nt_status::access_denied;
+    return nt_status::success;
+}
+
+// What was unlocked before the one that fails stays so ([MS-SMB2] 3.3.5.14.1).
+[[nodiscard]] nt_status unlock(open& of, const wire::lock_list& elements) noexcept {
+    for (std::size_t i = 0; i != elements.size(); ++i) {
+        const wire::lock_element element = elements[i];
+        if (element.flags != lock_flags::unlock) return nt_status::invalid_parameter;
+        if (not of.file->locks().unlock(of, range_of(element))) return nt_status::range_not_locked;
+    }
+    return nt_status::success;
+}
+
+// Several at once cannot wait: which of them would be held meanwhile?
+[[nodiscard]] nt_status check_wanted(const open& of, const wire::lock_list& elements) noexcept {
+    const std::size_t held = of.file->locks().held_by(of);
+    if (elements.size() > limits::locks_per_open_max - held) return nt_status::insufficient_resources;
+    for (std::size_t i = 0; i != elements.size(); ++i) {
+        const wire::lock_element element = elements[i];
+        const bool waits = not wire::has(element.flags, lock_flags::fail_immediately);
+        const lock_flags kind = wire::without(element.flags, lock_flags::fail_immediately);
+        if (kind != lock_flags::shared and kind != lock_flags::exclusive) return nt_status::invalid_parameter;
+        if (waits and elements.size() > 1) return nt_status::invalid_parameter;
+        if (not byte_range_locks::is_lockable(range_of(element))) return nt_status::invalid_lock_range;
+    }
+    return nt_status::success;
+}
+
+[[nodiscard]] byte_range_locks::lock wanted_by(const open& of, const wire::lock_element& element) noexcept {
+    return {.owner = &of,
+            .where = range_of(element),
+            .is_exclusive = wire::has(element.flags, lock_flags::exclusive)};
+}
+
+// All of them, or none.
+[[nodiscard]] bool try_lock_all(open& of, const wire::lock_list& elements) {
+    byte_range_locks& locks = of.file->locks();
+    for (std::size_t i = 0; i != elements.size(); ++i) {
+        if (locks.try_lock(wanted_by(of, elements[i]))) continue;
+        while (i-- != 0)
+            locks.undo_last(of);
+        return false;
+    }
+    return true;
+}
+
+// Suspends until the lock is there, or the open, the session, or the client's patience has ended.
+[[nodiscard]] io::task<nt_status> wait_for_lock(request& r, std::shared_ptr<open> of,
+                                                wire::lock_element element) {
+    event<nt_status> granted(r.loop());
+    byte_range_locks::waiter waiting{.wanted = wanted_by(*of, element), .granted = &granted};
+    const std::shared_ptr<file_state> file = of->file;
+    file->locks().enqueue(waiting);
+    io::task<nt_status> pending = r.pend(granted);
+    const nt_status outcome = co_await std::move(pending);
+    file->locks().forget(waiting);
+    // To who waits for a lock, the end of the session or tree is that of the open ([MS-FSA] 2.1.5.9).
+    const bool has_lost_open =
+        outcome == nt_status::user_session_deleted or outcome == nt_status::network_name_deleted;
+    co_return has_lost_open ? nt_status::range_not_locked : outcome;
+}
+
+[[nodiscard]] io::task<nt_status> lock(request& r, std::shared_ptr<open> of, wire::lock_list elements) {
+    if (const nt_status refused = check_wanted(*of, elements); refused != nt_status::success)
+        co_return refused;
+    end_read_caching(r.host(), *of->file, of.get());
+    if (try_lock_all(*of, elements)) co_return nt_status::success;
+    if (wire::has(elements[0].flags, lock_flags::fail_immediately)) co_return nt_status::lock_not_granted;
+    io::task<nt_status> waiting = wait_for_lock(r, of, elements[0]);
+    co_return co_await std::move(waiting);
+}
+
+}  // namespace
+
+io::task<nt_status> serve_lock(request& r) {
+    const auto args = wire::decode_lock(r.message());
+    if (not args) co_return nt_status::invalid_parameter;
+    const std::shared_ptr<open> of = r.find_open(args->file);
+    if (of == nullptr) co_return nt_status::file_closed;
+    if (const nt_status refused = check(*of); refused != nt_status::success) co_return refused;
+
+    nt_status status = nt_status::success;
+    const bool is_counted = counts_sequence(r, *of);
+    if (not is_counted or not of->lock_requests.is_repeated(args->sequence_index, args->sequence_number)) {
+        if (wire::has(args->elements[0].flags, lock_flags::unlock)) {
+            status = unlock(*of, args->elements);
+        } else {
+            io::task<nt_status> locking = lock(r, of, args->elements);
+            status = co_await std::move(locking);
+        }
+        if (status != nt_status::success) co_return status;
+        if (is_counted) of->lock_requests.note(args->sequence_index, args->sequence_number);
+    }
+    byte_writer* const body = r.begin_reply(8);
+    if (body == nullptr) co_return nt_status::insufficient_resources;
+    encode(*body, wire::lock_reply{});
+    co_return nt_status::success;
+}
+
+}  // namespace sluice::smb::server

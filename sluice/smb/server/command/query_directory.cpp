@@ -1,0 +1,116 @@
+#include "sluice/smb/wire/query_directory.hpp"
+
+#include "sluice/smb/server/command.hpp"
+#include "sluice/smb/server/connection.hpp"
+#include "sluice/smb/server/description.hpp"
+#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/server/status_of_error.hpp"
+#include "sluice/smb/wire/fscc_directory_information.hpp"
+#include "sluice/smb/wire/output_body.hpp"
+#include "sluice/smb/wire/reparse_point.hpp"
+#include "sluice/smb/wire/utf16.hpp"
+
+namespace sluice::smb::server {
+
+using wire::nt_status;
+using wire::query_directory_flags;
+
+namespace {
+
+[[nodiscard]] wire::file_information_class form_of(const wire::query_directory_args& args) noexcept {
+    return static_cast<wire::file_information_class>(args.information_class);
+}
+
+[[nodiscard]] nt_status check(const request& r, const open& of,
+                              const wire::query_directory_args& args) noexcept {
+    if (not of.is_directory()) return nt_status::invalid_parameter;
+    if (not of.grants(wire::access_mask::list_directory)) return nt_status::access_denied;
+    if (not wire::is_directory_form(form_of(args))) return nt_status::invalid_info_class;
+    const bool is_large = wire::has(r.connection().agreed.capabilities, wire::capabilities::large_mtu);
+    const std::uint32_t bytes_max =
+        is_large ? limits::transfer_bytes_max : limits::transfer_bytes_max_single_credit;
+    if (args.output_bytes_max > bytes_max or not r.affords(args.output_bytes_max))
+        return nt_status::invalid_parameter;
+    if (args.output_bytes_max < wire::directory_entry_bytes_min(form_of(args)))
+        return nt_status::info_length_mismatch;
+    return nt_status::success;
+}
+
+// Gets the open's scan to where the query is to go on.
+[[nodiscard]] nt_status prepare(open& of, const wire::query_directory_args& args) {
+    auto pattern = wire::utf8_of(args.pattern);
+    if (not pattern) return nt_status::invalid_parameter;
+    if (pattern->find_first_of("/\\") != std::string::npos) return nt_status::object_name_invalid;
+    if (of.scan == nullptr) of.scan = std::make_unique<directory_scan>(of.tree->target->volume(), *of.node);
+    const bool restarts =
+        wire::has_any(args.flags, query_directory_flags::restart_scans | query_directory_flags::reopen);
+    // A pattern that comes while the scan is under way is ignored: the first one holds ([MS-FSA] 2.1.5.6.3).
+    if (restarts or not of.scan->is_started()) of.scan->start(*std::move(pattern));
+    return nt_status::success;
+}
+
+[[nodiscard]] wire::directory_entry_info entry_of(const vfs::listed_name& from) noexcept {
+    const wire::open_information known = open_information_of(from.status);
+    wire::directory_entry_info entry{.fields = {.created = known.creation_time,
+                                                .accessed = known.last_access_time,
+                                                .written = known.last_write_time,
+                                                .changed = known.change_time,
+                                                .end_of_file = known.end_of_file_bytes,
+                                                .allocation_bytes = known.allocation_bytes,
+                                                .attributes = known.attributes,
+                                                .file_number = from.status.id},
+                                     .name = from.name};
+    if (from.leads_nowhere) entry.fields.reparse_tag = wire::reparse_tag_symlink;
+    const le64 number(from.status.id);
+    const bytes_view number_bytes = bytes_of(number);
+    std::copy(number_bytes.begin(), number_bytes.end(), entry.fields.file_number_128_bits.begin());
+    return entry;
+}
+
+// Names that do not fit any more stay in the scan for the next query.
+[[nodiscard]] nt_status fill(wire::directory_entry_writer& list, directory_scan& scan, bool single) {
+    for (;;) {
+        const result<const vfs::listed_name*> next = scan.peek();
+        // What was found before the trouble is told first.
+        if (not next) return list.count() != 0 ? nt_status::success : status_of(next.error());
+        if (*next == nullptr) break;
+        const wire::entry_outcome outcome = list.put(entry_of(**next));
+        if (outcome == wire::entry_outcome::no_room) {
+            if (list.count() == 0) return nt_status::buffer_overflow;
+            break;
+        }
+        scan.take();  // also what has no name on the wire
+        if (single and list.count() != 0) break;
+    }
+    return list.count() != 0 ? nt_status::success : nt_status::no_more_files;
+}
+
+}  // namespace
+
+io::task<nt_status> serve_query_directory(request& r) {
+    const auto args = wire::decode_query_directory(r.message());
+    if (not args) co_return nt_status::invalid_parameter;
+    const std::shared_ptr<open> of = r.find_open(args->file);
+    if (of == nullptr) co_return nt_status::file_closed;
+    if (const nt_status refused = check(r, *of, *args); refused != nt_status::success) co_return refused;
+    if (const nt_status refused = prepare(*of, *args); refused != nt_status::success) co_return refused;
+
+    pool_buffer room = r.answer.buffers().take(args->output_bytes_max);
+    if (not room) co_return nt_status::insufficient_resources;
+    wire::directory_entry_writer list(room.bytes(), form_of(*args));
+    const bool is_first = not of->scan->has_given_any();
+    const bool single = wire::has(args->flags, query_directory_flags::return_single_entry);
+    const nt_status status = fill(list, *of->scan, single);
+    if (status == nt_status::no_more_files and is_first) co_return nt_status::no_such_file;
+    if (status != nt_status::success) co_return status;
+
+    byte_writer* const body = r.begin_reply(sizeof(wire::output_body));
+    if (body == nullptr) co_return nt_status::insufficient_resources;
+    const std::size_t bytes = list.bytes().size();
+    wire::encode_output_body_head(*body, bytes);
+    room.shrink(bytes);
+    r.answer.attach(std::move(room));
+    co_return nt_status::success;
+}
+
+}  // namespace sluice::smb::server

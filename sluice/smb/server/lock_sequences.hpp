@@ -1,0 +1,36 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace sluice::smb::server {
+
+/// Which LOCK requests of an open were carried out last, so that one a client repeats after a disconnection
+/// is not carried out twice ([MS-SMB2] 3.3.1.10, Open.LockSequenceArray). Thread safety: none of its own.
+class lock_sequences {
+public:
+    static constexpr std::uint32_t index_max = 64;
+
+    /// Whether the request is the one that was carried out last in its place. If it is another, that one is
+    /// forgotten. Indices from 1 to index_max are places.
+    [[nodiscard]] bool is_repeated(std::uint32_t index, std::uint8_t number) noexcept {
+        if (index == 0 or index > index_max) return false;
+        std::uint8_t& last = last_[index - 1];
+        if (last == number) return true;
+        last = none;
+        return false;
+    }
+    void note(std::uint32_t index, std::uint8_t number) noexcept {
+        if (index != 0 and index <= index_max) last_[index - 1] = number;
+    }
+
+private:
+    static constexpr std::uint8_t none = 0xff;  // numbers have four bits
+    std::array<std::uint8_t, index_max> last_ = [] {
+        std::array<std::uint8_t, index_max> empty{};
+        empty.fill(none);
+        return empty;
+    }();
+};
+
+}  // namespace sluice::smb::server
