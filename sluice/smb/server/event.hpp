@@ -27,6 +27,8 @@ public:
         if (waiter_) loop_.post(*this);
     }
     [[nodiscard]] bool is_set() const noexcept { return value_.has_value(); }
+    /// Nothing while it is not set.
+    [[nodiscard]] const std::optional<T>& value() const noexcept { return value_; }
 
     /// `co_await e.wait()`. Suspends: until set. One waiter at a time.
     [[nodiscard]] auto wait() noexcept {

@@ -41,6 +41,7 @@
     X(more_processing_required, MORE_PROCESSING_REQUIRED, 0xc0000016) \
     X(no_memory, NO_MEMORY, 0xc0000017) \
     X(invalid_lock_sequence, INVALID_LOCK_SEQUENCE, 0xc000001e) \
+    X(invalid_view_size, INVALID_VIEW_SIZE, 0xc000001f) \
     X(access_denied, ACCESS_DENIED, 0xc0000022) \
     X(buffer_too_small, BUFFER_TOO_SMALL, 0xc0000023) \
     X(object_type_mismatch, OBJECT_TYPE_MISMATCH, 0xc0000024) \

@@ -19,7 +19,7 @@ constexpr std::size_t reply_head_bytes = 48 + 8;  // and padding before the outp
 struct control_rule {
     control_code code;
     control_handler serve;
-    enum class subject : std::uint8_t { server, pipe, file } of;
+    enum class subject : std::uint8_t { server, pipe, file } of = subject::file;
 };
 
 constexpr std::array rules{
@@ -31,7 +31,22 @@ constexpr std::array rules{
     control_rule{control_code::pipe_wait, wait_for_pipe, control_rule::subject::server},
     control_rule{control_code::pipe_transceive, transceive_pipe, control_rule::subject::pipe},
     control_rule{control_code::pipe_peek, peek_at_pipe, control_rule::subject::pipe},
-    control_rule{control_code::lmr_request_resiliency, request_resiliency, control_rule::subject::file},
+    control_rule{control_code::lmr_request_resiliency, request_resiliency},
+    control_rule{control_code::srv_request_resume_key, request_resume_key},
+    control_rule{control_code::srv_copychunk, copy_chunks},
+    control_rule{control_code::srv_copychunk_write, copy_chunks},
+    control_rule{control_code::duplicate_extents_to_file, duplicate_extents},
+    control_rule{control_code::duplicate_extents_to_file_ex, duplicate_extents},
+    control_rule{control_code::set_sparse, set_sparse},
+    control_rule{control_code::set_zero_data, set_zero_data},
+    control_rule{control_code::query_allocated_ranges, query_allocated_ranges},
+    control_rule{control_code::file_level_trim, trim_file},
+    control_rule{control_code::get_compression, get_compression},
+    control_rule{control_code::set_compression, set_compression},
+    control_rule{control_code::create_or_get_object_id, get_object_id},
+    control_rule{control_code::get_reparse_point, get_reparse_point},
+    control_rule{control_code::set_reparse_point, set_reparse_point},
+    control_rule{control_code::delete_reparse_point, delete_reparse_point},
 };
 
 [[nodiscard]] const control_rule* rule_of(control_code code) noexcept {

@@ -46,6 +46,23 @@ using control_handler = io::task<wire::nt_status> (*)(control& c);
 [[nodiscard]] io::task<wire::nt_status> transceive_pipe(control& c);           // 3.3.5.15.3
 [[nodiscard]] io::task<wire::nt_status> peek_at_pipe(control& c);              // 3.3.5.15.4
 [[nodiscard]] io::task<wire::nt_status> wait_for_pipe(control& c);             // 3.3.5.15.10
+// ioctl_copy.cpp: copies between opens.
+[[nodiscard]] io::task<wire::nt_status> request_resume_key(control& c);        // [MS-SMB2] 3.3.5.15.5
+[[nodiscard]] io::task<wire::nt_status> copy_chunks(control& c);               // 3.3.5.15.6
+[[nodiscard]] io::task<wire::nt_status> duplicate_extents(control& c);         // [MS-FSA] 2.1.5.10
+// ioctl_range.cpp: ranges of a file.
+[[nodiscard]] io::task<wire::nt_status> set_sparse(control& c);
+[[nodiscard]] io::task<wire::nt_status> set_zero_data(control& c);
+[[nodiscard]] io::task<wire::nt_status> query_allocated_ranges(control& c);
+[[nodiscard]] io::task<wire::nt_status> trim_file(control& c);
+// ioctl_attributes.cpp: properties of a file.
+[[nodiscard]] io::task<wire::nt_status> get_compression(control& c);
+[[nodiscard]] io::task<wire::nt_status> set_compression(control& c);
+[[nodiscard]] io::task<wire::nt_status> get_object_id(control& c);
+// ioctl_reparse.cpp: symbolic links.
+[[nodiscard]] io::task<wire::nt_status> get_reparse_point(control& c);
+[[nodiscard]] io::task<wire::nt_status> set_reparse_point(control& c);
+[[nodiscard]] io::task<wire::nt_status> delete_reparse_point(control& c);
 // clang-format on
 
 }  // namespace sluice::smb::server
