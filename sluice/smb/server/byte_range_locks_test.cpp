@@ -28,8 +28,7 @@ protected:
         return locks.try_lock({.owner = &by, .where = where, .is_exclusive = false});
     }
 
-    std::unique_ptr<io::io_multiplexer> loop =
-        io::make_epoll_multiplexer().value();
+    std::unique_ptr<io::io_multiplexer> loop = io::make_epoll_multiplexer().value();
     byte_range_locks locks;
     open a;
     open b;

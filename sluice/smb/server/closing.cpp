@@ -34,6 +34,7 @@ nt_status end_open(smb_server& host, open& one) noexcept {
         if (one.deletes_on_close) {
             one.file->is_delete_pending = true;
             end_handle_caching(host, *one.file, &one);
+            end_watches_of_removed(*one.file);
         }
         end_caching(host, one);
         status = remove_if_last(one);

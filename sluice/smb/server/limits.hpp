@@ -38,6 +38,8 @@ inline constexpr std::size_t trees_per_session_max = 1024;
 inline constexpr std::size_t opens_max = 131'072;
 inline constexpr std::size_t opens_per_session_max = 65'536;
 inline constexpr std::size_t locks_per_open_max = 8192;
+/// Changes kept for a watched directory until its client asks; beyond, it is told to look for itself.
+inline constexpr std::size_t notify_changes_max = 1024;
 
 /// Failed log-ons of one address after which each further one is answered late, and how late at most.
 inline constexpr unsigned log_on_failures_free = 5;

@@ -28,7 +28,8 @@ io::task<nt_status> set_compression(control& c) {
                                                                : nt_status::not_supported;
 }
 
-// The file's number is as good an identifier as one we would have to keep: it, too, lasts as long as the file.
+// The file's number is as good an identifier as one we would have to keep: it, too, lasts as long as the
+// file.
 io::task<nt_status> get_object_id(control& c) {
     constexpr std::size_t reply_bytes = 64;
     if (c.args.output_bytes_max < reply_bytes) co_return nt_status::buffer_too_small;

@@ -74,13 +74,12 @@ constexpr std::uint64_t offset_max = INT64_MAX;
         return nt_status::invalid_parameter;
     const result<vfs::metadata> status = source.node->status();
     if (not status) return status_of(status.error());
-    if (chunk.source_offset > status->size_bytes or
-        chunk.length > status->size_bytes - chunk.source_offset)
+    if (chunk.source_offset > status->size_bytes or chunk.length > status->size_bytes - chunk.source_offset)
         return nt_status::invalid_view_size;
-    const bool may_read = source.file->locks().allows_read(
-        source, {.offset = chunk.source_offset, .length = chunk.length});
-    const bool may_write = target.file->locks().allows_write(
-        target, {.offset = chunk.target_offset, .length = chunk.length});
+    const bool may_read =
+        source.file->locks().allows_read(source, {.offset = chunk.source_offset, .length = chunk.length});
+    const bool may_write =
+        target.file->locks().allows_write(target, {.offset = chunk.target_offset, .length = chunk.length});
     return may_read and may_write ? nt_status::success : nt_status::file_lock_conflict;
 }
 

@@ -68,8 +68,8 @@ io::task<nt_status> query_allocated_ranges(control& c) {
     const result<vfs::metadata> status = c.file->node->status();
     if (not status) co_return status_of(status.error());
     const std::uint64_t end = std::min(asked->offset + asked->length, status->size_bytes);
-    if (asked->offset >= end) co_return c.begin_output(0) != nullptr ? nt_status::success
-                                                                      : nt_status::insufficient_resources;
+    if (asked->offset >= end)
+        co_return c.begin_output(0) != nullptr ? nt_status::success : nt_status::insufficient_resources;
     // A file that is not sparse counts as allocated throughout, whatever its file system does.
     const io::extent_pair whole{.offset = asked->offset, .length = end - asked->offset};
     std::vector<io::extent_pair> storage(status->is_sparse ? ranges_max : 1);

@@ -38,8 +38,8 @@ io::task<nt_status> get_reparse_point(control& c) {
     pool_buffer memory = c.r.answer.buffers().take(buffer_bytes_max);
     if (not memory) co_return nt_status::insufficient_resources;
     byte_writer writer(memory.bytes());
-    const auto encoded = encode(
-        writer, wire::reparse_symlink{.substitute = shown, .print = shown, .relative = is_relative});
+    const auto encoded =
+        encode(writer, wire::reparse_symlink{.substitute = shown, .print = shown, .relative = is_relative});
     const auto point = writer.finish();
     if (not encoded or not point) co_return nt_status::io_reparse_data_invalid;
     if (point->size() > c.args.output_bytes_max) co_return nt_status::buffer_too_small;

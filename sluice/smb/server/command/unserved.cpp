@@ -4,9 +4,6 @@ namespace sluice::smb::server {
 
 using wire::nt_status;
 
-io::task<nt_status> serve_change_notify(request&) {
-    co_return nt_status::not_implemented;
-}
 io::task<nt_status> serve_query_info(request&) {
     co_return nt_status::not_implemented;
 }

@@ -1,0 +1,78 @@
+#include "sluice/smb/wire/change_notify.hpp"
+
+#include "sluice/smb/server/command.hpp"
+#include "sluice/smb/server/connection.hpp"
+#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/server/status_of_error.hpp"
+#include "sluice/smb/wire/output_body.hpp"
+
+namespace sluice::smb::server {
+
+using wire::nt_status;
+
+namespace {
+
+[[nodiscard]] nt_status check(const request& r, const open& of,
+                              const wire::change_notify_args& args) noexcept {
+    const bool is_large = wire::has(r.connection().agreed.capabilities, wire::capabilities::large_mtu);
+    const std::uint32_t bytes_max =
+        is_large ? limits::transfer_bytes_max : limits::transfer_bytes_max_single_credit;
+    if (args.output_bytes_max > bytes_max or not r.affords(args.output_bytes_max))
+        return nt_status::invalid_parameter;
+    if (not of.is_directory()) return nt_status::invalid_parameter;
+    if (not of.grants(wire::access_mask::list_directory)) return nt_status::access_denied;
+    return nt_status::success;
+}
+
+[[nodiscard]] nt_status begin_watch(open& of, const wire::change_notify_args& args) {
+    vfs::change_feed* const feed = of.tree->target->volume().changes();
+    if (feed == nullptr) return nt_status::not_supported;
+    const notify_watch::interest wanted{
+        .filter = args.filter, .recursive = wire::has(args.flags, wire::change_notify_flags::watch_tree)};
+    auto watch = notify_watch::begin(*feed, *of.node, wanted);
+    if (not watch) return status_of(watch.error());
+    of.watch = *std::move(watch);
+    return nt_status::success;
+}
+
+[[nodiscard]] nt_status reply_with_changes(request& r, notify_watch& watch, std::uint32_t bytes_max) {
+    pool_buffer room = r.answer.buffers().take(bytes_max);
+    if (not room) return nt_status::insufficient_resources;
+    wire::notify_writer list(room.bytes());
+    const nt_status status = watch.take(list);
+    if (status != nt_status::success) return status;
+    byte_writer* const body = r.begin_reply(sizeof(wire::output_body));
+    if (body == nullptr) return nt_status::insufficient_resources;
+    const std::size_t bytes = list.bytes().size();
+    wire::encode_output_body_head(*body, bytes);
+    room.shrink(bytes);
+    r.answer.attach(std::move(room));
+    return nt_status::success;
+}
+
+}  // namespace
+
+io::task<nt_status> serve_change_notify(request& r) {
+    const auto args = wire::decode_change_notify(r.message());
+    if (not args) co_return nt_status::invalid_parameter;
+    const std::shared_ptr<open> of = r.find_open(args->file);
+    if (of == nullptr) co_return nt_status::file_closed;
+    if (const nt_status refused = check(r, *of, *args); refused != nt_status::success) co_return refused;
+    if (of->file->is_delete_pending) co_return nt_status::delete_pending;
+    if (of->watch == nullptr) {
+        const nt_status refused = begin_watch(*of, *args);
+        if (refused != nt_status::success) co_return refused;
+    }
+    event<nt_status> told(r.loop());
+    of->watch->wait(told);
+    io::task<nt_status> waiting = r.pend(told);
+    const nt_status outcome = co_await std::move(waiting);
+    // However the open ended, by CLOSE or with its session or tree, nothing comes any more.
+    if (of->watch == nullptr) co_return nt_status::notify_cleanup;
+    const nt_status status =
+        outcome == nt_status::success ? reply_with_changes(r, *of->watch, args->output_bytes_max) : outcome;
+    of->watch->forget(told);
+    co_return status;
+}
+
+}  // namespace sluice::smb::server

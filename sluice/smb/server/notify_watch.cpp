@@ -1,0 +1,132 @@
+#include "sluice/smb/server/notify_watch.hpp"
+
+#include <algorithm>
+
+#include "sluice/smb/server/file_state.hpp"
+#include "sluice/smb/server/limits.hpp"
+#include "sluice/smb/server/open.hpp"
+
+namespace sluice::smb::server {
+
+using wire::completion_filter;
+using wire::notify_action;
+using wire::nt_status;
+
+namespace {
+
+// Which filters a change passes. The system does not tell which attribute was changed, so each of them may
+// have been.
+[[nodiscard]] completion_filter filters_passed(const vfs::change& what) noexcept {
+    switch (what.kind) {
+        case vfs::change_kind::modified:
+            return completion_filter::size | completion_filter::last_write;
+        case vfs::change_kind::attributes:
+            return completion_filter::attributes | completion_filter::last_write |
+                   completion_filter::last_access | completion_filter::creation |
+                   completion_filter::extended_attributes | completion_filter::security;
+        default:
+            return what.is_directory ? completion_filter::directory_name : completion_filter::file_name;
+    }
+}
+
+[[nodiscard]] notify_action action_of(vfs::change_kind kind) noexcept {
+    switch (kind) {
+        case vfs::change_kind::added:
+            return notify_action::added;
+        case vfs::change_kind::removed:
+            return notify_action::removed;
+        case vfs::change_kind::renamed_old_name:
+            return notify_action::renamed_old_name;
+        case vfs::change_kind::renamed_new_name:
+            return notify_action::renamed_new_name;
+        case vfs::change_kind::modified:
+        case vfs::change_kind::attributes:
+            break;
+    }
+    return notify_action::modified;
+}
+
+}  // namespace
+
+result<std::unique_ptr<notify_watch>> notify_watch::begin(vfs::change_feed& feed, vfs::node& directory,
+                                                          const interest& wanted) {
+    std::unique_ptr<notify_watch> fresh(new notify_watch(wanted.filter));
+    auto watch = feed.watch(directory, wanted.recursive, *fresh);
+    if (not watch) return failure(watch.error());
+    fresh->watch_ = *std::move(watch);
+    return fresh;
+}
+
+notify_watch::~notify_watch() {
+    end(nt_status::notify_cleanup);
+}
+
+void notify_watch::wait(event<nt_status>& told) {
+    if (ended_by_ != nt_status::success) {
+        told.set(ended_by_);
+        return;
+    }
+    waiting_.push_back(&told);
+    wake_next();
+}
+
+void notify_watch::forget(event<nt_status>& told) noexcept {
+    std::erase(waiting_, &told);
+    if (woken_ == &told) woken_ = nullptr;
+    wake_next();
+}
+
+nt_status notify_watch::take(wire::notify_writer& into) noexcept {
+    bool is_all = not std::exchange(has_lost_some_, false);
+    for (const kept_change& change : std::exchange(changes_, {})) {
+        if (not is_all) break;
+        is_all = into.put({.action = change.action, .name = change.path}) != wire::entry_outcome::no_room;
+    }
+    return is_all and into.count() != 0 ? nt_status::success : nt_status::notify_enum_dir;
+}
+
+void notify_watch::changed(const vfs::change& what) noexcept {
+    if (not wire::has_any(filter_, filters_passed(what))) return;
+    keep(action_of(what.kind), what.path);
+    wake_next();
+}
+
+void notify_watch::overflowed() noexcept {
+    has_lost_some_ = true;
+    changes_.clear();
+    wake_next();
+}
+
+void notify_watch::keep(notify_action action, std::string_view path) {
+    if (has_lost_some_) return;
+    if (changes_.size() >= limits::notify_changes_max) {
+        overflowed();
+        return;
+    }
+    std::string told(path);
+    std::ranges::replace(told, '/', '\\');
+    // One write after another is one change.
+    const bool is_repeated = action == notify_action::modified and not changes_.empty() and
+                             changes_.back().action == action and changes_.back().path == told;
+    if (not is_repeated) changes_.push_back({.action = action, .path = std::move(told)});
+}
+
+void notify_watch::end(nt_status why) noexcept {
+    if (ended_by_ == nt_status::success) ended_by_ = why;
+    for (event<nt_status>* const one : std::exchange(waiting_, {}))
+        one->set(ended_by_);
+}
+
+void notify_watch::wake_next() noexcept {
+    if (woken_ != nullptr or waiting_.empty() or not has_news()) return;
+    woken_ = waiting_.front();
+    waiting_.erase(waiting_.begin());
+    woken_->set(nt_status::success);
+}
+
+void end_watches_of_removed(file_state& directory) noexcept {
+    for (open* const one : directory.opens())
+        if (one->watch != nullptr) one->watch->end_for_removal();
+}
+
+}  // namespace sluice::smb::server
