@@ -1,5 +1,3 @@
-#include <netinet/in.h>
-
 #include <algorithm>
 
 #include "sluice/smb/server/command/ioctl.hpp"
@@ -28,17 +26,14 @@ namespace {
         .capability = from.can_spread_receives ? wire::network_interface::rss_capable : 0U,
         .link_speed_bits_per_second = from.bits_per_second,
         .ipv6 = from.address.family() == io::address_family::ip_v6};
-    if (from.address.family() == io::address_family::ip_v4) {
-        sockaddr_in address{};
-        std::memcpy(&address, from.address.data(), sizeof address);
-        std::memcpy(told.address.data(), &address.sin_addr, sizeof address.sin_addr);
-    } else if (told.ipv6) {
-        sockaddr_in6 address{};
-        std::memcpy(&address, from.address.data(), sizeof address);
-        std::memcpy(told.address.data(), &address.sin6_addr, sizeof address.sin6_addr);
-    } else {
+    // The kernel's form of an address has the family and the port first, of IPv6 the flow, too.
+    const auto* const kernel_form = static_cast<const std::byte*>(from.address.data());
+    if (told.ipv6)
+        std::memcpy(told.address.data(), kernel_form + 8, 16);
+    else if (from.address.family() == io::address_family::ip_v4)
+        std::memcpy(told.address.data(), kernel_form + 4, 4);
+    else
         return std::nullopt;
-    }
     return told;
 }
 
