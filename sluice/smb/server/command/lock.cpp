@@ -23,7 +23,8 @@ using range = byte_range_locks::range;
 [[nodiscard]] bool counts_sequence(const request& r, const open& of) noexcept {
     const negotiated& agreed = r.connection().agreed;
     if (not agreed.is_at_least(wire::dialect::smb_2_1)) return false;
-    return of.durable.has_value() or wire::has(agreed.capabilities, wire::capabilities::multi_channel);
+    if (not agreed.is_at_least(wire::dialect::smb_3_0)) return of.durable and of.durable->is_resilient;
+    return of.durable or wire::has(agreed.capabilities, wire::capabilities::multi_channel);
 }
 
 [[nodiscard]] nt_status check(const open& of) noexcept {
