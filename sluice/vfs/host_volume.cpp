@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "sluice/io/xattr.hpp"
 #include "sluice/vfs/host_attributes.hpp"
@@ -27,6 +28,17 @@ bool can_share_blocks(const io::path_handle& root) noexcept {
     const std::array<std::byte, 1> some{};
     if (not source->write(io::io_request<io::const_bytes_type>{.buffers = some, .offset = 0})) return false;
     return ::ioctl(copy->descriptor(), FICLONE, source->descriptor()) == 0;
+}
+
+std::optional<acting_user> present_user() {
+    if (::geteuid() == 0) return std::nullopt;
+    acting_user found{.id = ::geteuid(), .groups = {::getegid()}};
+    const int count = ::getgroups(0, nullptr);
+    if (count <= 0) return found;
+    std::vector<gid_t> others(static_cast<std::size_t>(count));
+    const int given = ::getgroups(count, others.data());
+    if (given > 0) found.groups.insert(found.groups.end(), others.begin(), others.begin() + given);
+    return found;
 }
 
 result<void> store_attributes(const io::handle& created, const io::file_status& status,
@@ -65,6 +77,7 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
     opened->describe(*volume_status);
     opened->identity_.serial = status->device * 0x9e37'79b9'7f4a'7c15ULL ^ status->inode;
     opened->identity_.created = status->born.value_or(status->modified);
+    opened->identity_.acts_as = present_user();
     return opened;
 }
 

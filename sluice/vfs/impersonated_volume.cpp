@@ -202,8 +202,13 @@ private:
 impersonated_volume::impersonated_volume(volume& behind, unix_account account)
     : behind_(behind),
       account_(std::move(account)),
+      identity_(behind.identity()),
       own_groups_(groups_of_thread()),
-      feed_(std::make_unique<feed>(*this)) {}
+      feed_(std::make_unique<feed>(*this)) {
+    acting_user user{.id = account_.user_id, .groups = {account_.group_id}};
+    user.groups.insert(user.groups.end(), account_.groups.begin(), account_.groups.end());
+    identity_.acts_as = std::move(user);
+}
 
 impersonated_volume::~impersonated_volume() = default;
 

@@ -30,7 +30,7 @@ public:
     ~impersonated_volume() override;
 
     [[nodiscard]] const volume_features& features() const noexcept override { return behind_.features(); }
-    [[nodiscard]] const volume_identity& identity() const noexcept override { return behind_.identity(); }
+    [[nodiscard]] const volume_identity& identity() const noexcept override { return identity_; }
     [[nodiscard]] result<volume_space> space() noexcept override { return behind_.space(); }
     [[nodiscard]] result<node_ptr> find(std::string_view path, follow_links links) noexcept override;
     [[nodiscard]] result<node_ptr> create(std::string_view path,
@@ -44,6 +44,7 @@ private:
 
     volume& behind_;
     unix_account account_;
+    volume_identity identity_;
     std::vector<gid_t> own_groups_;
     std::unique_ptr<feed> feed_;
 };

@@ -27,10 +27,17 @@ struct volume_space {
     std::uint32_t sector_bytes = 512;
 };
 
+/// The host's user as whom a volume's files are used, whoever asks for them.
+struct acting_user {
+    std::uint32_t id = 0;
+    std::vector<std::uint32_t> groups{};
+};
+
 struct volume_identity {
     std::string label{};
     std::uint64_t serial = 0;
     time_point created{};
+    std::optional<acting_user> acts_as{};  // none: nobody's files are closed to us (images; root)
 };
 
 /// How a new thing begins.

@@ -1,9 +1,116 @@
 #include "sluice/smb/server/authorisation.hpp"
 
+#include "sluice/smb/server/default_security.hpp"
+#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/server/user_sids.hpp"
+#include "sluice/smb/wire/access_check.hpp"
+
 namespace sluice::smb::server {
 
-wire::access_mask rights_to(const request& r, vfs::node&) noexcept {
-    return r.tree->access_max;
+using wire::access_mask;
+using wire::security_descriptor;
+
+namespace {
+
+[[nodiscard]] const std::optional<vfs::acting_user>& acting_user_of(const request& r) noexcept {
+    return r.tree->target->volume().identity().acts_as;
+}
+
+// The stored one; nothing if there is none, or the volume keeps none.
+[[nodiscard]] result<std::optional<security_descriptor>> stored_security(const request& r, vfs::node& file) {
+    if (not r.tree->target->volume().features().has_security) return std::nullopt;
+    const result<std::vector<std::byte>> stored = file.security();
+    if (not stored) return failure(stored.error());
+    if (stored->empty()) return std::nullopt;
+    auto decoded = wire::decode_security_descriptor(std::span<const std::byte>(*stored));
+    if (not decoded) return failure({EIO, "decode security descriptor"});
+    return *std::move(decoded);
+}
+
+[[nodiscard]] security_descriptor default_for(const request& r, vfs::node& file) {
+    const result<vfs::metadata> status = file.status();
+    const vfs::metadata unknown{.user_id = ~0U, .group_id = ~0U};
+    return default_security(status ? *status : unknown, r.session->user, acting_user_of(r));
+}
+
+[[nodiscard]] access_mask granted_by(const request& r, vfs::node& file) {
+    const std::vector<wire::sid> token = token_of(r.session->user, acting_user_of(r));
+    return wire::access_check(security_of(r, file), token, access_mask::maximum_allowed).granted;
+}
+
+// Rights to a file that those to its directory bring along. Asked only where the file itself does not give
+// them.
+[[nodiscard]] access_mask granted_by_directory(const request& r, const vfs::node& file) {
+    const std::string path = file.path();
+    if (path.empty()) return access_mask::none;
+    const std::size_t slash = path.rfind('/');
+    const std::string above = slash == std::string::npos ? std::string{} : path.substr(0, slash);
+    const result<vfs::node_ptr> directory = r.tree->target->volume().find(above, vfs::follow_links::yes);
+    if (not directory) return access_mask::none;
+    const access_mask there = granted_by(r, **directory);
+    access_mask brought = access_mask::none;
+    if (wire::has(there, access_mask::delete_child)) brought |= access_mask::delete_object;
+    if (wire::has(there, access_mask::list_directory)) brought |= access_mask::read_attributes;
+    return brought;
+}
+
+}  // namespace
+
+security_descriptor security_of(const request& r, vfs::node& file) {
+    auto stored = stored_security(r, file);
+    if (stored and * stored) return **std::move(stored);
+    security_descriptor fallback = default_for(r, file);
+    if (not stored) fallback.dacl = wire::acl{};
+    return fallback;
+}
+
+access_mask rights_to(const request& r, vfs::node& file) noexcept {
+    access_mask rights = granted_by(r, file);
+    constexpr access_mask from_above = access_mask::delete_object | access_mask::read_attributes;
+    if (not wire::has(rights, from_above)) rights |= granted_by_directory(r, file);
+    return rights & r.tree->access_max;
+}
+
+void explain_refusal(const request& r, std::string_view path, access_mask wanted) {
+    const bool is_share = not wire::has(r.tree->access_max, without(wanted, access_mask::maximum_allowed));
+    r.host().refusals.explain(
+        {.user = r.session->user.name,
+         .share = r.tree->target->configuration().name,
+         .path = path,
+         .rule = is_share ? "the share is served for reading only" : "the file's permissions do not allow it",
+         .remedy = is_share ? "serve the share for writing"
+                            : "change the permissions, on the host or as the file's owner"});
+}
+
+result<std::optional<security_descriptor>> security_for_new(const request& r, vfs::node& directory,
+                                                            const vfs::node& made,
+                                                            const std::optional<security_descriptor>& given) {
+    const auto above = stored_security(r, directory);
+    if (not above) return failure(above.error());
+    if (not *above and not given) return std::nullopt;
+    const result<vfs::metadata> status = directory.status();
+    if (not status) return failure(status.error());
+    const file_creator creator{.owner = sid_of(r.session->user),
+                               .group = wire::sid_of_unix_group(status->group_id)};
+    const bool makes_directory = made.kind() == vfs::node_kind::directory;
+    security_descriptor fresh =
+        inherited_security(*above ? **above : security_descriptor{}, creator, makes_directory);
+    if (not given) return fresh;
+    wire::security_information parts = wire::security_information::owner | wire::security_information::group;
+    if (wire::has(given->control, wire::descriptor_control::dacl_present))
+        parts |= wire::security_information::dacl;
+    if (wire::has(given->control, wire::descriptor_control::sacl_present))
+        parts |= wire::security_information::sacl;
+    return merged(fresh, *given, parts);
+}
+
+result<void> store_security(vfs::node& file, const security_descriptor& descriptor) {
+    std::vector<std::byte> room(wire::security_descriptor_bytes_max);
+    byte_writer writer(room);
+    if (not wire::encode(writer, descriptor)) return failure({EINVAL, "encode security descriptor"});
+    const auto written = writer.finish();
+    if (not written) return failure({EINVAL, "encode security descriptor"});
+    return file.set_security(written->span());
 }
 
 }  // namespace sluice::smb::server

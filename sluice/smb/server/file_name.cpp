@@ -60,7 +60,11 @@ std::expected<file_name, nt_status> parse_file_name(bytes_view utf16) {
     if (utf16.size() > 2 * limits::path_units_max) return std::unexpected(nt_status::object_name_invalid);
     const auto text = wire::utf8_of(utf16);
     if (not text) return std::unexpected(nt_status::invalid_parameter);
-    std::string_view rest = *text;
+    return parse_file_name_text(*text);
+}
+
+std::expected<file_name, nt_status> parse_file_name_text(std::string_view text) {
+    std::string_view rest = text;
     if (rest.starts_with('\\')) return std::unexpected(nt_status::invalid_parameter);
     file_name name;
     if (const std::size_t colon = rest.find(':'); colon != std::string_view::npos) {

@@ -24,6 +24,8 @@ struct file_name {
 /// Errors: INVALID_PARAMETER (a leading separator, half a character), OBJECT_NAME_INVALID (characters or
 /// components no file can have, too long), OBJECT_PATH_SYNTAX_BAD ("..").
 [[nodiscard]] std::expected<file_name, wire::nt_status> parse_file_name(bytes_view utf16);
+/// The same of UTF-8.
+[[nodiscard]] std::expected<file_name, wire::nt_status> parse_file_name_text(std::string_view text);
 
 /// The same for a stream alone, as a rename within a file has it: ":new:$DATA".
 [[nodiscard]] std::expected<std::string, wire::nt_status> parse_stream_name(std::string_view text);

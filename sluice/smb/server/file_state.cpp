@@ -8,7 +8,9 @@ namespace sluice::smb::server {
 
 file_state::~file_state() {
     ENSURE(opens_.empty(), "an open holds its file");
-    table_.files_.erase(key_);
+    // Under its key there may be another by now, of a stream that took this one's name.
+    const auto found = table_.files_.find(key_);
+    if (found != table_.files_.end() and found->second.expired()) table_.files_.erase(found);
 }
 
 void file_state::add(open& one) {
@@ -36,6 +38,23 @@ std::shared_ptr<file_state> file_table::of(const vfs::file_key& key) {
 std::shared_ptr<file_state> file_table::find(const vfs::file_key& key) noexcept {
     const auto found = files_.find(key);
     return found == files_.end() ? nullptr : found->second.lock();
+}
+
+std::vector<std::shared_ptr<file_state>> file_table::all() {
+    std::vector<std::shared_ptr<file_state>> found;
+    for (const auto& [key, state] : files_) {
+        if (std::shared_ptr<file_state> one = state.lock()) found.push_back(std::move(one));
+    }
+    return found;
+}
+
+void file_table::change_key(file_state& of, const vfs::file_key& key) {
+    if (of.key_ == key) return;
+    auto itself = find(of.key_);
+    ENSURE(itself.get() == &of, "a file is where its key says");
+    files_.erase(of.key_);
+    of.key_ = key;
+    files_[key] = itself;
 }
 
 }  // namespace sluice::smb::server

@@ -39,6 +39,7 @@ public:
     bool is_delete_pending = false;
 
 private:
+    friend class file_table;
     file_table& table_;
     vfs::file_key key_;
     std::vector<open*> opens_;
@@ -57,6 +58,10 @@ public:
     [[nodiscard]] std::shared_ptr<file_state> of(const vfs::file_key& key);
     /// The same, or null if nobody has it open.
     [[nodiscard]] std::shared_ptr<file_state> find(const vfs::file_key& key) noexcept;
+    /// All that are open, for the few who must look at each. Complexity: linear. Allocates: the list.
+    [[nodiscard]] std::vector<std::shared_ptr<file_state>> all();
+    /// A stream has another name, and so another key.
+    void change_key(file_state& of, const vfs::file_key& key);
     [[nodiscard]] std::size_t size() const noexcept { return files_.size(); }
 
 private:

@@ -69,9 +69,9 @@ public:
     std::uint64_t position = 0;  // FilePositionInformation: kept, not used
     std::uint32_t mode = 0;      // FileModeInformation
 
-    // Times that SET_INFO said are not to follow what is done through this open ([MS-FSCC] 2.4.7, -1).
-    bool keeps_access_time = false;
-    bool keeps_write_time = false;
+    // Times that SET_INFO has set or stopped: they do not follow what is done through this open (file_times.hpp).
+    std::optional<vfs::time_point> kept_access_time;
+    std::optional<vfs::time_point> kept_write_time;
 
     // What the client may cache: an oplock of this open, or the lease it shares with others. Null: nothing.
     std::shared_ptr<server::lease> lease;

@@ -17,6 +17,7 @@ constexpr std::chrono::milliseconds pause_when_out_of_descriptors{50};
 
 smb_server::smb_server(const server_seams& seams, server_configuration configuration) noexcept
     : failures(seams.clock),
+      refusals(seams.log, seams.clock),
       background(seams.loop),
       later(seams.loop, seams.clock, background),
       seams_(seams),

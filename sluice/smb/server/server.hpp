@@ -19,6 +19,7 @@
 #include "sluice/smb/server/log_on_failures.hpp"
 #include "sluice/smb/server/open_table.hpp"
 #include "sluice/smb/server/replay.hpp"
+#include "sluice/smb/server/refusal_log.hpp"
 #include "sluice/smb/server/session.hpp"
 
 namespace sluice::smb::server {
@@ -87,6 +88,7 @@ public:
     buffer_pool buffers;
     open_table opens;
     log_on_failures failures;
+    refusal_log refusals;
     /// Work that belongs to no connection: time limits of breaks and of durable opens.
     io::task_group background;
     /// When breaks are to have been answered and durable opens end.

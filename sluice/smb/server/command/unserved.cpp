@@ -16,11 +16,5 @@ io::task<nt_status> serve_query_directory(request&) {
 io::task<nt_status> serve_change_notify(request&) {
     co_return nt_status::not_implemented;
 }
-io::task<nt_status> serve_query_info(request&) {
-    co_return nt_status::not_implemented;
-}
-io::task<nt_status> serve_set_info(request&) {
-    co_return nt_status::not_implemented;
-}
 
 }  // namespace sluice::smb::server

@@ -1,0 +1,213 @@
+#include "sluice/smb/server/changing.hpp"
+
+#include "sluice/smb/server/authorisation.hpp"
+#include "sluice/smb/server/caching.hpp"
+#include "sluice/smb/server/default_security.hpp"
+#include "sluice/smb/server/description.hpp"
+#include "sluice/smb/server/file_times.hpp"
+#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/server/status_of_error.hpp"
+#include "sluice/smb/wire/fscc_file_lists.hpp"
+#include "sluice/smb/wire/fscc_file_metadata.hpp"
+#include "sluice/smb/wire/fscc_information_class.hpp"
+
+namespace sluice::smb::server {
+
+using wire::access_mask;
+using wire::file_attributes;
+using wire::file_information_class;
+using wire::nt_status;
+using wire::security_information;
+
+namespace {
+
+[[nodiscard]] nt_status status_of(const result<void>& done) noexcept {
+    return done ? nt_status::success : server::status_of(done.error());
+}
+
+// Bytes too few are one thing to a client, a value out of range another.
+[[nodiscard]] nt_status status_of(wire::decode_error why) noexcept {
+    return why == wire::decode_error::truncated ? nt_status::info_length_mismatch : nt_status::invalid_parameter;
+}
+
+[[nodiscard]] access_mask needed_for(file_information_class what) noexcept {
+    switch (what) {
+        case file_information_class::basic:
+            return access_mask::write_attributes;
+        case file_information_class::allocation:
+        case file_information_class::end_of_file:
+        case file_information_class::valid_data_length:
+            return access_mask::write_data;
+        case file_information_class::full_ea:
+            return access_mask::write_ea;
+        default:
+            return access_mask::none;
+    }
+}
+
+[[nodiscard]] bool may_have(const open& one, file_attributes wanted) noexcept {
+    if (one.is_directory()) return not wire::has(wanted, file_attributes::temporary);
+    return not wire::has(wanted, file_attributes::directory);
+}
+
+[[nodiscard]] nt_status change_basic(open& one, bytes_view input) {
+    const auto wanted = wire::decode_basic_information(input);
+    if (not wanted) return status_of(wanted.error());
+    if (not may_have(one, wanted->attributes)) return nt_status::invalid_parameter;
+    const auto born = time_wish_of(wanted->created);
+    const auto accessed = time_wish_of(wanted->accessed);
+    const auto modified = time_wish_of(wanted->written);
+    const auto changed = time_wish_of(wanted->changed);  // the host's own; nobody can set it
+    if (not born or not accessed or not modified or not changed) return nt_status::invalid_parameter;
+    const result<vfs::metadata> before = one.node->status();
+    if (not before) return server::status_of(before.error());
+
+    const auto given = [](const time_wish& wish) {
+        return wish.what == time_wish::kind::set ? std::optional(wish.time) : std::nullopt;
+    };
+    vfs::metadata_change change{
+        .born = given(*born), .accessed = given(*accessed), .modified = given(*modified)};
+    if (wanted->attributes != file_attributes::none) change.dos = dos_attributes_of(wanted->attributes);
+    if (const nt_status status = status_of(one.node->change(change)); status != nt_status::success)
+        return status;
+    one.kept_access_time = kept_after(*accessed, one.kept_access_time, before->accessed);
+    one.kept_write_time = kept_after(*modified, one.kept_write_time, before->modified);
+    return nt_status::success;
+}
+
+[[nodiscard]] nt_status change_end_of_file(request& r, open& one, bytes_view input) {
+    const auto wanted = wire::decode_end_of_file_information(input);
+    if (not wanted) return status_of(wanted.error());
+    if (one.is_directory()) return nt_status::invalid_parameter;
+    end_read_caching(r.host(), *one.file, &one);
+    const nt_status status = status_of(one.node->truncate(wanted->end_of_file));
+    restore_kept_times(one);
+    return status;
+}
+
+[[nodiscard]] nt_status change_allocation(request& r, open& one, bytes_view input) {
+    const auto wanted = wire::decode_allocation_information(input);
+    if (not wanted) return status_of(wanted.error());
+    if (one.is_directory()) return nt_status::invalid_parameter;
+    const result<vfs::metadata> before = one.node->status();
+    if (not before) return server::status_of(before.error());
+    end_read_caching(r.host(), *one.file, &one);
+    result<void> done{};
+    if (wanted->allocation_bytes < before->size_bytes) done = one.node->truncate(wanted->allocation_bytes);
+    if (done) done = one.node->allocate(wanted->allocation_bytes);
+    restore_kept_times(one);
+    return status_of(done);
+}
+
+// Bytes that were never written read as zeros here, so nothing is hidden behind the valid length.
+[[nodiscard]] nt_status change_valid_data_length(open& one, bytes_view input) {
+    const auto wanted = wire::decode_valid_data_length_information(input);
+    if (not wanted) return status_of(wanted.error());
+    const result<vfs::metadata> status = one.node->status();
+    if (not status) return server::status_of(status.error());
+    return wanted->valid_bytes <= status->size_bytes ? nt_status::success : nt_status::invalid_parameter;
+}
+
+[[nodiscard]] nt_status change_position(open& one, bytes_view input) {
+    const auto wanted = wire::decode_position_information(input);
+    if (not wanted) return status_of(wanted.error());
+    one.position = wanted->offset;
+    return nt_status::success;
+}
+
+// Which of the create options can be changed while open ([MS-FSCC] 2.4, FileModeInformation).
+[[nodiscard]] nt_status change_mode(open& one, bytes_view input) {
+    using wire::create_options;
+    constexpr std::uint32_t changeable =
+        bits_of(create_options::write_through | create_options::sequential_only |
+                create_options::synchronous_io_alert | create_options::synchronous_io_nonalert);
+    const auto wanted = wire::decode_mode_information(input);
+    if (not wanted) return status_of(wanted.error());
+    if ((wanted->mode & ~changeable) != 0) return nt_status::invalid_parameter;
+    one.mode = (one.mode & ~changeable) | wanted->mode;
+    return nt_status::success;
+}
+
+[[nodiscard]] access_mask needed_for(security_information parts) noexcept {
+    access_mask needed = access_mask::none;
+    if (wire::has_any(parts, security_information::owner | security_information::group))
+        needed |= access_mask::write_owner;
+    if (wire::has(parts, security_information::dacl)) needed |= access_mask::write_dac;
+    if (wire::has(parts, security_information::sacl)) needed |= access_mask::access_system_security;
+    return needed;
+}
+
+// What a list of EAs may contain as a name: characters of a file's, and not those of a path or a stream.
+[[nodiscard]] bool is_ea_name(std::string_view name) noexcept {
+    return name.find_first_of("\\/:*?\"<>|,+=[];") == std::string_view::npos;
+}
+
+}  // namespace
+
+nt_status may_remove(open& one, bool ignores_read_only) {
+    if (not one.grants(access_mask::delete_object)) return nt_status::access_denied;
+    const result<vfs::metadata> status = one.node->status();
+    if (not status) return server::status_of(status.error());
+    if (vfs::has(status->dos, vfs::dos_attributes::read_only) and not ignores_read_only)
+        return nt_status::cannot_delete;
+    if (not one.is_directory()) return nt_status::success;
+    if (one.node->path().empty()) return nt_status::cannot_delete;  // the share's root
+    const auto listing = one.node->list();
+    if (not listing) return server::status_of(listing.error());
+    const auto first = (*listing)->next();
+    if (not first) return server::status_of(first.error());
+    return *first == nullptr ? nt_status::success : nt_status::directory_not_empty;
+}
+
+nt_status change_extended_attributes(vfs::node& node, bytes_view list) {
+    wire::ea_list_reader checked(list);
+    for (;;) {
+        const auto next = checked.next();
+        if (not next) return nt_status::ea_list_inconsistent;
+        if (not *next) break;
+        if (not is_ea_name((*next)->name)) return nt_status::invalid_ea_name;
+    }
+    wire::ea_list_reader reader(list);
+    for (auto next = reader.next(); next and *next; next = reader.next()) {
+        const nt_status status =
+            status_of(node.set_extended_attribute((*next)->name, (*next)->value.span()));
+        if (status != nt_status::success) return status;
+    }
+    return nt_status::success;
+}
+
+nt_status change_security(request& r, open& one, const wire::set_info_args& args) {
+    const auto parts = security_information(args.additional_information);
+    if (not one.grants(needed_for(parts))) return nt_status::access_denied;
+    if (not r.tree->target->volume().features().has_security) return nt_status::not_supported;
+    const auto given = wire::decode_security_descriptor(args.input);
+    if (not given) return nt_status::invalid_security_descr;
+    return status_of(store_security(*one.node, merged(security_of(r, *one.node), *given, parts)));
+}
+
+nt_status change_file(request& r, open& one, const wire::set_info_args& args) {
+    const auto what = file_information_class(args.information_class);
+    if (not one.grants(needed_for(what))) return nt_status::access_denied;
+    switch (what) {
+        case file_information_class::basic:
+            return change_basic(one, args.input);
+        case file_information_class::end_of_file:
+            return change_end_of_file(r, one, args.input);
+        case file_information_class::allocation:
+            return change_allocation(r, one, args.input);
+        case file_information_class::valid_data_length:
+            return change_valid_data_length(one, args.input);
+        case file_information_class::position:
+            return change_position(one, args.input);
+        case file_information_class::mode:
+            return change_mode(one, args.input);
+        case file_information_class::full_ea:
+            return change_extended_attributes(*one.node, args.input);
+        case file_information_class::short_name:
+            return nt_status::not_supported;  // no volume here has short names beside the long ones
+        default:
+            return nt_status::invalid_info_class;
+    }
+}
+
+}  // namespace sluice::smb::server

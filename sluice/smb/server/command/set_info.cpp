@@ -1,0 +1,154 @@
+#include "sluice/smb/wire/set_info.hpp"
+
+#include "sluice/smb/server/caching.hpp"
+#include "sluice/smb/server/changing.hpp"
+#include "sluice/smb/server/command.hpp"
+#include "sluice/smb/server/connection.hpp"
+#include "sluice/smb/server/renaming.hpp"
+#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/wire/fscc_file_names.hpp"
+#include "sluice/smb/wire/fscc_information_class.hpp"
+#include "sluice/smb/wire/fscc_pipe_information.hpp"
+
+namespace sluice::smb::server {
+
+using wire::file_information_class;
+using wire::nt_status;
+
+namespace {
+
+[[nodiscard]] nt_status check(const request& r, const wire::set_info_args& args) noexcept {
+    const bool is_large = wire::has(r.connection().agreed.capabilities, wire::capabilities::large_mtu);
+    const std::uint32_t bytes_max =
+        is_large ? limits::transfer_bytes_max : limits::transfer_bytes_max_single_credit;
+    const bool fits = args.input.size() <= bytes_max and r.affords(args.input.size());
+    return fits ? nt_status::success : nt_status::invalid_parameter;
+}
+
+[[nodiscard]] nt_status change_pipe(const wire::set_info_args& args) noexcept {
+    // Our pipes are of messages and never wait, whatever the client would like.
+    if (file_information_class(args.information_class) != file_information_class::pipe)
+        return nt_status::not_supported;
+    return wire::decode_pipe_information(args.input) ? nt_status::success : nt_status::invalid_parameter;
+}
+
+[[nodiscard]] std::expected<naming_wish, nt_status> naming_of(const wire::set_info_args& args) {
+    const auto what = file_information_class(args.information_class);
+    const bool is_link = what == file_information_class::link or what == file_information_class::link_ex;
+    if (what == file_information_class::rename or what == file_information_class::link) {
+        // The two have the same form.
+        auto wish = wire::decode_rename_information(args.input);
+        if (not wish) return std::unexpected(nt_status::invalid_parameter);
+        return naming_wish{
+            .target = std::move(wish->target), .makes_link = is_link, .replaces = wish->replace_if_exists};
+    }
+    auto wish = wire::decode_rename_information_ex(args.input);
+    if (not wish) return std::unexpected(nt_status::invalid_parameter);
+    return naming_wish{.target = std::move(wish->target),
+                       .makes_link = is_link,
+                       .replaces = wire::has(wish->flags, wire::rename_flags::replace_if_exists),
+                       .is_posix = wire::has(wish->flags, wire::rename_flags::posix_semantics),
+                       .ignores_read_only = wire::has(wish->flags, wire::rename_flags::ignore_read_only)};
+}
+
+[[nodiscard]] std::expected<wire::disposition_flags, nt_status> disposition_of(
+    const wire::set_info_args& args) noexcept {
+    if (file_information_class(args.information_class) == file_information_class::disposition_ex) {
+        const auto wish = wire::decode_disposition_information_ex(args.input);
+        if (not wish) return std::unexpected(nt_status::info_length_mismatch);
+        return wish->flags;
+    }
+    const auto wish = wire::decode_disposition_information(args.input);
+    if (not wish) return std::unexpected(nt_status::info_length_mismatch);
+    return wish->delete_on_close ? wire::disposition_flags::delete_file : wire::disposition_flags::none;
+}
+
+// Whether a file is to go with its last open ([MS-FSA] 2.1.5.15.3). It keeps its name until then: POSIX
+// semantics would take it away at once.
+[[nodiscard]] io::task<nt_status> dispose(request& r, std::shared_ptr<open> one,
+                                          wire::disposition_flags flags) noexcept {
+    using wire::disposition_flags;
+    if (not one->grants(wire::access_mask::delete_object)) co_return nt_status::access_denied;
+    const bool concerns_this_open = wire::has(flags, disposition_flags::on_close);
+    if (not wire::has(flags, disposition_flags::delete_file)) {
+        if (concerns_this_open)
+            one->deletes_on_close = false;
+        else
+            one->file->is_delete_pending = false;
+        co_return nt_status::success;
+    }
+    const bool ignores_read_only = wire::has(flags, disposition_flags::ignore_read_only);
+    const nt_status refused = may_remove(*one, ignores_read_only);
+    if (refused != nt_status::success) co_return refused;
+    io::task<caching_outcome> waiting = make_way_for_name_change(r, *one->file, one.get());
+    const caching_outcome outcome = co_await std::move(waiting);
+    if (outcome == caching_outcome::cancelled) co_return nt_status::cancelled;
+    if (one->is_closed) co_return nt_status::file_closed;
+    if (outcome == caching_outcome::waited) {
+        const nt_status now = may_remove(*one, ignores_read_only);
+        if (now != nt_status::success) co_return now;
+    }
+    if (concerns_this_open)
+        one->deletes_on_close = true;
+    else
+        one->file->is_delete_pending = true;
+    co_return nt_status::success;
+}
+
+[[nodiscard]] io::task<nt_status> change(request& r, std::shared_ptr<open> one,
+                                         const wire::set_info_args& args) noexcept {
+    switch (file_information_class(args.information_class)) {
+        case file_information_class::rename:
+        case file_information_class::rename_ex:
+        case file_information_class::link:
+        case file_information_class::link_ex: {
+            auto wish = naming_of(args);
+            if (not wish) co_return wish.error();
+            io::task<nt_status> naming = give_name(r, one, *std::move(wish));
+            const nt_status named = co_await std::move(naming);
+            co_return named;
+        }
+        case file_information_class::disposition:
+        case file_information_class::disposition_ex: {
+            const auto flags = disposition_of(args);
+            if (not flags) co_return flags.error();
+            io::task<nt_status> disposing = dispose(r, one, *flags);
+            const nt_status disposed = co_await std::move(disposing);
+            co_return disposed;
+        }
+        default:
+            co_return change_file(r, *one, args);
+    }
+}
+
+}  // namespace
+
+io::task<nt_status> serve_set_info(request& r) {
+    const auto args = wire::decode_set_info(r.message());
+    if (not args) co_return nt_status::invalid_parameter;
+    if (const nt_status refused = check(r, *args); refused != nt_status::success) co_return refused;
+    const std::shared_ptr<open> one = r.find_open(args->file);
+    if (one == nullptr) co_return nt_status::file_closed;
+    nt_status status = nt_status::success;
+    if (args->type == wire::info_type::file) {
+        if (one->is_pipe()) {
+            status = change_pipe(*args);
+        } else {
+            io::task<nt_status> changing = change(r, one, *args);
+            status = co_await std::move(changing);
+        }
+    } else if (args->type == wire::info_type::security and not one->is_pipe()) {
+        status = change_security(r, *one, *args);
+    } else if (args->type > wire::info_type::quota) {
+        status = nt_status::invalid_parameter;
+    } else {
+        status = nt_status::not_supported;  // labels and quotas of volumes are the administrator's
+    }
+    if (status != nt_status::success) co_return status;
+    byte_writer* const body = r.begin_reply(8);
+    if (body == nullptr) co_return nt_status::insufficient_resources;
+    encode(*body, wire::set_info_reply{});
+    co_return nt_status::success;
+}
+
+}  // namespace sluice::smb::server
