@@ -58,7 +58,7 @@ namespace {
 
 security_descriptor security_of(const request& r, vfs::node& file) {
     auto stored = stored_security(r, file);
-    if (stored and * stored) return **std::move(stored);
+    if (stored and *stored) return **std::move(stored);
     security_descriptor fallback = default_for(r, file);
     if (not stored) fallback.dacl = wire::acl{};
     return fallback;
@@ -87,7 +87,7 @@ result<std::optional<security_descriptor>> security_for_new(const request& r, vf
                                                             const std::optional<security_descriptor>& given) {
     const auto above = stored_security(r, directory);
     if (not above) return failure(above.error());
-    if (not *above and not given) return std::nullopt;
+    if (not*above and not given) return std::nullopt;
     const result<vfs::metadata> status = directory.status();
     if (not status) return failure(status.error());
     const file_creator creator{.owner = sid_of(r.session->user),

@@ -27,7 +27,8 @@ namespace {
 
 // Bytes too few are one thing to a client, a value out of range another.
 [[nodiscard]] nt_status status_of(wire::decode_error why) noexcept {
-    return why == wire::decode_error::truncated ? nt_status::info_length_mismatch : nt_status::invalid_parameter;
+    return why == wire::decode_error::truncated ? nt_status::info_length_mismatch
+                                                : nt_status::invalid_parameter;
 }
 
 [[nodiscard]] access_mask needed_for(file_information_class what) noexcept {
@@ -164,13 +165,12 @@ nt_status change_extended_attributes(vfs::node& node, bytes_view list) {
     for (;;) {
         const auto next = checked.next();
         if (not next) return nt_status::ea_list_inconsistent;
-        if (not *next) break;
+        if (not*next) break;
         if (not is_ea_name((*next)->name)) return nt_status::invalid_ea_name;
     }
     wire::ea_list_reader reader(list);
     for (auto next = reader.next(); next and *next; next = reader.next()) {
-        const nt_status status =
-            status_of(node.set_extended_attribute((*next)->name, (*next)->value.span()));
+        const nt_status status = status_of(node.set_extended_attribute((*next)->name, (*next)->value.span()));
         if (status != nt_status::success) return status;
     }
     return nt_status::success;

@@ -75,11 +75,11 @@ security_descriptor default_security(const vfs::metadata& file, const user_ident
                                      const std::optional<vfs::acting_user>& acts_as) {
     const bool is_ours = not acts_as or acts_as->id == file.user_id;
     const bool is_users = is_ours and is_known(user);
-    security_descriptor made = wire::descriptor_of(
-        {.owner = is_users ? sid_of(user) : wire::sid_of_unix_user(file.user_id),
-         .group = wire::sid_of_unix_group(file.group_id),
-         .mode = file.permission_bits,
-         .directory = file.kind == vfs::node_kind::directory});
+    security_descriptor made =
+        wire::descriptor_of({.owner = is_users ? sid_of(user) : wire::sid_of_unix_user(file.user_id),
+                             .group = wire::sid_of_unix_group(file.group_id),
+                             .mode = file.permission_bits,
+                             .directory = file.kind == vfs::node_kind::directory});
     if (is_users) made.dacl->entries.front().rights = wire::file_all_access;
     return made;
 }

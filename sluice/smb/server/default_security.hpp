@@ -25,8 +25,7 @@ struct file_creator {
 /// meant for it, those for the creator in the creator's name; if there are none, full control for the creator
 /// and the system. Allocates: the list.
 [[nodiscard]] wire::security_descriptor inherited_security(const wire::security_descriptor& directory,
-                                                           const file_creator& creator,
-                                                           bool makes_directory);
+                                                           const file_creator& creator, bool makes_directory);
 
 /// `parts` of a descriptor, as QUERY_INFO asks for them.
 [[nodiscard]] wire::security_descriptor selected(const wire::security_descriptor& from,

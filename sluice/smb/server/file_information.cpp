@@ -22,7 +22,7 @@ using answer = std::expected<information, nt_status>;
 
 namespace {
 
-constexpr std::size_t name_fixed_bytes = 8;    // a length, and the first of the name, rounded up
+constexpr std::size_t name_fixed_bytes = 8;  // a length, and the first of the name, rounded up
 constexpr std::uint32_t symlink_tag = 0xa000'000c;
 
 template <class Encode>
@@ -62,7 +62,8 @@ template <class Writer>
     return *room.first(std::min<std::size_t>(room.size(), args.output_bytes_max));
 }
 
-// --- what the answers are made of ----------------------------------------------------------------------------
+// --- what the answers are made of
+// ----------------------------------------------------------------------------
 
 [[nodiscard]] wire::basic_information basic_of(const vfs::metadata& status) noexcept {
     return {.created = wire::filetime_of(status.born),
@@ -124,13 +125,13 @@ template <class Writer>
     entry_outcome last = entry_outcome::written;
     // A directory has no unnamed stream.
     if (status.kind != vfs::node_kind::directory and one.node->stream_name().empty())
-        last = list.put({.name = "::$DATA",
-                         .size_bytes = status.size_bytes,
-                         .allocation_bytes = status.allocated_bytes});
+        last = list.put(
+            {.name = "::$DATA", .size_bytes = status.size_bytes, .allocation_bytes = status.allocated_bytes});
     const auto all = one.node->streams();
-    if (not all) return all.error() == std::errc::operation_not_supported
-                            ? listed(list, last)
-                            : answer(std::unexpected(status_of(all.error())));
+    if (not all)
+        return all.error() == std::errc::operation_not_supported
+                   ? listed(list, last)
+                   : answer(std::unexpected(status_of(all.error())));
     for (const vfs::stream_info& each : *all) {
         if (last == entry_outcome::no_room) break;
         last = list.put({.name = ":" + each.name + ":$DATA",
@@ -142,9 +143,9 @@ template <class Writer>
 
 [[nodiscard]] answer full_eas_of(open& one, const wire::query_info_args& args, mutable_bytes room) {
     const auto all = one.node->extended_attributes();
-    if (not all) return std::unexpected(all.error() == std::errc::operation_not_supported
-                                            ? nt_status::not_supported
-                                            : status_of(all.error()));
+    if (not all)
+        return std::unexpected(all.error() == std::errc::operation_not_supported ? nt_status::not_supported
+                                                                                 : status_of(all.error()));
     wire::ea_list_writer list(room);
     if (args.input.empty()) {
         if (all->empty()) return std::unexpected(nt_status::no_eas_on_file);
@@ -161,7 +162,7 @@ template <class Writer>
     while (last != entry_outcome::no_room) {
         const auto name = names.next();
         if (not name) return std::unexpected(nt_status::ea_list_inconsistent);
-        if (not *name) break;
+        if (not*name) break;
         const auto found = std::ranges::find_if(
             *all, [&](const auto& each) { return equal_ignoring_case(each.name, **name); });
         const bytes_view value =
@@ -181,9 +182,8 @@ template <class Writer>
         slash == std::string::npos ? std::string_view(path) : std::string_view(path).substr(slash + 1);
     const entry_outcome outcome = list.put({.directory_number = 0, .name = name});
     const auto bytes = list.finish(static_cast<std::uint32_t>(24 + 2 * name.size()));
-    return information{.bytes = bytes_view(bytes),
-                       .fixed_bytes = 8,
-                       .is_incomplete = outcome == entry_outcome::no_room};
+    return information{
+        .bytes = bytes_view(bytes), .fixed_bytes = 8, .is_incomplete = outcome == entry_outcome::no_room};
 }
 
 // "Eight.Three", or less, of characters a short name may have: then the name is its own short name.

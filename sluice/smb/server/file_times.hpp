@@ -33,8 +33,8 @@ struct time_wish {
                                                         std::optional<vfs::time_point> kept,
                                                         vfs::time_point present) noexcept;
 
-/// Sets the times an open keeps back to what they were, after something was done through it that changed them.
-/// Failing is no reason to fail what was done. Blocks: for the file system.
+/// Sets the times an open keeps back to what they were, after something was done through it that changed
+/// them. Failing is no reason to fail what was done. Blocks: for the file system.
 void restore_kept_times(open& one) noexcept;
 
 }  // namespace sluice::smb::server

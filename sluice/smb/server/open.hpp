@@ -69,7 +69,8 @@ public:
     std::uint64_t position = 0;  // FilePositionInformation: kept, not used
     std::uint32_t mode = 0;      // FileModeInformation
 
-    // Times that SET_INFO has set or stopped: they do not follow what is done through this open (file_times.hpp).
+    // Times that SET_INFO has set or stopped: they do not follow what is done through this open
+    // (file_times.hpp).
     std::optional<vfs::time_point> kept_access_time;
     std::optional<vfs::time_point> kept_write_time;
 

@@ -1,6 +1,7 @@
 #include "sluice/smb/server/opening.hpp"
 
 #include "sluice/smb/server/authorisation.hpp"
+#include "sluice/smb/server/changing.hpp"
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/description.hpp"
 #include "sluice/smb/server/server.hpp"
@@ -14,6 +15,16 @@ using wire::create_action;
 using wire::create_disposition;
 using wire::create_options;
 using wire::nt_status;
+
+namespace {
+
+// What of the options FileModeInformation tells ([MS-FSCC] 2.4).
+constexpr create_options shown_as_mode =
+    create_options::write_through | create_options::sequential_only |
+    create_options::no_intermediate_buffering | create_options::synchronous_io_alert |
+    create_options::synchronous_io_nonalert | create_options::delete_on_close;
+
+}  // namespace
 
 opening::opening(request& r, const wire::create_args& args, file_name name) noexcept
     : r_(r), args_(args), name_(std::move(name)), volume_(r.tree->target->volume()) {}
@@ -121,25 +132,34 @@ nt_status opening::check_kind() const noexcept {
     return nt_status::success;
 }
 
-// What the disposition needs beyond what the client asks for.
-access_mask opening::needed_access() const noexcept {
-    access_mask needed = wire::mapped_for_files(args_.desired_access);
-    if (wants(create_options::delete_on_close) and not wire::has(needed, access_mask::maximum_allowed))
-        needed |= access_mask::none;
-    return needed;
+void opening::explain(access_mask wanted) const {
+    explain_refusal(r_, name_.path, wanted);
 }
 
 nt_status opening::authorise() noexcept {
     const access_mask allowed = rights_to(r_, *node_);
-    access_mask wanted = needed_access();
-    if (wire::has(wanted, access_mask::maximum_allowed))
-        wanted = without(wanted, access_mask::maximum_allowed) | allowed;
-    if (not wire::has(allowed, wanted)) return nt_status::access_denied;
+    access_mask wanted = wire::mapped_for_files(args_.desired_access);
+    if (wire::has(wanted, access_mask::maximum_allowed)) {
+        access_mask most = allowed;
+        if (is_read_only()) most = without(most, access_mask::write_data | access_mask::append_data);
+        wanted = without(wanted, access_mask::maximum_allowed) | most;
+        if (wanted == access_mask::none) return nt_status::access_denied;
+    }
+    const access_mask needed = overwrites() ? wanted | access_mask::write_data : wanted;
+    if (not wire::has(allowed, needed)) {
+        explain(needed);
+        return nt_status::access_denied;
+    }
     granted_ = wanted;
-    if (overwrites() and not wire::has(allowed, access_mask::write_data)) return nt_status::access_denied;
     if (wants(create_options::delete_on_close) and not wire::has(granted_, access_mask::delete_object))
         return nt_status::access_denied;
     return check_read_only();
+}
+
+bool opening::is_read_only() const noexcept {
+    const result<vfs::metadata> status = node_->status();
+    return status and status->kind == vfs::node_kind::file and
+           vfs::has(status->dos, vfs::dos_attributes::read_only);
 }
 
 nt_status opening::check_read_only() const noexcept {
@@ -195,8 +215,22 @@ nt_status opening::check_lease_key() const noexcept {
     return nt_status::invalid_parameter;
 }
 
+nt_status opening::check_making(vfs::node& directory, bool makes_directory) const {
+    const auto file = r_.tree->target->files().find(directory.key());
+    if (file != nullptr and file->is_delete_pending) return nt_status::delete_pending;
+    const access_mask needed = makes_directory ? access_mask::add_subdirectory : access_mask::add_file;
+    if (not wire::has(rights_to(r_, directory), needed)) {
+        explain(needed);
+        return nt_status::access_denied;
+    }
+    if (not wants(create_options::delete_on_close)) return nt_status::success;
+    if (wire::has(args_.file_attributes, wire::file_attributes::read_only)) return nt_status::cannot_delete;
+    const access_mask wanted = wire::mapped_for_files(args_.desired_access);
+    const bool may_delete = wire::has_any(wanted, access_mask::delete_object | access_mask::maximum_allowed);
+    return may_delete ? nt_status::success : nt_status::access_denied;
+}
+
 nt_status opening::make() noexcept {
-    if (r_.tree->access_max != wire::file_all_access) return nt_status::access_denied;
     const std::size_t slash = name_.path.rfind('/');
     const std::string_view parent_path =
         slash == std::string::npos ? std::string_view{} : std::string_view(name_.path).substr(0, slash);
@@ -204,10 +238,8 @@ nt_status opening::make() noexcept {
     if (not parent) return nt_status::object_path_not_found;
     const bool is_directory = wants(create_options::directory_file) or name_.names_directory_index;
     if (name_.ends_with_separator and not is_directory) return nt_status::object_name_invalid;
-    const access_mask needed = is_directory ? access_mask::add_subdirectory : access_mask::add_file;
-    if (not wire::has(rights_to(r_, **parent), needed)) return nt_status::access_denied;
-    const bool is_read_only = wire::has(args_.file_attributes, wire::file_attributes::read_only);
-    if (is_read_only and wants(create_options::delete_on_close)) return nt_status::cannot_delete;
+    if (const nt_status refused = check_making(**parent, is_directory); refused != nt_status::success)
+        return refused;
 
     vfs::creation_request wanted{.kind = is_directory ? vfs::node_kind::directory : vfs::node_kind::file,
                                  .dos = dos_attributes_of(args_.file_attributes)};
@@ -216,33 +248,71 @@ nt_status opening::make() noexcept {
     if (not made) return status_of(made.error());
     node_ = *std::move(made);
     action_ = create_action::created;
-    if (not name_.stream.empty()) {
-        result<vfs::node_ptr> stream =
-            node_->open_stream({.name = name_.stream, .create = true, .exclusive = true});
-        if (not stream) {
-            (void)node_->remove();
-            return status_of(stream.error());
-        }
-        node_ = *std::move(stream);
+    if (const nt_status refused = dress(**parent); refused != nt_status::success) {
+        (void)node_->remove();
+        return refused;
     }
     granted_ = wire::mapped_for_files(args_.desired_access);
     if (wire::has(granted_, access_mask::maximum_allowed))
-        granted_ = without(granted_, access_mask::maximum_allowed) | r_.tree->access_max;
-    return dress();
+        granted_ = without(granted_, access_mask::maximum_allowed) | wire::file_all_access;
+    granted_ &= r_.tree->access_max;
+    return nt_status::success;
 }
 
 // What a new file is to have from the beginning; without it, it is not made at all.
-nt_status opening::dress() noexcept {
-    result<void> dressed{};
-    if (args_.contexts.security_descriptor)
-        dressed = node_->set_security(args_.contexts.security_descriptor->span());
-    if (dressed and args_.contexts.allocation_bytes and node_->kind() == vfs::node_kind::file) {
-        dressed = node_->open_data({.read = false, .write = true});
-        if (dressed) dressed = node_->allocate(*args_.contexts.allocation_bytes);
+nt_status opening::dress(vfs::node& directory) noexcept {
+    if (volume_.features().has_security) {
+        if (const result<void> secured = secure(directory); not secured) {
+            return secured.error() == std::errc::invalid_argument ? nt_status::invalid_security_descr
+                                                                  : status_of(secured.error());
+        }
     }
-    if (dressed) return nt_status::success;
-    (void)node_->remove();
-    return status_of(dressed.error());
+    if (const auto& list = args_.contexts.extended_attributes) {
+        if (not volume_.features().has_extended_attributes) return nt_status::not_supported;
+        const nt_status status = change_extended_attributes(*node_, *list);
+        if (status != nt_status::success) return status;
+    }
+    if (not name_.stream.empty()) {
+        result<vfs::node_ptr> stream =
+            node_->open_stream({.name = name_.stream, .create = true, .exclusive = true});
+        if (not stream) return status_of(stream.error());
+        node_ = *std::move(stream);
+    }
+    return reserve();
+}
+
+result<void> opening::secure(vfs::node& directory) {
+    std::optional<wire::security_descriptor> given;
+    if (const auto& bytes = args_.contexts.security_descriptor) {
+        auto decoded = wire::decode_security_descriptor(*bytes);
+        if (not decoded) return failure({EINVAL, "decode security descriptor"});
+        given = *std::move(decoded);
+    }
+    const auto wanted = security_for_new(r_, directory, *node_, given);
+    if (not wanted) return failure(wanted.error());
+    if (not*wanted) return {};
+    return store_security(*node_, **wanted);
+}
+
+// Room for the size the client has announced.
+nt_status opening::reserve() noexcept {
+    if (not args_.contexts.allocation_bytes or node_->kind() != vfs::node_kind::file)
+        return nt_status::success;
+    result<void> done = node_->open_data({.read = false, .write = true});
+    if (done) done = node_->allocate(*args_.contexts.allocation_bytes);
+    return done ? nt_status::success : status_of(done.error());
+}
+
+// A file that is overwritten loses its streams, too.
+result<void> opening::drop_streams() {
+    const auto streams = node_->streams();
+    if (not streams) return {};
+    for (const vfs::stream_info& each : *streams) {
+        const result<vfs::node_ptr> stream = node_->open_stream({.name = each.name});
+        if (not stream) continue;  // gone meanwhile
+        if (const result<void> gone = (*stream)->remove(); not gone) return gone;
+    }
+    return {};
 }
 
 nt_status opening::overwrite() noexcept {
@@ -252,12 +322,13 @@ nt_status opening::overwrite() noexcept {
     if (done and name_.stream.empty()) {
         const vfs::metadata_change fresh_attributes{.dos = dos_attributes_of(args_.file_attributes) |
                                                            vfs::dos_attributes::archive};
-        done = node_->change(fresh_attributes);
+        done = drop_streams();
+        if (done) done = node_->change(fresh_attributes);
     }
     if (not done) return status_of(done.error());
     action_ = args_.disposition == create_disposition::supersede ? create_action::superseded
                                                                  : create_action::overwritten;
-    return nt_status::success;
+    return reserve();
 }
 
 nt_status opening::open_data() noexcept {
@@ -282,6 +353,7 @@ nt_status opening::register_open() noexcept {
     one->access = granted_;
     one->share_access = args_.share_access;
     one->create_options = args_.options;
+    one->mode = bits_of(args_.options & shown_as_mode);
     one->deletes_on_close = wants(create_options::delete_on_close);
     one->client = r_.connection().agreed.client;
     file_->add(*one);

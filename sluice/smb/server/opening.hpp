@@ -32,8 +32,13 @@ private:
     [[nodiscard]] wire::nt_status check_lease_key() const noexcept;
     [[nodiscard]] wire::nt_status authorise() noexcept;
     [[nodiscard]] wire::nt_status check_read_only() const noexcept;
+    [[nodiscard]] bool is_read_only() const noexcept;
+    [[nodiscard]] wire::nt_status check_making(vfs::node& directory, bool makes_directory) const;
     [[nodiscard]] wire::nt_status make() noexcept;
-    [[nodiscard]] wire::nt_status dress() noexcept;
+    [[nodiscard]] wire::nt_status dress(vfs::node& directory) noexcept;
+    [[nodiscard]] result<void> secure(vfs::node& directory);
+    [[nodiscard]] wire::nt_status reserve() noexcept;
+    [[nodiscard]] result<void> drop_streams();
     [[nodiscard]] wire::nt_status overwrite() noexcept;
     [[nodiscard]] wire::nt_status open_data() noexcept;
     [[nodiscard]] wire::nt_status register_open() noexcept;
@@ -43,7 +48,7 @@ private:
     [[nodiscard]] bool wants(wire::create_options option) const noexcept;
     [[nodiscard]] bool may_create() const noexcept;
     [[nodiscard]] bool overwrites() const noexcept;
-    [[nodiscard]] wire::access_mask needed_access() const noexcept;
+    void explain(wire::access_mask wanted) const;
 
     request& r_;
     const wire::create_args& args_;

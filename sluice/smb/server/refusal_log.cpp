@@ -25,13 +25,14 @@ void refusal_log::explain(const refusal& why) {
     }
     if (explained_in_interval_ >= explained_per_interval_max or not is_new(why, now)) return;
     const bool is_last = ++explained_in_interval_ == explained_per_interval_max;
-    log_.write(event_severity::warning,
-               is_last ? "access was refused; more refusals of this minute are not told" : "access was refused",
-               {{"user", why.user},
-                {"share", why.share},
-                {"path", why.path},
-                {"rule", why.rule},
-                {"remedy", why.remedy}});
+    log_.write(
+        event_severity::warning,
+        is_last ? "access was refused; more refusals of this minute are not told" : "access was refused",
+        {{"user", why.user},
+         {"share", why.share},
+         {"path", why.path},
+         {"rule", why.rule},
+         {"remedy", why.remedy}});
 }
 
 }  // namespace sluice::smb::server

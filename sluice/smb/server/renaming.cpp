@@ -37,8 +37,10 @@ namespace {
     if (text.starts_with('\\')) text.remove_prefix(1);  // some clients begin at the share's root
     auto name = parse_file_name_text(text);
     if (not name) return name;
-    if (name->names_stream or name->names_directory_index) return std::unexpected(nt_status::invalid_parameter);
-    if (name->path.empty() or name->ends_with_separator) return std::unexpected(nt_status::object_name_invalid);
+    if (name->names_stream or name->names_directory_index)
+        return std::unexpected(nt_status::invalid_parameter);
+    if (name->path.empty() or name->ends_with_separator)
+        return std::unexpected(nt_status::object_name_invalid);
     return name;
 }
 
@@ -52,12 +54,13 @@ namespace {
     return found;
 }
 
-// A new name is written into its directory, by an open of our own as it were, which does not let the directory
-// be removed meanwhile: those who have it open must agree ([MS-FSA] 2.1.5.15.11).
+// A new name is written into its directory, by an open of our own as it were, which does not let the
+// directory be removed meanwhile: those who have it open must agree ([MS-FSA] 2.1.5.15.11).
 [[nodiscard]] bool may_write_into(share& where, vfs::node& directory) {
     const auto file = where.files().find(directory.key());
-    return file == nullptr or can_join(*file, {.access = access_mask::add_file,
-                                               .share = wire::share_access::read | wire::share_access::write});
+    return file == nullptr or
+           can_join(*file, {.access = access_mask::add_file,
+                            .share = wire::share_access::read | wire::share_access::write});
 }
 
 // One attempt: everything is looked at anew after anybody was waited for.
@@ -92,8 +95,8 @@ public:
 
     [[nodiscard]] nt_status carry_out() {
         const auto taken = wish_.replaces ? vfs::when_taken::replace : vfs::when_taken::refuse;
-        const result<void> done = wish_.makes_link ? one_.node->link(target_.path, taken)
-                                                   : one_.node->rename(target_.path, taken);
+        const result<void> done =
+            wish_.makes_link ? one_.node->link(target_.path, taken) : one_.node->rename(target_.path, taken);
         return done ? nt_status::success : status_of(done.error());
     }
 
@@ -152,7 +155,8 @@ nt_status may_replace(const name_taken& there, const naming_wish& wish, bool sou
 }
 
 io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, naming_wish wish) noexcept {
-    if (not wish.makes_link and not one->grants(access_mask::delete_object)) co_return nt_status::access_denied;
+    if (not wish.makes_link and not one->grants(access_mask::delete_object))
+        co_return nt_status::access_denied;
     if (not wire::has(r.tree->access_max, access_mask::write_data)) co_return nt_status::access_denied;
     if (wish.target.starts_with(':') or not one->node->stream_name().empty())
         co_return rename_stream(r, *one, wish);

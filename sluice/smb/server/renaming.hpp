@@ -19,7 +19,8 @@ struct naming_wish {
 /// Errors: ACCESS_DENIED (no right, or something in the way is open), OBJECT_NAME_COLLISION,
 /// OBJECT_PATH_NOT_FOUND, SHARING_VIOLATION, INVALID_PARAMETER, and those of the file system.
 /// Suspends: while others close. Blocks: for the file system.
-[[nodiscard]] io::task<wire::nt_status> give_name(request& r, std::shared_ptr<open> one, naming_wish wish) noexcept;
+[[nodiscard]] io::task<wire::nt_status> give_name(request& r, std::shared_ptr<open> one,
+                                                  naming_wish wish) noexcept;
 
 /// What stands where a name is to go, as far as the rules care.
 struct name_taken {

@@ -52,12 +52,12 @@ template <class Information>
     const std::uint64_t unit = space->block_bytes;
     const std::uint32_t sectors = space->block_bytes / space->sector_bytes;
     if (is_full)
-        return told(room, wire::fs_full_size_information{.total_units = space->total_bytes / unit,
-                                                         .available_to_caller_units =
-                                                             space->available_bytes / unit,
-                                                         .available_units = space->free_bytes / unit,
-                                                         .sectors_per_unit = sectors,
-                                                         .bytes_per_sector = space->sector_bytes});
+        return told(room,
+                    wire::fs_full_size_information{.total_units = space->total_bytes / unit,
+                                                   .available_to_caller_units = space->available_bytes / unit,
+                                                   .available_units = space->free_bytes / unit,
+                                                   .sectors_per_unit = sectors,
+                                                   .bytes_per_sector = space->sector_bytes});
     return told(room, wire::fs_size_information{.total_units = space->total_bytes / unit,
                                                 .available_units = space->available_bytes / unit,
                                                 .sectors_per_unit = sectors,
@@ -67,11 +67,11 @@ template <class Information>
 [[nodiscard]] answer sectors_of(vfs::volume& volume, mutable_bytes room) {
     const result<vfs::volume_space> space = volume.space();
     if (not space) return std::unexpected(status_of(space.error()));
-    return told(room, wire::fs_sector_size_information{
-                          .logical_bytes = space->sector_bytes,
-                          .physical_bytes_for_atomicity = space->block_bytes,
-                          .physical_bytes_for_performance = space->block_bytes,
-                          .effective_physical_bytes_for_atomicity = space->block_bytes});
+    return told(
+        room, wire::fs_sector_size_information{.logical_bytes = space->sector_bytes,
+                                               .physical_bytes_for_atomicity = space->block_bytes,
+                                               .physical_bytes_for_performance = space->block_bytes,
+                                               .effective_physical_bytes_for_atomicity = space->block_bytes});
 }
 
 [[nodiscard]] wire::fs_object_id_information object_id_of(const vfs::volume& volume) noexcept {

@@ -42,6 +42,9 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     if (args.desired_access == wire::access_mask::none or
         wire::without(args.desired_access, access_known) != wire::access_mask::none)
         return nt_status::access_denied;
+    // Lists of what is audited belong to the host's administrator, who has no session here.
+    if (wire::has(args.desired_access, wire::access_mask::access_system_security))
+        return nt_status::privilege_not_held;
     return nt_status::success;
 }
 
@@ -67,6 +70,31 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     return nt_status::success;
 }
 
+// Whoever knows the file as it is now knows its rights as well ([MS-SMB2] 3.3.5.9.5).
+[[nodiscard]] wire::maximal_access_answer maximal_access_of(
+    const request& r, vfs::node& node, const vfs::metadata& status,
+    const wire::maximal_access_query& query) noexcept {
+    if (query.timestamp and *query.timestamp == wire::filetime_of(status.modified))
+        return {.status = nt_status::none_mapped};
+    return {.status = nt_status::success, .access = rights_to(r, node)};
+}
+
+// What Finder asks once for each connection. That we are Unix lets it use names as they are; of a flush it
+// may know that it is one.
+[[nodiscard]] std::optional<wire::aapl_answer> answer_to_apple(const wire::aapl_request& asked) noexcept {
+    static constexpr std::array<std::byte, 12> model{std::byte{'S'}, {}, std::byte{'l'}, {},
+                                                     std::byte{'u'}, {}, std::byte{'i'}, {},
+                                                     std::byte{'c'}, {}, std::byte{'e'}, {}};
+    if (not asked.query) return std::nullopt;
+    wire::aapl_answer answer;
+    const auto asks_for = [&](wire::aapl_fields field) { return wire::has(asked.query->fields, field); };
+    if (asks_for(wire::aapl_fields::server_capabilities)) answer.server = wire::aapl_capabilities::unix_based;
+    if (asks_for(wire::aapl_fields::volume_capabilities))
+        answer.volume = wire::aapl_volume_capabilities::full_sync;
+    if (asks_for(wire::aapl_fields::model)) answer.model = bytes_view(std::span<const std::byte>(model));
+    return answer;
+}
+
 // What every reply tells of an open, new or come back to.
 [[nodiscard]] std::expected<wire::create_reply, nt_status> describe(const request& r,
                                                                     const wire::create_args& args,
@@ -76,7 +104,8 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     if (not status) return std::unexpected(status_of(status.error()));
     wire::create_reply reply{.action = action, .information = open_information_of(*status), .file = one.id};
     if (args.contexts.maximal_access)
-        reply.contexts.maximal_access = {.status = nt_status::success, .access = rights_to(r, *one.node)};
+        reply.contexts.maximal_access = maximal_access_of(r, *one.node, *status, *args.contexts.maximal_access);
+    if (args.contexts.aapl) reply.contexts.aapl = answer_to_apple(*args.contexts.aapl);
     if (args.contexts.on_disk_id) reply.contexts.on_disk_id = {.file = status->id, .volume = status->volume};
     return reply;
 }

@@ -40,7 +40,8 @@ constexpr std::size_t reply_fixed_bytes = 16;
     if (bytes_max < what.fixed_bytes) return nt_status::info_length_mismatch;
     const bool is_cut = what.bytes.size() > bytes_max;
     const bytes_view shown = is_cut ? *what.bytes.first(bytes_max) : what.bytes;
-    return reply_with(r, shown, is_cut or what.is_incomplete ? nt_status::buffer_overflow : nt_status::success);
+    return reply_with(r, shown,
+                      is_cut or what.is_incomplete ? nt_status::buffer_overflow : nt_status::success);
 }
 
 [[nodiscard]] nt_status tell(request& r, open& one, const wire::query_info_args& args) {
@@ -65,7 +66,8 @@ constexpr std::size_t reply_fixed_bytes = 16;
 
     std::vector<std::byte> room(wire::security_descriptor_bytes_max);
     byte_writer writer{mutable_bytes(room)};
-    if (not encode(writer, selected(security_of(r, *one.node), parts))) return nt_status::invalid_security_descr;
+    if (not encode(writer, selected(security_of(r, *one.node), parts)))
+        return nt_status::invalid_security_descr;
     const auto bytes = writer.finish();
     if (not bytes) return nt_status::insufficient_resources;
     if (bytes->size() <= args.output_bytes_max) return reply_with(r, bytes_view(*bytes), nt_status::success);

@@ -3,6 +3,7 @@
 #include "sluice/smb/server/caching.hpp"
 #include "sluice/smb/server/command.hpp"
 #include "sluice/smb/server/connection.hpp"
+#include "sluice/smb/server/file_times.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/status_of_error.hpp"
 
@@ -62,6 +63,7 @@ io::task<nt_status> serve_write(request& r) {
     end_read_caching(r.host(), *to->file, to.get());
     io::task<result<void>> writing = to->node->co_write(args->data.span(), offset);
     const result<void> written = co_await std::move(writing);
+    restore_kept_times(*to);
     if (not written) co_return status_of(written.error());
     const bool is_through = wire::has(args->flags, wire::write_flags::write_through) or
                             wire::has(to->create_options, wire::create_options::write_through);
