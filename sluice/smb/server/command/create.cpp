@@ -20,6 +20,14 @@ namespace {
 
 constexpr std::size_t reply_bytes_max = 88 + 512;
 
+[[nodiscard]] nt_status check_attributes(wire::file_attributes wanted) noexcept {
+    constexpr auto known = static_cast<wire::file_attributes>(0x0000'7fb7);
+    if (wire::without(wanted, known) != wire::file_attributes::none) return nt_status::invalid_parameter;
+    // Nobody here encrypts files on behalf of clients.
+    return wire::has(wanted, wire::file_attributes::encrypted) ? nt_status::access_denied
+                                                               : nt_status::success;
+}
+
 // Rules that need no file to be looked at ([MS-SMB2] 3.3.5.9, [MS-FSA] 2.1.5.1).
 [[nodiscard]] nt_status check(const wire::create_args& args) noexcept {
     if (args.impersonation_level > wire::impersonation_level::delegate)
@@ -29,15 +37,12 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     constexpr auto options_known = static_cast<create_options>(0x00ff'ffff);
     if (wire::without(args.options, options_known) != create_options::none)
         return nt_status::invalid_parameter;
-    constexpr auto attributes_known = static_cast<wire::file_attributes>(0x0000'7fb7);
-    if (wire::without(args.file_attributes, attributes_known) != wire::file_attributes::none)
-        return nt_status::invalid_parameter;
     if (wire::has(args.options, create_options::directory_file | create_options::non_directory_file))
         return nt_status::invalid_parameter;
-    constexpr create_options not_supported = create_options::open_by_file_id |
-                                             create_options::open_requiring_oplock |
-                                             create_options::reserve_opfilter;
-    if (wire::has_any(args.options, not_supported)) return nt_status::not_supported;
+    constexpr auto tree_connection = static_cast<create_options>(0x80);
+    if (wire::has_any(args.options,
+                      tree_connection | create_options::open_by_file_id | create_options::reserve_opfilter))
+        return nt_status::not_supported;
     constexpr auto access_known = static_cast<wire::access_mask>(0xf31f'01ff);
     if (args.desired_access == wire::access_mask::none or
         wire::without(args.desired_access, access_known) != wire::access_mask::none)
@@ -45,7 +50,7 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     // Lists of what is audited belong to the host's administrator, who has no session here.
     if (wire::has(args.desired_access, wire::access_mask::access_system_security))
         return nt_status::privilege_not_held;
-    return nt_status::success;
+    return check_attributes(args.file_attributes);
 }
 
 [[nodiscard]] nt_status open_pipe(request& r, const wire::create_args& args) {
