@@ -18,8 +18,8 @@
 #include "sluice/smb/server/lease_table.hpp"
 #include "sluice/smb/server/log_on_failures.hpp"
 #include "sluice/smb/server/open_table.hpp"
-#include "sluice/smb/server/replay.hpp"
 #include "sluice/smb/server/refusal_log.hpp"
+#include "sluice/smb/server/replay.hpp"
 #include "sluice/smb/server/session.hpp"
 
 namespace sluice::smb::server {

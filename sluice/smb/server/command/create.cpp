@@ -109,7 +109,8 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     if (not status) return std::unexpected(status_of(status.error()));
     wire::create_reply reply{.action = action, .information = open_information_of(*status), .file = one.id};
     if (args.contexts.maximal_access)
-        reply.contexts.maximal_access = maximal_access_of(r, *one.node, *status, *args.contexts.maximal_access);
+        reply.contexts.maximal_access =
+            maximal_access_of(r, *one.node, *status, *args.contexts.maximal_access);
     if (args.contexts.aapl) reply.contexts.aapl = answer_to_apple(*args.contexts.aapl);
     if (args.contexts.on_disk_id) reply.contexts.on_disk_id = {.file = status->id, .volume = status->volume};
     return reply;
