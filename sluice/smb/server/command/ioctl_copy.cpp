@@ -151,8 +151,7 @@ io::task<nt_status> copy_chunks(control& c) {
 namespace {
 
 [[nodiscard]] nt_status share_extents(control& c, const wire::duplicate_extents_request& asked) {
-    if (not c.file->tree->volume().features().has_block_sharing)
-        return nt_status::invalid_device_request;
+    if (not c.file->tree->volume().features().has_block_sharing) return nt_status::invalid_device_request;
     const std::shared_ptr<open> source = c.r.host().opens.find(asked.source);
     if (source == nullptr or source->session != c.r.session.get()) return nt_status::invalid_handle;
     if (source->is_pipe() or source->is_directory() or c.file->is_directory())

@@ -28,8 +28,8 @@ namespace {
         .ipv6 = from.address.family() == io::address_family::ip_v6};
     // The kernel's form: the address stands behind family and port, that of IPv6 behind its flow, too.
     const bytes_view kernels(static_cast<const std::byte*>(from.address.data()), from.address.size());
-    const auto address = told.ipv6 ? kernels.slice({.offset = 8, .length = 16})
-                                   : kernels.slice({.offset = 4, .length = 4});
+    const auto address =
+        told.ipv6 ? kernels.slice({.offset = 8, .length = 16}) : kernels.slice({.offset = 4, .length = 4});
     const bool is_ip = told.ipv6 or from.address.family() == io::address_family::ip_v4;
     if (not is_ip or not address) return std::nullopt;
     std::ranges::copy(*address, told.address.begin());
