@@ -110,8 +110,7 @@ bool attempt_splice(operation& op) noexcept {
     const splice_step step = advance(transfer);
     if (op.target->native.nonblocking != near.nonblocking) {
         op.target->native.nonblocking = near.nonblocking;
-        for (auto& half : op.target->halves)
-            half.call = choose_call(op.target->native, half.which, wait::no);
+        choose_calls(*op.target);
     }
     op.transferred = transfer.moved;
     using what = splice_step::what;

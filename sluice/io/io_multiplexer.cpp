@@ -62,8 +62,7 @@ result<registration*> io_multiplexer::attach(const native_handle& native) noexce
     registration* const fresh = take_registration();
     if (fresh == nullptr) return failure({ENOMEM, "attach to multiplexer", native.descriptor});
     fresh->native = native;
-    for (auto& half : fresh->halves)
-        half.call = choose_call(native, half.which, wait::no);
+    choose_calls(*fresh);
     if (auto attached = backend_attach(*fresh); not attached) {
         free_.push_front(*fresh);
         return failure(attached.error());
@@ -184,7 +183,7 @@ bool io_multiplexer::note_attempt(operation& op, bool finished) noexcept {
     return begin_slowly(op);
 }
 
-inline void io_multiplexer::enqueue(operation& op) noexcept {
+void io_multiplexer::enqueue(operation& op) noexcept {
     op.at = operation::stage::waiting;
     ++queued_;
     const bool timed =

@@ -92,6 +92,12 @@ inline std::ptrdiff_t make_call(const piece_call&, int, const buffer&, extent_ty
 
 #endif
 
+/// Takes note in `target` of the calls its handle takes; again whenever what is known of the handle changes.
+inline void choose_calls(registration& target) noexcept {
+    for (auto& half : target.halves)
+        half.call = choose_call(target.native, half.which, wait::no);
+}
+
 /// Makes one transfer of one piece, as transfer_call does.
 /// Returns the bytes moved, or a negative errno value. `errno` is left alone.
 inline std::ptrdiff_t transfer_piece(const native_handle& native, direction which, const buffer& piece,
