@@ -2,6 +2,7 @@
 // what it saves for 32 at a time.
 
 #include <fcntl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
@@ -52,6 +53,20 @@ void by_pread(run& repeat) {
         for (auto left = repeat.operations(); left != 0; --left) {
             ENSURE(pread(file, block.data(), block.size(), static_cast<off_t>(next.offset())) ==
                    random_reads::bytes);
+        }
+    });
+}
+
+// What asking the kernel not to wait costs by itself: what start() has to do to keep its promise.
+void by_preadv2_nowait(run& repeat) {
+    const int file = cached_file().descriptor();
+    random_reads next;
+    std::array<std::byte, random_reads::bytes> block;
+    repeat.measure([&] {
+        for (auto left = repeat.operations(); left != 0; --left) {
+            const iovec piece{.iov_base = block.data(), .iov_len = block.size()};
+            const auto at = static_cast<off_t>(next.offset());
+            ENSURE(preadv2(file, &piece, 1, at, RWF_NOWAIT) == random_reads::bytes);
         }
     });
 }
@@ -165,6 +180,7 @@ int main(int argc, char** argv) {
 
     file.add({.name = "qd_1", .operations = 500'000, .cpu = cpu_clock::thread})
         .subject("limit", by_pread)
+        .subject("limit.nowait", by_preadv2_nowait)
         .subject("sluice.blocking", by_blocking_read)
         .subject("sluice.poll", [](run& r) { by_poll(r, false); })
         .subject("sluice.poll.assume_in_memory", [](run& r) { by_poll(r, true); })

@@ -9,6 +9,7 @@
 #include "sluice/io/limits.hpp"
 #include "sluice/io/socket_call.hpp"
 #include "sluice/io/splice_transfer.hpp"
+#include "sluice/io/system_call.hpp"
 #include "sluice/io/transfer_call.hpp"
 
 namespace sluice::io {
@@ -107,7 +108,10 @@ bool attempt_splice(operation& op) noexcept {
     native_handle& near = is_out ? transfer.to : transfer.from;
     near.nonblocking = near.nonblocking or op.target->native.nonblocking;
     const splice_step step = advance(transfer);
-    op.target->native.nonblocking = near.nonblocking;
+    if (op.target->native.nonblocking != near.nonblocking) {
+        op.target->native.nonblocking = near.nonblocking;
+        choose_calls(*op.target);
+    }
     op.transferred = transfer.moved;
     using what = splice_step::what;
     if (step.outcome == what::finished) return step.code == 0 or fail(op, step.code);

@@ -25,6 +25,10 @@ void awaited_operation::end() noexcept {
     target->multiplexer->cancel(*this, ECANCELED);
 }
 
+void awaited_operation::signal_both(io_multiplexer& by) noexcept {
+    by.give_both(*this, [] {}, [this] { signal_done(); });
+}
+
 cancel_scope::~cancel_scope() {
     ENSURE(pending_.empty(), "a cancel scope is destroyed while operations are pending in it");
     while (cancel_scope* const inner = nested_.pop_front())

@@ -59,6 +59,7 @@ private:
     // buffers may be, is its own again: at done.
     void signal_value() noexcept final {}
     void signal_done() noexcept final { resume_waiter(error_code); }
+    void signal_both(io_multiplexer& by) noexcept final;
     void end() noexcept final;
 };
 

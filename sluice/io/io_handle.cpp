@@ -53,7 +53,9 @@ result<void> io_handle::set_multiplexer() noexcept {
 
 void io_handle::note_nonblocking() noexcept {
     native_.nonblocking = true;
-    if (registration_ != nullptr) registration_->native.nonblocking = true;
+    if (registration_ == nullptr) return;
+    registration_->native.nonblocking = true;
+    choose_calls(*registration_);
 }
 
 void io_handle::assume_in_memory(bool is_in_memory) noexcept {

@@ -62,6 +62,7 @@ result<registration*> io_multiplexer::attach(const native_handle& native) noexce
     registration* const fresh = take_registration();
     if (fresh == nullptr) return failure({ENOMEM, "attach to multiplexer", native.descriptor});
     fresh->native = native;
+    choose_calls(*fresh);
     if (auto attached = backend_attach(*fresh); not attached) {
         free_.push_front(*fresh);
         return failure(attached.error());
@@ -96,7 +97,8 @@ bool io_multiplexer::wants_attempt(const operation& op, initiation how) noexcept
     if (asks_before_speculating_ and not may_speculate(op)) return false;
     if (how == initiation::speculative) return true;
     if (is_crowded_ and op.target->native.kind == handle_kind::socket) return false;
-    if (half.skipped >= half.pause) return true;
+    if (half.skipped >= half.pause) [[likely]]
+        return true;
     ++half.skipped;
     return false;
 }
@@ -107,32 +109,18 @@ bool io_multiplexer::can_refuse_to_wait(const operation& op) noexcept {
     return op.kind != operation_kind::barrier and not op.target->side(direction_of(op.kind)).never_speculate;
 }
 
-namespace {
-
-// A transfer of one piece: what nearly every operation is.
-bool is_plain_transfer(const operation& op) noexcept {
-    return op.kind <= operation_kind::write and op.piece_count == 1;
+// Whether this is what nearly every operation is: a transfer of one piece, that says nothing about how to
+// begin, on a handle that has lately been ready. One branch asks it all; see system_call.hpp.
+bool io_multiplexer::is_usual(const operation& op, const registration::half& half,
+                              initiation how) const noexcept {
+    const auto word = [](auto of) { return static_cast<unsigned>(of); };
+    const unsigned unusual = word(how) | word(initiation_) | word(asks_before_speculating_) |
+                             word(is_crowded_) | word(half.never_speculate) | half.pause |
+                             word(not half.queue.empty()) | word(not half.call.is_known()) |
+                             word(op.kind > operation_kind::write) | (op.piece_count ^ 1U);
+    static_assert(word(initiation::automatic) == 0);
+    return unusual == 0;
 }
-
-enum class tried : std::uint8_t { finished, would_block, unfinished };
-
-// The first call of a plain transfer; in the common case it is also the last.
-tried try_plain_transfer(operation& op) noexcept {
-    const direction which = op.kind == operation_kind::read ? direction::in : direction::out;
-    const std::ptrdiff_t moved = transfer_piece(op.target->native, which, *op.pieces, op.offset, wait::no);
-    if (moved >= 0) [[likely]] {
-        op.transferred = static_cast<std::size_t>(moved);
-        const bool takes_any = which == direction::in and op.target->is_stream();
-        const bool whole = takes_any or op.transferred == op.pieces->size() or moved == 0;
-        return whole ? tried::finished : tried::unfinished;
-    }
-    if (moved == -EAGAIN) return tried::would_block;
-    if (moved == -EINTR or moved == -EOPNOTSUPP) return tried::unfinished;  // attempt() knows what to do
-    op.error_code = static_cast<int>(-moved);
-    return tried::finished;
-}
-
-}  // namespace
 
 // Returns whether the outcome is known.
 bool io_multiplexer::begin(operation& op, initiation how) noexcept {
@@ -145,24 +133,75 @@ bool io_multiplexer::begin(operation& op, initiation how) noexcept {
     ++pending_;
     ++op.target->pending;
 
-    if (wants_attempt(op, how)) {
-        registration::half& half = op.target->side(direction_of(op.kind));
-        half.skipped = 0;
-        tried outcome = is_plain_transfer(op) ? try_plain_transfer(op) : tried::unfinished;
-        if (outcome == tried::unfinished) outcome = attempt(op) ? tried::finished : tried::would_block;
-        if (outcome == tried::finished) [[likely]] {
-            half.pause = 0;
-            op.at = operation::stage::ready;
-            return true;
-        }
-        constexpr std::uint8_t pause_max = 63;
-        half.pause = std::min<std::uint8_t>(pause_max, static_cast<std::uint8_t>(half.pause * 2 + 1));
+    if (how == initiation::batched) [[unlikely]] {
+        // What begin_slowly comes to for nearly all that is batched.
+        const bool goes_straight =
+            op.kind <= operation_kind::write and not op.target->is_stream() and op.limit.is_none();
+        if (not goes_straight) return begin_slowly(op);
+        ++queued_;
+        op.at = operation::stage::waiting;
+        backend_submit(op);
+        return false;
     }
-    return begin_slowly(op, how);
+    registration::half& half = op.target->side(direction_of(op.kind));
+    if (not is_usual(op, half, how)) [[unlikely]]
+        return begin_unusually(op, how);
+    const auto enough = half.call.any_will_do ? 0 : static_cast<std::ptrdiff_t>(op.pieces->size());
+    const std::ptrdiff_t moved = make_call(half.call, op.target->native.descriptor, *op.pieces, op.offset);
+    if (moved < enough) [[unlikely]]
+        return begin_on(op, moved);
+    op.transferred = static_cast<std::size_t>(moved);
+    op.at = operation::stage::ready;
+    return true;
+}
+
+bool io_multiplexer::begin_unusually(operation& op, initiation how) noexcept {
+    if (not wants_attempt(op, how)) return begin_slowly(op);
+    return note_attempt(op, attempt(op));
+}
+
+// Goes on after a first call that did not do it all.
+bool io_multiplexer::begin_on(operation& op, std::ptrdiff_t moved) noexcept {
+    if (moved == -EAGAIN) return note_attempt(op, false);
+    if (moved > 0) op.transferred = static_cast<std::size_t>(moved);
+    const bool goes_on = moved > 0 or moved == -EINTR or moved == -EOPNOTSUPP;  // attempt() knows what to do
+    if (goes_on) return note_attempt(op, attempt(op));
+    op.error_code = static_cast<int>(-moved);
+    return note_attempt(op, true);
+}
+
+bool io_multiplexer::note_attempt(operation& op, bool finished) noexcept {
+    registration::half& half = op.target->side(direction_of(op.kind));
+    half.skipped = 0;
+    if (finished) {
+        half.pause = 0;
+        op.at = operation::stage::ready;
+        return true;
+    }
+    constexpr std::uint8_t pause_max = 63;
+    half.pause = std::min<std::uint8_t>(pause_max, static_cast<std::uint8_t>(half.pause * 2 + 1));
+    return begin_slowly(op);
+}
+
+void io_multiplexer::enqueue(operation& op) noexcept {
+    op.at = operation::stage::waiting;
+    ++queued_;
+    const bool timed =
+        not op.limit.is_none() and (not op.limit.is_zero() or op.kind == operation_kind::sleep);
+    if (timed) [[unlikely]]
+        arm_timer(op);
+    if (op.kind == operation_kind::sleep) return;
+    if (op.target->is_stream()) {
+        registration::half& half = op.target->side(direction_of(op.kind));
+        half.queue.push_back(op);
+        mark_dirty(half);
+    } else {
+        backend_submit(op);
+    }
 }
 
 // What could not be done at once waits, or, if it must not wait, has failed.
-bool io_multiplexer::begin_slowly(operation& op, initiation) noexcept {
+bool io_multiplexer::begin_slowly(operation& op) noexcept {
     if (op.kind == operation_kind::barrier and op.target->is_stream()) {
         op.at = operation::stage::ready;  // nothing to make durable, and so nothing to wait for
         return true;
@@ -183,23 +222,7 @@ bool io_multiplexer::begin_slowly(operation& op, initiation) noexcept {
     return false;
 }
 
-void io_multiplexer::enqueue(operation& op) noexcept {
-    op.at = operation::stage::waiting;
-    ++queued_;
-    const bool timed =
-        not op.limit.is_none() and (not op.limit.is_zero() or op.kind == operation_kind::sleep);
-    if (timed) arm_timer(op);
-    if (op.kind == operation_kind::sleep) return;
-    if (op.target->is_stream()) {
-        registration::half& half = op.target->side(direction_of(op.kind));
-        half.queue.push_back(op);
-        mark_dirty(half);
-    } else {
-        backend_submit(op);
-    }
-}
-
-void io_multiplexer::arm_timer(operation& op) noexcept {
+[[gnu::noinline]] void io_multiplexer::arm_timer(operation& op) noexcept {
     op.expires = op.limit.steady_end(
         now(), op.limit.which() == deadline::kind::utc ? utc_now() : deadline::system_clock::time_point{});
     if (op.expires != for_ever) timers_.push(op);
@@ -208,13 +231,8 @@ void io_multiplexer::arm_timer(operation& op) noexcept {
 // --- signalling
 // -------------------------------------------------------------------------------------------------------
 
-void io_multiplexer::finish(operation& op) noexcept {
-    if (not op.notification_pending) --queued_;
-    if (op.timer_link.is_linked()) timers_.erase(op);
-    if (op.cancel_code != 0 and op.error_code == ECANCELED) op.error_code = op.cancel_code;
-    op.at = operation::stage::ready;
-    ready_.push_back(op);
-    ++finished_;
+void io_multiplexer::disarm_timer(operation& op) noexcept {
+    timers_.erase(op);
 }
 
 void io_multiplexer::finish_notification(operation& op) noexcept {
@@ -226,18 +244,23 @@ void io_multiplexer::finish_notification(operation& op) noexcept {
     if (op.at == operation::stage::valued) ready_.push_back(op);
 }
 
+void operation::signal_both(io_multiplexer& by) noexcept {
+    by.give_both(*this, [this] { signal_value(); }, [this] { signal_done(); });
+}
+
 // Returns whether this completed the operation; a late done signal is only its echo.
 bool io_multiplexer::signal(operation& op) noexcept {
     signalling_ = true;
     const bool completes = op.at == operation::stage::ready;
-    if (completes) {
+    if (completes and not op.notification_pending) [[likely]] {
+        op.signal_both(*this);  // `op` may be gone, or started again
+    } else if (completes) {
         op.at = operation::stage::valued;
         op.has_completed = true;
-        op.signal_value();
-    }
-    if (not op.notification_pending) {
+        op.signal_value();  // done follows from finish_notification, even if that comes meanwhile
+    } else {
         retire(op);
-        op.signal_done();  // `op` may be gone, or started again
+        op.signal_done();  // as above
     }
     signalling_ = false;
     return completes;

@@ -150,15 +150,22 @@ public:
     template <class Value, class Done>
     void signal_both(operation& op, Value&& value, Done&& done) noexcept {
         signalling_ = true;
+        give_both(op, value, done);
+        signalling_ = false;
+        // What its receiver started and could be done at once: a program that only polls has no other chance.
+        if (not ready_.empty()) [[unlikely]]
+            (void)signal_ready(unlimited);
+    }
+
+    /// What operation::signal_both does, while the multiplexer is signalling: the signals of a finished
+    /// operation, and what comes between them.
+    template <class Value, class Done>
+    void give_both(operation& op, Value&& value, Done&& done) noexcept {
         op.at = operation::stage::valued;
         op.has_completed = true;
         value();
         retire(op);
         done();  // `op` may be gone, or started again
-        signalling_ = false;
-        // What its receiver started and could be done at once: a program that only polls has no other chance.
-        if (not ready_.empty()) [[unlikely]]
-            (void)signal_ready(unlimited);
     }
 
     /// Begins an operation for a caller that wants no signals if it is done at once: returns true, and the
@@ -247,7 +254,14 @@ protected:
     void ask_before_speculating() noexcept { asks_before_speculating_ = true; }
 
     /// The outcome stands in `op`: queues the signals. With `op.notification_pending` only the first of them.
-    void finish(operation& op) noexcept;
+    void finish(operation& op) noexcept {
+        if (not op.notification_pending) --queued_;
+        if (op.timer_link.is_linked()) disarm_timer(op);
+        if (op.cancel_code != 0 and op.error_code == ECANCELED) op.error_code = op.cancel_code;
+        op.at = operation::stage::ready;
+        ready_.push_back(op);
+        ++finished_;
+    }
     /// The kernel no longer reads the buffers of an operation with `notification_pending`: queues the second
     /// signal.
     void finish_notification(operation& op) noexcept;
@@ -293,9 +307,15 @@ private:
     }
     [[nodiscard]] bool begin(operation& op, initiation how) noexcept;
     [[nodiscard]] bool wants_attempt(const operation& op, initiation how) noexcept;
-    [[nodiscard]] bool begin_slowly(operation& op, initiation how) noexcept;
+    [[nodiscard]] bool is_usual(const operation& op, const registration::half& half,
+                                initiation how) const noexcept;
+    [[nodiscard]] bool begin_unusually(operation& op, initiation how) noexcept;
+    [[nodiscard]] bool begin_on(operation& op, std::ptrdiff_t moved) noexcept;
+    [[nodiscard]] bool note_attempt(operation& op, bool finished) noexcept;
+    [[nodiscard]] bool begin_slowly(operation& op) noexcept;
     [[nodiscard]] static bool can_refuse_to_wait(const operation& op) noexcept;
     void arm_timer(operation& op) noexcept;
+    void disarm_timer(operation& op) noexcept;
     void expire(operation& op) noexcept;
     void enqueue(operation& op) noexcept;
     void retire(operation& op) noexcept {

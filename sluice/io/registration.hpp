@@ -8,6 +8,18 @@
 
 namespace sluice::io {
 
+/// Which system call transfers one piece, and how its arguments are made: see system_call.hpp.
+struct piece_call {
+    std::int16_t number = -1;
+    bool takes_list = false;    // of buffers, instead of one
+    bool takes_offset = false;  // as the fourth argument
+    bool any_will_do = false;   // however little it moves, the transfer is complete: what reads streams do
+    std::uint16_t fourth = 0;   // without an offset
+    std::uint8_t sixth = 0;
+
+    [[nodiscard]] constexpr bool is_known() const noexcept { return number >= 0; }
+};
+
 /// A multiplexer's record of one attached handle. It has a stable address, so the handle may be moved while
 /// i/o is pending. Made by attach, recycled by detach; only the multiplexer's thread touches it.
 ///
@@ -19,6 +31,7 @@ namespace sluice::io {
 struct registration {
     struct half {
         operation_queue queue;
+        piece_call call;               // that start() makes; not known: it takes more than one
         std::uint16_t in_flight = 0;   // how many at the front of the queue are with the kernel
         bool is_armed = false;         // the back end will hear when it becomes ready
         bool never_speculate = false;  // the file cannot be asked not to wait

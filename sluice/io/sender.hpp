@@ -237,7 +237,8 @@ public:
     io_operation_connection(io_operation_connection&& other) noexcept = default;
 
     /// Begins the operation; again, once the done signal has come. The signals may come before start returns.
-    void start(initiation how = initiation::automatic) noexcept {
+    // Inlined by force: behind a system call every return is mispredicted (see system_call.hpp).
+    [[gnu::always_inline]] void start(initiation how = initiation::automatic) noexcept {
         sender_.configure(*this);
         io_multiplexer& multiplexer = sender_.multiplexer();
         if (not multiplexer.start(*this, how)) return;
@@ -264,6 +265,9 @@ public:
 private:
     void signal_value() noexcept override { receiver_.set_value(sender_.collect(*this)); }
     void signal_done() noexcept override { receiver_.set_done(); }
+    void signal_both(io_multiplexer& by) noexcept override {
+        by.give_both(*this, [this] { signal_value(); }, [this] { signal_done(); });
+    }
 
     Sender sender_;
     Receiver receiver_;

@@ -2,16 +2,18 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 
 #include "sluice/io/handle.hpp"
-#include "sluice/io/operation.hpp"
+#include "sluice/io/registration.hpp"
 #include "sluice/io/transfer_call.hpp"
 
 // Internal to io: the system calls of a ready handle, made in place.
 //
 // A call through the C library returns twice. On processors that flush their branch predictors when entering
-// the kernel (every mitigated one) each return and each indirect call behind a system call is mispredicted,
-// some 6 ns apiece, and that is most of what an asynchronous layer costs over the bare call. Sanitizers must
+// the kernel (every mitigated one) each return, each indirect call and each taken branch behind a system call
+// is mispredicted, some 6 ns apiece, and that is most of what an asynchronous layer costs over the bare call.
+// So which call it is gets worked out beforehand (piece_call), and making it takes no branch. Sanitizers must
 // see the buffers, so their builds, and other architectures, go through the C library.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #if defined(__has_feature)
@@ -32,69 +34,78 @@ std::ptrdiff_t transfer_piece_through_library(const native_handle& native, direc
 
 #ifdef SLUICE_CALLS_IN_PLACE
 
-namespace detail {
-
-inline std::ptrdiff_t call_kernel(long number, long a, const void* b, std::size_t c) noexcept {
-    std::ptrdiff_t returned = 0;
-    asm volatile("syscall" : "=a"(returned) : "0"(number), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
-    return returned;
+/// The system call transfer_call would make for `native`; none if it takes more than one to find out.
+[[nodiscard]] constexpr piece_call choose_call(const native_handle& native, direction which,
+                                               wait waits) noexcept {
+    // The numbers and flags of x86-64 Linux, which are for ever.
+    constexpr std::uint16_t message_nosignal = 0x4000;
+    constexpr std::uint16_t message_dontwait = 0x40;
+    constexpr std::uint8_t rwf_nowait = 8;
+    const bool in = which == direction::in;
+    const auto number = [in](int of_in, int of_out) {
+        return static_cast<std::int16_t>(in ? of_in : of_out);
+    };
+    constexpr int recvfrom = 45, sendto = 44, preadv2 = 327, pwritev2 = 328;
+    if (native.kind == handle_kind::file) {
+        if (waits == wait::yes or native.in_memory) return {.number = number(17, 18), .takes_offset = true};
+        return {.number = number(preadv2, pwritev2),
+                .takes_list = true,
+                .takes_offset = true,
+                .sixth = rwf_nowait};
+    }
+    if (native.kind == handle_kind::socket) {
+        const auto flags = waits == wait::yes ? message_nosignal : message_nosignal | message_dontwait;
+        return {.number = number(recvfrom, sendto),
+                .any_will_do = in,
+                .fourth = static_cast<std::uint16_t>(flags)};
+    }
+    if (waits == wait::no and not native.nonblocking) return {};
+    return {.number = number(0, 1), .any_will_do = in};  // read, write
 }
 
-inline std::ptrdiff_t call_kernel(long number, long a, const void* b, std::size_t c, long d,
-                                  long f = 0) noexcept {
-    std::ptrdiff_t returned = 0;
-    register long r10 asm("r10") = d;
-    register long r8 asm("r8") = 0;
-    register long r9 asm("r9") = f;
+/// Makes the call. Returns the bytes moved, or a negative errno value. `errno` is left alone.
+[[gnu::always_inline]] inline std::ptrdiff_t make_call(const piece_call& what, int descriptor,
+                                                       const buffer& piece, extent_type offset) noexcept {
+    // A list of one, by its layout.
+    const void* const memory = what.takes_list ? static_cast<const void*>(&piece) : piece.data();
+    const std::size_t count = what.takes_list ? 1 : piece.size();
+    std::ptrdiff_t returned = what.number;
+    // What a call does not take it does not look at.
+    register std::uint64_t r10 asm("r10") = what.takes_offset ? offset : what.fourth;
+    register std::uint64_t r8 asm("r8") = 0;
+    register std::uint64_t r9 asm("r9") = what.sixth;
     asm volatile("syscall"
-                 : "=a"(returned)
-                 : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                 : "+a"(returned)
+                 : "D"(static_cast<long>(descriptor)), "S"(memory), "d"(count), "r"(r10), "r"(r8), "r"(r9)
                  : "rcx", "r11", "memory");
     return returned;
 }
 
-}  // namespace detail
-
-inline std::ptrdiff_t transfer_piece(const native_handle& native, direction which, const buffer& piece,
-                                     extent_type offset, wait waits) noexcept {
-    // The numbers and flags of x86-64 Linux, which are for ever.
-    struct numbers {
-        long in, out;
-    };
-    constexpr numbers plain{.in = 0, .out = 1};         // read, write
-    constexpr numbers socket{.in = 45, .out = 44};      // recvfrom, sendto
-    constexpr numbers positioned{.in = 17, .out = 18};  // pread64, pwrite64
-    constexpr numbers listed{.in = 327, .out = 328};    // preadv2, pwritev2
-    constexpr long message_nosignal = 0x4000;
-    constexpr long message_dontwait = 0x40;
-    constexpr long rwf_nowait = 8;
-    const auto number = [which](numbers of) { return which == direction::in ? of.in : of.out; };
-    const int fd = native.descriptor;
-    if (native.kind == handle_kind::socket) {
-        return detail::call_kernel(
-            number(socket), fd, piece.data(), piece.size(),
-            waits == wait::yes ? message_nosignal : message_nosignal | message_dontwait);
-    }
-    if (native.kind == handle_kind::file) {
-        const auto at = static_cast<long>(offset);
-        if (native.in_memory or waits == wait::yes) {
-            return detail::call_kernel(number(positioned), fd, piece.data(), piece.size(), at);
-        }
-        return detail::call_kernel(number(listed), fd, &piece, 1, at,
-                                   rwf_nowait);  // a list of one, by its layout
-    }
-    if (not native.nonblocking and waits == wait::no) [[unlikely]]
-        return transfer_piece_through_library(native, which, piece, offset, waits);
-    return detail::call_kernel(number(plain), fd, piece.data(), piece.size());
-}
-
 #else
 
-inline std::ptrdiff_t transfer_piece(const native_handle& native, direction which, const buffer& piece,
-                                     extent_type offset, wait waits) noexcept {
-    return transfer_piece_through_library(native, which, piece, offset, waits);
+[[nodiscard]] constexpr piece_call choose_call(const native_handle&, direction, wait) noexcept {
+    return {};
+}
+inline std::ptrdiff_t make_call(const piece_call&, int, const buffer&, extent_type) noexcept {
+    return -ENOSYS;
 }
 
 #endif
+
+/// Takes note in `target` of the calls its handle takes; again whenever what is known of the handle changes.
+inline void choose_calls(registration& target) noexcept {
+    for (auto& half : target.halves)
+        half.call = choose_call(target.native, half.which, wait::no);
+}
+
+/// Makes one transfer of one piece, as transfer_call does.
+/// Returns the bytes moved, or a negative errno value. `errno` is left alone.
+inline std::ptrdiff_t transfer_piece(const native_handle& native, direction which, const buffer& piece,
+                                     extent_type offset, wait waits) noexcept {
+    const piece_call call = choose_call(native, which, waits);
+    if (not call.is_known()) [[unlikely]]
+        return transfer_piece_through_library(native, which, piece, offset, waits);
+    return make_call(call, native.descriptor, piece, offset);
+}
 
 }  // namespace sluice::io

@@ -29,6 +29,10 @@ inline constexpr std::uint64_t addressee_mask = 7;
     return reinterpret_cast<std::uintptr_t>(of) | static_cast<std::uint64_t>(sort);
 }
 
+[[nodiscard]] inline void* addressed(std::uint64_t user_data) noexcept {
+    return reinterpret_cast<void*>(user_data & ~addressee_mask);  // NOLINT: made by address()
+}
+
 /// Frees memory shared with the kernel.
 struct unmap {
     std::size_t bytes = 0;
@@ -87,7 +91,7 @@ struct alignas(8) half_state {
 ///
 /// Invariants:
 ///   1. A stream's operation with the kernel is at the front of its half's queue; a file's is in no queue, or
-///   in `cancelled_files_`.
+///   in `cancelled_files_`. A file's counts as with the kernel from when it has a submission entry.
 ///   2. What could not be given to the ring (full) is in `dirty_`, `files_`, or a list of cancellations, and
 ///   is given in the next pass, which does not sleep before it has been.
 class multiplexer final : public io_multiplexer {
@@ -102,6 +106,13 @@ public:
     [[nodiscard]] result<void> open() noexcept;
 
 private:
+    // A registration's `backend_word`: how often the ring has been told its descriptor; at `fixed_from` it is
+    // put into the ring's table of files, which costs a system call that a short-lived handle would not earn
+    // back.
+    static constexpr std::uint32_t fixed_from = 4;
+    static constexpr std::uint32_t is_fixed = 5;
+    static constexpr std::uint32_t never_fixed = 6;
+
     struct stream_state {
         std::array<half_state, 2> halves;
     };
@@ -109,7 +120,7 @@ private:
 
     result<void> backend_attach(registration& attached) noexcept override;
     void backend_detach(registration& attached) noexcept override;
-    void backend_submit(operation& op) noexcept override { files_.push_back(op); }
+    void backend_submit(operation& op) noexcept override;
     void backend_cancel(operation& op) noexcept override;
     void backend_complete(time_point until) noexcept override;
     void backend_poll(operation& op) noexcept override;
@@ -134,7 +145,13 @@ private:
     void submit(bool may_sleep, time_point until) noexcept;
     void take_completions() noexcept;
     void on_completion(std::uint64_t user_data, int outcome, unsigned flags) noexcept;
-    void name_file(io_uring_sqe& entry, registration& target) noexcept;
+    void name_file(io_uring_sqe& entry, registration& target) noexcept {
+        // A file that is in the ring's table is named by its slot there.
+        if (target.backend_word != is_fixed and not put_in_table(target)) return;
+        entry.fd = static_cast<int>(target.slot);
+        entry.flags |= IOSQE_FIXED_FILE;
+    }
+    [[nodiscard]] bool put_in_table(registration& target) noexcept;
 
     // Streams.
     static half_state& state_of(const registration::half& half) noexcept {
@@ -167,9 +184,12 @@ private:
 
     // Files.
     [[nodiscard]] bool give_files() noexcept;
+    void give_file(io_uring_sqe& entry, operation& op) noexcept;
     void prepare_barrier(io_uring_sqe& entry, const operation& op) noexcept;
     void prepare_file(io_uring_sqe& entry, const operation& op) noexcept;
+    void prepare_piece(io_uring_sqe& entry, const operation& op, buffer piece) noexcept;
     void on_file(operation& op, int outcome) noexcept;
+    void on_part_of_file(operation& op, int outcome) noexcept;
     [[nodiscard]] int registered_index(buffer piece) const noexcept;
 
     uring_options options_;

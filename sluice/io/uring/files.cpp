@@ -37,6 +37,18 @@ std::span<const buffer> left_of(const operation& op, buffer& begun) noexcept {
 
 }  // namespace
 
+// Straight into an entry of the submission queue, which it goes to the kernel with in the next pass: on the
+// way through a list it would touch its neighbours there.
+void multiplexer::backend_submit(operation& op) noexcept {
+    const bool is_ours = op.kind == operation_kind::write and options_.inline_file_writes;
+    io_uring_sqe* const entry = is_ours ? nullptr : ring_.next_if_room();
+    if (entry != nullptr) [[likely]] {
+        give_file(*entry, op);
+    } else {
+        files_.push_back(op);
+    }
+}
+
 bool multiplexer::give_files() noexcept {
     while (operation* const op = files_.front()) {
         if (op->kind == operation_kind::write and options_.inline_file_writes) {
@@ -48,17 +60,25 @@ bool multiplexer::give_files() noexcept {
         io_uring_sqe* const entry = ring_.next();
         if (entry == nullptr) return false;
         files_.erase(*op);
-        if (op->kind == operation_kind::barrier) {
-            prepare_barrier(*entry, *op);
-        } else {
-            prepare_file(*entry, *op);
-        }
-        name_file(*entry, *op->target);
-        if (op->backend_word == wants_worker) entry->flags |= IOSQE_ASYNC;
-        entry->user_data = address(addressee::file, op);
-        op->at = operation::stage::in_flight;
+        give_file(*entry, *op);
     }
     return true;
+}
+
+void multiplexer::give_file(io_uring_sqe& entry, operation& op) noexcept {
+    const bool is_transfer = op.kind <= operation_kind::write;
+    if (is_transfer and op.piece_count == 1 and op.transferred == 0) [[likely]] {
+        prepare_piece(entry, op, {op.pieces->data(), std::min(op.pieces->size(), bytes_per_call_max)});
+    } else if (is_transfer) {
+        prepare_file(entry, op);
+    } else {
+        prepare_barrier(entry, op);
+    }
+    name_file(entry, *op.target);
+    if (op.backend_word == wants_worker) [[unlikely]]
+        entry.flags |= IOSQE_ASYNC;
+    entry.user_data = address(addressee::file, &op);
+    op.at = operation::stage::in_flight;
 }
 
 void multiplexer::prepare_barrier(io_uring_sqe& entry, const operation& op) noexcept {
@@ -79,7 +99,7 @@ void multiplexer::prepare_barrier(io_uring_sqe& entry, const operation& op) noex
 
 // Which registered buffer holds all of `piece`; -1 for none.
 int multiplexer::registered_index(buffer piece) const noexcept {
-    for (unsigned i = 0; i < arenas_end_; ++i) {
+    for (unsigned i = 0; i != arenas_end_; ++i) {
         const auto arena = arenas_[i];
         const auto begin = reinterpret_cast<std::uintptr_t>(arena.data());
         const auto at = reinterpret_cast<std::uintptr_t>(piece.data());
@@ -89,36 +109,46 @@ int multiplexer::registered_index(buffer piece) const noexcept {
     return -1;
 }
 
+void multiplexer::prepare_piece(io_uring_sqe& entry, const operation& op, buffer piece) noexcept {
+    const int index = registered_index(piece);
+    const bool is_fixed_memory = index >= 0;
+    const int read = is_fixed_memory ? IORING_OP_READ_FIXED : IORING_OP_READ;
+    const int write = is_fixed_memory ? IORING_OP_WRITE_FIXED : IORING_OP_WRITE;
+    io_uring_prep_rw(op.kind == operation_kind::read ? read : write, &entry, op.target->native.descriptor,
+                     piece.data(), static_cast<unsigned>(piece.size()), op.offset + op.transferred);
+    if (is_fixed_memory) entry.buf_index = static_cast<std::uint16_t>(index);
+}
+
 void multiplexer::prepare_file(io_uring_sqe& entry, const operation& op) noexcept {
-    const int descriptor = op.target->native.descriptor;
-    const extent_type offset = op.offset + op.transferred;
-    const bool reads = op.kind == operation_kind::read;
     buffer begun;
     const std::span<const buffer> left = left_of(op, begun);
-    if (left.size() != 1) {
-        const auto* const list = reinterpret_cast<const iovec*>(left.data());
-        const auto count = static_cast<unsigned>(left.size());
-        if (reads) {
-            io_uring_prep_readv(&entry, descriptor, list, count, offset);
-        } else {
-            io_uring_prep_writev(&entry, descriptor, list, count, offset);
-        }
+    if (left.size() == 1) {
+        prepare_piece(entry, op, left.front());
         return;
     }
-    const auto bytes = static_cast<unsigned>(begun.size());
-    const int index = registered_index(begun);
-    if (reads and index >= 0) {
-        io_uring_prep_read_fixed(&entry, descriptor, begun.data(), bytes, offset, index);
-    } else if (reads) {
-        io_uring_prep_read(&entry, descriptor, begun.data(), bytes, offset);
-    } else if (index >= 0) {
-        io_uring_prep_write_fixed(&entry, descriptor, begun.data(), bytes, offset, index);
+    const auto* const list = reinterpret_cast<const iovec*>(left.data());
+    const auto count = static_cast<unsigned>(left.size());
+    const int descriptor = op.target->native.descriptor;
+    if (op.kind == operation_kind::read) {
+        io_uring_prep_readv(&entry, descriptor, list, count, op.offset + op.transferred);
     } else {
-        io_uring_prep_write(&entry, descriptor, begun.data(), bytes, offset);
+        io_uring_prep_writev(&entry, descriptor, list, count, op.offset + op.transferred);
     }
 }
 
+// Nearly always all of it at once.
 void multiplexer::on_file(operation& op, int outcome) noexcept {
+    const bool is_whole = op.piece_count == 1 and op.transferred == 0 and op.cancel_code == 0 and
+                          outcome > 0 and static_cast<std::size_t>(outcome) == op.pieces->size();
+    if (is_whole) [[likely]] {
+        op.transferred = static_cast<std::size_t>(outcome);
+        finish(op);
+    } else {
+        on_part_of_file(op, outcome);
+    }
+}
+
+void multiplexer::on_part_of_file(operation& op, int outcome) noexcept {
     if (op.queue_link.is_linked()) cancelled_files_.erase(op);
     op.at = operation::stage::waiting;
     bool ended = true;
@@ -139,7 +169,7 @@ void multiplexer::on_file(operation& op, int outcome) noexcept {
     if (ended) {
         finish(op);
     } else {
-        files_.push_back(op);
+        backend_submit(op);
     }
 }
 

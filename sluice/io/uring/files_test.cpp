@@ -151,5 +151,46 @@ TEST(uring_files, what_is_cancelled_before_the_kernel_has_it_ends_at_once) {
     EXPECT_EQ(late.result.dones, 1);
 }
 
+TEST(uring_files, what_is_taken_back_before_the_kernel_has_it_leaves_its_neighbours_whole) {
+    const auto multiplexer = make({.submission_entries = 8, .completion_entries = 16});
+    auto file = scratch_file();
+    ASSERT_TRUE(file.write({.buffers = text("abcdefghijkl")}).has_value());
+    ASSERT_TRUE(file.set_multiplexer(multiplexer.get()).has_value());
+    std::vector<std::unique_ptr<one_read>> reads;  // more than the queue holds
+    for (std::size_t i = 0; i < 12; ++i) {
+        reads.push_back(std::make_unique<one_read>(file, 1, i));
+        reads.back()->state.start(initiation::batched);
+    }
+    for (std::size_t i = 0; i < 12; i += 3)
+        reads[i]->state.cancel();
+    while (multiplexer->run() > 0) {}
+    for (std::size_t i = 0; i < 12; ++i) {
+        EXPECT_EQ(reads[i]->result.values, 1);
+        EXPECT_EQ(reads[i]->result.dones, 1);
+        EXPECT_EQ(reads[i]->result.code, i % 3 == 0 ? ECANCELED : 0);
+        EXPECT_EQ(reads[i]->text(), i % 3 == 0 ? "" : std::string(1, static_cast<char>('a' + i)));
+    }
+}
+
+TEST(uring_files, what_is_taken_back_can_be_started_again_before_the_kernel_is_called) {
+    const auto multiplexer = make();
+    auto file = scratch_file();
+    ASSERT_TRUE(file.write({.buffers = text("again")}).has_value());
+    ASSERT_TRUE(file.set_multiplexer(multiplexer.get()).has_value());
+    one_read read(file, 5);
+    for (int times = 1; times <= 3; ++times) {
+        read.state.start(initiation::batched);
+        read.state.cancel();
+        EXPECT_TRUE(read.state.poll());
+        EXPECT_EQ(read.result.dones, times);
+        EXPECT_EQ(read.result.code, ECANCELED);
+    }
+    read.state.start(initiation::batched);
+    while (multiplexer->run() > 0) {}
+    EXPECT_EQ(read.result.dones, 4);
+    EXPECT_EQ(read.result.code, 0);
+    EXPECT_EQ(read.text(), "again");
+}
+
 }  // namespace
 }  // namespace sluice::io

@@ -154,6 +154,19 @@ io_uring_sqe* ring::next_of_full() noexcept {
     return io_uring_get_sqe(&ring_);
 }
 
+bool ring::take_back(std::uint64_t user_data) noexcept {
+    // Up to `sqe_head` the kernel has been told of them, even of those it has not taken yet.
+    for (unsigned at = ring_.sq.sqe_head; at != ring_.sq.sqe_tail; ++at) {
+        io_uring_sqe& entry = ring_.sq.sqes[at & ring_.sq.ring_mask];
+        if (entry.user_data != user_data) continue;
+        io_uring_prep_nop(&entry);
+        entry.flags = IOSQE_CQE_SKIP_SUCCESS;
+        entry.user_data = 0;
+        return true;
+    }
+    return false;
+}
+
 // Whether the ring is ours to use. What could not be submitted for now stays in the queue.
 bool ring::accepted(int outcome) noexcept {
     // Out of memory for a completion that found the queue full: whoever waits for it would wait for ever.

@@ -60,6 +60,11 @@ public:
         io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
         return entry != nullptr ? entry : next_of_full();
     }
+    /// The same, but null if the queue is full.
+    [[nodiscard]] io_uring_sqe* next_if_room() noexcept { return io_uring_get_sqe(&ring_); }
+    /// Takes back the entry with this user_data, if it has not been submitted: it will do nothing and
+    /// complete nothing. Complexity: linear in the entries not submitted.
+    [[nodiscard]] bool take_back(std::uint64_t user_data) noexcept;
     /// The entry's place in the queue, which is its own until it has been submitted.
     [[nodiscard]] std::size_t index_of(const io_uring_sqe& entry) const noexcept {
         return static_cast<std::size_t>(&entry - ring_.sq.sqes);
@@ -81,12 +86,15 @@ public:
     /// Hands every completion in the queue to `handle(user_data, result, flags)`. Returns how many.
     template <class Handle>
     unsigned reap(Handle&& handle) noexcept {
-        unsigned head = 0;
-        unsigned count = 0;
-        const io_uring_cqe* completion = nullptr;
-        io_uring_for_each_cqe(&ring_, head, completion) {
-            handle(completion->user_data, completion->res, completion->flags);
-            ++count;
+        // As io_uring_for_each_cqe does, but what is there is looked up once: the kernel adds only in our
+        // calls, or else the next reap finds it.
+        const unsigned head = *ring_.cq.khead;
+        const unsigned count = io_uring_cq_ready(&ring_);
+        const io_uring_cqe* const completions = ring_.cq.cqes;
+        const unsigned mask = ring_.cq.ring_mask;
+        for (unsigned at = head; at != head + count; ++at) {
+            const io_uring_cqe& completion = completions[at & mask];
+            handle(completion.user_data, completion.res, completion.flags);
         }
         io_uring_cq_advance(&ring_, count);
         return count;

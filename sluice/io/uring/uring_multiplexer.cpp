@@ -8,16 +8,6 @@
 #include "sluice/io/uring/backend.hpp"
 
 namespace sluice::io::uring {
-namespace {
-
-// A registration's `backend_word`: how often the ring has been told its descriptor; at `fixed_from` it is put
-// into the ring's table of files, which costs a system call that a short-lived handle would not earn back.
-constexpr std::uint32_t fixed_from = 4;
-constexpr std::uint32_t is_fixed = 5;
-constexpr std::uint32_t never_fixed = 6;
-
-}  // namespace
-
 // --- making and attaching
 
 result<void> multiplexer::open() noexcept {
@@ -100,7 +90,8 @@ void multiplexer::settle(half_state& state) noexcept {
     }
 }
 
-void multiplexer::name_file(io_uring_sqe& entry, registration& target) noexcept {
+// Returns whether it is there now.
+bool multiplexer::put_in_table(registration& target) noexcept {
     if (target.backend_word < fixed_from) {
         ++target.backend_word;
     } else if (target.backend_word == fixed_from) {
@@ -108,9 +99,7 @@ void multiplexer::name_file(io_uring_sqe& entry, registration& target) noexcept 
             target.slot < ring_.file_slots() and ring_.set_file(target.slot, target.native.descriptor);
         target.backend_word = taken ? is_fixed : never_fixed;
     }
-    if (target.backend_word != is_fixed) return;
-    entry.fd = static_cast<int>(target.slot);
-    entry.flags |= IOSQE_FIXED_FILE;
+    return target.backend_word == is_fixed;
 }
 
 std::optional<unsigned> multiplexer::backend_register(std::span<std::byte> memory) noexcept {
@@ -193,13 +182,18 @@ void multiplexer::submit(bool may_sleep, time_point until) noexcept {
 void multiplexer::take_completions() noexcept {
     do {
         (void)ring_.reap([this](std::uint64_t user_data, int outcome, unsigned flags) noexcept {
-            on_completion(user_data, outcome, flags);
+            // Of a file many may come at once, each of little work: those are spared the switch.
+            if ((user_data & addressee_mask) == static_cast<std::uint64_t>(addressee::file)) {
+                on_file(*static_cast<operation*>(addressed(user_data)), outcome);
+            } else {
+                on_completion(user_data, outcome, flags);
+            }
         });
     } while (ring_.has_overflowed() and ring_.submit() and ring_.has_completions());
 }
 
 void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned flags) noexcept {
-    auto* const whose = reinterpret_cast<void*>(user_data & ~addressee_mask);  // NOLINT: made by address()
+    void* const whose = addressed(user_data);
     switch (static_cast<addressee>(user_data & addressee_mask)) {
         case addressee::nobody:
             break;
@@ -249,8 +243,8 @@ void multiplexer::backend_cancel(operation& op) noexcept {
         half_state& state = state_of(op.target->side(direction_of(op.kind)));
         state.has_cancelled = true;
         if (not state.cancel_link.is_linked()) cancelled_.push_back(state);
-    } else if (op.at == operation::stage::waiting) {
-        files_.erase(op);
+    } else if (op.at == operation::stage::waiting or ring_.take_back(address(addressee::file, &op))) {
+        if (op.at == operation::stage::waiting) files_.erase(op);
         if (op.transferred == 0) op.error_code = op.cancel_code;
         finish(op);
     } else if (not op.queue_link.is_linked()) {

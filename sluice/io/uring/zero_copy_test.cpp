@@ -1,5 +1,8 @@
 #include <netinet/in.h>
 
+#include <chrono>
+#include <thread>
+
 #include "sluice/io/uring/uring_testing.hpp"
 
 namespace sluice::io {
@@ -82,6 +85,51 @@ TEST(uring_zero_copy, value_comes_before_done_and_the_handle_stays_busy_between)
     EXPECT_EQ(dones, 1);
     EXPECT_EQ(done_when_valued, 0);
     EXPECT_EQ(bytes, source.size());
+}
+
+// From inside the value signal has the peer read everything, and the multiplexer look at its completions by
+// way of another operation, long enough for the kernel to let go of the memory.
+struct let_go_within_value {
+    const tcp_pair* pair;
+    io_operation_connection<sleep_sender, recorder>* another;
+    outcome* into;
+    void set_value(io_result<const_bytes_type>&& came) noexcept {
+        ++into->values;
+        into->bytes = came.bytes_transferred();
+        for (int quiet_ms = 0; quiet_ms < 50;) {
+            const std::size_t more = pair->discard();
+            another->poll();
+            if (more != 0) continue;
+            std::this_thread::sleep_for(1ms);
+            ++quiet_ms;
+        }
+    }
+    void set_done() noexcept { ++into->dones; }
+};
+
+TEST(uring_zero_copy, memory_let_go_of_while_value_is_signalled_is_done_once) {
+    const auto multiplexer = make({.zero_copy_send_bytes_min = 4096});
+    tcp_pair pair;
+    ASSERT_TRUE(pair.ours.set_multiplexer(multiplexer.get()).has_value());
+    outcome slept, sent;
+    auto sleeper = connect(async_sleep(*multiplexer, deadline(1h)), recorder{&slept});
+    sleeper.start();
+    const std::string source(16 << 20, 'z');
+    auto state = connect(async_write(pair.ours, io_request<const_bytes_type>{text(source)}),
+                         let_go_within_value{.pair = &pair, .another = &sleeper, .into = &sent});
+    state.start();
+    while (state.started()) {
+        (void)multiplexer->try_run_for(1ms);
+        (void)pair.discard();
+    }
+    drain(*multiplexer);
+    EXPECT_EQ(sent.values, 1);
+    EXPECT_EQ(sent.dones, 1);
+    EXPECT_EQ(sent.bytes, source.size());
+    EXPECT_EQ(multiplexer->pending(), 1U) << "the sleeper";
+    sleeper.cancel();
+    while (multiplexer->run() > 0) {}
+    EXPECT_EQ(slept.dones, 1);
 }
 
 TEST(uring_zero_copy, it_gives_itself_up_where_everything_is_copied) {
