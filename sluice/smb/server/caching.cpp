@@ -129,16 +129,17 @@ void end_handle_caching(smb_server& host, file_state& file, const open* by) noex
 }
 
 io::task<caching_outcome> make_way_for_name_change(request& r, file_state& file, const open* by) noexcept {
+    caching_outcome so_far = caching_outcome::clear;
     for (;;) {
         end_handle_caching(r.host(), file, by);
         const auto caches_handle = [by](const std::shared_ptr<lease>& holder) {
             const bool is_own = by != nullptr and by->lease == holder;
             return not is_own and wire::has(holder->held(), lease_state::handle);
         };
-        if (std::ranges::none_of(leases_of(file), caches_handle)) co_return caching_outcome::clear;
+        if (std::ranges::none_of(leases_of(file), caches_handle)) co_return so_far;
         io::task<caching_outcome> waiting = wait_for_change(r, file);
-        const caching_outcome outcome = co_await std::move(waiting);
-        if (outcome == caching_outcome::cancelled) co_return outcome;
+        so_far = co_await std::move(waiting);
+        if (so_far == caching_outcome::cancelled) co_return so_far;
     }
 }
 

@@ -47,7 +47,7 @@ void tell_caching(const open& one, wire::create_reply& reply) noexcept;
 void end_read_caching(smb_server& host, file_state& file, const open* by) noexcept;
 
 /// A file is going to be renamed or removed: those who keep it open only to cache it are asked to close it,
-/// and waited for. Suspends. `clear` also when somebody was waited for: `is_closed` is to be looked at again.
+/// and waited for, all of them. Suspends. After `waited` everything is to be looked at again.
 [[nodiscard]] io::task<caching_outcome> make_way_for_name_change(request& r, file_state& file,
                                                                  const open* by) noexcept;
 /// The same for a file that is removed by the end of an open: waits for nobody.
