@@ -118,7 +118,7 @@ void connection::send(std::vector<finished_reply> replies, session* sealed_by) n
     for (std::size_t i = 0; i != replies.size(); ++i) {
         finished_reply& one = replies[i];
         const bool is_last = i + 1 == replies.size();
-        if (not is_last) pad(one, buffers());
+        if (replies.size() > 1) pad(one, buffers());  // the last as well: Windows does, and is counted on
         const std::size_t message_bytes = one.head.size() - wire::frame_prefix_bytes + one.payload.size();
         const le32 next_command(is_last ? 0 : static_cast<std::uint32_t>(message_bytes));
         std::memcpy(message_of(one.head).data() + wire::header_next_command_offset, &next_command,
