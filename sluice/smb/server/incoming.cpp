@@ -92,6 +92,7 @@ io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<s
         r.sealed_by = sealed_by;
         r.is_related = wire::has(r.header().flags, wire::header_flags::related);
         r.replies_before = &replies;
+        if (not r.is_related) compound = {};
         if (r.header().command == wire::command::cancel) {
             serve_cancel(r);
             continue;
@@ -139,8 +140,9 @@ nt_status connection::authorise(request& r) noexcept {
 }
 
 nt_status connection::find_session(request& r) noexcept {
-    const std::uint64_t id = r.is_related ? r.compound().session_id : r.header().session_id;
-    r.compound().session_id = id;
+    if (r.is_related and not r.compound().session_id) return nt_status::invalid_parameter;
+    const std::uint64_t id = r.is_related ? *r.compound().session_id : r.header().session_id;
+    r.compound().session_id.reset();
     if (r.header().command == wire::command::negotiate) return nt_status::success;
     const auto found = sessions.find(id);
     if (found == sessions.end()) return nt_status::user_session_deleted;
@@ -149,6 +151,7 @@ nt_status connection::find_session(request& r) noexcept {
     const bool sets_up = r.header().command == wire::command::session_setup;
     if (not is_set_up and not sets_up) return nt_status::user_session_deleted;
     r.session = found->second;
+    r.compound().session_id = id;
     return nt_status::success;
 }
 
@@ -175,11 +178,13 @@ nt_status connection::check_signature(request& r) noexcept {
 }
 
 nt_status connection::find_tree(request& r) noexcept {
-    const std::uint32_t id = r.is_related ? r.compound().tree_id : r.header().tree_id;
-    r.compound().tree_id = id;
+    if (r.is_related and not r.compound().tree_id) return nt_status::invalid_parameter;
+    const std::uint32_t id = r.is_related ? *r.compound().tree_id : r.header().tree_id;
+    r.compound().tree_id.reset();
     const auto found = r.session->trees.find(id);
     if (found == r.session->trees.end()) return nt_status::network_name_deleted;
     r.tree = found->second;
+    r.compound().tree_id = id;
     if (r.tree->requires_encryption and r.sealed_by == nullptr) return nt_status::access_denied;
     return nt_status::success;
 }

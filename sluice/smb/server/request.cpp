@@ -45,6 +45,9 @@ bool request::affords(std::uint64_t payload_bytes) const noexcept {
 
 io::task<wire::nt_status> request::pend(event<wire::nt_status>& until) noexcept {
     if (interrupted_) co_return *interrupted_;
+    // What stands behind would wait as long, without a word; only to open something is worth that.
+    if (not until.is_set() and not is_last_of_frame and header().command != wire::command::create)
+        co_return wire::nt_status::internal_error;
     if (not until.is_set() and is_last_of_frame and async_id == 0 and not connection_.send_interim(*this))
         co_return wire::nt_status::insufficient_resources;
     waits_for_ = &until;

@@ -19,8 +19,8 @@ class connection;
 struct compound_state {
     std::optional<wire::file_id> file;                  // that the last CREATE made, or the last command used
     wire::nt_status status = wire::nt_status::success;  // of the message before
-    std::uint64_t session_id = 0;
-    std::uint32_t tree_id = 0;
+    std::optional<std::uint64_t> session_id;            // of the message before, if it had one that exists
+    std::optional<std::uint32_t> tree_id;
 };
 
 /// One message of a client while it is served: what it says, on whose behalf, and the reply as it grows. What
@@ -55,7 +55,8 @@ public:
     /// Waits for `until`, having told the client that it may take long (an interim reply, [MS-SMB2] 3.3.4.2),
     /// where it may be told: the last message of a frame. CANCEL, and the end of the session or connection,
     /// set it to `cancelled`. Gives INSUFFICIENT_RESOURCES at once when the connection has too many that
-    /// wait. Suspends.
+    /// wait, and INTERNAL_ERROR, as Windows does, for anything but CREATE with other messages behind it.
+    /// Suspends.
     [[nodiscard]] io::task<wire::nt_status> pend(event<wire::nt_status>& until) noexcept;
     /// Ends what the request waits for in pend(), now or when it comes to it.
     void interrupt(wire::nt_status why) noexcept;
