@@ -73,6 +73,7 @@ void grant_durability(const request& r, open& fresh, const wire::create_args& ar
     fresh.durable.emplace(durability{.owner = user.name,
                                      .owner_domain = user.domain,
                                      .is_second_generation = asks_second,
+                                     .is_resilient = false,
                                      .timeout = timeout_for(asks_second ? asked.durable_v2->timeout_ms : 0),
                                      .end = {}});
     tell_durability(fresh, reply);
@@ -91,7 +92,9 @@ void tell_durability(const open& one, wire::create_reply& reply) noexcept {
 }
 
 bool keep_without_client(smb_server& host, open& one) noexcept {
-    if (not one.durable or not caches_handle(one) or one.lease->is_breaking()) return false;
+    if (not one.durable) return false;
+    const bool is_cached = caches_handle(one) and not one.lease->is_breaking();
+    if (not is_cached and not one.durable->is_resilient) return false;
     one.session->opens.erase(one.id.volatile_part.value());
     one.session = nullptr;
     one.watch.reset();

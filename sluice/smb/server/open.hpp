@@ -28,6 +28,7 @@ struct durability {
     std::string owner;  // the user who may come back to it
     std::string owner_domain;
     bool is_second_generation = false;
+    bool is_resilient = false;  // asked for by LMR_REQUEST_RESILIENCY: kept whether it caches or not
     std::chrono::milliseconds timeout{};
     std::optional<agenda::entry> end;  // while its client is gone: when it ends
 };

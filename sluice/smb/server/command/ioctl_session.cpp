@@ -28,8 +28,8 @@ namespace {
         .ipv6 = from.address.family() == io::address_family::ip_v6};
     // The kernel's form: the address stands behind family and port, that of IPv6 behind its flow, too.
     const bytes_view kernels(static_cast<const std::byte*>(from.address.data()), from.address.size());
-    const auto address = told.ipv6 ? kernels.slice({.offset = 8, .length = 16})
-                                   : kernels.slice({.offset = 4, .length = 4});
+    const auto address =
+        told.ipv6 ? kernels.slice({.offset = 8, .length = 16}) : kernels.slice({.offset = 4, .length = 4});
     const bool is_ip = told.ipv6 or from.address.family() == io::address_family::ip_v4;
     if (not is_ip or not address) return std::nullopt;
     std::ranges::copy(*address, told.address.begin());
@@ -75,21 +75,25 @@ io::task<nt_status> query_network_interfaces(control& c) {
 }
 
 io::task<nt_status> request_resiliency(control& c) {
-    if (not c.r.connection().agreed.is_at_least(wire::dialect::smb_2_1) or c.file->is_pipe())
+    if (not c.r.connection().agreed.is_at_least(wire::dialect::smb_2_1) or c.file->is_pipe() or
+        c.file->is_directory())
         co_return nt_status::invalid_device_request;
     const auto asked = wire::decode_resiliency_request(c.args.input);
-    constexpr auto timeout_ms_max =
-        static_cast<std::uint32_t>(std::chrono::milliseconds(limits::durable_timeout_max).count());
-    if (not asked or asked->timeout_ms > timeout_ms_max) co_return nt_status::invalid_parameter;
-    constexpr auto timeout_ms_default =
-        static_cast<std::uint32_t>(std::chrono::milliseconds(limits::durable_timeout_default).count());
-    const user_identity& user = c.r.session->user;
-    c.file->durable = durability{
-        .owner = user.name,
-        .owner_domain = user.domain,
-        .is_second_generation = false,
-        .timeout = std::chrono::milliseconds(asked->timeout_ms != 0 ? asked->timeout_ms : timeout_ms_default),
-        .end = {}};
+    if (not asked) co_return nt_status::invalid_parameter;
+    const std::chrono::milliseconds timeout(asked->timeout_ms);
+    if (timeout > limits::durable_timeout_max) co_return nt_status::invalid_parameter;
+    if (not c.file->durable) {
+        const user_identity& user = c.r.session->user;
+        c.file->durable = durability{.owner = user.name,
+                                     .owner_domain = user.domain,
+                                     .is_second_generation = false,
+                                     .is_resilient = true,
+                                     .timeout = {},
+                                     .end = {}};
+    }
+    c.file->durable->is_resilient = true;
+    c.file->durable->timeout =
+        timeout != timeout.zero() ? timeout : std::chrono::milliseconds(limits::durable_timeout_default);
     co_return nt_status::success;
 }
 
