@@ -2,12 +2,15 @@
 
 import os
 import pathlib
+import random
 import re
 import resource
 import signal
 import subprocess
+import sys
 import tempfile
 import time
+import unittest
 
 MULTIPLEXERS = ("io_uring", "epoll")
 USER = "walker"
@@ -83,7 +86,9 @@ class Server:
         return self._log.read_text(errors="replace")
 
     def log_tail(self, lines=15):
-        return "\n".join(self.log().splitlines()[-lines:])
+        """The end of what it wrote behind its greeting."""
+        behind = re.split(r"^I/O .*\n", self.log(), maxsplit=1, flags=re.MULTILINE)[-1]
+        return "\n".join(behind.strip().splitlines()[-lines:])
 
     def memory_bytes(self):
         """What the server holds in RAM now."""
@@ -106,3 +111,94 @@ class Server:
             self._process.kill()
             self._process.wait()
         self._state.cleanup()
+
+
+def on_every_multiplexer(case):
+    """Class decorator: makes a TestCase of the class for each multiplexer. Each test has `self.server`, fresh, with an
+    empty `self.folder`, and an empty `self.local` for the client; `server_arguments` of the class go to the server."""
+    module = sys.modules[case.__module__]
+    for multiplexer in MULTIPLEXERS:
+        name = f"{case.__name__}_{multiplexer}"
+        made = type(name, (case, ServedCase), {"multiplexer": multiplexer, "__module__": case.__module__})
+        setattr(module, name, made)
+    return case
+
+
+class ServedCase(unittest.TestCase):
+    """The set-up behind on_every_multiplexer."""
+
+    program = None
+    multiplexer = "io_uring"
+    server_arguments = ()
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="sluice-interop-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name) / "served"
+        self.local = pathlib.Path(scratch.name) / "local"
+        self.folder.mkdir()
+        self.local.mkdir()
+        self.server = Server(self.program, self.folder, self.multiplexer, self.server_arguments)
+        self.server.__enter__()
+        self.addCleanup(self.server.__exit__, None, None, None)
+
+    def assert_same_tree(self, left, right):
+        """The same names, kinds and bytes below both folders."""
+        self.assertEqual(sorted(tree_of(left)), sorted(tree_of(right)))
+        for name, content in tree_of(left).items():
+            self.assertTrue(content == tree_of(right)[name], f"{name} differs between {left} and {right}")
+
+
+def tree_of(folder):
+    """Path below the folder -> a file's bytes, None for a folder."""
+    return {str(path.relative_to(folder)): None if path.is_dir() else path.read_bytes()
+            for path in pathlib.Path(folder).rglob("*")}
+
+
+def make_tree(folder, seed=1, sizes=(0, 1, 511, 4096, 65_535, 65_536, 65_537, 1_048_577, 3_000_000)):
+    """Files of those sizes in folders, with names that need Unicode, quoting and more than one UTF-16 unit."""
+    chance = random.Random(seed)
+    names = ("plain", "with space", "Grüße", "日本語", "a.b.c", "UPPER lower", "emoji-\U0001f600", "x" * 120, "-dash")
+    for place in ("", "one", "one/two", "ein Ordner/größer"):
+        below = pathlib.Path(folder) / place
+        below.mkdir(parents=True, exist_ok=True)
+        for size in sizes if place == "" else sizes[:5]:
+            (below / f"{chance.choice(names)} {size}.bin").write_bytes(chance.randbytes(size))
+    (pathlib.Path(folder) / "empty folder").mkdir()
+
+
+class _Result(unittest.TextTestResult):
+    """Adds to every failure the end of the server's log, and how to run that one test again."""
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.failures[-1] = self._explained(test, self.failures[-1])
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.errors[-1] = self._explained(test, self.errors[-1])
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            into = self.failures if issubclass(err[0], test.failureException) else self.errors
+            into[-1] = self._explained(test, into[-1])
+
+    @staticmethod
+    def _explained(test, entry):
+        name = test.id().removeprefix("__main__.")
+        again = f"again: {sys.executable} {pathlib.Path(sys.argv[0]).resolve()} {ServedCase.program} {name}\n"
+        log = getattr(test, "server", None)
+        try:
+            tail = f"the server's log ends:\n{log.log_tail()}\n" if log else ""
+        except OSError:  # it went with the server
+            tail = ""
+        return entry[0], entry[1] + tail + again
+
+
+def main():
+    """Runs the tests of the calling program: PROGRAM [unittest's arguments]."""
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+        sys.exit(f"usage: {sys.argv[0]} SLUICE-PROGRAM [TEST]...")
+    ServedCase.program = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main(testRunner=unittest.TextTestRunner(resultclass=_Result))

@@ -1,0 +1,289 @@
+"""Samba's smbclient against `sluice serve`: what a person does at its prompt, in every dialect and protection."""
+
+import hashlib
+import re
+import shutil
+import subprocess
+import time
+import unittest
+
+import served
+
+DIALECTS = ("SMB2_02", "SMB2_10", "SMB3_00", "SMB3_02", "SMB3_11")
+COMMAND_SECONDS_MAX = 120
+
+if not shutil.which("smbclient"):
+    raise SystemExit("skipped: smbclient is not installed (Debian package smbclient)")
+
+
+class Smbclient:
+    """What the cases below share."""
+
+    def run_smbclient(self, *arguments, user=f"{served.USER}%{served.PASSWORD}"):
+        """Its exit status and everything it printed."""
+        command = ["smbclient", "-p", str(self.server.port), "-U", user, *arguments]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, cwd=self.local, timeout=COMMAND_SECONDS_MAX)
+        return done.returncode, done.stdout
+
+    def do(self, commands, *arguments):
+        """Runs commands on the share. All of them must succeed: smbclient itself exits with the last one's status."""
+        status, text = self.run_smbclient("//127.0.0.1/share", *arguments, "-c", commands)
+        self.assertEqual(status, 0, f"smbclient -c '{commands}' printed:\n{text}")
+        self.assertNotIn("NT_STATUS_", text, f"smbclient -c '{commands}'")
+        return text
+
+    def refuse(self, commands, expected, *arguments):
+        """Runs commands of which one must fail with this status."""
+        _, text = self.run_smbclient("//127.0.0.1/share", *arguments, "-c", commands)
+        self.assertIn(expected, text, f"smbclient -c '{commands}'")
+
+
+def dialect(name):
+    return ("--max-protocol", name, f"--option=client min protocol={name}")
+
+
+@served.on_every_multiplexer
+class Transfer(Smbclient):
+    def put_and_get(self, *arguments):
+        data = (b"sluice " * 50_000) + b"end"
+        (self.local / "sent").write_bytes(data)
+        (self.local / "received").unlink(missing_ok=True)
+        self.do("put sent; get sent received; del sent", *arguments)
+        self.assertTrue((self.local / "received").read_bytes() == data, "received differs from sent")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_every_dialect_carries_a_file_both_ways(self):
+        for name in DIALECTS:
+            with self.subTest(dialect=name):
+                self.put_and_get(*dialect(name))
+
+    def test_every_dialect_signs_when_asked_to(self):
+        for name in DIALECTS:
+            with self.subTest(dialect=name):
+                self.put_and_get("--client-protection=sign", *dialect(name))
+
+    def test_every_dialect_from_3_0_on_encrypts_when_asked_to(self):
+        for name in DIALECTS[2:]:
+            with self.subTest(dialect=name):
+                self.put_and_get("--client-protection=encrypt", *dialect(name))
+
+    def test_every_cipher_and_signing_algorithm_is_understood(self):
+        for cipher in ("AES-128-CCM", "AES-128-GCM", "AES-256-CCM", "AES-256-GCM"):
+            with self.subTest(cipher=cipher):
+                self.put_and_get("--client-protection=encrypt",
+                                 f"--option=client smb3 encryption algorithms={cipher}")
+        for algorithm in ("HMAC-SHA256", "AES-128-CMAC", "AES-128-GMAC"):
+            with self.subTest(algorithm=algorithm):
+                self.put_and_get("--client-protection=sign",
+                                 f"--option=client smb3 signing algorithms={algorithm}")
+
+    def test_a_tree_comes_back_byte_for_byte(self):
+        served.make_tree(self.local / "sent")
+        (self.local / "received").mkdir()
+        self.do("prompt off; recurse on; lcd sent; mput *")
+        self.assert_same_tree(self.local / "sent", self.folder)
+        self.do("prompt off; recurse on; lcd received; mget *")
+        self.assert_same_tree(self.local / "sent", self.local / "received")
+
+    def test_an_encrypted_tree_comes_back_byte_for_byte(self):
+        served.make_tree(self.local / "sent", seed=2)
+        (self.local / "received").mkdir()
+        self.do("prompt off; recurse on; lcd sent; mput *; lcd ../received; mget *", "--client-protection=encrypt")
+        self.assert_same_tree(self.local / "sent", self.folder)
+        self.assert_same_tree(self.local / "sent", self.local / "received")
+
+    def test_a_big_file_is_carried_whole(self):
+        block = hashlib.sha256(b"sluice").digest() * 32_768  # 1 MiB
+        with (self.local / "big").open("wb") as big:
+            for number in range(200):
+                big.write(number.to_bytes(8, "little") + block[8:])
+            big.write(b"odd end")
+        self.do("put big; get big back")
+        expected = digest(self.local / "big")
+        self.assertEqual(digest(self.folder / "big"), expected)
+        self.assertEqual(digest(self.local / "back"), expected)
+
+    def test_a_download_goes_on_where_it_was_cut(self):
+        (self.folder / "file").write_bytes(bytes(range(256)) * 4096)
+        (self.local / "file").write_bytes((bytes(range(256)) * 4096)[:300_001])
+        self.do("reget file")
+        self.assertTrue((self.local / "file").read_bytes() == (self.folder / "file").read_bytes())
+
+
+def digest(path):
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@served.on_every_multiplexer
+class Names(Smbclient):
+    def test_a_listing_shows_names_sizes_and_kinds(self):
+        (self.folder / "folder").mkdir()
+        (self.folder / "Grüße.txt").write_bytes(b"12345")
+        text = self.do("ls")
+        self.assertRegex(text, r"(?m)^  Grüße\.txt +\S* +5  ")
+        self.assertRegex(text, r"(?m)^  folder +D +0  ")
+        self.assertRegex(text, r"blocks of size \d+\. \d+ blocks available")
+
+    def test_a_pattern_narrows_a_listing(self):
+        for name in ("a.txt", "b.txt", "c.bin"):
+            (self.folder / name).touch()
+        names = re.findall(r"(?m)^  (\S+) +[A-Z]+ ", self.do("ls *.txt"))
+        self.assertEqual(sorted(names), ["a.txt", "b.txt"])
+
+    def test_a_folder_of_thousands_is_listed_whole(self):
+        wanted = [f"file number {number:05}" for number in range(3000)]
+        for name in wanted:
+            (self.folder / name).touch()
+        listed = re.findall(r"(?m)^  (file number \d+) ", self.do("ls"))
+        self.assertEqual(sorted(listed), wanted)
+
+    def test_files_and_folders_are_renamed_and_deleted(self):
+        (self.folder / "old").write_bytes(b"content")
+        self.do("mkdir folder; rename old folder\\new; mkdir other; rmdir other; rename folder moved")
+        self.assertEqual(served.tree_of(self.folder), {"moved": None, "moved/new": b"content"})
+        self.do("del moved\\new; rmdir moved")
+        self.assertEqual(served.tree_of(self.folder), {})
+
+    def test_deltree_takes_a_whole_tree(self):
+        served.make_tree(self.folder / "tree", sizes=(0, 1, 2, 3, 4))
+        self.do("deltree tree")
+        self.assertEqual(served.tree_of(self.folder), {})
+
+    def test_a_rename_does_not_replace_what_is_there(self):
+        (self.folder / "one").write_bytes(b"1")
+        (self.folder / "two").write_bytes(b"2")
+        self.refuse("rename one two", "NT_STATUS_OBJECT_NAME_COLLISION")
+        self.assertEqual(served.tree_of(self.folder), {"one": b"1", "two": b"2"})
+
+    def test_case_does_not_matter_when_a_name_is_looked_up(self):
+        (self.folder / "Report Übersicht.txt").write_bytes(b"found")
+        self.do("get \"REPORT übersicht.TXT\" got")
+        self.assertEqual((self.local / "got").read_bytes(), b"found")
+
+    def test_what_is_not_there_is_told_apart(self):
+        (self.folder / "folder").mkdir()
+        (self.folder / "folder" / "kept").touch()
+        self.refuse("get absent", "NT_STATUS_OBJECT_NAME_NOT_FOUND")
+        self.refuse("get absent\\file", "NT_STATUS_OBJECT_PATH_NOT_FOUND")
+        self.refuse("get folder", "NT_STATUS_FILE_IS_A_DIRECTORY")
+        self.refuse("mkdir folder", "NT_STATUS_OBJECT_NAME_COLLISION")
+        self.refuse("rmdir folder", "NT_STATUS_DIRECTORY_NOT_EMPTY")
+        self.refuse("cd absent", "NT_STATUS_OBJECT_NAME_NOT_FOUND")
+
+    def test_nothing_outside_the_folder_can_be_reached(self):
+        (self.folder.parent / "secret").write_bytes(b"secret")
+        (self.folder / "way out").symlink_to(self.folder.parent)
+        for path in ("..\\secret", "way out\\secret", "way out\\..\\..\\local"):
+            with self.subTest(path=path):
+                self.run_smbclient("//127.0.0.1/share", "-c", f'get "{path}" stolen')
+                self.assertFalse((self.local / "stolen").exists(), f"{path} was read")
+
+
+@served.on_every_multiplexer
+class Facts(Smbclient):
+    def test_allinfo_tells_size_times_and_streams(self):
+        (self.folder / "file").write_bytes(b"x" * 1234)
+        text = self.do("allinfo file")
+        self.assertIn("stream: [::$DATA], 1234 bytes", text)
+        year = time.strftime("%Y")
+        for what in ("create_time", "access_time", "write_time", "change_time"):
+            self.assertRegex(text, rf"(?m)^{what}: .*{year}")
+
+    def test_attributes_are_kept(self):
+        (self.folder / "file").touch()
+        self.do("setmode file +rh")
+        self.assertRegex(self.do("ls file"), r"(?m)^  file +\w*H\w*R|^  file +\w*R\w*H")
+        self.do("setmode file -rh")
+        self.assertNotRegex(self.do("ls file"), r"(?m)^  file +\w*[HR]")
+
+    def test_a_write_time_that_was_set_stays(self):
+        (self.folder / "file").touch()
+        self.do("utimes file -1 -1 2001:02:03-04:05:06 -1")
+        self.assertIn("2001", time.strftime("%Y", time.localtime((self.folder / "file").stat().st_mtime)))
+        self.assertRegex(self.do("allinfo file"), r"(?m)^write_time: .*2001")
+
+    def test_the_volume_has_a_name_and_a_size(self):
+        self.assertIn("share", self.do("volume"))
+        self.assertRegex(self.do("du"), r"\d+ blocks of size \d+")
+
+    def test_named_streams_are_kept_beside_the_file(self):
+        (self.local / "data").write_bytes(b"in a stream")
+        (self.folder / "file").write_bytes(b"in the file")
+        self.do("put data file:notes; get file:notes back; get file main")
+        self.assertEqual((self.local / "back").read_bytes(), b"in a stream")
+        self.assertEqual((self.local / "main").read_bytes(), b"in the file")
+        self.assertIn("stream: [:notes:$DATA], 11 bytes", self.do("allinfo file"))
+
+
+@served.on_every_multiplexer
+class LogOn(Smbclient):
+    def test_shares_are_listed(self):
+        status, text = self.run_smbclient("-L", "127.0.0.1")
+        self.assertEqual(status, 0, text)
+        self.assertRegex(text, r"(?m)^\s+share +Disk")
+        self.assertRegex(text, r"(?m)^\s+IPC\$ +IPC")
+
+    def test_a_wrong_password_is_refused(self):
+        status, text = self.run_smbclient("//127.0.0.1/share", "-c", "ls", user=f"{served.USER}%wrong")
+        self.assertNotEqual(status, 0)
+        self.assertIn("NT_STATUS_LOGON_FAILURE", text)
+
+    def test_an_unknown_user_cannot_be_told_from_a_wrong_password(self):
+        status, text = self.run_smbclient("//127.0.0.1/share", "-c", "ls", user=f"nobody-here%{served.PASSWORD}")
+        self.assertNotEqual(status, 0)
+        self.assertIn("NT_STATUS_LOGON_FAILURE", text)
+
+    def test_nobody_gets_in_without_a_name(self):
+        status, text = self.run_smbclient("//127.0.0.1/share", "-N", "-c", "ls", user="%")
+        self.assertNotEqual(status, 0)
+        self.assertIn("NT_STATUS_ACCESS_DENIED", text)
+
+    def test_an_unknown_share_is_refused(self):
+        status, text = self.run_smbclient("//127.0.0.1/absent", "-c", "ls")
+        self.assertNotEqual(status, 0)
+        self.assertIn("NT_STATUS_BAD_NETWORK_NAME", text)
+
+
+@served.on_every_multiplexer
+class EncryptionRequired(Smbclient):
+    server_arguments = ("--encrypt",)
+
+    def test_a_client_that_can_encrypts(self):
+        (self.folder / "file").write_bytes(b"content")
+        self.do("get file")
+        self.assertEqual((self.local / "file").read_bytes(), b"content")
+
+    def test_a_dialect_without_encryption_is_refused(self):
+        self.refuse("ls", "NT_STATUS_ACCESS_DENIED", *dialect("SMB2_10"))
+
+
+@served.on_every_multiplexer
+class ReadOnly(Smbclient):
+    server_arguments = ("--read-only",)
+
+    def test_files_are_read_and_nothing_is_changed(self):
+        (self.folder / "file").write_bytes(b"content")
+        (self.local / "new").write_bytes(b"new")
+        self.do("get file")
+        for command in ("put new", "del file", "mkdir folder", "rename file other"):
+            with self.subTest(command=command):
+                _, text = self.run_smbclient("//127.0.0.1/share", "-c", command)
+                self.assertRegex(text, "NT_STATUS_(ACCESS_DENIED|MEDIA_WRITE_PROTECTED)")
+        self.assertEqual(served.tree_of(self.folder), {"file": b"content"})
+
+
+@served.on_every_multiplexer
+class Guests(Smbclient):
+    server_arguments = ("--guest",)
+
+    def test_a_guest_reads_and_writes_without_a_password(self):
+        (self.local / "file").write_bytes(b"content")
+        status, text = self.run_smbclient("//127.0.0.1/share", "-N", "-c", "put file; get file back", user="%")
+        self.assertEqual(status, 0, text)
+        self.assertEqual((self.local / "back").read_bytes(), b"content")
+
+
+if __name__ == "__main__":
+    served.main()
