@@ -13,6 +13,7 @@ import time
 import unittest
 
 MULTIPLEXERS = ("io_uring", "epoll")
+SKIPPED = 77  # the exit status that tells ctest so
 USER = "walker"
 PASSWORD = "Stone-Bridge-7"
 
@@ -165,6 +166,22 @@ def make_tree(folder, seed=1, sizes=(0, 1, 511, 4096, 65_535, 65_536, 65_537, 1_
         for size in sizes if place == "" else sizes[:5]:
             (below / f"{chance.choice(names)} {size}.bin").write_bytes(chance.randbytes(size))
     (pathlib.Path(folder) / "empty folder").mkdir()
+
+
+def skip(why):
+    """Ends the program: what it needs is not on this machine."""
+    print(f"skipped: {why}")
+    sys.exit(SKIPPED)
+
+
+def cache_folder(program):
+    """Where a test keeps what it fetched or built, for its next run: in the build folder, if there is one."""
+    for parent in pathlib.Path(program).resolve().parents:
+        if (parent / "CMakeCache.txt").exists():
+            cache = parent / "interop"
+            cache.mkdir(exist_ok=True)
+            return cache
+    return pathlib.Path(tempfile.mkdtemp(prefix="sluice-interop-cache-"))
 
 
 class _Result(unittest.TextTestResult):

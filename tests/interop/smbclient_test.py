@@ -13,7 +13,7 @@ DIALECTS = ("SMB2_02", "SMB2_10", "SMB3_00", "SMB3_02", "SMB3_11")
 COMMAND_SECONDS_MAX = 120
 
 if not shutil.which("smbclient"):
-    raise SystemExit("skipped: smbclient is not installed (Debian package smbclient)")
+    served.skip("smbclient is not installed (Debian package smbclient)")
 
 
 class Smbclient:

@@ -1,0 +1,254 @@
+"""Two clients written in Python against `sluice serve`: smbprotocol and impacket.
+
+They come from the package index into a virtual environment in the build folder, once; without a network the test is
+skipped. Whoever has both installed already needs no network.
+"""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+import uuid
+
+import served
+
+PACKAGES = ("smbprotocol==1.17.0", "impacket==0.13.1")
+INSTALL_SECONDS_MAX = 240
+
+
+def has_packages():
+    return all(importlib.util.find_spec(package.split("==")[0]) for package in PACKAGES)
+
+
+def enter_environment():
+    """Starts this program again with an interpreter that has the packages."""
+    if os.environ.get("SLUICE_INTEROP_ENVIRONMENT"):
+        served.skip(f"{PACKAGES} were installed, but cannot be imported")
+    environment = served.cache_folder(sys.argv[1]) / "python"
+    interpreter = environment / "bin" / "python"
+    complete = environment / "complete"
+    if not complete.exists():
+        try:
+            subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True, capture_output=True, timeout=120)
+            subprocess.run([str(interpreter), "-m", "pip", "install", "--quiet", "--retries", "1", *PACKAGES],
+                           check=True, capture_output=True, timeout=INSTALL_SECONDS_MAX)
+        except (subprocess.SubprocessError, OSError) as wrong:
+            served.skip(f"{' and '.join(PACKAGES)} cannot be installed: {wrong}")
+        complete.touch()
+    os.environ["SLUICE_INTEROP_ENVIRONMENT"] = "1"
+    os.execv(interpreter, [str(interpreter), "-B", *sys.argv])
+
+
+if not has_packages():
+    if len(sys.argv) < 2:
+        sys.exit(f"usage: {sys.argv[0]} SLUICE-PROGRAM [TEST]...")
+    enter_environment()
+
+import smbclient  # noqa: E402  (smbprotocol's own interface of that name, not Samba's program)
+import smbclient.shutil  # noqa: E402
+import smbprotocol.exceptions as smb_errors  # noqa: E402
+from impacket import smb3structs  # noqa: E402
+from impacket.smbconnection import SessionError, SMBConnection  # noqa: E402
+from smbprotocol.change_notify import ChangeNotifyFlags, CompletionFilter, FileSystemWatcher  # noqa: E402
+from smbprotocol.connection import Connection, Dialects  # noqa: E402
+from smbprotocol.open import (CreateDisposition, CreateOptions, FilePipePrinterAccessMask,  # noqa: E402
+                              ImpersonationLevel, Open, ShareAccess, DirectoryAccessMask)
+from smbprotocol.session import Session  # noqa: E402
+from smbprotocol.tree import TreeConnect  # noqa: E402
+
+CONTENT = bytes(range(256)) * 3000
+
+
+class Smbprotocol:
+    """A session of smbprotocol's high-level interface."""
+
+    is_encrypted = False
+
+    def setUp(self):
+        super().setUp()
+        self.connections = {}
+        self.access = {"port": self.server.port, "connection_cache": self.connections}
+        smbclient.register_session("127.0.0.1", username=served.USER, password=served.PASSWORD,
+                                   encrypt=self.is_encrypted, **self.access)
+        self.addCleanup(smbclient.reset_connection_cache, connection_cache=self.connections)
+
+    def path(self, name=""):
+        return rf"\\127.0.0.1\share\{name}".rstrip("\\")
+
+    def write(self, name, content):
+        with smbclient.open_file(self.path(name), mode="wb", **self.access) as file:
+            file.write(content)
+
+    def read(self, name):
+        with smbclient.open_file(self.path(name), mode="rb", share_access="rwd", **self.access) as file:
+            return file.read()
+
+
+@served.on_every_multiplexer
+class SmbprotocolFiles(Smbprotocol):
+    def test_what_is_written_is_read_back(self):
+        self.write("file", CONTENT)
+        self.assertTrue(self.read("file") == CONTENT)
+        self.assertTrue((self.folder / "file").read_bytes() == CONTENT)
+
+    def test_parts_of_a_file_are_read_and_written_in_place(self):
+        self.write("file", CONTENT)
+        with smbclient.open_file(self.path("file"), mode="r+b", **self.access) as file:
+            file.seek(300_000)
+            file.write(b"in the middle")
+            file.seek(299_999)
+            self.assertEqual(file.read(14), CONTENT[299_999:300_000] + b"in the middle")
+        expected = CONTENT[:300_000] + b"in the middle" + CONTENT[300_013:]
+        self.assertTrue((self.folder / "file").read_bytes() == expected)
+
+    def test_folders_are_made_listed_and_removed(self):
+        smbclient.makedirs(self.path(r"one\two\three"), **self.access)
+        self.write(r"one\two\file", b"12345")
+        entries = {entry.name: entry for entry in smbclient.scandir(self.path(r"one\two"), **self.access)}
+        self.assertEqual(set(entries), {"three", "file"})
+        self.assertTrue(entries["three"].is_dir())
+        self.assertEqual(entries["file"].smb_info.end_of_file, 5)
+        walked = [(place.rsplit("\\", 1)[-1], folders, files)
+                  for place, folders, files in smbclient.walk(self.path("one"), **self.access)]
+        self.assertEqual(walked, [("one", ["two"], []), ("two", ["three"], ["file"]), ("three", [], [])])
+        smbclient.shutil.rmtree(self.path("one"), **self.access)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_rename_refuses_and_replace_replaces_what_is_there(self):
+        self.write("one", b"1")
+        self.write("two", b"2")
+        with self.assertRaises(OSError):
+            smbclient.rename(self.path("one"), self.path("two"), **self.access)
+        smbclient.replace(self.path("one"), self.path("two"), **self.access)
+        self.assertEqual(served.tree_of(self.folder), {"two": b"1"})
+
+    def test_facts_about_a_file_are_those_of_the_folder(self):
+        self.write("file", CONTENT)
+        facts = smbclient.stat(self.path("file"), **self.access)
+        self.assertEqual(facts.st_size, len(CONTENT))
+        self.assertAlmostEqual(facts.st_mtime, (self.folder / "file").stat().st_mtime, delta=0.01)
+        smbclient.utime(self.path("file"), times=(1_000_000_000, 1_100_000_000), **self.access)
+        self.assertEqual(int((self.folder / "file").stat().st_mtime), 1_100_000_000)
+
+    def test_the_server_copies_a_file_by_itself(self):
+        self.write("file", CONTENT)
+        smbclient.shutil.copyfile(self.path("file"), self.path("copy"), **self.access)
+        self.assertTrue((self.folder / "copy").read_bytes() == CONTENT)
+
+    def test_a_file_that_is_not_shared_is_not_opened_twice(self):
+        with smbclient.open_file(self.path("file"), mode="wb", share_access="", **self.access):
+            with self.assertRaises(smb_errors.SharingViolation):
+                smbclient.open_file(self.path("file"), mode="rb", share_access="r", **self.access)
+
+    def test_what_is_absent_is_reported_as_absent(self):
+        with self.assertRaises(OSError) as seen:
+            smbclient.stat(self.path("absent"), **self.access)
+        self.assertEqual(seen.exception.errno, 2)
+
+
+@served.on_every_multiplexer
+class SmbprotocolEncrypted(Smbprotocol):
+    is_encrypted = True
+
+    def test_what_is_written_encrypted_is_read_back(self):
+        self.write("file", CONTENT)
+        self.assertTrue(self.read("file") == CONTENT)
+        self.assertEqual(smbclient.listdir(self.path(), **self.access), ["file"])
+
+
+@served.on_every_multiplexer
+class SmbprotocolMessages:
+    """smbprotocol's lower interface: one request at a time."""
+
+    def connect(self, dialect=None):
+        connection = Connection(uuid.uuid4(), "127.0.0.1", self.server.port)
+        connection.connect(dialect)
+        self.addCleanup(connection.disconnect)
+        session = Session(connection, served.USER, served.PASSWORD, require_encryption=False)
+        session.connect()
+        tree = TreeConnect(session, r"\\127.0.0.1\share")
+        tree.connect()
+        return tree
+
+    def test_every_dialect_opens_a_file(self):
+        for dialect in (Dialects.SMB_2_0_2, Dialects.SMB_2_1_0, Dialects.SMB_3_0_0, Dialects.SMB_3_0_2,
+                        Dialects.SMB_3_1_1):
+            with self.subTest(dialect=hex(dialect)):
+                file = Open(self.connect(dialect), "file")
+                file.create(ImpersonationLevel.Impersonation, FilePipePrinterAccessMask.MAXIMUM_ALLOWED, 0,
+                            ShareAccess.FILE_SHARE_READ, CreateDisposition.FILE_OVERWRITE_IF,
+                            CreateOptions.FILE_NON_DIRECTORY_FILE)
+                file.write(b"content", 0)
+                self.assertEqual(file.read(0, 100), b"content")
+                file.flush()
+                file.close()
+
+    def test_a_watched_folder_tells_of_a_new_file(self):
+        folder = Open(self.connect(), "")
+        folder.create(ImpersonationLevel.Impersonation, DirectoryAccessMask.FILE_LIST_DIRECTORY, 0,
+                      ShareAccess.FILE_SHARE_READ | ShareAccess.FILE_SHARE_WRITE | ShareAccess.FILE_SHARE_DELETE,
+                      CreateDisposition.FILE_OPEN, CreateOptions.FILE_DIRECTORY_FILE)
+        watcher = FileSystemWatcher(folder)
+        watcher.start(CompletionFilter.FILE_NOTIFY_CHANGE_FILE_NAME, ChangeNotifyFlags.NONE)
+        time.sleep(0.2)
+        other = Open(self.connect(), "new file")
+        other.create(ImpersonationLevel.Impersonation, FilePipePrinterAccessMask.GENERIC_WRITE, 0, 0,
+                     CreateDisposition.FILE_CREATE, CreateOptions.FILE_NON_DIRECTORY_FILE)
+        other.close()
+        watcher.response_event.wait(20)
+        self.assertTrue(watcher.response_event.is_set(), "no answer to CHANGE_NOTIFY within 20 s")
+        names = [action["file_name"].get_value() for action in watcher.result]
+        self.assertEqual(names, ["new file"])
+        folder.close()
+
+
+@served.on_every_multiplexer
+class Impacket:
+    def connect(self, dialect=None):
+        connection = SMBConnection("127.0.0.1", "127.0.0.1", sess_port=self.server.port, preferredDialect=dialect)
+        connection.login(served.USER, served.PASSWORD)
+        self.addCleanup(connection.close)
+        return connection
+
+    def test_every_dialect_carries_a_file_both_ways(self):
+        dialects = (smb3structs.SMB2_DIALECT_002, smb3structs.SMB2_DIALECT_21, smb3structs.SMB2_DIALECT_30,
+                    smb3structs.SMB2_DIALECT_311, None)
+        for dialect in dialects:
+            with self.subTest(dialect=dialect and hex(dialect)):
+                connection = self.connect(dialect)
+                (self.local / "sent").write_bytes(CONTENT)
+                with (self.local / "sent").open("rb") as sent:
+                    connection.putFile("share", "file", sent.read)
+                received = []
+                connection.getFile("share", "file", received.append)
+                self.assertTrue(b"".join(received) == CONTENT)
+                connection.deleteFile("share", "file")
+                self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_shares_are_listed(self):
+        names = [share["shi1_netname"][:-1] for share in self.connect().listShares()]
+        self.assertEqual(sorted(names), ["IPC$", "share"])
+
+    def test_folders_are_made_listed_renamed_and_removed(self):
+        connection = self.connect()
+        connection.createDirectory("share", "folder")
+        (self.folder / "folder" / "file").write_bytes(b"12345")
+        listed = {entry.get_longname(): entry for entry in connection.listPath("share", r"folder\*")}
+        self.assertEqual(set(listed), {".", "..", "file"})
+        self.assertEqual(listed["file"].get_filesize(), 5)
+        connection.rename("share", r"folder\file", r"folder\renamed")
+        self.assertEqual(served.tree_of(self.folder), {"folder": None, "folder/renamed": b"12345"})
+        connection.deleteFile("share", r"folder\renamed")
+        connection.deleteDirectory("share", "folder")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_wrong_password_is_refused(self):
+        connection = SMBConnection("127.0.0.1", "127.0.0.1", sess_port=self.server.port)
+        self.addCleanup(connection.close)
+        with self.assertRaisesRegex(SessionError, "STATUS_LOGON_FAILURE"):
+            connection.login(served.USER, "wrong")
+
+
+if __name__ == "__main__":
+    served.main()
