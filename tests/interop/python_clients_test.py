@@ -138,7 +138,7 @@ class SmbprotocolFiles(Smbprotocol):
 
     def test_a_file_that_is_not_shared_is_not_opened_twice(self):
         with smbclient.open_file(self.path("file"), mode="wb", share_access="", **self.access):
-            with self.assertRaises(smb_errors.SharingViolation):
+            with self.assertRaisesRegex(smb_errors.SMBOSError, "0xc0000043"):  # sharing violation
                 smbclient.open_file(self.path("file"), mode="rb", share_access="r", **self.access)
 
     def test_what_is_absent_is_reported_as_absent(self):
