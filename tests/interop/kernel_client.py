@@ -11,6 +11,7 @@ multiplexer and about a minute each; ctest has it under the label `vm`, which `m
 import argparse
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -118,7 +119,7 @@ def check(options, multiplexer, kernel, version, initrd, scratch):
                        listen="0.0.0.0") as server:
         shown = run_machine(kernel, version, initrd, options.mounts, options.operations, options.seed)
         tail = server.log_tail()
-    passed = [line.split(": ", 1)[1] for line in shown.splitlines() if line.startswith("PASSED: ")]
+    passed = re.findall(r"PASSED: (\S+)", shown)  # the first stands behind what the firmware wrote
     missing = [mount for mount in options.mounts if mount not in passed]
     for number, mount in enumerate(options.mounts):
         copied = folder / f"copy-{number}"
@@ -135,8 +136,9 @@ def check(options, multiplexer, kernel, version, initrd, scratch):
     return not missing
 
 
-def enter_namespace():
-    """Starts this program again in a network namespace of its own, where port 445 is free."""
+def enter_namespace(cache):
+    """Starts this program again in a network namespace of its own, where port 445 is free and no package is to be had."""
+    os.environ["SLUICE_INTEROP_CACHE"] = str(cache)
     os.environ["SLUICE_KERNEL_CLIENT_NAMESPACE"] = "1"
     script = f"ip link set lo up && ip addr add {HOST_ADDRESS}/32 dev lo && exec \"$@\""
     os.execvp("unshare", ["unshare", "--net", "sh", "-c", script, "sh", sys.executable, "-B", *sys.argv])
@@ -163,7 +165,7 @@ def main():
     if not os.environ.get("SLUICE_KERNEL_CLIENT_NAMESPACE"):
         if subprocess.run(["unshare", "--net", "true"], capture_output=True).returncode != 0:
             served.skip("no network namespace can be made here")
-        enter_namespace()
+        enter_namespace(cache)
     with tempfile.TemporaryDirectory(prefix="sluice-kernel-client-") as folder:
         scratch = pathlib.Path(folder)
         initrd = build_initrd(kernel, version, cache, scratch)

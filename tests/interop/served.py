@@ -175,7 +175,10 @@ def skip(why):
 
 
 def cache_folder(program):
-    """Where a test keeps what it fetched or built, for its next run: in the build folder, if there is one."""
+    """Where a test keeps what it fetched or built, for its next run: $SLUICE_INTEROP_CACHE, or else in the build
+    folder, if there is one."""
+    if "SLUICE_INTEROP_CACHE" in os.environ:
+        return pathlib.Path(os.environ["SLUICE_INTEROP_CACHE"])
     for parent in pathlib.Path(program).resolve().parents:
         if (parent / "CMakeCache.txt").exists():
             cache = parent / "interop"

@@ -180,7 +180,7 @@ func facts(share *smb2.Share) error {
 	if !seen.ModTime().Equal(when) || seen.Size() != 5 || seen.IsDir() {
 		return fmt.Errorf("%v, %d bytes, folder: %v", seen.ModTime(), seen.Size(), seen.IsDir())
 	}
-	volume, err := share.Statfs("dated")
+	volume, err := share.Statfs("")
 	if err != nil {
 		return err
 	}

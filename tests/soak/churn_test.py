@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Clients come and go for minutes; the server must hold no more memory and descriptors at the end than near the start.
+
+    tests/soak/churn_test.py build/release/sluice/cli/sluice --seconds 600
+    tests/soak/churn_test.py build/release/sluice/cli/sluice --seconds 20      # what ctest runs
+
+Each round is one smbclient: log on (now and then with a wrong password, now and then encrypted, now and then killed in
+the middle), files and folders up, listed, down, away. After a first fifth in which pools and caches fill up, the memory
+in RAM may grow by MEMORY_BYTES_MAX and a hundredth per minute of the run, and with no client connected the server has
+no more descriptors than before the first one.
+"""
+
+import argparse
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "interop"))
+import served  # noqa: E402  (found through the line above)
+
+CLIENTS = 4
+MEMORY_BYTES_MAX = 8 << 20
+SAMPLE_SECONDS = 1.0
+# A connection that was cut is noticed at once; what the kernel still delivers of it may take a moment.
+SETTLE_SECONDS_MAX = 10
+
+
+class Client(threading.Thread):
+    """One round of smbclient after another, in a folder of the share that is its own."""
+
+    def __init__(self, server, scratch, number, seed, deadline):
+        super().__init__()
+        self.server = server
+        self.place = scratch / f"client-{number}"
+        self.number = number
+        self.chance = random.Random(seed + number)
+        self.deadline = deadline
+        self.rounds = 0
+        self.problems = []
+        self.place.mkdir()
+        served.make_tree(self.place / "sent", seed=number, sizes=(0, 1, 4096, 65_537, 1_048_577))
+
+    def run(self):
+        while time.monotonic() < self.deadline and not self.problems:
+            kind = self.chance.choice(("whole", "whole", "whole", "encrypted", "wrong password", "killed"))
+            self.rounds += 1
+            try:
+                self.one_round(kind)
+            except (subprocess.SubprocessError, OSError) as wrong:
+                self.problems.append(f"client {self.number}, round {self.rounds} ({kind}): {wrong}")
+
+    def one_round(self, kind):
+        folder = f"client {self.number} round {self.rounds}"
+        shutil.rmtree(self.place / "back", ignore_errors=True)
+        (self.place / "back").mkdir()
+        password = "wrong" if kind == "wrong password" else served.PASSWORD
+        commands = (f'prompt off; recurse on; mkdir "{folder}"; cd "{folder}"; lcd sent; mput *; ls *; '
+                    f'lcd ../back; mget *; cd ..; deltree "{folder}"')
+        process = subprocess.Popen(
+            ["smbclient", "//127.0.0.1/share", "-p", str(self.server.port), "-U", f"{served.USER}%{password}",
+             *(["--client-protection=encrypt"] if kind == "encrypted" else []), "-c", commands],
+            cwd=self.place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        try:
+            text, _ = process.communicate(timeout=self.chance.uniform(0.05, 0.5) if kind == "killed" else 120)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            if kind == "killed":
+                return
+            raise
+        expects_refusal = kind == "wrong password"
+        if expects_refusal != ("NT_STATUS_LOGON_FAILURE" in text) or (not expects_refusal and "NT_STATUS_" in text):
+            self.problems.append(f"client {self.number}, round {self.rounds} ({kind}):\n{text}")
+        elif not expects_refusal and served.tree_of(self.place / "sent") != served.tree_of(self.place / "back"):
+            self.problems.append(f"client {self.number}, round {self.rounds} ({kind}): what came back differs")
+
+
+def watch(server, deadline):
+    """(seconds, bytes in RAM, descriptors), once a second until the deadline."""
+    began = time.monotonic()
+    samples = []
+    while time.monotonic() < deadline and server.is_alive():
+        samples.append((time.monotonic() - began, server.memory_bytes(), server.descriptors()))
+        time.sleep(SAMPLE_SECONDS)
+    return samples
+
+
+def settled_descriptors(server, wanted):
+    """The server's descriptors, once there are no more than wanted or it had time enough to close them."""
+    deadline = time.monotonic() + SETTLE_SECONDS_MAX
+    while (now := server.descriptors()) > wanted and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return now
+
+
+def churn(options, multiplexer, scratch):
+    """What was wrong, as a list of sentences."""
+    (scratch / "served").mkdir()
+    with served.Server(options.program, scratch / "served", multiplexer) as server:
+        first = Client(server, scratch, CLIENTS, options.seed, time.monotonic() + 0.1)
+        first.run()  # what the server opens once, for the first client, it keeps
+        descriptors_before = settled_descriptors(server, 0)
+        deadline = time.monotonic() + options.seconds
+        clients = [Client(server, scratch, number, options.seed, deadline) for number in range(CLIENTS)]
+        for client in clients:
+            client.start()
+        samples = watch(server, deadline)
+        for client in clients:
+            client.join()
+        problems = [problem for client in [first, *clients] for problem in client.problems]
+        if not server.is_alive():
+            return problems + [f"the server died\n{server.log_tail()}"]
+        descriptors_after = settled_descriptors(server, descriptors_before)
+
+    warm = [memory for seconds, memory, _ in samples if options.seconds / 5 <= seconds < options.seconds * 2 / 5]
+    late = [memory for seconds, memory, _ in samples if seconds >= options.seconds * 4 / 5]
+    early_bytes, late_bytes = max(warm), max(late)
+    allowed = MEMORY_BYTES_MAX + int(early_bytes * options.seconds / 60 / 100)
+    print(f"{multiplexer}: {sum(client.rounds for client in clients)} rounds in {options.seconds} s; RAM "
+          f"{early_bytes >> 10} KiB after the first fifth, {late_bytes >> 10} KiB in the last; descriptors "
+          f"{descriptors_before} before, {max(count for _, _, count in samples)} at most, {descriptors_after} after",
+          flush=True)
+    if late_bytes > early_bytes + allowed:
+        problems.append(f"memory grew by {(late_bytes - early_bytes) >> 10} KiB, allowed are {allowed >> 10} KiB")
+    if descriptors_after > descriptors_before:
+        problems.append(f"{descriptors_after - descriptors_before} descriptors were not closed")
+    return problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", type=pathlib.Path, help="the sluice program")
+    parser.add_argument("--seconds", type=float, default=600, help="per multiplexer")
+    parser.add_argument("--multiplexer", action="append", dest="multiplexers", choices=served.MULTIPLEXERS)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    if not shutil.which("smbclient"):
+        served.skip("smbclient is not installed (Debian package smbclient)")
+    status = 0
+    for multiplexer in options.multiplexers or served.MULTIPLEXERS:
+        with tempfile.TemporaryDirectory(prefix="sluice-soak-") as folder:
+            for problem in churn(options, multiplexer, pathlib.Path(folder)):
+                status = 1
+                print(f"{multiplexer}: {problem}\nagain: {sys.argv[0]} {options.program} --seconds {options.seconds} "
+                      f"--multiplexer {multiplexer} --seed {options.seed}")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
