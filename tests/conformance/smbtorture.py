@@ -219,8 +219,7 @@ def main():
     parser.add_argument("--scratch", help="where the shared folders are made; must have extended attributes")
     options = parser.parse_args()
     if not shutil.which("smbtorture"):
-        print("skipped: smbtorture is not installed (Debian package samba-testsuite)")
-        return 0
+        served.skip("smbtorture is not installed (Debian package samba-testsuite)")
     options.program = options.program.resolve()
     suites = options.suite or (list(QUICK) if options.quick else all_suites())
     suites = [suite.removeprefix("smb2.") for suite in suites]
