@@ -75,21 +75,25 @@ io::task<nt_status> query_network_interfaces(control& c) {
 }
 
 io::task<nt_status> request_resiliency(control& c) {
-    if (not c.r.connection().agreed.is_at_least(wire::dialect::smb_2_1) or c.file->is_pipe())
+    if (not c.r.connection().agreed.is_at_least(wire::dialect::smb_2_1) or c.file->is_pipe() or
+        c.file->is_directory())
         co_return nt_status::invalid_device_request;
     const auto asked = wire::decode_resiliency_request(c.args.input);
-    constexpr auto timeout_ms_max =
-        static_cast<std::uint32_t>(std::chrono::milliseconds(limits::durable_timeout_max).count());
-    if (not asked or asked->timeout_ms > timeout_ms_max) co_return nt_status::invalid_parameter;
-    constexpr auto timeout_ms_default =
-        static_cast<std::uint32_t>(std::chrono::milliseconds(limits::durable_timeout_default).count());
-    const user_identity& user = c.r.session->user;
-    c.file->durable = durability{
-        .owner = user.name,
-        .owner_domain = user.domain,
-        .is_second_generation = false,
-        .timeout = std::chrono::milliseconds(asked->timeout_ms != 0 ? asked->timeout_ms : timeout_ms_default),
-        .end = {}};
+    if (not asked) co_return nt_status::invalid_parameter;
+    const std::chrono::milliseconds timeout(asked->timeout_ms);
+    if (timeout > limits::durable_timeout_max) co_return nt_status::invalid_parameter;
+    if (not c.file->durable) {
+        const user_identity& user = c.r.session->user;
+        c.file->durable = durability{.owner = user.name,
+                                     .owner_domain = user.domain,
+                                     .is_second_generation = false,
+                                     .is_resilient = true,
+                                     .timeout = {},
+                                     .end = {}};
+    }
+    c.file->durable->is_resilient = true;
+    c.file->durable->timeout =
+        timeout != timeout.zero() ? timeout : std::chrono::milliseconds(limits::durable_timeout_default);
     co_return nt_status::success;
 }
 

@@ -88,10 +88,12 @@ namespace {
         const nt_status now = may_remove(*one, ignores_read_only);
         if (now != nt_status::success) co_return now;
     }
-    if (concerns_this_open)
+    if (concerns_this_open) {
         one->deletes_on_close = true;
-    else
+    } else {
         one->file->is_delete_pending = true;
+        end_watches_of_removed(*one->file);
+    }
     co_return nt_status::success;
 }
 
