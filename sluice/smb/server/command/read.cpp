@@ -79,6 +79,7 @@ io::task<nt_status> serve_read(request& r) {
     if (not got) co_return status_of(got.error());
     const bool nothing_left = *got == 0 and args->length_bytes != 0;
     if (nothing_left or *got < args->minimum_bytes) co_return nt_status::end_of_file;
+    from->position = args->offset_bytes + *got;
     co_return reply_with(r, std::move(data), *got);
 }
 
