@@ -69,6 +69,16 @@ constexpr descriptor_control about_sacl =
     descriptor_control::sacl_present | descriptor_control::sacl_defaulted |
     descriptor_control::sacl_auto_inherited | descriptor_control::sacl_protected;
 
+// What counts for the file itself is stored as what it means here; what is only handed on stays general.
+[[nodiscard]] std::optional<wire::acl> with_rights_mapped(std::optional<wire::acl> list) {
+    if (not list) return list;
+    for (ace& entry : list->entries) {
+        if (entry.understood() and not wire::has(entry.flags, ace_flags::inherit_only))
+            entry.rights = wire::mapped_for_files(entry.rights);
+    }
+    return list;
+}
+
 }  // namespace
 
 security_descriptor default_security(const vfs::metadata& file, const user_identity& user,
@@ -133,8 +143,10 @@ security_descriptor merged(const security_descriptor& stored, const security_des
     if (not wire::has(taken, descriptor_control::sacl_auto_inherit_required))
         taken = without(taken, descriptor_control::sacl_auto_inherited);
     if (wire::has(parts, security_information::dacl)) {
-        whole.dacl = given.dacl;
-        whole.control = without(whole.control, about_dacl) | (taken & about_dacl);
+        whole.dacl = with_rights_mapped(given.dacl);
+        // To set no list is to set the null list.
+        whole.control =
+            without(whole.control, about_dacl) | (taken & about_dacl) | descriptor_control::dacl_present;
     }
     if (wire::has(parts, security_information::sacl)) {
         whole.sacl = given.sacl;

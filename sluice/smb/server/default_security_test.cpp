@@ -161,6 +161,20 @@ TEST(security_parts, that_are_set_leave_the_others_as_they_are) {
     EXPECT_TRUE(whole.dacl);
 }
 
+TEST(security_parts, without_a_list_where_one_is_set_are_the_null_list) {
+    const security_descriptor stored{.control = descriptor_control::dacl_present, .dacl = wire::acl{}};
+    const security_descriptor whole = merged(stored, {}, security_information::dacl);
+    EXPECT_FALSE(whole.dacl);
+    EXPECT_TRUE(wire::has(whole.control, descriptor_control::dacl_present));
+}
+
+TEST(security_parts, are_stored_with_general_rights_as_what_they_mean_for_files) {
+    security_descriptor given{.control = descriptor_control::dacl_present, .dacl = wire::acl{}};
+    given.dacl->entries = {{.rights = access_mask::generic_read, .who = somebody}};
+    const security_descriptor whole = merged({}, given, security_information::dacl);
+    EXPECT_EQ(whole.dacl->entries[0].rights, wire::file_generic_read);
+}
+
 TEST(security_parts, keep_automatic_inheritance_only_if_it_is_required) {
     const security_descriptor stored{};
     security_descriptor given{

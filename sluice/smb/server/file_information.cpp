@@ -5,6 +5,7 @@
 #include "sluice/base/case_fold.hpp"
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/description.hpp"
+#include "sluice/smb/server/file_times.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/status_of_error.hpp"
 #include "sluice/smb/wire/fscc_file_lists.hpp"
@@ -22,7 +23,8 @@ using answer = std::expected<information, nt_status>;
 
 namespace {
 
-constexpr std::size_t name_fixed_bytes = 8;  // a length, and the first of the name, rounded up
+constexpr std::size_t name_fixed_bytes = 8;   // a length, and the first of the name, rounded up
+constexpr std::size_t all_fixed_bytes = 104;  // rounded up, too
 constexpr std::uint32_t symlink_tag = 0xa000'000c;
 
 template <class Encode>
@@ -116,7 +118,7 @@ template <class Writer>
                                     .mode = {.mode = one.mode},
                                     .alignment = {},
                                     .name = client_path_of(one)};
-    return written(room, wire::all_information_fixed_bytes,
+    return written(room, all_fixed_bytes,
                    [&](byte_writer& writer) { return encode(writer, all).has_value(); });
 }
 
@@ -314,7 +316,7 @@ answer file_information(const request& r, open& one, const wire::query_info_args
     const access_mask needed = needed_for(file_information_class(args.information_class));
     if (not one.grants(needed)) return std::unexpected(nt_status::access_denied);
     if (auto known = about_open(r, one, args, room)) return *std::move(known);
-    const result<vfs::metadata> status = one.node->status();
+    const result<vfs::metadata> status = shown_status(one);
     if (not status) return std::unexpected(status_of(status.error()));
     return about_file(r, one, args, *status, room);
 }

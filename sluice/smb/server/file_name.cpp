@@ -36,7 +36,9 @@ constexpr std::string_view not_in_components = "\"*/<>?|";
 [[nodiscard]] nt_status parse_stream(std::string_view text, file_name& name) {
     const std::size_t colon = text.find(':');
     const std::string_view stream = text.substr(0, colon);
-    if (has_forbidden(stream) or stream.contains('\\') or is_too_long(stream))
+    // A stream may have nearly any name, line breaks included.
+    constexpr std::string_view not_in_streams("\0/\\", 3);
+    if (stream.find_first_of(not_in_streams) != std::string_view::npos or is_too_long(stream))
         return nt_status::object_name_invalid;
     if (colon == std::string_view::npos) {
         if (stream.empty()) return nt_status::object_name_invalid;

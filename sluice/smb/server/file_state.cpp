@@ -8,6 +8,7 @@ namespace sluice::smb::server {
 
 file_state::~file_state() {
     ENSURE(opens_.empty(), "an open holds its file");
+    table_.forget_stream(*this);
     // Under its key there may be another by now, of a stream that took this one's name.
     const auto found = table_.files_.find(key_);
     if (found != table_.files_.end() and found->second.expired()) table_.files_.erase(found);
@@ -32,6 +33,7 @@ std::shared_ptr<file_state> file_table::of(const vfs::file_key& key) {
     if (std::shared_ptr<file_state> known = find(key)) return known;
     auto fresh = std::make_shared<file_state>(*this, key);
     files_[key] = fresh;
+    note_stream(*fresh);
     return fresh;
 }
 
@@ -52,9 +54,37 @@ void file_table::change_key(file_state& of, const vfs::file_key& key) {
     if (of.key_ == key) return;
     auto itself = find(of.key_);
     ENSURE(itself.get() == &of, "a file is where its key says");
+    forget_stream(of);
     files_.erase(of.key_);
     of.key_ = key;
     files_[key] = itself;
+    note_stream(of);
+}
+
+namespace {
+
+[[nodiscard]] vfs::file_key file_of(vfs::file_key key) noexcept {
+    key.stream = 0;
+    return key;
+}
+
+}  // namespace
+
+const std::vector<file_state*>& file_table::streams_of(const vfs::file_key& file) const noexcept {
+    static const std::vector<file_state*> none;
+    const auto found = streams_.find(file_of(file));
+    return found == streams_.end() ? none : found->second;
+}
+
+void file_table::note_stream(file_state& one) {
+    if (one.key_.stream != 0) streams_[file_of(one.key_)].push_back(&one);
+}
+
+void file_table::forget_stream(file_state& one) noexcept {
+    const auto found = streams_.find(file_of(one.key_));
+    if (one.key_.stream == 0 or found == streams_.end()) return;
+    std::erase(found->second, &one);
+    if (found->second.empty()) streams_.erase(found);
 }
 
 }  // namespace sluice::smb::server

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -35,6 +36,14 @@ public:
     [[nodiscard]] std::vector<event<wire::nt_status>*>& caching_waiters() noexcept { return waiters_; }
     void wake_caching_waiters() noexcept;
 
+    /// A change time that a client has set, and what the host said of it then: hosts let nobody set it, so it
+    /// is told for as long as the file is open and has not changed since.
+    struct set_change_time {
+        vfs::time_point shown{};
+        vfs::time_point of_host{};
+    };
+    std::optional<set_change_time> change_time;
+
     /// Set by disposition or by closing an open with FILE_DELETE_ON_CLOSE; new opens are refused then.
     bool is_delete_pending = false;
 
@@ -60,12 +69,19 @@ public:
     [[nodiscard]] std::shared_ptr<file_state> find(const vfs::file_key& key) noexcept;
     /// All that are open, for the few who must look at each. Complexity: linear. Allocates: the list.
     [[nodiscard]] std::vector<std::shared_ptr<file_state>> all();
+    /// The named streams of a file that are open; `file` is the key of the file itself.
+    [[nodiscard]] const std::vector<file_state*>& streams_of(const vfs::file_key& file) const noexcept;
     /// A stream has another name, and so another key.
     void change_key(file_state& of, const vfs::file_key& key);
     [[nodiscard]] std::size_t size() const noexcept { return files_.size(); }
 
 private:
     friend class file_state;
+    void note_stream(file_state& one);
+    void forget_stream(file_state& one) noexcept;
+
+    // By the key of the file, those of its streams.
+    std::unordered_map<vfs::file_key, std::vector<file_state*>> streams_;
     std::unordered_map<vfs::file_key, std::weak_ptr<file_state>> files_;
 };
 

@@ -27,6 +27,16 @@ std::optional<vfs::time_point> kept_after(const time_wish& wish, std::optional<v
     return kept;
 }
 
+result<vfs::metadata> shown_status(open& one) noexcept {
+    result<vfs::metadata> status = one.node->status();
+    if (not status or one.file == nullptr or not one.file->change_time) return status;
+    if (status->changed == one.file->change_time->of_host)
+        status->changed = one.file->change_time->shown;
+    else
+        one.file->change_time.reset();
+    return status;
+}
+
 void restore_kept_times(open& one) noexcept {
     if (one.node == nullptr or (not one.kept_access_time and not one.kept_write_time)) return;
     (void)one.node->change({.accessed = one.kept_access_time, .modified = one.kept_write_time});

@@ -33,6 +33,10 @@ struct time_wish {
                                                         std::optional<vfs::time_point> kept,
                                                         vfs::time_point present) noexcept;
 
+/// What clients are told of an open file: what the volume says, with the change time that was set through it.
+/// Errors: those of node::status. Blocks: for the file system.
+[[nodiscard]] result<vfs::metadata> shown_status(open& one) noexcept;
+
 /// Sets the times an open keeps back to what they were, after something was done through it that changed
 /// them. Failing is no reason to fail what was done. Blocks: for the file system.
 void restore_kept_times(open& one) noexcept;

@@ -1,5 +1,7 @@
 #include "sluice/smb/server/opening.hpp"
 
+#include <algorithm>
+
 #include "sluice/smb/server/authorisation.hpp"
 #include "sluice/smb/server/changing.hpp"
 #include "sluice/smb/server/connection.hpp"
@@ -179,11 +181,25 @@ nt_status opening::check_read_only() const noexcept {
     return keeps ? nt_status::success : nt_status::access_denied;
 }
 
+// Streams are in their own way only, except that a file takes them along when it goes.
+bool opening::streams_allow(access_mask needs) const noexcept {
+    if (not wire::has(needs, access_mask::delete_object) or not name_.stream.empty()) return true;
+    const auto lets_go = [](const open* each) {
+        return wire::has(each->share_access, wire::share_access::remove) or
+               not wire::has_any(each->access, access_mask::read_data | access_mask::write_data |
+                                                   access_mask::append_data | access_mask::execute |
+                                                   access_mask::delete_object);
+    };
+    return std::ranges::all_of(r_.tree->target->files().streams_of(node_->key()), [&](file_state* stream) {
+        return std::ranges::all_of(stream->opens(), lets_go);
+    });
+}
+
 io::task<opening::step> opening::make_way() noexcept {
-    // A stream's opens are in the way of each other; removal concerns the file as well.
     access_mask needs = granted_;
     if (overwrites()) needs |= access_mask::write_data;
-    const bool shares = can_join(*file_, {.access = needs, .share = args_.share_access});
+    const bool shares =
+        can_join(*file_, {.access = needs, .share = args_.share_access}) and streams_allow(needs);
     const caching_intent intent{
         .access = granted_,
         .overwrites = overwrites(),
@@ -238,6 +254,7 @@ nt_status opening::make() noexcept {
     if (not parent) return nt_status::object_path_not_found;
     const bool is_directory = wants(create_options::directory_file) or name_.names_directory_index;
     if (name_.ends_with_separator and not is_directory) return nt_status::object_name_invalid;
+    if (is_directory and name_.names_stream) return nt_status::not_a_directory;
     if (const nt_status refused = check_making(**parent, is_directory); refused != nt_status::success)
         return refused;
 

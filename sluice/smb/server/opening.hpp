@@ -33,6 +33,7 @@ private:
     [[nodiscard]] wire::nt_status authorise() noexcept;
     [[nodiscard]] wire::nt_status check_read_only() const noexcept;
     [[nodiscard]] bool is_read_only() const noexcept;
+    [[nodiscard]] bool streams_allow(wire::access_mask needs) const noexcept;
     [[nodiscard]] wire::nt_status check_making(vfs::node& directory, bool makes_directory) const;
     [[nodiscard]] wire::nt_status make() noexcept;
     [[nodiscard]] wire::nt_status dress(vfs::node& directory) noexcept;

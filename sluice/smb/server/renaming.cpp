@@ -17,6 +17,8 @@ namespace {
 
 [[nodiscard]] nt_status rename_stream(request& r, open& one, const naming_wish& wish) {
     if (wish.makes_link or one.node->stream_name().empty()) return nt_status::invalid_parameter;
+    // With the file's name in front, even its own, Windows opens the file anew, and is in its own way.
+    if (not wish.target.starts_with(':')) return nt_status::sharing_violation;
     const auto name = parse_stream_name(wish.target);
     if (not name) return name.error();
     if (name->empty()) return nt_status::invalid_parameter;  // onto the unnamed stream

@@ -28,8 +28,9 @@ smb_server::smb_server(const server_seams& seams, server_configuration configura
     names_.netbios_computer = configuration_.name;
     names_.dns_computer = configuration_.name;
     security_offer_ = auth::negotiator::offer();
-    // Session ids begin anywhere, so that one of the server's last run means nothing to this one.
-    next_session_id_ = seams_.random.next_u64() >> 16;
+    // Session ids begin anywhere, so that one of the server's last run means nothing to this one; but below
+    // 2^32, for there are clients that keep no more of them.
+    next_session_id_ = seams_.random.next_u64() >> 33;
     add_shares(std::exchange(configuration_.shares, {}));
 }
 

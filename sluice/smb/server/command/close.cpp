@@ -3,6 +3,7 @@
 #include "sluice/smb/server/closing.hpp"
 #include "sluice/smb/server/command.hpp"
 #include "sluice/smb/server/description.hpp"
+#include "sluice/smb/server/file_times.hpp"
 #include "sluice/smb/server/server.hpp"
 
 namespace sluice::smb::server {
@@ -20,7 +21,7 @@ io::task<nt_status> serve_close(request& r) {
     if (status != nt_status::success) co_return status;
     if (wire::has(args->flags, wire::close_flags::query_attributes) and one->node != nullptr) {
         // The node is still held; of one that was removed nothing can be told.
-        if (const result<vfs::metadata> last = one->node->status()) {
+        if (const result<vfs::metadata> last = shown_status(*one)) {
             reply.flags = wire::close_flags::query_attributes;
             reply.information = open_information_of(*last);
         }

@@ -6,6 +6,7 @@
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/description.hpp"
 #include "sluice/smb/server/durable.hpp"
+#include "sluice/smb/server/file_times.hpp"
 #include "sluice/smb/server/opening.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/status_of_error.hpp"
@@ -102,10 +103,9 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
 
 // What every reply tells of an open, new or come back to.
 [[nodiscard]] std::expected<wire::create_reply, nt_status> describe(const request& r,
-                                                                    const wire::create_args& args,
-                                                                    const open& one,
+                                                                    const wire::create_args& args, open& one,
                                                                     wire::create_action action) {
-    const result<vfs::metadata> status = one.node->status();
+    const result<vfs::metadata> status = shown_status(one);
     if (not status) return std::unexpected(status_of(status.error()));
     wire::create_reply reply{.action = action, .information = open_information_of(*status), .file = one.id};
     if (args.contexts.maximal_access)
