@@ -269,6 +269,5 @@ class ReadOnly(Smbclient):
         self.assertEqual(served.tree_of(self.folder), {"file": b"content"})
 
 
-
 if __name__ == "__main__":
     served.main()
