@@ -5,7 +5,7 @@
 
 The machine is qemu without KVM, its kernel Debian's package, fetched into the build folder once; server and machine
 have a network namespace of their own. Skipped (status 77) where one of those cannot be had; needs root. One boot per
-multiplexer and about a minute each; the build target kernel_client_test runs it, `make test` does not.
+multiplexer and about a minute each; `make test` does not run it.
 """
 
 import argparse

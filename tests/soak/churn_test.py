@@ -2,7 +2,7 @@
 """Clients come and go for minutes; the server must hold no more memory and descriptors at the end than near the start.
 
     tests/soak/churn_test.py build/release/sluice/cli/sluice --seconds 600
-    tests/soak/churn_test.py build/release/sluice/cli/sluice --seconds 20      # what ctest runs
+    tests/soak/churn_test.py build/release/sluice/cli/sluice --seconds 20
 
 Each round is one smbclient: log on (now and then with a wrong password, now and then encrypted, now and then killed in
 the middle), files and folders up, listed, down, away. After a first fifth in which pools and caches fill up, the memory

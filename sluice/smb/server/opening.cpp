@@ -55,6 +55,11 @@ io::task<nt_status> opening::run() noexcept {
 }
 
 io::task<opening::step> opening::attempt() noexcept {
+    // While others gave way the session may have ended, and an open must not be left with it.
+    if (r_.interrupted()) {
+        status_ = *r_.interrupted();
+        co_return step::failed;
+    }
     status_ = find();
     if (status_ == nt_status::success) status_ = check_lease_key();
     if (status_ != nt_status::success) co_return step::failed;
@@ -209,8 +214,8 @@ io::task<opening::step> opening::make_way() noexcept {
     };
     const std::shared_ptr<file_state> file = file_;
     const caching_outcome outcome = co_await make_way_for_open(r_, *file, intent);
-    if (outcome == caching_outcome::cancelled) {
-        status_ = nt_status::cancelled;
+    if (outcome == caching_outcome::cancelled or r_.interrupted()) {
+        status_ = r_.interrupted().value_or(nt_status::cancelled);
         co_return step::failed;
     }
     if (outcome == caching_outcome::waited) {

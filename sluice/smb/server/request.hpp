@@ -64,6 +64,9 @@ public:
     [[nodiscard]] io::task<wire::nt_status> pend(event<wire::nt_status>& until) noexcept;
     /// Ends what the request waits for in pend(), now or when it comes to it.
     void interrupt(wire::nt_status why) noexcept;
+    /// Why it is to end, if it is: after every suspension, whoever is about to leave something with the
+    /// session or the tree asks, for they may have ended meanwhile.
+    [[nodiscard]] const std::optional<wire::nt_status>& interrupted() const noexcept { return interrupted_; }
 
     std::shared_ptr<server::session> session;
     std::shared_ptr<server::tree> tree;
