@@ -98,12 +98,7 @@ step_result ntlm_acceptor::authenticate(bytes_view token) {
                  .user = {},
                  .domain = {},
                  .workstation = {}};
-    // Nobody at all: no name and no answer; some clients send one zero byte for the LM answer.
-    given.is_anonymous =
-        message->user.empty() and message->nt_response.empty() and message->lm_response.size() <= 1;
-    // Some clients take session security back for nobody: there is no secret that it could protect.
-    const std::uint32_t needed = given.is_anonymous ? flag::unicode : required;
-    if ((given.flags & needed) != needed) {
+    if ((given.flags & required) != required) {
         return refuse(nt_status::not_supported, "the client took Unicode or session security back");
     }
     struct name {
@@ -119,6 +114,9 @@ step_result ntlm_acceptor::authenticate(bytes_view token) {
         each.utf8 = std::move(*text);
     }
 
+    // Nobody at all: no name and no answer; some clients send one zero byte for the LM answer.
+    given.is_anonymous =
+        message->user.empty() and message->nt_response.empty() and message->lm_response.size() <= 1;
     if (given.is_anonymous) return finish(given, secret_bytes<16>(), token, false);
     return check(given, token);
 }
