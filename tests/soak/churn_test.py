@@ -119,11 +119,11 @@ def churn(options, multiplexer, scratch):
     fifth = len(samples) // 5
     if fifth == 0:
         return problems + [f"{len(samples)} samples of memory are too few to tell anything"]
-    early_bytes = max(memory for memory, _ in samples[fifth:2 * fifth])
-    late_bytes = max(memory for memory, _ in samples[-fifth:])
+    ram_bytes = [max(memory for memory, _ in samples[number * fifth:(number + 1) * fifth]) for number in range(5)]
+    early_bytes, late_bytes = ram_bytes[1], ram_bytes[-1]
     allowed = MEMORY_BYTES_MAX + int(early_bytes * options.seconds / 60 / 100)
-    print(f"{multiplexer}: {sum(client.rounds for client in clients)} rounds in {options.seconds} s; RAM "
-          f"{early_bytes >> 10} KiB after the first fifth, {late_bytes >> 10} KiB in the last; descriptors "
+    print(f"{multiplexer}: {sum(client.rounds for client in clients)} rounds in {options.seconds:g} s; RAM in each fifth "
+          f"{', '.join(str(memory >> 10) for memory in ram_bytes)} KiB; descriptors "
           f"{descriptors_before} before, {max(count for _, count in samples)} at most, {descriptors_after} after",
           flush=True)
     if late_bytes > early_bytes + allowed:
