@@ -1,0 +1,85 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "sluice/io/simulated/simulated_multiplexer.hpp"
+#include "sluice/io/task_group.hpp"
+#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/server/user_database.hpp"
+#include "sluice/vfs/memory_volume.hpp"
+
+namespace sluice::smb_simulation {
+
+/// Hears nothing.
+class silent_log final : public smb::server::event_log {
+public:
+    void write(smb::server::event_severity, std::string_view,
+               std::initializer_list<smb::server::event_field>) noexcept override {}
+};
+
+/// A server with one share, "files", in memory, and one user, u, in simulated time.
+struct world {
+    world(const io::simulation_options& options, std::uint64_t seed)
+        : loop(io::make_simulated_multiplexer(options).value()),
+          clock(loop->clock_of_simulation()),
+          secrets(seed),
+          clients(*loop) {
+        EXPECT_TRUE(users.set_for_now("u", "p"));
+        smb::server::server_configuration configuration;
+        configuration.signing = smb::server::protection::offered;
+        configuration.shares.push_back({});
+        configuration.shares.back().name = "files";
+        configuration.shares.back().volume = std::make_unique<vfs::memory_volume>(*loop, clock);
+        server = std::make_unique<smb::server::smb_server>(
+            smb::server::server_seams{
+                .loop = *loop, .clock = clock, .random = secrets, .accounts = users, .log = log},
+            std::move(configuration));
+        EXPECT_TRUE(server->start({}));
+    }
+
+    /// The client's end of a new connection.
+    [[nodiscard]] io::socket_handle connect() {
+        auto pair = io::socket_handle::pair().value();
+        EXPECT_TRUE(pair.first.set_multiplexer(loop.get()));
+        EXPECT_TRUE(pair.second.set_multiplexer(loop.get()));
+        server->adopt(std::move(pair.first), io::socket_address::loopback_v4(1));
+        return std::move(pair.second);
+    }
+
+    void run() {
+        while (loop->run() > 0) {}
+    }
+
+    /// Stops the server and expects that nothing is left of anybody.
+    void stop() {
+        server->stop();
+        bool is_done = false;
+        io::task_group ending(*loop);
+        ending.spawn(finish(*server, is_done));
+        run();
+        ASSERT_TRUE(is_done) << loop->stalled();
+        const auto left = server->gauges();
+        EXPECT_EQ(left.opens, 0U) << "no open outlives its session";
+        EXPECT_EQ(left.files, 0U) << "no file stays locked or shared";
+        EXPECT_EQ(left.buffers, 0U) << "every buffer is given back";
+    }
+
+    std::unique_ptr<io::simulated_multiplexer> loop;
+    simulated_clock& clock;
+    predictable_secrets_for_simulation secrets;
+    smb::server::user_database users;
+    silent_log log;
+    std::unique_ptr<smb::server::smb_server> server;
+    io::task_group clients;
+
+private:
+    static io::task<void> finish(smb::server::smb_server& server, bool& is_done) {
+        io::task<void> ending = server.done();
+        co_await std::move(ending);
+        is_done = true;
+    }
+};
+
+}  // namespace sluice::smb_simulation
