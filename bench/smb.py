@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
-"""What serving costs: CPU time of `sluice serve` and of Samba's smbd, with the same client, files and options, in turns.
+"""What serving costs: CPU time of `sluice serve` and of Samba's smbd, with the same clients, files and options, in turns.
 
-    bench/smb.py build/release/sluice/cli/sluice [--quick] [--folder /dev/shm]
+    bench/smb.py build/release/sluice/cli/sluice [--quick] [--only read] [--folder /dev/shm]
 
 Big files: CPU seconds per gigabyte that smbclient reads or writes, unsigned, signed, encrypted. Small files: CPU time
-per file of 4 KiB that is put, listed, fetched, deleted. It is the servers' CPU time that is compared, not the rate:
-smbclient takes as much of the machine as a server does. One row of JSON per workload and subject on standard output,
-of the form the other benchmarks have; progress and what is missing on standard error. Needs smbclient; without smbd
-there are no rows of Samba.
+per file of 4 KiB that is put, listed, fetched, deleted. Single operations: per log-on, per echo, per open and close, the
+last two from smbtorture's benchmarks. It is the servers' CPU time that is compared, not the rate: the clients take as
+much of the machine as a server does. One row of JSON per workload and subject on standard output, of the form the
+other benchmarks have; progress and what is missing on standard error. Needs smbclient; without smbd there are no rows
+of Samba, without smbtorture neither echo nor open_close.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -23,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass, field
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "interop"))
 import served  # noqa: E402  (found through the line above)
@@ -30,24 +34,28 @@ import served  # noqa: E402  (found through the line above)
 PROTECTIONS = {"unsigned": "off", "signed": "sign", "encrypted": "encrypt"}
 SMALL_FILE_BYTES = 4096
 LISTINGS = 20
+LOG_ONS = 30
+CLIENT_SECONDS_MAX = 120
+SETTLE_SECONDS = 0.2  # for a server's last work for a client that has gone
 
 
 class Sluice(served.Server):
-    name = "sluice"
+    """Signing offered, not required, as Samba has it: the client decides."""
 
     def __init__(self, program, folder, multiplexer):
         super().__init__(program, folder, multiplexer, ["--no-signing"])
+        self.name = f"sluice.{multiplexer}"
         self.account = f"{served.USER}%{served.PASSWORD}"
 
 
 class Samba:
-    """Debian's smbd on the same kind of folder, as the same account, with its defaults for reading and writing."""
+    """Debian's smbd on the same kind of folder, as the same account, with its defaults but for `settings`."""
 
-    name = "samba"
-
-    def __init__(self, folder):
+    def __init__(self, folder, name="samba", settings=()):
+        self.name = name
         self.folder = folder
         self.share = "share"
+        self._settings = settings
         self._state = tempfile.TemporaryDirectory(prefix="sluice-bench-samba-")
         self._process = None
         with socket.socket() as free:
@@ -67,7 +75,7 @@ class Samba:
             "bind interfaces only = yes", "disable netbios = yes", "load printers = no", "printing = bsd",
             "printcap name = /dev/null", "disable spoolss = yes", "passdb backend = tdbsam", f"log file = {state}/log",
             "log level = 0", *(f"{key} = {state}/{folder}" for key, folder in folders.items()),
-            "[share]", f"path = {self.folder}", "read only = no", ""]))
+            "[share]", f"path = {self.folder}", "read only = no", *self._settings, ""]))
         user, password = self.account.split("%")
         subprocess.run(["smbpasswd", "-c", str(configuration), "-a", "-s", user], input=f"{password}\n{password}\n",
                        text=True, check=True, stdout=subprocess.DEVNULL)
@@ -103,91 +111,184 @@ class Samba:
         return total / os.sysconf("SC_CLK_TCK")
 
 
-def cpu_of(server, commands, local, *arguments):
-    """CPU seconds the server took for one smbclient that runs these commands, and the seconds it all took."""
-    before, began = server.cpu_seconds(), time.monotonic()
+@dataclass(frozen=True)
+class Workload:
+    """What a client does, in `unit`s of which a second of CPU time has `per_second`."""
+
+    name: str
+    unit: str
+    per_second: int
+    prepare: object  # (server) -> None: what has to be there, not measured
+    work: object     # (server) -> how much was done
+    subjects: tuple = ("sluice.io_uring", "sluice.epoll", "samba")
+
+
+@dataclass
+class Samples:
+    """Of one subject, a number per repeat."""
+
+    costs: list = field(default_factory=list)
+    rates: list = field(default_factory=list)
+
+
+def run_smbclient(server, commands, local, protection="off"):
     done = subprocess.run(["smbclient", f"//127.0.0.1/{server.share}", "-p", str(server.port), "-U", server.account,
-                           *arguments, "-c", commands], cwd=local, capture_output=True, text=True, timeout=300)
+                           f"--client-protection={protection}", "-c", commands],
+                          cwd=local, capture_output=True, text=True, timeout=CLIENT_SECONDS_MAX)
     if done.returncode != 0 or "NT_STATUS_" in done.stdout:
         raise served.ServerFault(f"{server.name}: smbclient -c '{commands}' printed:\n{done.stdout}{done.stderr}")
-    took = time.monotonic() - began
-    time.sleep(0.2)  # the server's last work for a client that has gone
-    return server.cpu_seconds() - before, took
 
 
-def workloads(options):
-    """(name, commands to prepare, commands to measure, smbclient's options, units of work, unit)."""
-    small = options.files
-    for protection, word in PROTECTIONS.items():
-        protect = (f"--client-protection={word}",)
-        gigabytes = options.megabytes / 1000
-        yield f"read_{protection}", "put big", "; ".join(["get big /dev/null"] * options.times), protect, \
-            gigabytes * options.times, "s/GB"
-        yield f"write_{protection}", "", "; ".join(["put big"] * options.times), protect, \
-            gigabytes * options.times, "s/GB"
-    away = "mkdir small; cd small; prompt off; lcd small; mput *"
-    yield "put_4k", "", away, (), small, "ms/file"
-    yield "list", "", "; ".join(["ls small\\*"] * LISTINGS), (), small * LISTINGS, "ms/file"
-    yield "get_4k", "", "cd small; prompt off; lcd back; mget *", (), small, "ms/file"
-    yield "delete", "", "del small\\*; rmdir small", (), small, "ms/file"
+def run_smbtorture(server, benchmark, seconds):
+    """How many operations it counted; it prints a rate of each second."""
+    done = subprocess.run(["smbtorture", f"//127.0.0.1/{server.share}", "-p", str(server.port), "-U", server.account,
+                           f"--option=torture:timelimit={seconds}", "--option=torture:nprocs=2",
+                           "--option=torture:qdepth=4", f"smb2.bench.{benchmark}"],
+                          capture_output=True, text=True, timeout=CLIENT_SECONDS_MAX)
+    seen = re.findall(r"([\d.]+) seconds?: \w+\[num/s=(\d+)", done.stdout + done.stderr)
+    if done.returncode != 0 or not seen:
+        raise served.ServerFault(f"{server.name}: smbtorture {benchmark} printed:\n{done.stdout}{done.stderr}")
+    ends = [0.0, *(float(end) for end, _ in seen)]
+    return sum(int(rate) * (end - begin) for begin, end, (_, rate) in zip(ends, ends[1:], seen))
 
 
-def measure(servers, options, local):
-    """(workload, server) -> the cost per unit of each repeat; the servers take turns."""
-    costs = {}
-    for repeat in range(options.repeats):
-        print(f"smb: repeat {repeat + 1} of {options.repeats}", file=sys.stderr)
-        order = servers if repeat % 2 == 0 else servers[::-1]
-        for name, prepare, commands, arguments, work, unit in workloads(options):
-            for server in order:
-                if prepare:
-                    cpu_of(server, prepare, local)
-                cpu, took = cpu_of(server, commands, local, *arguments)
-                scale = 1000 if unit == "ms/file" else 1
-                costs.setdefault((name, unit, server.name), []).append((cpu * scale / work, work / took))
-    return costs
+def big_files(options, local):
+    """Gigabytes read and written; the file is there once it was written."""
+    def put_once(server):
+        if not (server.folder / "big").exists():
+            run_smbclient(server, "put big", local)
+
+    def transfer(command, protection):
+        def work(server):
+            run_smbclient(server, "; ".join([command] * options.times), local, protection)
+            return options.megabytes / 1000 * options.times
+        return work
+
+    for name, protection in PROTECTIONS.items():
+        subjects = Workload.subjects + (("samba.sendfile",) if name == "unsigned" else ())
+        yield Workload(f"read_{name}", "s/GB", 1, put_once, transfer("get big /dev/null", protection), subjects)
+        yield Workload(f"write_{name}", "s/GB", 1, put_once, transfer("put big", protection))
 
 
-def print_rows(costs):
-    for (name, unit, subject), samples in costs.items():
-        values = [cost for cost, _ in samples]
-        row = {"bench": "smb", "workload": name, "subject": subject, "metric": "server_cpu", "unit": unit,
-               "better": "lower", "median": statistics.median(values), "min": min(values), "max": max(values),
-               "n": len(values), "rate_per_s": statistics.median(rate for _, rate in samples)}
-        theirs = [cost for cost, _ in costs.get((name, unit, "samba"), [])]
+def small_files(options, local):
+    """Files put, listed, fetched, deleted."""
+    put = "mkdir small; cd small; prompt off; lcd small; mput *"
+
+    def put_once(server):
+        if not (server.folder / "small").exists():
+            run_smbclient(server, put, local)
+
+    def remove(server):
+        shutil.rmtree(server.folder / "small", ignore_errors=True)
+
+    def each(commands, count):
+        def work(server):
+            run_smbclient(server, commands, local)
+            return count
+        return work
+
+    count = options.files
+    yield Workload("put_4k", "us/file", 1_000_000, remove, each(put, count))
+    yield Workload("list", "us/entry", 1_000_000, put_once, each("; ".join(["ls small\\*"] * LISTINGS), count * LISTINGS))
+    yield Workload("get_4k", "us/file", 1_000_000, put_once, each("cd small; prompt off; lcd back; mget *", count))
+    yield Workload("delete", "us/file", 1_000_000, put_once, each("del small\\*; rmdir small", count))
+
+
+def single_operations(options, local):
+    """Log-ons, echoes, and opens that are closed at once."""
+    def nothing(server):
+        pass
+
+    def log_on(server):
+        for _ in range(LOG_ONS):
+            run_smbclient(server, "quit", local)
+        return LOG_ONS
+
+    yield Workload("log_on", "us/log-on", 1_000_000, nothing, log_on)
+    if not shutil.which("smbtorture"):
+        print("smb: smbtorture is not installed (Debian package samba-testsuite): no echo, no open_close", file=sys.stderr)
+        return
+    for name, benchmark, unit in (("echo", "echo", "us/echo"), ("open_close", "path-contention-shared", "us/open")):
+        yield Workload(name, unit, 1_000_000, nothing,
+                       lambda server, benchmark=benchmark: run_smbtorture(server, benchmark, options.seconds))
+
+
+def measure(workload, servers, repeats):
+    """Subject -> Samples. The servers take turns, and each is first as often as last."""
+    samples = {server.name: Samples() for server in servers}
+    for repeat in range(repeats):
+        for server in servers if repeat % 2 == 0 else servers[::-1]:
+            workload.prepare(server)
+            time.sleep(SETTLE_SECONDS)
+            cpu, began = server.cpu_seconds(), time.monotonic()
+            amount = workload.work(server)
+            took = time.monotonic() - began
+            time.sleep(SETTLE_SECONDS)
+            samples[server.name].costs.append((server.cpu_seconds() - cpu) * workload.per_second / amount)
+            samples[server.name].rates.append(amount / took)
+    return samples
+
+
+def print_rows(workload, samples):
+    for subject, seen in samples.items():
+        row = {"bench": "smb", "workload": workload.name, "subject": subject, "metric": "server_cpu",
+               "unit": workload.unit, "better": "lower", "median": statistics.median(seen.costs),
+               "min": min(seen.costs), "max": max(seen.costs), "n": len(seen.costs),
+               "rate_per_s": statistics.median(seen.rates)}
+        theirs = samples.get("samba", Samples()).costs
         if subject != "samba" and theirs and min(theirs) > 0:
-            row["ratio_to_samba"] = statistics.median(ours / other for ours, other in zip(values, theirs))
-        print(json.dumps(row), flush=True)
+            row["ratio_to_samba"] = statistics.median(our / their for our, their in zip(seen.costs, theirs))
+        print(json.dumps({key: float(f"{value:.4g}") if isinstance(value, float) else value
+                          for key, value in row.items()}), flush=True)
+
+
+def make_subjects(options, scratch):
+    """The servers, not started, each with a folder of its own."""
+    made = [lambda folder, one=one: Sluice(options.program, folder, one) for one in served.MULTIPLEXERS]
+    if shutil.which("smbd"):
+        made += [Samba, lambda folder: Samba(folder, "samba.sendfile", ("use sendfile = yes", "aio read size = 0"))]
+    else:
+        print("smb: smbd is not installed (Debian package samba): no rows of Samba", file=sys.stderr)
+    for number, make in enumerate(made):
+        folder = scratch / f"served-{number}"
+        folder.mkdir()
+        yield make(folder)
+
+
+def make_local_files(options, local):
+    for folder in (local, local / "small", local / "back"):
+        folder.mkdir()
+    with (local / "big").open("wb") as big:
+        for _ in range(options.megabytes):
+            big.write(os.urandom(1000) * 1000)
+    for number in range(options.files):
+        (local / "small" / f"file {number}").write_bytes(os.urandom(SMALL_FILE_BYTES))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path, help="the sluice program, of a release build")
-    parser.add_argument("--quick", action="store_true", help="less of everything: half a minute")
+    parser.add_argument("--quick", action="store_true", help="less of everything: a minute")
+    parser.add_argument("--only", action="append", help="workloads whose name has this in it; may be repeated")
     parser.add_argument("--folder", default="/dev/shm", help="where the shares are made")
-    parser.add_argument("--multiplexer", choices=served.MULTIPLEXERS, default="io_uring")
     options = parser.parse_args()
-    options.megabytes, options.times, options.files, options.repeats = \
-        (256, 2, 300, 2) if options.quick else (1000, 2, 1000, 5)
+    options.megabytes, options.times, options.files, options.seconds, options.repeats = \
+        (256, 1, 300, 1, 2) if options.quick else (500, 2, 1000, 2, 5)
     if not shutil.which("smbclient"):
-        served.skip("smbclient is not installed (Debian package smbclient)")
-    with tempfile.TemporaryDirectory(prefix="sluice-bench-", dir=options.folder) as scratch:
-        place = {name: pathlib.Path(scratch) / name for name in ("ours", "theirs", "local")}
-        for folder in (*place.values(), place["local"] / "small", place["local"] / "back"):
-            folder.mkdir()
-        with (place["local"] / "big").open("wb") as big:
-            for _ in range(options.megabytes):
-                big.write(os.urandom(1000) * 1000)
-        for number in range(options.files):
-            (place["local"] / "small" / f"file {number}").write_bytes(os.urandom(SMALL_FILE_BYTES))
-        with Sluice(options.program, place["ours"], options.multiplexer) as ours:
-            if not shutil.which("smbd"):
-                print("smb: smbd is not installed (Debian package samba): no rows of Samba", file=sys.stderr)
-                costs = measure([ours], options, place["local"])
-            else:
-                with Samba(place["theirs"]) as theirs:
-                    costs = measure([ours, theirs], options, place["local"])
-        print_rows(costs)
+        print("smb: smbclient is not installed (Debian package smbclient): nothing to measure with", file=sys.stderr)
+        return 0
+    with tempfile.TemporaryDirectory(prefix="sluice-bench-", dir=options.folder) as folder, \
+            contextlib.ExitStack() as running:
+        scratch = pathlib.Path(folder)
+        local = scratch / "local"
+        make_local_files(options, local)
+        servers = [running.enter_context(server) for server in make_subjects(options, scratch)]
+        for family in (big_files, small_files, single_operations):
+            for workload in family(options, local):
+                if any(part in workload.name for part in options.only or [""]):
+                    print(f"smb: {workload.name}", file=sys.stderr, flush=True)
+                    chosen = [server for server in servers if server.name in workload.subjects]
+                    print_rows(workload, measure(workload, chosen, options.repeats))
     return 0
 
 

@@ -73,3 +73,18 @@ function(sluice_python_test name)
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
 endfunction()
+
+# sluice_contained_test(interop_x SCRIPT x_test.py ARGUMENTS … SECONDS 120): the same for a test that starts servers and
+# clients: it ends after that long with all it started, and is skipped if it exits with 77, having said what it misses.
+function(sluice_contained_test name)
+  if(NOT SLUICE_DEVELOPER)
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "SCRIPT;SECONDS" "ARGUMENTS" ${ARGN})
+  math(EXPR ctest_seconds "${arg_SECONDS} + 60")  # tools/contained comes first
+  add_test(NAME ${name}
+    COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/contained ${arg_SECONDS}
+      $<TARGET_FILE:Python3::Interpreter> -B ${arg_SCRIPT} ${arg_ARGUMENTS}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS interop SKIP_RETURN_CODE 77 TIMEOUT ${ctest_seconds})
+endfunction()

@@ -1,4 +1,4 @@
-# Installs headers, libraries and a CMake package: find_package(sluice COMPONENTS io).
+# Installs headers, libraries and a CMake package: find_package(sluice COMPONENTS io); of the program its manual pages.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -9,6 +9,9 @@ foreach(component IN LISTS components)
 endforeach()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/sluice" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.hpp" PATTERN cli EXCLUDE PATTERN "*_test.hpp" EXCLUDE PATTERN "*_testing.hpp" EXCLUDE)
+if(SLUICE_PROGRAM)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/man/" DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
+endif()
 install(EXPORT sluice-targets NAMESPACE sluice:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sluice)
 configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/sluice-config.cmake.in" sluice-config.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sluice)

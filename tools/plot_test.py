@@ -52,6 +52,10 @@ class Plot(unittest.TestCase):
         self.assertIn("1,000", self.texts(root))
         self.assertIn("1,234  ·  1.23× limit", self.texts(root))
 
+    def test_a_ratio_to_a_peer_names_the_peer(self):
+        root = self.drawn(row("sluice.read", 50, ratio_to_samba=0.5), row("samba", 100))["read.svg"]
+        self.assertIn("50.0  ·  0.50× samba", self.texts(root))
+
     def test_ours_stand_out(self):
         root = self.drawn(row("sluice.read", 10), row("asio", 20))["read.svg"]
         css = {element.text: element.get("class") for element in root.iter(SVG + "text")}

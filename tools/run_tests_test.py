@@ -53,6 +53,13 @@ class Counting(unittest.TestCase):
         text = '<testsuite><testcase name="io" status="notrun"><failure/></testcase></testsuite>'
         self.assertEqual(tool.count_stage(text, {}), tool.Count(failed=1))
 
+    def test_a_test_that_lacks_something_has_neither_passed_nor_failed_and_its_reason_is_shown(self):
+        text = ('<testsuite><testcase name="go" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/>'
+                '<system-out>looking\nskipped: go is not installed\n</system-out></testcase>'
+                '<testcase name="io" status="run"><system-out>skipped: one case</system-out></testcase></testsuite>')
+        self.assertEqual(tool.count_stage(text, {}), tool.Count(passed=1, skipped=1))
+        self.assertEqual(tool.reasons_to_skip(text), ["go skipped: go is not installed"])
+
     def test_cases_that_were_filtered_out_are_not_counted(self):
         self.assertEqual(tool.count_cases(report("passed", "filtered")), tool.Count(passed=1))
 

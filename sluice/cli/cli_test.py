@@ -46,6 +46,17 @@ class CommandLine(unittest.TestCase):
         self.assertIn("standard output", done.stderr)
 
 
+class Serve(unittest.TestCase):
+    def test_a_setting_of_the_file_that_would_be_without_effect_is_refused_with_its_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "sluice.toml")
+            with open(path, "w") as file:
+                file.write('port = 1445\nmultiplexer = "epoll"\n')
+            done = sluice("serve", folder, "--config", path)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("line 2: the server: 'multiplexer' is no setting here", done.stderr)
+
+
 class Probe(unittest.TestCase):
     def test_atomicity_reports_every_size_and_leaves_nothing_behind(self):
         with tempfile.TemporaryDirectory() as folder:

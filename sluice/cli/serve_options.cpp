@@ -79,7 +79,6 @@ private:
     reader.take("port", port);
     reader.take("user", options.users);
     reader.take("users-file", options.users_file);
-    reader.take("multiplexer", options.multiplexer);
     reader.take("read-only", options.read_only);
     reader.take("encrypt", options.encrypt);
     reader.take("no-signing", options.no_signing);

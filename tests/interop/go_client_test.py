@@ -15,7 +15,7 @@ BUILD_SECONDS_MAX = 240
 def build_client():
     """The program, built from source; go keeps what it built, so only the first time takes long."""
     if not shutil.which("go"):
-        served.skip("go is not installed")
+        served.skip("go is not installed; version 1.25 or later from https://go.dev/dl runs this test")
     # The toolchain that is here, or none: a test does not fetch compilers.
     environment = dict(os.environ, GOTOOLCHAIN="local", GOFLAGS="-mod=readonly", CGO_ENABLED="0")
     run = {"cwd": SOURCE, "env": environment, "capture_output": True, "text": True, "timeout": BUILD_SECONDS_MAX}

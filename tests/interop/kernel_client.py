@@ -5,7 +5,7 @@
 
 The machine is qemu without KVM, its kernel Debian's package, fetched into the build folder once; server and machine
 have a network namespace of their own. Skipped (status 77) where one of those cannot be had; needs root. One boot per
-multiplexer and about a minute each; `make test` does not run it.
+multiplexer, and about a minute each.
 """
 
 import argparse
@@ -21,11 +21,14 @@ import served
 
 HERE = pathlib.Path(__file__).resolve().parent
 MOUNTS = ("vers=3.1.1", "vers=3.1.1,seal", "vers=3.0", "vers=2.1", "vers=3.1.1,cache=none")
-BOOT_SECONDS_MAX = 170
+BOOT_SECONDS_MAX = 220  # 40 on a machine that does nothing else
 # The kernel's client asks for these by name only once it mounts, when modprobe in the machine finds them.
 MODULES = ("virtio_pci", "virtio_net", "af_packet", "cifs", "ccm", "gcm", "ctr", "cmac", "ghash_generic", "aesni_intel",
            "ecb", "sha512_generic", "md5", "hmac", "nls_utf8", "libarc4")
-TOOLS = ("qemu-system-x86_64", "busybox", "depmod", "modprobe", "cpio", "gcc", "unshare", "ip", "dpkg", "apt-get")
+# Program -> the Debian package that has it.
+TOOLS = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "depmod": "kmod", "modprobe": "kmod",
+         "cpio": "cpio", "unxz": "xz-utils", "gcc": "gcc libc6-dev", "unshare": "util-linux", "ip": "iproute2",
+         "dpkg": "dpkg", "apt-get": "apt"}
 # The address at which qemu's user network shows its host; put on lo, so that server and client agree on it.
 HOST_ADDRESS = "10.0.2.2"
 
@@ -157,7 +160,11 @@ def main():
     options.program = options.program.resolve()
     missing = [tool for tool in TOOLS if not shutil.which(tool)]
     if missing:
-        served.skip(f"not installed: {', '.join(missing)}")
+        packages = " ".join(dict.fromkeys(TOOLS[tool] for tool in missing))
+        served.skip(f"not installed: {', '.join(missing)}; apt-get install --no-install-recommends {packages}")
+    # A program that needs libraries names its loader right behind the ELF headers.
+    if b"/ld-linux" in pathlib.Path(shutil.which("busybox")).read_bytes()[:4096]:
+        served.skip("busybox needs libraries that the machine will not have; apt-get install busybox-static")
     if os.geteuid() != 0:
         served.skip("needs root, for a network namespace and port 445")
     cache = served.cache_folder(options.program)

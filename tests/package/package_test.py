@@ -58,6 +58,11 @@ class Installed(Package):
         run("cmake", "--build", build)
         run(build / "consumer")
 
+    def test_the_program_comes_with_its_manual_pages(self):
+        self.assertTrue((self.prefix / "bin" / "sluice").exists())
+        for page in (SOURCE / "docs" / "man").iterdir():
+            self.assertTrue((self.prefix / "share" / "man" / "man1" / page.name).exists(), page.name)
+
     def test_the_first_program_of_the_readme_builds_as_it_stands_and_echoes(self):
         readme = (SOURCE / "README.md").read_text()
         project = self.folder / "first"

@@ -81,11 +81,10 @@ class Client(threading.Thread):
 
 
 def watch(server, deadline):
-    """(seconds, bytes in RAM, descriptors), once a second until the deadline."""
-    began = time.monotonic()
+    """(bytes in RAM, descriptors), once a second until the deadline."""
     samples = []
     while time.monotonic() < deadline and server.is_alive():
-        samples.append((time.monotonic() - began, server.memory_bytes(), server.descriptors()))
+        samples.append((server.memory_bytes(), server.descriptors()))
         time.sleep(SAMPLE_SECONDS)
     return samples
 
@@ -117,13 +116,15 @@ def churn(options, multiplexer, scratch):
             return problems + [f"the server died\n{server.log_tail()}"]
         descriptors_after = settled_descriptors(server, descriptors_before)
 
-    warm = [memory for seconds, memory, _ in samples if options.seconds / 5 <= seconds < options.seconds * 2 / 5]
-    late = [memory for seconds, memory, _ in samples if seconds >= options.seconds * 4 / 5]
-    early_bytes, late_bytes = max(warm), max(late)
+    fifth = len(samples) // 5
+    if fifth == 0:
+        return problems + [f"{len(samples)} samples of memory are too few to tell anything"]
+    ram_bytes = [max(memory for memory, _ in samples[number * fifth:(number + 1) * fifth]) for number in range(5)]
+    early_bytes, late_bytes = ram_bytes[1], ram_bytes[-1]
     allowed = MEMORY_BYTES_MAX + int(early_bytes * options.seconds / 60 / 100)
-    print(f"{multiplexer}: {sum(client.rounds for client in clients)} rounds in {options.seconds} s; RAM "
-          f"{early_bytes >> 10} KiB after the first fifth, {late_bytes >> 10} KiB in the last; descriptors "
-          f"{descriptors_before} before, {max(count for _, _, count in samples)} at most, {descriptors_after} after",
+    print(f"{multiplexer}: {sum(client.rounds for client in clients)} rounds in {options.seconds:g} s; RAM in each fifth "
+          f"{', '.join(str(memory >> 10) for memory in ram_bytes)} KiB; descriptors "
+          f"{descriptors_before} before, {max(count for _, count in samples)} at most, {descriptors_after} after",
           flush=True)
     if late_bytes > early_bytes + allowed:
         problems.append(f"memory grew by {(late_bytes - early_bytes) >> 10} KiB, allowed are {allowed >> 10} KiB")

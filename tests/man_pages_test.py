@@ -1,0 +1,78 @@
+"""The manual pages in docs/man: they have the options that the program has, and say nothing mandoc or groff warns of.
+
+    man_pages_test.py options SLUICE-PROGRAM
+    man_pages_test.py lint
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+PAGES = pathlib.Path(__file__).resolve().parent.parent / "docs" / "man"
+# Page -> the commands it is about.
+COMMANDS = {"sluice": [()], "sluice-serve": [("serve",)], "sluice-probe": [("probe",), ("probe", "atomicity")],
+            "sluice-user": [("user",), *(("user", verb) for verb in ("add", "passwd", "remove", "list"))]}
+SKIPPED = 77
+
+
+def page_text(name):
+    return (PAGES / f"{name}.1").read_text()
+
+
+def options_of_program(program, commands):
+    helps = [subprocess.run([program, *command, "--help"], capture_output=True, text=True, check=True).stdout
+             for command in commands]
+    return {option for text in helps for option in re.findall(r"^  (?:-h,)?--([a-z-]+)", text, re.MULTILINE)}
+
+
+class Options(unittest.TestCase):
+    program = None
+
+    def test_every_command_has_a_page_and_every_page_a_command(self):
+        self.assertEqual({path.stem for path in PAGES.glob("*.1")}, set(COMMANDS))
+        text = subprocess.run([self.program, "--help"], capture_output=True, text=True, check=True).stdout
+        verbs = re.findall(r"^  ([a-z]+) ", text.partition("Subcommands:")[2], re.MULTILINE)
+        self.assertEqual({f"sluice-{verb}" for verb in verbs}, set(COMMANDS) - {"sluice"})
+
+    def test_a_page_explains_the_options_there_are_and_no_others(self):
+        for name, commands in COMMANDS.items():
+            with self.subTest(page=name):
+                explained = re.findall(r"^\.It (?:Fl h , )?Fl -([a-z-]+)", page_text(name), re.MULTILINE)
+                self.assertEqual(sorted(explained), sorted(options_of_program(self.program, commands)))
+
+    def test_the_synopsis_of_serve_has_every_option(self):
+        synopsis = page_text("sluice-serve").partition(".Sh SYNOPSIS")[2].partition(".Sh DESCRIPTION")[0]
+        shown = re.findall(r"Fl -([a-z-]+)", synopsis)
+        self.assertEqual(sorted([*shown, "help"]), sorted(options_of_program(self.program, [("serve",)])))
+
+
+class Lint(unittest.TestCase):
+    linter = ()
+
+    def test_no_page_gives_cause_for_a_warning(self):
+        for path in sorted(PAGES.glob("*.1")):
+            with self.subTest(page=path.name):
+                done = subprocess.run([*self.linter, str(path)], capture_output=True, text=True)
+                self.assertEqual((done.stdout + done.stderr, done.returncode), ("", 0))
+
+
+def main():
+    mode = sys.argv.pop(1)
+    if mode == "options":
+        Options.program = sys.argv.pop(1)
+        unittest.main(defaultTest="Options")
+    if shutil.which("mandoc"):
+        Lint.linter = ("mandoc", "-Tlint", "-Wwarning")
+    elif shutil.which("groff"):
+        Lint.linter = ("groff", "-mdoc", "-ww", "-z", "-Tutf8")
+    else:
+        print("skipped: neither mandoc nor groff is installed (Debian packages mandoc, groff-base)")
+        sys.exit(SKIPPED)
+    unittest.main(defaultTest="Lint")
+
+
+if __name__ == "__main__":
+    main()
