@@ -3,12 +3,9 @@
 #include <memory>
 #include <vector>
 
-#include "sluice/io/simulated/simulated_multiplexer.hpp"
 #include "sluice/io/task_group.hpp"
-#include "sluice/smb/server/server.hpp"
-#include "sluice/smb/server/user_database.hpp"
-#include "sluice/vfs/memory_volume.hpp"
 #include "tests/simulation.hpp"
+#include "tests/smb_simulation/server_world.hpp"
 #include "tests/smb_simulation/unruly_client.hpp"
 
 // Logging off, closing, disconnecting, breaking, cancelling and hanging up in every order: whatever clients
@@ -19,59 +16,18 @@ namespace {
 
 using smb::server::smb_server;
 
-class silent_log final : public smb::server::event_log {
-public:
-    void write(smb::server::event_severity, std::string_view,
-               std::initializer_list<smb::server::event_field>) noexcept override {}
-};
-
-struct world {
+struct world : server_world {
     world(const io::simulation_options& options, std::uint64_t seed)
-        : loop(io::make_simulated_multiplexer(options).value()),
-          clock(loop->clock_of_simulation()),
-          secrets(seed),
-          clients(*loop) {
-        EXPECT_TRUE(users.set_for_now("u", "p"));
-        smb::server::server_configuration configuration;
-        configuration.signing = smb::server::protection::offered;
-        configuration.shares.push_back({});
-        configuration.shares.back().name = "files";
-        configuration.shares.back().volume = std::make_unique<vfs::memory_volume>(*loop, clock);
-        server = std::make_unique<smb_server>(
-            smb::server::server_seams{
-                .loop = *loop, .clock = clock, .random = secrets, .accounts = users, .log = log},
-            std::move(configuration));
-        EXPECT_TRUE(server->start({}));
-    }
+        : server_world(options, seed), clients(*loop) {}
 
     unruly_client& connect(const unruly_client::habits& how) {
-        auto pair = io::socket_handle::pair().value();
-        EXPECT_TRUE(pair.first.set_multiplexer(loop.get()));
-        EXPECT_TRUE(pair.second.set_multiplexer(loop.get()));
-        server->adopt(std::move(pair.first), io::socket_address::loopback_v4(1));
-        all.push_back(std::make_unique<unruly_client>(*loop, std::move(pair.second), clock, how));
+        all.push_back(std::make_unique<unruly_client>(*loop, server_world::connect(), clock, how));
         return *all.back();
     }
 
-    void run() {
-        while (loop->run() > 0) {}
-    }
-
-    std::unique_ptr<io::simulated_multiplexer> loop;
-    simulated_clock& clock;
-    predictable_secrets_for_simulation secrets;
-    smb::server::user_database users;
-    silent_log log;
-    std::unique_ptr<smb_server> server;
     io::task_group clients;
     std::vector<std::unique_ptr<unruly_client>> all;
 };
-
-io::task<void> finish(smb_server& server, bool& is_done) {
-    io::task<void> ending = server.done();
-    co_await std::move(ending);
-    is_done = true;
-}
 
 void live_and_leave(std::uint64_t seed, const io::simulation_options& options, bool loses_connections) {
     world simulated(options, seed);

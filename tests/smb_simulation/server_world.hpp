@@ -1,0 +1,69 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "sluice/io/simulated/simulated_multiplexer.hpp"
+#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/server/user_database.hpp"
+#include "sluice/vfs/memory_volume.hpp"
+
+namespace sluice::smb_simulation {
+
+class silent_log final : public smb::server::event_log {
+public:
+    void write(smb::server::event_severity, std::string_view,
+               std::initializer_list<smb::server::event_field>) noexcept override {}
+};
+
+/// A server of one share in memory, `files`, and one user, `u` with the password `p`, in simulated time.
+/// `adjust` may change the configuration. Stop the server and run until done() before it goes.
+struct server_world {
+    server_world(const io::simulation_options& options, std::uint64_t seed,
+                 void (*adjust)(smb::server::server_configuration&) = nullptr)
+        : loop(io::make_simulated_multiplexer(options).value()),
+          clock(loop->clock_of_simulation()),
+          secrets(seed) {
+        EXPECT_TRUE(users.set_for_now("u", "p"));
+        smb::server::server_configuration configuration;
+        configuration.signing = smb::server::protection::offered;
+        configuration.shares.push_back({});
+        configuration.shares.back().name = "files";
+        configuration.shares.back().volume = std::make_unique<vfs::memory_volume>(*loop, clock);
+        if (adjust != nullptr) adjust(configuration);
+        server = std::make_unique<smb::server::smb_server>(
+            smb::server::server_seams{
+                .loop = *loop, .clock = clock, .random = secrets, .accounts = users, .log = log},
+            std::move(configuration));
+        EXPECT_TRUE(server->start({}));
+    }
+
+    /// The client's end of a connection.
+    io::socket_handle connect() {
+        auto pair = io::socket_handle::pair().value();
+        EXPECT_TRUE(pair.first.set_multiplexer(loop.get()));
+        EXPECT_TRUE(pair.second.set_multiplexer(loop.get()));
+        server->adopt(std::move(pair.first), io::socket_address::loopback_v4(1));
+        return std::move(pair.second);
+    }
+
+    void run() {
+        while (loop->run() > 0) {}
+    }
+
+    std::unique_ptr<io::simulated_multiplexer> loop;
+    simulated_clock& clock;
+    predictable_secrets_for_simulation secrets;
+    smb::server::user_database users;
+    silent_log log;
+    std::unique_ptr<smb::server::smb_server> server;
+};
+
+inline io::task<void> finish(smb::server::smb_server& server, bool& is_done) {
+    io::task<void> ending = server.done();
+    co_await std::move(ending);
+    is_done = true;
+}
+
+}  // namespace sluice::smb_simulation
