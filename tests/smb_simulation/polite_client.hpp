@@ -80,4 +80,24 @@ private:
     smb::wire::session_flags session_flags_ = smb::wire::session_flags::none;
 };
 
+/// Tests of one client that has logged on and connected to the share; more may come.
+class served : public testing::Test {
+protected:
+    served() : world_(io::simulation_options{.seed = 1}, 1), first_(std::make_unique<polite_client>(world_)) {
+        EXPECT_EQ(first_->log_on("u", "p"), smb::wire::nt_status::success);
+        EXPECT_EQ(first_->connect_tree("files"), smb::wire::nt_status::success);
+    }
+    ~served() override {
+        first_.reset();
+        world_.stop();
+    }
+
+    [[nodiscard]] server_world& world() noexcept { return world_; }
+    [[nodiscard]] polite_client& client() noexcept { return *first_; }
+
+private:
+    server_world world_;
+    std::unique_ptr<polite_client> first_;
+};
+
 }  // namespace sluice::smb_simulation

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
+#include "sluice/io/task_group.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/user_database.hpp"
 #include "sluice/vfs/memory_volume.hpp"
@@ -17,8 +18,14 @@ public:
                std::initializer_list<smb::server::event_field>) noexcept override {}
 };
 
+inline io::task<void> finish(smb::server::smb_server& server, bool& is_done) {
+    io::task<void> ending = server.done();
+    co_await std::move(ending);
+    is_done = true;
+}
+
 /// A server of one share in memory, `files`, and one user, `u` with the password `p`, in simulated time.
-/// `adjust` may change the configuration. Stop the server and run until done() before it goes.
+/// `adjust` may change the configuration. stop() before it goes.
 struct server_world {
     server_world(const io::simulation_options& options, std::uint64_t seed,
                  void (*adjust)(smb::server::server_configuration&) = nullptr)
@@ -52,6 +59,20 @@ struct server_world {
         while (loop->run() > 0) {}
     }
 
+    /// Ends the server, of which nothing may be left then.
+    void stop() {
+        server->stop();
+        bool is_done = false;
+        io::task_group ending(*loop);
+        ending.spawn(finish(*server, is_done));
+        run();
+        ASSERT_TRUE(is_done) << loop->stalled();
+        const auto after = server->gauges();
+        EXPECT_EQ(after.opens, 0U) << "no open outlives its session";
+        EXPECT_EQ(after.files, 0U) << "no file stays locked or shared";
+        EXPECT_EQ(after.buffers, 0U) << "every buffer is given back";
+    }
+
     std::unique_ptr<io::simulated_multiplexer> loop;
     simulated_clock& clock;
     predictable_secrets_for_simulation secrets;
@@ -59,11 +80,5 @@ struct server_world {
     silent_log log;
     std::unique_ptr<smb::server::smb_server> server;
 };
-
-inline io::task<void> finish(smb::server::smb_server& server, bool& is_done) {
-    io::task<void> ending = server.done();
-    co_await std::move(ending);
-    is_done = true;
-}
 
 }  // namespace sluice::smb_simulation

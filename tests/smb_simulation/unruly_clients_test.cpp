@@ -51,16 +51,7 @@ void live_and_leave(std::uint64_t seed, const io::simulation_options& options, b
     EXPECT_EQ(left.connections, 0U) << simulated.loop->stalled();
     EXPECT_EQ(left.sessions, 0U) << "no session outlives its connection";
 
-    simulated.server->stop();
-    bool is_done = false;
-    io::task_group ending(*simulated.loop);
-    ending.spawn(finish(*simulated.server, is_done));
-    simulated.run();
-    ASSERT_TRUE(is_done) << simulated.loop->stalled();
-    const auto after = simulated.server->gauges();
-    EXPECT_EQ(after.opens, 0U) << "no open outlives its session";
-    EXPECT_EQ(after.files, 0U) << "no file stays locked or shared";
-    EXPECT_EQ(after.buffers, 0U) << "every buffer is given back";
+    simulated.stop();
 }
 
 TEST(smb_server, is_empty_again_after_clients_that_end_everything_in_every_order) {
@@ -86,12 +77,7 @@ TEST(smb_server, does_the_same_again_from_the_same_seed) {
         simulated.clients.spawn(simulated.connect({.seed = 5}).live());
         simulated.run();
         digest = simulated.loop->digest();
-        simulated.server->stop();
-        bool is_done = false;
-        io::task_group ending(*simulated.loop);
-        ending.spawn(finish(*simulated.server, is_done));
-        simulated.run();
-        EXPECT_TRUE(is_done);
+        simulated.stop();
     }
     EXPECT_EQ(digests[0], digests[1]);
 }
