@@ -14,6 +14,7 @@
 #include "bench/harness/benchmark.hpp"
 #include "sluice/smb/auth/sealing.hpp"
 #include "sluice/smb/auth/signing.hpp"
+#include "sluice/smb/wire/transform_header.hpp"
 
 namespace sluice::bench {
 namespace {
@@ -129,7 +130,7 @@ void our_seal(run& repeat, std::size_t size, cipher_algorithm algorithm) {
     system_random secrets;
     sealing_key key{cipher_key(algorithm)};
     auto with = key.make_sealer(secrets).value();
-    std::vector<std::byte> sealed(transform_header_bytes + sent.whole.size());
+    std::vector<std::byte> sealed(smb::wire::transform_header_bytes + sent.whole.size());
     measure(repeat, [&] { ENSURE(with.seal(1, sent.parts, sealed).has_value()); });
 }
 
@@ -137,10 +138,10 @@ void our_open(run& repeat, std::size_t size, cipher_algorithm algorithm) {
     const message sent(size);
     system_random secrets;
     sealing_key key{cipher_key(algorithm)};
-    std::vector<std::byte> sealed(transform_header_bytes + sent.whole.size());
+    std::vector<std::byte> sealed(smb::wire::transform_header_bytes + sent.whole.size());
     ENSURE(key.make_sealer(secrets).value().seal(1, sent.parts, sealed).has_value());
-    const bytes_view header = *bytes_view(sealed).first(transform_header_bytes);
-    const bytes_view ciphertext = *bytes_view(sealed).from(transform_header_bytes);
+    const bytes_view header = *bytes_view(sealed).first(smb::wire::transform_header_bytes);
+    const bytes_view ciphertext = *bytes_view(sealed).from(smb::wire::transform_header_bytes);
     auto with = opener::create(cipher_key(algorithm)).value();
     std::vector<std::byte> plain(sent.whole.size());
     measure(repeat, [&] { ENSURE(with.open(header, std::span(&ciphertext, 1), plain)); });

@@ -33,7 +33,8 @@ namespace {
         text += fmt::format("            made just now and not shown again; a hash of it is kept in {}\n",
                             facts.users_file);
     }
-    if (facts.allows_guests) text += "            anybody may also come in as a guest, unprotected\n";
+    if (facts.allows_guests)
+        text += "            or nobody: who logs on anonymously is let in, unprotected\n";
     return text;
 }
 
@@ -71,7 +72,8 @@ std::string banner_text(const banner_facts& facts) {
         text +=
             "            port 445 needs more rights: run as root, or once\n"
             "            sudo setcap cap_net_bind_service=+ep $(command -v sluice)\n";
-    text += fmt::format("Protection  SMB 2.0.2 to 3.1.1, signed{}\n",
+    text += fmt::format("Protection  SMB 2.0.2 to 3.1.1, {}{}\n",
+                        facts.insists_on_signing ? "signed" : "signed where a client asks for it",
                         facts.encrypts ? ", encrypted" : "; encrypted where a client asks for it");
     text += fmt::format("Files       used as {}\n", facts.runs_as);
     text += fmt::format("I/O         {}\n", facts.multiplexer);

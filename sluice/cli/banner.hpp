@@ -22,6 +22,7 @@ struct banner_facts {
     std::string multiplexer;  // which, and why
     std::string runs_as;      // the account files are used with
     bool allows_guests = false;
+    bool insists_on_signing = true;
     bool encrypts = false;
 };
 

@@ -1,7 +1,10 @@
 """The program as a shell sees it: exit codes and streams. Run by ctest with the program as the last argument."""
 
+import contextlib
 import json
 import os
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -71,6 +74,73 @@ class Probe(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stdout, "")
         self.assertIn("in /proc: open", done.stderr)
+
+
+class Serve(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = scratch.name
+        self.users = os.path.join(self.folder, "users")
+
+    @contextlib.contextmanager
+    def server(self, *arguments):
+        """A server that has said all it says at start: that text, and its port. It must end well."""
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        process = subprocess.Popen(
+            [PROGRAM, "serve", f"files={self.folder}", "--listen", "127.0.0.1", "--port", str(port),
+             "--users-file", self.users, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if line.startswith("I/O"):
+                break
+        yield "".join(lines), port
+        process.terminate()
+        _, complaint = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, complaint)
+
+    def banner(self, *arguments):
+        with self.server(*arguments) as (text, _):
+            return text
+
+    @unittest.skipUnless(shutil.which("smbclient"), "smbclient is not installed")
+    def test_only_those_named_may_log_on(self):
+        subprocess.run([PROGRAM, "user", "--users-file", self.users, "add", "bob"], input="b\nb\n", text=True, check=True,
+                       stdout=subprocess.DEVNULL)
+        def logs_on(port, user):
+            return subprocess.run(["smbclient", "-p", str(port), "//127.0.0.1/files", "-U", user, "-c", "ls"],
+                                  capture_output=True, text=True, timeout=60).returncode == 0
+        with self.server("--user", "alice%a") as (_, port):
+            self.assertTrue(logs_on(port, "alice%a"))
+            self.assertFalse(logs_on(port, "bob%b"))
+        with self.server() as (_, port):
+            self.assertTrue(logs_on(port, "bob%b"))
+
+    def test_a_first_start_makes_a_user_and_shows_the_password_once(self):
+        self.assertRegex(self.banner(), r"(?m)^Password    [a-z2-9]{5}(-[a-z2-9]{5}){3}$")
+        self.assertNotIn("Password  ", self.banner())
+        self.assertEqual(os.stat(self.users).st_mode & 0o777, 0o600)
+
+    def test_the_banner_says_what_protects_and_what_does_not(self):
+        self.assertRegex(self.banner(), r"(?m)^Protection  SMB 2\.0\.2 to 3\.1\.1, signed; encrypted where")
+        self.assertRegex(self.banner("--no-signing"), r"(?m)^Protection .*, signed where a client asks for it;")
+        self.assertIn("anonymously is let in, unprotected", self.banner("--guest"))
+
+    def test_a_name_that_netbios_cannot_take_is_refused_with_the_rule_and_a_remedy(self):
+        for name in "a-name-of-sixteen", "two words":
+            done = sluice("serve", self.folder, "--users-file", self.users, "--name", name)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, f"'{name}' .*1 to 15 letters.*--name FILES")
+
+    def test_a_user_there_is_not_is_refused_with_the_command_that_makes_one(self):
+        done = sluice("serve", self.folder, "--users-file", self.users, "--user", "bob")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("'sluice user add bob'", done.stderr)
 
 
 if __name__ == "__main__":

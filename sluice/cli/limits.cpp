@@ -31,6 +31,7 @@ void print_limits() {
     print("  one frame", server::frame_bytes_max, "bytes");
     print("  one frame before there is a session", server::frame_bytes_max_before_session, "bytes");
     print("  messages in one compound", server::messages_per_compound_max);
+    print("  replies to one compound before the rest is refused", server::reply_bytes_per_frame_max, "bytes");
     print("  credits", server::credits_max);
     print("  credits before there is a session", server::credits_before_session_max);
     print("  requests that wait, for each connection", server::pending_requests_max);
@@ -46,6 +47,7 @@ void print_limits() {
     print("  opens", server::opens_max);
     print("  opens of a session", server::opens_per_session_max);
     print("  byte-range locks of an open", server::locks_per_open_max);
+    print("  changes of a watched directory, kept until asked for", server::notify_changes_max);
     print("  time to answer a break", server::break_within.count(), "s");
     print("  a durable open without its client, unless it asks", server::durable_timeout_default.count(),
           "s");

@@ -93,6 +93,14 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
     return opened;
 }
 
+// What NetBIOS and old clients can take as the name of a computer.
+[[nodiscard]] bool is_server_name(std::string_view name) noexcept {
+    return name.size() <= 15 and std::ranges::all_of(name, [](char c) {
+               return (c >= 'a' and c <= 'z') or (c >= 'A' and c <= 'Z') or (c >= '0' and c <= '9') or
+                      c == '-';
+           });
+}
+
 // The command line's options with the file's behind them; whether they make sense.
 [[nodiscard]] std::expected<serve_options, std::string> with_file(serve_options options,
                                                                   const std::string& file) {
@@ -102,8 +110,33 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
     }
     if (options.shares.empty())
         return std::unexpected("nothing to serve: name a folder, as in 'sluice serve ~/Public'");
+    if (not options.name.empty() and not is_server_name(options.name))
+        return std::unexpected(
+            fmt::format("the name '{}' cannot be: NetBIOS allows 1 to 15 letters, digits and hyphens, as in "
+                        "'--name FILES'",
+                        options.name));
     name_shares(options.shares);
     return options;
+}
+
+// Lets those log on whom --user names, with the passwords it gives; without it, everybody in the users file.
+[[nodiscard]] std::expected<std::vector<std::string>, std::string> admit(user_database& users,
+                                                                         const serve_options& options) {
+    std::vector<std::string> names;
+    for (const std::string& wanted : options.users) {
+        const std::size_t percent = wanted.find('%');
+        names.push_back(wanted.substr(0, percent));
+        if (percent == std::string::npos) {
+            if (not users.contains(names.back()))
+                return std::unexpected(
+                    fmt::format("there is no user '{0}'; 'sluice user add {0}' makes one", names.back()));
+        } else if (const auto added = users.set_for_now(names.back(), wanted.substr(percent + 1));
+                   not added) {
+            return std::unexpected(added.error().message());
+        }
+    }
+    if (not names.empty()) users.restrict_to(names);
+    return names;
 }
 
 // What SIGHUP asks for: users and shares as the files say now. What cannot be read changes nothing.
@@ -115,6 +148,9 @@ void reload(smb_server& server, user_database& users, const serve_options& given
         log.write(event_severity::error, "users could not be read again; the old ones stay",
                   {{"file", users.path()}, {"why", fresh_users.error().message()}});
     const auto options = with_file(given, file);
+    if (options)
+        if (const auto admitted = admit(users, *options); not admitted)
+            log.write(event_severity::error, "who may log on stays as it was", {{"why", admitted.error()}});
     auto shares =
         options ? open_shares(*options, server.loop()) : opened_shares(std::unexpected(options.error()));
     if (not shares) {
@@ -152,18 +188,11 @@ struct users_result {
     if (not opened) fail(opened.error().message());
     users_result users{
         .database = *std::move(opened), .names = {}, .fresh_password = {}, .are_for_now = false};
-    for (const std::string& wanted : options.users) {
-        const std::size_t percent = wanted.find('%');
-        const std::string name = wanted.substr(0, percent);
-        result<void> added{};
-        users.are_for_now = users.are_for_now or percent != std::string::npos;
-        if (percent != std::string::npos)
-            added = users.database->set_for_now(name, wanted.substr(percent + 1));
-        else if (not users.database->contains(name))
-            fail(fmt::format("there is no user '{0}'; 'sluice user add {0}' makes one", name));
-        if (not added) fail(added.error().message());
-        users.names.push_back(name);
-    }
+    auto admitted = admit(*users.database, options);
+    if (not admitted) fail(admitted.error());
+    users.names = *std::move(admitted);
+    users.are_for_now =
+        std::ranges::any_of(options.users, [](const std::string& one) { return one.contains('%'); });
     if (users.names.empty()) users.names = users.database->names();
     if (users.names.empty()) {
         users.names.push_back(account_name());
@@ -219,6 +248,7 @@ void print_banner(const smb_server& server, const serve_options& options, const 
                                                       : fmt::format("{} (uid {}), whoever logs on",
                                                                     account_name(), geteuid()),
                        .allows_guests = options.guest,
+                       .insists_on_signing = not options.no_signing,
                        .encrypts = options.encrypt};
     for (share_options& share : facts.shares)
         share.read_only = share.read_only or options.read_only;
@@ -289,12 +319,14 @@ void add_serve(CLI::App& app) {
     command->add_option("--port", given->options.port, "TCP port (445; 1445 where that is not allowed)");
     command->add_option("--listen", given->options.listen, "address to listen at (all)");
     command->add_flag("--read-only", given->options.read_only, "nobody may change anything");
-    command->add_option("--user", given->options.users,
-                        "who may log on: NAME of the users file, or NAME%PASSWORD for this run");
+    command->add_option(
+        "--user", given->options.users,
+        "who may log on, and nobody else: NAME of the users file, or NAME%PASSWORD for this run");
     command->add_option("--users-file", given->options.users_file, "where the users are kept");
     command->add_flag("--encrypt", given->options.encrypt, "refuse clients that do not encrypt");
     command->add_flag("--no-signing", given->options.no_signing, "do not insist on signed messages");
-    command->add_flag("--guest", given->options.guest, "let anybody in, without protection");
+    command->add_flag("--guest", given->options.guest,
+                      "let clients in that log on as nobody (anonymously), without protection");
     command->add_flag("--impersonate", given->options.impersonate,
                       "use files with the rights of the Unix account of the user's name (as root)");
     command->add_flag("--limits", given->wants_limits, "print every limit of the server, and end");

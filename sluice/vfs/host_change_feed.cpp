@@ -118,12 +118,12 @@ result<host_change_feed::place*> host_change_feed::add_place(held_watch& owner, 
 
 // Watches every directory below. What vanishes meanwhile is left out: its removal is told.
 result<void> host_change_feed::add_below(place& above, tell_content tells) {
-    std::vector<place*> todo{&above};
+    std::vector<place*> unseen{&above};
     std::vector<io::directory_entry> entries(limits::listed_names_per_batch);
     std::vector<char> storage(limits::listing_storage_bytes);
-    while (not todo.empty()) {
-        place& here = *todo.back();
-        todo.pop_back();
+    while (not unseen.empty()) {
+        place& here = *unseen.back();
+        unseen.pop_back();
         held_watch& owner = *here.owner;
         const std::string path = here.path();
         const auto listed = io::directory_handle::open(owner.root, path.empty() ? std::string(".") : path);
@@ -141,7 +141,7 @@ result<void> host_change_feed::add_below(place& above, tell_content tells) {
                 if (not below) continue;
                 const auto added = add_place(owner, &here, *below, each.name);
                 if (not added) return failure(added.error());
-                todo.push_back(*added);
+                unseen.push_back(*added);
             }
         }
     }

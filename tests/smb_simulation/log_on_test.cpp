@@ -17,12 +17,12 @@ using smb::wire::session_flags;
 class log_on : public testing::Test {
 protected:
     void TearDown() override {
-        for (const auto& world : worlds)
-            world->stop();
+        for (const auto& one : worlds)
+            one->stop();
     }
 
-    server_world& serve(void (*adjust)(server_configuration&) = nullptr) {
-        worlds.push_back(std::make_unique<server_world>(io::simulation_options{.seed = 1}, 1, adjust));
+    world& serve(void (*adjust)(server_configuration&) = nullptr) {
+        worlds.push_back(std::make_unique<world>(io::simulation_options{.seed = 1}, 1, adjust));
         return *worlds.back();
     }
 
@@ -32,7 +32,7 @@ protected:
         rules.encryption = protection::required;
     }
 
-    std::vector<std::unique_ptr<server_world>> worlds;
+    std::vector<std::unique_ptr<world>> worlds;
 };
 
 TEST_F(log_on, as_nobody_is_refused_unless_guests_are_allowed) {

@@ -30,7 +30,7 @@ nt_status polite_client::answer::status() const {
     return bytes.empty() ? nt_status::network_name_deleted : message().header().status;
 }
 
-polite_client::polite_client(server_world& world)
+polite_client::polite_client(world& world)
     : world_(world), socket_(world.connect()), tasks_(*world.loop) {
     const std::array dialects{le16(0x0210)};
     EXPECT_EQ(call(command::negotiate,

@@ -8,7 +8,7 @@
 #include "sluice/smb/wire/create.hpp"
 #include "sluice/smb/wire/header.hpp"
 #include "sluice/smb/wire/session_setup.hpp"
-#include "tests/smb_simulation/server_world.hpp"
+#include "tests/smb_simulation/world.hpp"
 
 namespace sluice::smb_simulation {
 
@@ -26,7 +26,7 @@ public:
     };
 
     /// Connects and agrees on a dialect. The world outlives the client.
-    explicit polite_client(server_world& world);
+    explicit polite_client(world& world);
     polite_client(const polite_client&) = delete;
     polite_client& operator=(const polite_client&) = delete;
     /// Hangs up.
@@ -69,7 +69,7 @@ private:
     [[nodiscard]] io::task<bool> fill(std::span<std::byte> room);
     [[nodiscard]] io::task<bool> take_frame();
 
-    server_world& world_;
+    world& world_;
     io::socket_handle socket_;
     io::task_group tasks_;
     std::map<std::uint64_t, answer> answers_;  // not asked for yet
@@ -92,11 +92,10 @@ protected:
         world_.stop();
     }
 
-    [[nodiscard]] server_world& world() noexcept { return world_; }
     [[nodiscard]] polite_client& client() noexcept { return *first_; }
 
 private:
-    server_world world_;
+    world world_;
     std::unique_ptr<polite_client> first_;
 };
 

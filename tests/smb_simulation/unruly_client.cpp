@@ -4,23 +4,17 @@
 #include <array>
 
 #include "sluice/io/awaitable.hpp"
-#include "sluice/smb/auth/negotiator.hpp"
 #include "sluice/smb/wire/cancel.hpp"
 #include "sluice/smb/wire/change_notify.hpp"
 #include "sluice/smb/wire/close.hpp"
-#include "sluice/smb/wire/compound.hpp"
 #include "sluice/smb/wire/create.hpp"
 #include "sluice/smb/wire/echo.hpp"
-#include "sluice/smb/wire/frame.hpp"
 #include "sluice/smb/wire/fscc_file_names.hpp"
 #include "sluice/smb/wire/lock.hpp"
 #include "sluice/smb/wire/logoff.hpp"
-#include "sluice/smb/wire/negotiate.hpp"
 #include "sluice/smb/wire/oplock_break.hpp"
 #include "sluice/smb/wire/read.hpp"
-#include "sluice/smb/wire/session_setup.hpp"
 #include "sluice/smb/wire/set_info.hpp"
-#include "sluice/smb/wire/tree_connect.hpp"
 #include "sluice/smb/wire/tree_disconnect.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 #include "sluice/smb/wire/write.hpp"
@@ -32,7 +26,6 @@ using wire::command;
 
 namespace {
 
-constexpr std::size_t message_bytes_max = 4096;
 constexpr std::uint8_t rename_class = 10;  // FileRenameInformation
 
 [[nodiscard]] bytes_view view(const std::string& text) {
@@ -43,125 +36,33 @@ constexpr std::uint8_t rename_class = 10;  // FileRenameInformation
 
 unruly_client::unruly_client(io::io_multiplexer& loop, io::socket_handle socket, const clock_source& clock,
                              const habits& how)
-    : loop_(loop),
-      socket_(std::move(socket)),
-      clock_(clock),
-      how_(how),
-      random_(how.seed),
-      secrets_(how.seed) {}
+    : simulated_client(std::move(socket), clock, how.seed), loop_(loop), how_(how) {}
 
-// Encodes a request into `outgoing_`, in a frame of its own, or behind the one before if it is related.
-template <class Args>
-void unruly_client::put(command code, const Args& args) {
-    std::array<std::byte, message_bytes_max> room{};
-    byte_writer writer(room);
-    wire::header header;
-    header.command = code;
+void unruly_client::adjust(wire::header& header) {
     header.credits = static_cast<std::uint16_t>(random_.below(8) + 1);
-    header.credit_charge = 1;
-    header.session_id = session_id_;
-    header.tree_id = tree_id_;
-    if (is_related_) header.flags |= wire::header_flags::related;
-    if (code == command::cancel) {
-        header.message_id = next_message_id_ == 0 ? 0 : random_.below(next_message_id_);
-        if (not async_ids_.empty() and random_.below(4) != 0) {
-            header.flags |= wire::header_flags::async;
-            header.async_id = async_ids_[random_.below(async_ids_.size())];
-        }
-    } else {
-        header.message_id = next_message_id_++;
-        --credits_;
-        ++awaited_;
+    if (header.command != command::cancel) return;
+    header.message_id = next_message_id_ == 0 ? 0 : random_.below(next_message_id_);
+    if (not async_ids_.empty() and random_.below(4) != 0) {
+        header.flags |= wire::header_flags::async;
+        header.async_id = async_ids_[random_.below(async_ids_.size())];
     }
-    encode(writer, header);
-    encode(writer, args);
-    const auto message = writer.finish();
-    ENSURE(message.has_value(), "a request of the test is too long");
-    if (is_related_) {
-        outgoing_.insert(outgoing_.end(), message->begin(), message->end());
+}
+
+void unruly_client::take_message(const wire::message_view& message) {
+    const wire::header& header = message.header();
+    if (header.command == command::oplock_break and header.message_id == ~std::uint64_t{0}) {
+        put_acknowledgement(message);
         return;
     }
-    std::array<std::byte, wire::frame_prefix_bytes> prefix{};
-    byte_writer length(prefix);
-    wire::encode_frame_prefix(length, message->size());
-    outgoing_.insert(outgoing_.end(), prefix.begin(), prefix.end());
-    outgoing_.insert(outgoing_.end(), message->begin(), message->end());
-}
-
-io::task<bool> unruly_client::send() {
-    std::span<const std::byte> rest = outgoing_;
-    while (not rest.empty()) {
-        const io::io_request<io::const_bytes_type> wanted{.buffers = rest};
-        const auto sent = co_await io::co_write(socket_, wanted);
-        if (not sent) co_return false;
-        rest = rest.subspan(sent.bytes_transferred());
-    }
-    outgoing_.clear();
-    co_return true;
-}
-
-io::task<bool> unruly_client::fill(std::span<std::byte> room) {
-    while (not room.empty()) {
-        const io::io_request<io::bytes_type> wanted{.buffers = room};
-        const auto got = co_await io::co_read(socket_, wanted);
-        if (not got or got.bytes_transferred() == 0) co_return false;
-        room = room.subspan(got.bytes_transferred());
-    }
-    co_return true;
-}
-
-// Takes one frame of the server; false when it has hung up.
-io::task<bool> unruly_client::take_reply() {
-    std::array<std::byte, wire::frame_prefix_bytes> prefix{};
-    io::task<bool> taking = fill(prefix);
-    if (not co_await std::move(taking)) co_return false;
-    const auto length = wire::decode_frame_prefix(prefix, wire::frame_bytes_max);
-    if (not length) {
-        complaint_ = "a frame without a length";
-        co_return false;
-    }
-    received_.resize(*length);
-    io::task<bool> filling = fill(received_);
-    if (not co_await std::move(filling)) co_return false;
-    wire::compound_reader reader(received_, 64);
-    while (not reader.done()) {
-        const auto message = reader.next();
-        if (not message) {
-            complaint_ = "a reply that cannot be taken apart";
-            co_return false;
-        }
-        take_message(message->bytes());
-    }
-    co_return true;
-}
-
-void unruly_client::take_message(bytes_view bytes) {
-    const auto message = wire::message_view::of(bytes);
-    const wire::header& header = message->header();
-    if (not wire::has(header.flags, wire::header_flags::response)) complaint_ = "a request from the server";
-    if (header.message_id == ~std::uint64_t{0}) {
-        if (header.command != command::oplock_break) complaint_ = "a notification that is no break";
-        put_acknowledgement(bytes);
-        return;
-    }
-    if (header.message_id >= next_message_id_) complaint_ = "a reply to what was not asked";
-    credits_ += header.credits;
-    last_status_ = header.status;
     if (header.status == wire::nt_status::pending) {
         async_ids_.push_back(header.async_id);
         return;
     }
-    if (awaited_ == 0)
-        complaint_ = "one reply more than there were requests";
-    else
-        --awaited_;
     ++replies_;
     if (wire::is_error(header.status)) return;
     ++successes_;
-    if (header.session_id != 0 and session_id_ == 0) session_id_ = header.session_id;
-    if (header.command == command::tree_connect) tree_id_ = header.tree_id;
     if (header.command == command::create)
-        if (const auto reply = wire::decode_create_reply(*message)) files_.push_back(reply->file);
+        if (const auto reply = wire::decode_create_reply(message)) files_.push_back(reply->file);
 }
 
 wire::file_id unruly_client::some_file() {
@@ -176,55 +77,6 @@ io::task<void> unruly_client::live() {
         co_await std::move(acting);
     }
     (void)socket_.close();
-}
-
-io::task<bool> unruly_client::log_on() {
-    const auth::credentials who{.user = "u",
-                                .domain = {},
-                                .workstation = {},
-                                .target_name = {},
-                                .hash = auth::nt_hash::of_password("p").value()};
-    auth::initiating_negotiator initiator(who, secrets_, clock_);
-    std::vector<std::byte> challenge;
-    for (int round = 0; round != 4; ++round) {
-        auto step = initiator.step(challenge);
-        if (std::holds_alternative<auth::step_done>(step)) co_return true;
-        const auto* const next = std::get_if<auth::step_continue>(&step);
-        if (next == nullptr) co_return false;
-        put(command::session_setup, wire::session_setup_args{.security_blob = next->token});
-        io::task<bool> sending = send();
-        if (not co_await std::move(sending)) co_return false;
-        io::task<bool> taking = take_reply();
-        if (not co_await std::move(taking)) co_return false;
-        const auto message = wire::message_view::of(received_);
-        session_id_ = message->header().session_id;
-        const auto reply = wire::decode_session_setup_reply(*message);
-        if (not reply) co_return false;
-        challenge.assign(reply->security_blob.begin(), reply->security_blob.end());
-    }
-    co_return false;
-}
-
-io::task<bool> unruly_client::set_up() {
-    const std::array dialects{le16(0x0210), le16(0x0302)};
-    wire::negotiate_args hello{.capabilities = wire::capabilities::large_mtu | wire::capabilities::leasing,
-                               .client_guid = {},
-                               .dialects = wire::code_list<wire::dialect>(std::span(dialects)),
-                               .contexts = {}};
-    random_.fill(hello.client_guid.bytes);
-    put(command::negotiate, hello);
-    io::task<bool> sending = send();
-    if (not co_await std::move(sending)) co_return false;
-    io::task<bool> taking = take_reply();
-    if (not co_await std::move(taking)) co_return false;
-    io::task<bool> logging_on = log_on();
-    if (not co_await std::move(logging_on)) co_return false;
-    const std::string path = wire::utf16_of("\\\\server\\files").value();
-    put(command::tree_connect, wire::tree_connect_args{.path = view(path)});
-    io::task<bool> connecting = send();
-    if (not co_await std::move(connecting)) co_return false;
-    io::task<bool> taking_tree = take_reply();
-    co_return co_await std::move(taking_tree);
 }
 
 io::task<void> unruly_client::act() {
@@ -356,35 +208,23 @@ void unruly_client::put_cancel() {
 // CREATE, WRITE and CLOSE in one frame, the latter two of whatever the first opens.
 void unruly_client::put_compound() {
     const std::string name = wire::utf16_of("b").value();
-    const std::size_t begin = outgoing_.size();
     const std::array<std::byte, 8> data{};
+    begin_compound();
     put(command::create, wire::create_args{.desired_access = wire::file_all_access,
                                            .share_access = wire::share_access(7),
                                            .disposition = wire::create_disposition::open_if,
                                            .name = view(name)});
-    const auto close_off = [&](std::size_t message_begin) {
-        const std::size_t padding = -(outgoing_.size() - message_begin) & (wire::compound_alignment - 1);
-        outgoing_.resize(outgoing_.size() + padding);
-        const le32 next(static_cast<std::uint32_t>(outgoing_.size() - message_begin));
-        std::memcpy(outgoing_.data() + message_begin + wire::header_next_command_offset, &next, sizeof next);
-        return outgoing_.size();
-    };
     is_related_ = true;
-    std::size_t at = close_off(begin + wire::frame_prefix_bytes);
     put(command::write, wire::write_args{.file = wire::file_id_of_previous, .data = data});
-    at = close_off(at);
     put(command::close, wire::close_args{.file = wire::file_id_of_previous});
     is_related_ = false;
-    const std::size_t length = outgoing_.size() - begin - wire::frame_prefix_bytes;
-    byte_writer prefix(mutable_bytes(outgoing_.data() + begin, wire::frame_prefix_bytes));
-    wire::encode_frame_prefix(prefix, length);
+    end_compound();
 }
 
 // Breaks are answered, late or never.
-void unruly_client::put_acknowledgement(bytes_view notification) {
+void unruly_client::put_acknowledgement(const wire::message_view& notification) {
     if (credits_ == 0 or random_.below(3) == 0) return;
-    const auto message = wire::message_view::of(notification);
-    const auto broken = wire::decode_oplock_break_reply(*message);
+    const auto broken = wire::decode_oplock_break_reply(notification);
     if (not broken) {
         complaint_ = "a break that cannot be decoded";
         return;

@@ -3,10 +3,9 @@
 #include <memory>
 #include <vector>
 
-#include "sluice/io/task_group.hpp"
 #include "tests/simulation.hpp"
-#include "tests/smb_simulation/server_world.hpp"
 #include "tests/smb_simulation/unruly_client.hpp"
+#include "tests/smb_simulation/world.hpp"
 
 // Logging off, closing, disconnecting, breaking, cancelling and hanging up in every order: whatever clients
 // do, when they are gone nothing of theirs is left.
@@ -14,35 +13,29 @@
 namespace sluice::smb_simulation {
 namespace {
 
-using smb::server::smb_server;
+using clients = std::vector<std::unique_ptr<unruly_client>>;
 
-struct world : server_world {
-    world(const io::simulation_options& options, std::uint64_t seed)
-        : server_world(options, seed), clients(*loop) {}
-
-    unruly_client& connect(const unruly_client::habits& how) {
-        all.push_back(std::make_unique<unruly_client>(*loop, server_world::connect(), clock, how));
-        return *all.back();
-    }
-
-    io::task_group clients;
-    std::vector<std::unique_ptr<unruly_client>> all;
-};
+unruly_client& connect(world& to, clients& all, const unruly_client::habits& how) {
+    all.push_back(std::make_unique<unruly_client>(*to.loop, to.connect(), to.clock, how));
+    return *all.back();
+}
 
 void live_and_leave(std::uint64_t seed, const io::simulation_options& options, bool loses_connections) {
     world simulated(options, seed);
+    clients all;
     seeded_random random(seed);
     const std::uint64_t count = 2 + random.below(4);
     for (std::uint64_t i = 0; i != count; ++i) {
-        unruly_client& client = simulated.connect(
-            {.seed = seed * 100 + i, .requests = static_cast<unsigned>(20 + random.below(200))});
+        unruly_client& client =
+            connect(simulated, all,
+                    {.seed = seed * 100 + i, .requests = static_cast<unsigned>(20 + random.below(200))});
         simulated.clients.spawn(client.live());
     }
     simulated.run();
     ASSERT_EQ(simulated.clients.size(), 0U) << "a client waits for ever: " << simulated.loop->stalled();
 
     unsigned successes = 0;
-    for (const auto& client : simulated.all) {
+    for (const auto& client : all) {
         EXPECT_EQ(client->complaint(), "");
         successes += client->successes();
     }
@@ -74,7 +67,8 @@ TEST(smb_server, does_the_same_again_from_the_same_seed) {
     std::uint64_t digests[2] = {};
     for (std::uint64_t& digest : digests) {
         world simulated(io::simulation_options::rough(5), 5);
-        simulated.clients.spawn(simulated.connect({.seed = 5}).live());
+        clients all;
+        simulated.clients.spawn(connect(simulated, all, {.seed = 5}).live());
         simulated.run();
         digest = simulated.loop->digest();
         simulated.stop();

@@ -5,6 +5,7 @@
 #include "bench/harness/allocation_counter.hpp"
 #include "sluice/smb/auth/sealing.hpp"
 #include "sluice/smb/auth/signing.hpp"
+#include "sluice/smb/wire/transform_header.hpp"
 
 namespace sluice::smb::auth {
 namespace {
@@ -34,15 +35,15 @@ TEST(signer, allocates_nothing_per_message_once_warm) {
 TEST(sealer, and_opener_allocate_nothing_per_message_once_warm) {
     const message sent;
     system_random secrets;
-    std::vector<std::byte> sealed(transform_header_bytes + 10'080);
+    std::vector<std::byte> sealed(wire::transform_header_bytes + 10'080);
     std::vector<std::byte> plain(10'080);
     for (const auto algorithm : {cipher_algorithm::aes_128_ccm, cipher_algorithm::aes_128_gcm,
                                  cipher_algorithm::aes_256_ccm, cipher_algorithm::aes_256_gcm}) {
         sealing_key key{cipher_key(algorithm)};
         auto seals = key.make_sealer(secrets).value();
         auto opens = opener::create(cipher_key(algorithm)).value();
-        const bytes_view header = *bytes_view(sealed).first(transform_header_bytes);
-        const bytes_view ciphertext = *bytes_view(sealed).from(transform_header_bytes);
+        const bytes_view header = *bytes_view(sealed).first(wire::transform_header_bytes);
+        const bytes_view ciphertext = *bytes_view(sealed).from(wire::transform_header_bytes);
         const auto round_trip = [&] {
             ENSURE(seals.seal(1, sent.parts, sealed).has_value());
             ENSURE(opens.open(header, std::span(&ciphertext, 1), plain));

@@ -1,10 +1,12 @@
 #include "sluice/smb/auth/ntlm_crypto.hpp"
 
+#include <cstring>
 #include <string_view>
 #include <vector>
 
+#include "sluice/base/case_fold.hpp"
+#include "sluice/base/endian.hpp"
 #include "sluice/smb/auth/hmac.hpp"
-#include "sluice/smb/auth/upper_case.hpp"
 
 namespace sluice::smb::auth::ntlm {
 namespace {
@@ -29,6 +31,17 @@ secret_bytes<16> key_with_magic(bytes_view key, std::string_view magic) noexcept
     return md5(parts);
 }
 
+// UTF-16LE in capital letters, unit by unit, as a user's name is hashed ([MS-NLMP] 3.3.2). A last odd byte
+// stays.
+std::vector<std::byte> in_capitals(bytes_view utf16) {
+    std::vector<std::byte> capitals(utf16.begin(), utf16.end());
+    for (std::size_t at = 0; capitals.size() - at >= sizeof(le16); at += sizeof(le16)) {
+        const le16 capital(upcase(static_cast<char16_t>(utf16.take_at<le16>(at)->value())));
+        std::memcpy(capitals.data() + at, &capital, sizeof(capital));
+    }
+    return capitals;
+}
+
 std::size_t sealing_key_bytes(std::uint32_t flags) noexcept {
     if ((flags & flag::bits_128) != 0) return 16;
     return (flags & flag::bits_56) != 0 ? 7 : 5;
@@ -37,9 +50,8 @@ std::size_t sealing_key_bytes(std::uint32_t flags) noexcept {
 }  // namespace
 
 secret_bytes<16> response_key(const nt_hash& hash, bytes_view user, bytes_view domain) {
-    std::vector<std::byte> upper_user(user.begin(), user.end());
-    make_upper_case(upper_user);
-    const std::array<bytes_view, 2> parts = {upper_user, domain};
+    const std::vector<std::byte> capitals = in_capitals(user);
+    const std::array<bytes_view, 2> parts = {capitals, domain};
     return hmac_md5(hash.view(), parts);
 }
 

@@ -40,6 +40,15 @@ TEST(ntlm_v2, takes_the_user_in_any_case_but_the_domain_as_it_is) {
     const auto lower_user = from_hex("7500730065007200");
     const auto lower_domain = from_hex("64006f006d00610069006e00");
     EXPECT_EQ(to_hex(response_key(hash, lower_user, domain).view()), to_hex(example_response_key().view()));
+    const auto small_umlaut = from_hex("e400");
+    const auto capital_umlaut = from_hex("c400");
+    EXPECT_EQ(to_hex(response_key(hash, small_umlaut, domain).view()),
+              to_hex(response_key(hash, capital_umlaut, domain).view()));
+    const auto odd = from_hex("610061");
+    const auto capital_odd = from_hex("410061");
+    EXPECT_EQ(to_hex(response_key(hash, odd, domain).view()),
+              to_hex(response_key(hash, capital_odd, domain).view()))
+        << "a last odd byte stays as it is";
     EXPECT_NE(to_hex(response_key(hash, user, lower_domain).view()), to_hex(example_response_key().view()));
 }
 

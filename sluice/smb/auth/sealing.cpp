@@ -2,34 +2,21 @@
 
 #include <openssl/evp.h>
 
+#include <bit>
 #include <utility>
 
 #include "sluice/smb/auth/limits.hpp"
 #include "sluice/smb/auth/secret.hpp"
+#include "sluice/smb/wire/transform_header.hpp"
 
 namespace sluice::smb::auth {
 namespace {
 
 constexpr std::size_t tag_bytes = 16;
-constexpr std::uint16_t encrypted = 1;  // before 3.1.1 the number of AES-128-CCM, which is the same
 
-// The header again, as far as sealing goes; [MS-SMB2] 2.2.41. From the nonce on it is authenticated.
-struct transform_header {
-    std::array<std::byte, 4> protocol_id{std::byte{0xfd}, std::byte{'S'}, std::byte{'M'},
-                                         std::byte{'B'}};  // 0
-    std::array<std::byte, tag_bytes> signature{};          //  4
-    transform_nonce nonce;                                 // 20
-    le32 original_message_size;                            // 36
-    le16 reserved;                                         // 40
-    le16 flags;                                            // 42
-    le64 session_id;                                       // 44
-};
-static_assert(sizeof(transform_header) == transform_header_bytes and alignof(transform_header) == 1);
-static_assert(offsetof(transform_header, nonce) == 20 and offsetof(transform_header, session_id) == 44);
-static_assert(std::is_trivially_copyable_v<transform_header>);
-
-bytes_view authenticated_part(const transform_header& header) noexcept {
-    return *bytes_of(header).from(offsetof(transform_header, nonce));
+// What is authenticated beside the message, of a transform header that is as long as it must be.
+bytes_view associated_part(bytes_view header) noexcept {
+    return *header.from(wire::transform_associated_offset);
 }
 
 constexpr bool is_ccm(cipher_algorithm algorithm) noexcept {
@@ -82,16 +69,17 @@ bytes_view in_one_piece(std::span<const bytes_view> parts, mutable_bytes room) n
 }
 
 // Nonce, header and message through the cipher into `out`. False if CCM finds the message not authentic.
-bool pass(const detail::cipher_context& cipher, cipher_algorithm algorithm, const transform_header& header,
+bool pass(const detail::cipher_context& cipher, cipher_algorithm algorithm, bytes_view header,
           std::span<const bytes_view> parts, mutable_bytes out) noexcept {
-    detail::restart_cipher(cipher, *bytes_of(header.nonce).first(nonce_bytes(algorithm)));
+    const bytes_view associated = associated_part(header);  // begins with the nonce
+    detail::restart_cipher(cipher, *associated.first(nonce_bytes(algorithm)));
     if (is_ccm(algorithm)) {
         int length = 0;  // CCM authenticates the length first
         ENSURE(EVP_CipherUpdate(cipher.get(), nullptr, &length, nullptr, static_cast<int>(out.size())) == 1);
-        ENSURE(detail::update_cipher(cipher, authenticated_part(header), nullptr));
+        ENSURE(detail::update_cipher(cipher, associated, nullptr));
         return detail::update_cipher(cipher, in_one_piece(parts, out), out.data());
     }
-    ENSURE(detail::update_cipher(cipher, authenticated_part(header), nullptr));
+    ENSURE(detail::update_cipher(cipher, associated, nullptr));
     std::byte* at = out.data();
     for (const bytes_view part : parts) {
         ENSURE(detail::update_cipher(cipher, part, at));
@@ -114,22 +102,20 @@ result<void> sealer::seal(std::uint64_t session_id, std::span<const bytes_view> 
     if (message_bytes > limits::sealed_message_bytes_max) {
         return failure(error(std::errc::message_size, "seal a message"));
     }
-    ENSURE(message_bytes != 0 and sealed.size() >= transform_header_bytes and
-           sealed.size() - transform_header_bytes == message_bytes);
+    ENSURE(message_bytes != 0 and sealed.size() >= wire::transform_header_bytes and
+           sealed.size() - wire::transform_header_bytes == message_bytes);
     const auto nonce = nonces_.next();
     if (!nonce) return failure(error(std::errc::value_too_large, "seal a message with a used-up key"));
 
-    transform_header header;
-    header.nonce = *nonce;
-    header.original_message_size = le32(static_cast<std::uint32_t>(message_bytes));
-    header.flags = le16(encrypted);
-    header.session_id = le64(session_id);
-
-    ENSURE(pass(cipher_, algorithm_, header, parts, *sealed.from(transform_header_bytes)));
+    const mutable_bytes header = *sealed.first(wire::transform_header_bytes);
+    byte_writer writer(header);
+    encode(writer, wire::transform_header{.nonce = std::bit_cast<std::array<std::byte, 16>>(*nonce),
+                                          .message_bytes = static_cast<std::uint32_t>(message_bytes),
+                                          .session_id = session_id});
+    ENSURE(pass(cipher_, algorithm_, header, parts, *sealed.from(wire::transform_header_bytes)));
     ENSURE(finish(cipher_));
     ENSURE(EVP_CIPHER_CTX_ctrl(cipher_.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(tag_bytes),
-                               header.signature.data()) == 1);
-    std::memcpy(sealed.data(), &header, sizeof(header));
+                               header.data() + wire::transform_signature_offset) == 1);
     return {};
 }
 
@@ -141,15 +127,15 @@ result<opener> opener::create(const cipher_key& key) noexcept {
 
 bool opener::open(bytes_view header, std::span<const bytes_view> parts, mutable_bytes message) noexcept {
     ENSURE(total_bytes(parts) == message.size());
-    auto claimed = header.size() == transform_header_bytes ? header.take<transform_header>() : std::nullopt;
-    const bool is_plausible = claimed and !message.empty() and
-                              message.size() <= limits::sealed_message_bytes_max and
-                              claimed->original_message_size.value() == message.size();
+    auto claimed = wire::decode_transform_header(header);
+    const bool is_plausible = claimed and header.size() == wire::transform_header_bytes and
+                              !message.empty() and message.size() <= limits::sealed_message_bytes_max and
+                              claimed->message_bytes == message.size();
     if (is_plausible) {
         ENSURE(EVP_CIPHER_CTX_ctrl(cipher_.get(), EVP_CTRL_AEAD_SET_TAG, static_cast<int>(tag_bytes),
                                    claimed->signature.data()) == 1);
         // CCM has compared the tag when it is through, and has no more to say in the end.
-        const bool passed = pass(cipher_, algorithm_, *claimed, parts, message);
+        const bool passed = pass(cipher_, algorithm_, header, parts, message);
         if (passed and (is_ccm(algorithm_) or finish(cipher_))) return true;
     }
     wipe(message);

@@ -13,9 +13,6 @@
 
 namespace sluice::smb::auth {
 
-/// What stands before a sealed message: the SMB2 transform header ([MS-SMB2] 2.2.41).
-inline constexpr std::size_t transform_header_bytes = 52;
-
 /// Encrypts messages. Made by a sealing_key, so that no two have nonces in common.
 ///
 /// A channel has its own. Thread safety: none of its own. Allocates: nothing.

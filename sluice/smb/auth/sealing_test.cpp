@@ -6,6 +6,7 @@
 
 #include "sluice/smb/auth/hex_testing.hpp"
 #include "sluice/smb/auth/limits.hpp"
+#include "sluice/smb/wire/transform_header.hpp"
 
 namespace sluice::smb::auth {
 namespace {
@@ -72,9 +73,9 @@ constexpr published examples[] = {
 
 // Opens what seal() wrote, header and ciphertext in one piece.
 std::optional<std::vector<std::byte>> opened(opener& with, bytes_view sealed) {
-    const bytes_view ciphertext = *sealed.from(transform_header_bytes);
+    const bytes_view ciphertext = *sealed.from(wire::transform_header_bytes);
     std::vector<std::byte> message(ciphertext.size());
-    if (!with.open(*sealed.first(transform_header_bytes), std::span(&ciphertext, 1), message))
+    if (!with.open(*sealed.first(wire::transform_header_bytes), std::span(&ciphertext, 1), message))
         return std::nullopt;
     return message;
 }
@@ -95,7 +96,7 @@ TEST(sealer, seals_what_the_opener_opens_whatever_the_cipher_and_the_length) {
         for (const std::size_t size : {1, 15, 16, 17, 64, 4096, 100'001}) {
             const auto message = random_bytes(size);
             const bytes_view part = message;
-            std::vector<std::byte> sealed(transform_header_bytes + size);
+            std::vector<std::byte> sealed(wire::transform_header_bytes + size);
             ASSERT_TRUE(seals.seal(0x1122334455667788, std::span(&part, 1), sealed));
             EXPECT_EQ(bytes_view(sealed).take_at<le64>(44)->value(), 0x1122334455667788);
             EXPECT_EQ(bytes_view(sealed).take_at<le32>(36)->value(), size);
@@ -112,20 +113,20 @@ TEST(sealer, takes_a_message_in_parts_and_in_its_own_place) {
         auto opens = opener::create(numbered_key(algorithm)).value();
         const auto message = random_bytes(5000);
         const bytes_view all = message;
-        std::vector<std::byte> sealed(transform_header_bytes + message.size());
+        std::vector<std::byte> sealed(wire::transform_header_bytes + message.size());
 
         const std::array<bytes_view, 4> parts = {*all.first(64), *all.slice({64, 0}), *all.slice({64, 1000}),
                                                  *all.from(1064)};
         ASSERT_TRUE(seals.seal(1, parts, sealed));
         EXPECT_EQ(opened(opens, sealed), message);
 
-        std::copy(message.begin(), message.end(), sealed.begin() + transform_header_bytes);
-        const bytes_view in_place = *bytes_view(sealed).from(transform_header_bytes);
+        std::copy(message.begin(), message.end(), sealed.begin() + wire::transform_header_bytes);
+        const bytes_view in_place = *bytes_view(sealed).from(wire::transform_header_bytes);
         ASSERT_TRUE(seals.seal(1, std::span(&in_place, 1), sealed));
         EXPECT_EQ(opened(opens, sealed), message);
 
         // A header put together in place, the data from elsewhere.
-        std::copy_n(message.begin(), 64, sealed.begin() + transform_header_bytes);
+        std::copy_n(message.begin(), 64, sealed.begin() + wire::transform_header_bytes);
         const std::array<bytes_view, 2> mixed = {*in_place.first(64), *all.from(64)};
         ASSERT_TRUE(seals.seal(1, mixed, sealed));
         EXPECT_EQ(opened(opens, sealed), message);
@@ -140,11 +141,11 @@ TEST(opener, opens_in_place_and_from_parts) {
         auto opens = opener::create(numbered_key(algorithm)).value();
         const auto message = random_bytes(5000);
         const bytes_view all = message;
-        std::vector<std::byte> sealed(transform_header_bytes + message.size());
+        std::vector<std::byte> sealed(wire::transform_header_bytes + message.size());
         ASSERT_TRUE(seals.seal(1, std::span(&all, 1), sealed));
 
-        const bytes_view ciphertext = *bytes_view(sealed).from(transform_header_bytes);
-        const bytes_view header = *bytes_view(sealed).first(transform_header_bytes);
+        const bytes_view ciphertext = *bytes_view(sealed).from(wire::transform_header_bytes);
+        const bytes_view header = *bytes_view(sealed).first(wire::transform_header_bytes);
         const std::array<bytes_view, 3> parts = {*ciphertext.first(17), *ciphertext.slice({17, 2000}),
                                                  *ciphertext.from(2017)};
         std::vector<std::byte> plain(message.size());
@@ -152,7 +153,7 @@ TEST(opener, opens_in_place_and_from_parts) {
         EXPECT_EQ(plain, message);
 
         EXPECT_TRUE(opens.open(header, std::span(&ciphertext, 1),
-                               *mutable_bytes(sealed).from(transform_header_bytes)));
+                               *mutable_bytes(sealed).from(wire::transform_header_bytes)));
         EXPECT_TRUE(std::equal(ciphertext.begin(), ciphertext.end(), message.begin()));
     }
 }
@@ -165,15 +166,15 @@ TEST(opener, refuses_any_flipped_bit_and_shows_nothing_of_the_message) {
         auto opens = opener::create(numbered_key(algorithm)).value();
         const auto message = random_bytes(70);
         const bytes_view part = message;
-        std::vector<std::byte> sealed(transform_header_bytes + message.size());
+        std::vector<std::byte> sealed(wire::transform_header_bytes + message.size());
         ASSERT_TRUE(seals.seal(1, std::span(&part, 1), sealed));
         // The protocol id is the decoder's business: it is neither a secret nor authenticated.
         for (std::size_t bit = 8 * 4; bit < 8 * sealed.size(); ++bit) {
             auto forged = sealed;
             forged[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
-            const bytes_view ciphertext = *bytes_view(forged).from(transform_header_bytes);
+            const bytes_view ciphertext = *bytes_view(forged).from(wire::transform_header_bytes);
             std::vector<std::byte> plain(ciphertext.size(), std::byte{0xee});
-            EXPECT_FALSE(opens.open(*bytes_view(forged).first(transform_header_bytes),
+            EXPECT_FALSE(opens.open(*bytes_view(forged).first(wire::transform_header_bytes),
                                     std::span(&ciphertext, 1), plain))
                 << bit;
             EXPECT_EQ(plain, std::vector<std::byte>(plain.size())) << bit;
@@ -189,9 +190,9 @@ TEST(opener, refuses_a_message_cut_short_or_empty_or_without_a_whole_header) {
     auto opens = opener::create(numbered_key(cipher_algorithm::aes_128_gcm)).value();
     const auto message = random_bytes(70);
     const bytes_view part = message;
-    std::vector<std::byte> sealed(transform_header_bytes + message.size());
+    std::vector<std::byte> sealed(wire::transform_header_bytes + message.size());
     ASSERT_TRUE(seals.seal(1, std::span(&part, 1), sealed));
-    for (std::size_t size = transform_header_bytes; size < sealed.size(); ++size)
+    for (std::size_t size = wire::transform_header_bytes; size < sealed.size(); ++size)
         EXPECT_EQ(opened(opens, *bytes_view(sealed).first(size)), std::nullopt) << size;
     std::vector<std::byte> plain(message.size());
     EXPECT_FALSE(opens.open(*bytes_view(sealed).first(51), std::span(&part, 1), plain));
@@ -203,7 +204,7 @@ TEST(sealing_key, never_gives_two_sealers_a_nonce_in_common) {
     std::set<std::string> nonces;
     const auto message = random_bytes(16);
     const bytes_view part = message;
-    std::vector<std::byte> sealed(transform_header_bytes + message.size());
+    std::vector<std::byte> sealed(wire::transform_header_bytes + message.size());
     for (int channel = 0; channel < 8; ++channel) {
         predictable_secrets_for_simulation same(1);
         auto seals = key.make_sealer(same).value();
@@ -230,7 +231,7 @@ TEST(sealer, refuses_a_message_longer_than_the_transport_can_carry) {
     auto seals = key.make_sealer(secrets).value();
     const std::vector<std::byte> message(limits::sealed_message_bytes_max + 1);
     const bytes_view part = message;
-    std::vector<std::byte> sealed(transform_header_bytes + message.size());
+    std::vector<std::byte> sealed(wire::transform_header_bytes + message.size());
     const auto refused = seals.seal(1, std::span(&part, 1), sealed);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error(), std::errc::message_size);

@@ -7,6 +7,7 @@
 
 #include "sluice/smb/auth/hex_testing.hpp"
 #include "sluice/smb/auth/sealing.hpp"
+#include "sluice/smb/wire/transform_header.hpp"
 
 namespace sluice::smb::auth {
 namespace {
@@ -24,7 +25,7 @@ TEST(sealing_key, gives_sealers_to_many_threads_without_a_nonce_in_common) {
             channels.emplace_back([&key, &own = nonces[i]] {
                 const std::vector<std::byte> message(64);
                 const bytes_view part = message;
-                std::vector<std::byte> sealed(transform_header_bytes + message.size());
+                std::vector<std::byte> sealed(wire::transform_header_bytes + message.size());
                 for (int made = 0; made < sealers_per_thread; ++made) {
                     predictable_secrets_for_simulation same(1);
                     auto seals = key.make_sealer(same).value();

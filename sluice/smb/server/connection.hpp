@@ -111,12 +111,13 @@ private:
     [[nodiscard]] wire::nt_status find_session(request& r) noexcept;
     [[nodiscard]] wire::nt_status check_signature(request& r) noexcept;
     [[nodiscard]] wire::nt_status find_tree(request& r) noexcept;
-    void serve_cancel(const request& r) noexcept;
+    void serve_cancel(request& r) noexcept;
     void answer_smb1(bytes_view frame) noexcept;
 
     // outgoing.cpp: replies become frames.
     [[nodiscard]] finished_reply finish(request& r, wire::nt_status status) noexcept;
     void extend_preauth(request& r, wire::nt_status status, bytes_view message) noexcept;
+    void add(reply_batch& replies, finished_reply one, session* sealed_by) noexcept;
     void send(std::vector<finished_reply> replies, session* sealed_by) noexcept;
     void send_sealed(const std::vector<finished_reply>& replies, session& by) noexcept;
     void send_notification(session* via, wire::command code, reply& message) noexcept;

@@ -36,13 +36,15 @@ private:
     std::size_t end_ = 0;
 };
 
-/// A piece of a frame: the bytes of a buffer behind the first `skipped`.
+/// A piece of a frame: the bytes of a buffer behind the first `skipped`, or, without a buffer, bytes that are
+/// always there.
 struct frame_piece {
     pool_buffer memory;
     std::size_t skipped = 0;
+    std::span<const std::byte> constant{};
 
     [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
-        return memory.bytes().subspan(skipped);
+        return memory ? memory.bytes().subspan(skipped) : constant;
     }
 };
 

@@ -82,7 +82,7 @@ bool connection::admit(bytes_view messages) noexcept {
 
 io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<session> sealed_by) noexcept {
     compound_state compound;
-    std::vector<finished_reply> replies;
+    reply_batch replies;
     wire::compound_reader reader(messages, limits::messages_per_compound_max);
     bool is_first = true;
     while (not reader.done()) {
@@ -106,14 +106,16 @@ io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<s
                               {{"peer", peer_text_},
                                {"command", wire::name_of(r.header().command)},
                                {"status", wire::name_of(status)}});
-        replies.push_back(finish(r, status));
+        add(replies, finish(r, status), sealed_by.get());
     }
-    if (not replies.empty()) send(std::move(replies), sealed_by.get());
+    if (not replies.empty()) send(replies.take(), sealed_by.get());
 }
 
 io::task<nt_status> connection::serve(request& r) noexcept {
     const nt_status refused = authorise(r);
     if (refused != nt_status::success) co_return refused;
+    if (r.replies_before->bytes_of_all() > limits::reply_bytes_per_frame_max)
+        co_return nt_status::insufficient_resources;
     const command_rule* const rule = rule_of(r.header().command);
     const nt_status status = co_await rule->serve(r);
     if (r.lateness()) co_return *r.lateness();
@@ -190,26 +192,13 @@ nt_status connection::find_tree(request& r) noexcept {
     return nt_status::success;
 }
 
-// CANCEL names what it ends by the async id it was given, or else by its message id ([MS-SMB2] 3.3.5.16). A
-// wrong signature makes it nobody's.
-void connection::serve_cancel(const request& cancel) noexcept {
+// CANCEL names what it ends by the async id it was given, or else by its message id ([MS-SMB2] 3.3.5.16). It
+// is never answered, so one that may not end it, or is not of its session, does nothing.
+void connection::serve_cancel(request& cancel) noexcept {
+    if (find_session(cancel) != nt_status::success or check_signature(cancel) != nt_status::success) return;
     const bool by_async = wire::has(cancel.header().flags, wire::header_flags::async);
-    const auto found = sessions.find(cancel.header().session_id);
-    if (found != sessions.end()) {
-        session& by = *found->second;
-        const bool is_signed = wire::has(cancel.header().flags, wire::header_flags::signed_message);
-        if (cancel.sealed_by == nullptr and is_signed and by.signer) {
-            const auth::signed_message which{.message_id = cancel.header().message_id,
-                                             .sender = auth::message_sender::client,
-                                             .is_cancel = true};
-            const auto parts = auth::with_zero_signature(cancel.message().bytes());
-            if (not by.signer->verify(parts, which, cancel.header().signature)) return;
-        } else if (cancel.sealed_by == nullptr and not is_signed and by.requires_signing and by.signer) {
-            return;
-        }
-    }
     for (request& waiting : requests_) {
-        if (&waiting == &cancel) continue;
+        if (&waiting == &cancel or waiting.session != cancel.session) continue;
         const bool is_meant = by_async
                                   ? waiting.async_id != 0 and waiting.async_id == cancel.header().async_id
                                   : waiting.header().message_id == cancel.header().message_id;

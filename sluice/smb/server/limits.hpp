@@ -31,6 +31,8 @@ inline constexpr std::size_t pending_requests_max = 512;
 inline constexpr std::size_t messages_per_compound_max = 128;
 /// Bytes of replies that a client does not take before we stop reading its requests.
 inline constexpr std::size_t unsent_bytes_max = 32U << 20;
+/// Bytes of replies to one frame after which the messages behind it are refused.
+inline constexpr std::size_t reply_bytes_per_frame_max = 32U << 20;
 
 inline constexpr std::size_t sessions_max = 16'384;
 inline constexpr std::size_t sessions_per_connection_max = 1024;

@@ -43,26 +43,22 @@ void put_header(pool_buffer& head, const wire::header& header) noexcept {
     return header;
 }
 
-// Makes `one` end on a multiple of eight, since another follows.
-void pad(finished_reply& one, buffer_pool& buffers) noexcept {
-    pool_buffer& end = one.payload ? one.payload : one.head;
-    const std::size_t message_bytes = one.head.size() - wire::frame_prefix_bytes + one.payload.size();
-    const std::size_t padding = -message_bytes & (wire::compound_alignment - 1);
-    if (padding == 0) return;
-    // Buffers are powers of two at least eight bytes longer than what a reply asked for, or else replaced.
-    pool_buffer longer = buffers.take(end.size() + padding);
-    ENSURE(static_cast<bool>(longer), "out of memory for a reply's padding");
-    std::memcpy(longer.data(), end.data(), end.size());
-    std::memset(longer.data() + end.size(), 0, padding);
-    end = std::move(longer);
+constexpr std::array<std::byte, wire::compound_alignment> zeros{};
+
+// What is sent of a reply, in order: header and body, payload, and what makes the sum a multiple of eight
+// where others may follow it.
+[[nodiscard]] std::array<bytes_view, 3> parts_of(const finished_reply& one, bool is_padded) noexcept {
+    const std::size_t padding = is_padded ? one.padding_bytes() : 0;
+    return {*bytes_view(one.head.bytes()).from(wire::frame_prefix_bytes), one.payload.bytes(),
+            *bytes_view(zeros).first(padding)};
 }
 
-void sign(finished_reply& one) noexcept {
+void sign(finished_reply& one, bool is_padded) noexcept {
     session& by = *one.signed_by;
     const mutable_bytes message = message_of(one.head);
     std::memset(message.data() + wire::header_signature_offset, 0, sizeof(wire::message_signature));
     const auto header = wire::decode_header(message);
-    const std::array<bytes_view, 2> parts{message, one.payload.bytes()};
+    const std::array<bytes_view, 3> parts = parts_of(one, is_padded);
     const auth::signed_message which{
         .message_id = header->message_id, .sender = auth::message_sender::server, .is_cancel = false};
     const auth::message_signature made = by.signer->sign(parts, which);
@@ -113,17 +109,22 @@ void connection::extend_preauth(request& r, nt_status status, bytes_view message
         r.session->preauth.add(message);
 }
 
+void connection::add(reply_batch& replies, finished_reply one, session* sealed_by) noexcept {
+    if (not replies.has_room_for(one)) send(replies.take(), sealed_by);
+    replies.add(std::move(one));
+}
+
 void connection::send(std::vector<finished_reply> replies, session* sealed_by) noexcept {
+    const bool are_padded = replies.size() > 1;  // the last as well: Windows does, and is counted on
     std::size_t bytes = 0;
     for (std::size_t i = 0; i != replies.size(); ++i) {
         finished_reply& one = replies[i];
+        const std::size_t message_bytes = are_padded ? one.padded_bytes() : one.message_bytes();
         const bool is_last = i + 1 == replies.size();
-        if (replies.size() > 1) pad(one, buffers());  // the last as well: Windows does, and is counted on
-        const std::size_t message_bytes = one.head.size() - wire::frame_prefix_bytes + one.payload.size();
         const le32 next_command(is_last ? 0 : static_cast<std::uint32_t>(message_bytes));
         std::memcpy(message_of(one.head).data() + wire::header_next_command_offset, &next_command,
                     sizeof next_command);
-        if (one.signed_by != nullptr) sign(one);
+        if (one.signed_by != nullptr) sign(one, are_padded);
         bytes += message_bytes;
     }
     if (sealed_by != nullptr) {
@@ -134,8 +135,10 @@ void connection::send(std::vector<finished_reply> replies, session* sealed_by) n
     wire::encode_frame_prefix(prefix, bytes);
     outgoing_frame frame;
     for (std::size_t i = 0; i != replies.size(); ++i) {
+        const std::size_t padding = are_padded ? replies[i].padding_bytes() : 0;
         frame.add({.memory = std::move(replies[i].head), .skipped = i == 0 ? 0 : wire::frame_prefix_bytes});
         if (replies[i].payload) frame.add({.memory = std::move(replies[i].payload)});
+        if (padding != 0) frame.add({.memory = {}, .constant = std::span(zeros).first(padding)});
     }
     writer_.send(std::move(frame));
 }
@@ -144,10 +147,11 @@ void connection::send_sealed(const std::vector<finished_reply>& replies, session
     std::vector<bytes_view> parts;
     std::size_t bytes = 0;
     for (const finished_reply& one : replies) {
-        parts.push_back(*bytes_view(one.head.bytes()).from(wire::frame_prefix_bytes));
-        bytes += parts.back().size();
-        if (one.payload) parts.push_back(one.payload.bytes());
-        bytes += one.payload.size();
+        for (const bytes_view part : parts_of(one, replies.size() > 1)) {
+            if (part.empty()) continue;
+            parts.push_back(part);
+            bytes += part.size();
+        }
     }
     const std::size_t sealed_bytes = wire::transform_header_bytes + bytes;
     pool_buffer memory = buffers().take(wire::frame_prefix_bytes + sealed_bytes);
@@ -186,9 +190,8 @@ bool connection::send_interim(request& r) noexcept {
     }
     put_header(finished.head, header);
     // What was answered before in the same frame must not wait as long.
-    std::vector<finished_reply> replies = std::exchange(*r.replies_before, {});
-    replies.push_back(std::move(finished));
-    send(std::move(replies), r.sealed_by.get());
+    add(*r.replies_before, std::move(finished), r.sealed_by.get());
+    send(r.replies_before->take(), r.sealed_by.get());
     return true;
 }
 

@@ -2,16 +2,9 @@
 
 namespace sluice::smb::server {
 
-namespace {
-
-// What may have to stand behind a body before the next one of a compound.
-constexpr std::size_t padding_bytes_max = 8;
-
-}  // namespace
-
 byte_writer* reply::begin(std::size_t bytes_max) noexcept {
     discard();
-    head_ = buffers_.take(wire::frame_prefix_bytes + wire::header_bytes + bytes_max + padding_bytes_max);
+    head_ = buffers_.take(wire::frame_prefix_bytes + wire::header_bytes + bytes_max);
     if (not head_) return nullptr;
     const mutable_bytes message = *mutable_bytes(head_.bytes()).from(wire::frame_prefix_bytes);
     writer_.emplace(*message.first(wire::header_bytes + bytes_max));
@@ -30,6 +23,18 @@ bool reply::finish() noexcept {
     if (not written) return false;
     head_.shrink(wire::frame_prefix_bytes + written->size());
     return true;
+}
+
+void reply_batch::add(finished_reply one) {
+    const std::size_t bytes = one.padded_bytes();
+    bytes_ += bytes;
+    bytes_of_all_ += bytes;
+    ready_.push_back(std::move(one));
+}
+
+std::vector<finished_reply> reply_batch::take() noexcept {
+    bytes_ = 0;
+    return std::exchange(ready_, {});
 }
 
 }  // namespace sluice::smb::server

@@ -2,11 +2,14 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "sluice/base/byte_cursor.hpp"
 #include "sluice/smb/server/buffer_pool.hpp"
+#include "sluice/smb/wire/compound.hpp"
 #include "sluice/smb/wire/frame.hpp"
 #include "sluice/smb/wire/header.hpp"
+#include "sluice/smb/wire/transform_header.hpp"
 
 namespace sluice::smb::server {
 
@@ -50,6 +53,36 @@ struct finished_reply {
     pool_buffer head;  // room for a frame's length, header, body
     pool_buffer payload;
     std::shared_ptr<session> signed_by;  // null: not signed
+
+    [[nodiscard]] std::size_t message_bytes() const noexcept {
+        return head.size() - wire::frame_prefix_bytes + payload.size();
+    }
+    /// Zeros behind the message where others may follow.
+    [[nodiscard]] std::size_t padding_bytes() const noexcept {
+        return -message_bytes() & (wire::compound_alignment - 1);
+    }
+    [[nodiscard]] std::size_t padded_bytes() const noexcept { return message_bytes() + padding_bytes(); }
+};
+
+/// The replies to the messages of one frame that are not sent yet: they go together, as many as a frame
+/// holds.
+class reply_batch {
+public:
+    /// Whether the frame, encrypted perhaps, stays one whose length can be said with `one` more in it.
+    [[nodiscard]] bool has_room_for(const finished_reply& one) const noexcept {
+        return one.padded_bytes() <= wire::frame_bytes_max - wire::transform_header_bytes - bytes_;
+    }
+    void add(finished_reply one);
+    [[nodiscard]] std::vector<finished_reply> take() noexcept;
+
+    [[nodiscard]] bool empty() const noexcept { return ready_.empty(); }
+    /// Of the replies to the whole frame so far, sent or not.
+    [[nodiscard]] std::size_t bytes_of_all() const noexcept { return bytes_of_all_; }
+
+private:
+    std::vector<finished_reply> ready_;
+    std::size_t bytes_ = 0;
+    std::size_t bytes_of_all_ = 0;
 };
 
 }  // namespace sluice::smb::server

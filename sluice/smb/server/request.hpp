@@ -76,8 +76,8 @@ public:
     bool must_sign_reply = false;                // the request was signed, or everything is
     bool is_last_of_frame = true;
     bool is_related = false;
-    std::uint64_t async_id = 0;                             // not zero: an interim reply was sent
-    std::vector<finished_reply>* replies_before = nullptr;  // of its frame, not sent yet
+    std::uint64_t async_id = 0;             // not zero: an interim reply was sent
+    reply_batch* replies_before = nullptr;  // of its frame
 
 private:
     friend class connection;

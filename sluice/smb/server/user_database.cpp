@@ -134,8 +134,15 @@ result<void> user_database::reload() {
     return {};
 }
 
+void user_database::restrict_to(std::span<const std::string> names) {
+    admitted_.emplace();
+    for (const std::string& name : names)
+        admitted_->insert(fold(name));
+}
+
 std::optional<auth::account> user_database::find(std::string_view user, std::string_view) noexcept {
     const std::string key = fold(user);
+    if (admitted_ and not admitted_->contains(key)) return std::nullopt;
     auto found = users_for_now_.find(key);
     if (found == users_for_now_.end()) {
         found = users_.find(key);

@@ -3,6 +3,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +30,8 @@ public:
     [[nodiscard]] static result<std::unique_ptr<user_database>> load(std::string path);
     /// The same, but empty if there is no such file yet; the first edit makes it.
     [[nodiscard]] static result<std::unique_ptr<user_database>> open(std::string path);
-    /// Where it is by default: /etc/sluice/users for root, else $XDG_CONFIG_HOME/sluice/users.
+    /// Where it is by default: $XDG_CONFIG_HOME/sluice/users if that is set, else ~/.config/sluice/users, and
+    /// for root, or without a home, /etc/sluice/users.
     [[nodiscard]] static std::string default_path();
 
     /// Reads the file again; on error keeps what was known.
@@ -38,6 +41,8 @@ public:
                                                     std::string_view domain) noexcept override;
     /// Adds one for as long as the program runs, without writing the file.
     [[nodiscard]] result<void> set_for_now(std::string_view name, std::string_view password);
+    /// Finds nobody but these users from now on, also after reload(). Edits and lists stay as they are.
+    void restrict_to(std::span<const std::string> names);
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
     [[nodiscard]] std::vector<std::string> names() const;
     [[nodiscard]] bool contains(std::string_view name) const;
@@ -67,7 +72,8 @@ private:
 
     std::string path_;
     user_map users_;
-    user_map users_for_now_;  // come before those of the file
+    user_map users_for_now_;                         // come before those of the file
+    std::optional<std::set<std::string>> admitted_;  // folded names; none: all
 };
 
 }  // namespace sluice::smb::server

@@ -45,6 +45,21 @@ TEST_F(user_file, keeps_users_across_loads_and_finds_them_in_any_case) {
     EXPECT_FALSE(again->find("bob", ""));
 }
 
+TEST_F(user_file, restricted_to_some_finds_nobody_else_even_when_it_is_read_again) {
+    write("");
+    ASSERT_TRUE(loaded()->set("alice", "a"));
+    ASSERT_TRUE(loaded()->set("bob", "b"));
+    const auto users = loaded();
+    ASSERT_TRUE(users->set_for_now("carol", "c"));
+    const std::array<std::string, 2> admitted{"Alice", "carol"};
+    users->restrict_to(admitted);
+    ASSERT_TRUE(users->reload());
+    EXPECT_TRUE(users->find("alice", ""));
+    EXPECT_TRUE(users->find("carol", ""));
+    EXPECT_FALSE(users->find("bob", ""));
+    EXPECT_THAT(users->names(), testing::ElementsAre("alice", "bob"));
+}
+
 TEST_F(user_file, is_for_its_owner_alone) {
     write("");
     ASSERT_TRUE(loaded()->set("a", "b"));

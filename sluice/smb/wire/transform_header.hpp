@@ -7,6 +7,7 @@
 namespace sluice::smb::wire {
 
 inline constexpr std::size_t transform_header_bytes = 52;
+inline constexpr std::size_t transform_signature_offset = 4;
 
 /// What is authenticated together with the ciphertext: the header without protocol id and signature.
 inline constexpr std::size_t transform_associated_offset = 20;
@@ -29,6 +30,9 @@ struct encrypted_message {
     bytes_view associated;
     bytes_view ciphertext;
 };
+
+/// The header alone, whatever follows it. Errors: as decode_transform(), but for what the ciphertext lacks.
+[[nodiscard]] decoded<transform_header> decode_transform_header(bytes_view frame) noexcept;
 
 /// Bytes beyond the announced ciphertext are ignored: nobody has authenticated them.
 /// Errors: `truncated` (also if the ciphertext is), `bad_protocol_id`, `bad_value` (flags other than 1),

@@ -12,26 +12,22 @@
 
 namespace sluice::smb_simulation {
 
+/// Hears nothing.
 class silent_log final : public smb::server::event_log {
 public:
     void write(smb::server::event_severity, std::string_view,
                std::initializer_list<smb::server::event_field>) noexcept override {}
 };
 
-inline io::task<void> finish(smb::server::smb_server& server, bool& is_done) {
-    io::task<void> ending = server.done();
-    co_await std::move(ending);
-    is_done = true;
-}
-
-/// A server of one share in memory, `files`, and one user, `u` with the password `p`, in simulated time.
-/// `adjust` may change the configuration. stop() before it goes.
-struct server_world {
-    server_world(const io::simulation_options& options, std::uint64_t seed,
-                 void (*adjust)(smb::server::server_configuration&) = nullptr)
+/// A server with one share, "files", in memory, and one user, u, in simulated time. `adjust`, if any, has the
+/// last word on its configuration.
+struct world {
+    world(const io::simulation_options& options, std::uint64_t seed,
+          void (*adjust)(smb::server::server_configuration&) = nullptr)
         : loop(io::make_simulated_multiplexer(options).value()),
           clock(loop->clock_of_simulation()),
-          secrets(seed) {
+          secrets(seed),
+          clients(*loop) {
         EXPECT_TRUE(users.set_for_now("u", "p"));
         smb::server::server_configuration configuration;
         configuration.signing = smb::server::protection::offered;
@@ -46,8 +42,8 @@ struct server_world {
         EXPECT_TRUE(server->start({}));
     }
 
-    /// The client's end of a connection.
-    io::socket_handle connect() {
+    /// The client's end of a new connection.
+    [[nodiscard]] io::socket_handle connect() {
         auto pair = io::socket_handle::pair().value();
         EXPECT_TRUE(pair.first.set_multiplexer(loop.get()));
         EXPECT_TRUE(pair.second.set_multiplexer(loop.get()));
@@ -59,7 +55,7 @@ struct server_world {
         while (loop->run() > 0) {}
     }
 
-    /// Ends the server, of which nothing may be left then.
+    /// Stops the server and expects that nothing is left of anybody.
     void stop() {
         server->stop();
         bool is_done = false;
@@ -67,10 +63,10 @@ struct server_world {
         ending.spawn(finish(*server, is_done));
         run();
         ASSERT_TRUE(is_done) << loop->stalled();
-        const auto after = server->gauges();
-        EXPECT_EQ(after.opens, 0U) << "no open outlives its session";
-        EXPECT_EQ(after.files, 0U) << "no file stays locked or shared";
-        EXPECT_EQ(after.buffers, 0U) << "every buffer is given back";
+        const auto left = server->gauges();
+        EXPECT_EQ(left.opens, 0U) << "no open outlives its session";
+        EXPECT_EQ(left.files, 0U) << "no file stays locked or shared";
+        EXPECT_EQ(left.buffers, 0U) << "every buffer is given back";
     }
 
     std::unique_ptr<io::simulated_multiplexer> loop;
@@ -79,6 +75,14 @@ struct server_world {
     smb::server::user_database users;
     silent_log log;
     std::unique_ptr<smb::server::smb_server> server;
+    io::task_group clients;
+
+private:
+    static io::task<void> finish(smb::server::smb_server& server, bool& is_done) {
+        io::task<void> ending = server.done();
+        co_await std::move(ending);
+        is_done = true;
+    }
 };
 
 }  // namespace sluice::smb_simulation

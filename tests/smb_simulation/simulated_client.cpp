@@ -1,0 +1,193 @@
+#include "tests/smb_simulation/simulated_client.hpp"
+
+#include "sluice/io/awaitable.hpp"
+#include "sluice/smb/auth/negotiator.hpp"
+#include "sluice/smb/wire/compound.hpp"
+#include "sluice/smb/wire/negotiate.hpp"
+#include "sluice/smb/wire/session_setup.hpp"
+#include "sluice/smb/wire/tree_connect.hpp"
+#include "sluice/smb/wire/utf16.hpp"
+
+namespace sluice::smb_simulation {
+
+using namespace smb;  // NOLINT: the names of one protocol
+using wire::command;
+
+simulated_client::simulated_client(io::socket_handle socket, const clock_source& clock, std::uint64_t seed)
+    : socket_(std::move(socket)), clock_(clock), random_(seed), secrets_(seed) {}
+
+wire::header simulated_client::next_header(command code) {
+    wire::header header;
+    header.command = code;
+    header.credits = 1;
+    header.credit_charge = 1;
+    header.session_id = session_id_;
+    header.tree_id = tree_id_;
+    header.message_id = next_message_id_;
+    if (is_related_) header.flags |= wire::header_flags::related;
+    adjust(header);
+    if (code == command::cancel) return header;
+    next_message_id_ += header.credit_charge;
+    credits_ -= header.credit_charge;
+    ++awaited_;
+    return header;
+}
+
+void simulated_client::append(bytes_view message) {
+    if (not is_compound_) {
+        std::array<std::byte, wire::frame_prefix_bytes> prefix{};
+        byte_writer length(prefix);
+        wire::encode_frame_prefix(length, message.size());
+        outgoing_.insert(outgoing_.end(), prefix.begin(), prefix.end());
+    } else if (outgoing_.size() != message_begin_) {
+        const std::size_t padding = -(outgoing_.size() - message_begin_) & (wire::compound_alignment - 1);
+        outgoing_.resize(outgoing_.size() + padding);
+        const le32 next(static_cast<std::uint32_t>(outgoing_.size() - message_begin_));
+        std::memcpy(outgoing_.data() + message_begin_ + wire::header_next_command_offset, &next, sizeof next);
+        message_begin_ = outgoing_.size();
+    }
+    outgoing_.insert(outgoing_.end(), message.begin(), message.end());
+}
+
+void simulated_client::begin_compound() {
+    is_compound_ = true;
+    compound_begin_ = outgoing_.size();
+    outgoing_.resize(outgoing_.size() + wire::frame_prefix_bytes);
+    message_begin_ = outgoing_.size();
+}
+
+void simulated_client::end_compound() {
+    is_compound_ = false;
+    byte_writer prefix(mutable_bytes(outgoing_.data() + compound_begin_, wire::frame_prefix_bytes));
+    wire::encode_frame_prefix(prefix, outgoing_.size() - compound_begin_ - wire::frame_prefix_bytes);
+}
+
+io::task<bool> simulated_client::send() {
+    std::span<const std::byte> rest = outgoing_;
+    while (not rest.empty()) {
+        const io::io_request<io::const_bytes_type> wanted{.buffers = rest};
+        const auto sent = co_await io::co_write(socket_, wanted);
+        if (not sent) co_return false;
+        rest = rest.subspan(sent.bytes_transferred());
+    }
+    outgoing_.clear();
+    co_return true;
+}
+
+io::task<bool> simulated_client::fill(std::span<std::byte> room) {
+    while (not room.empty()) {
+        const io::io_request<io::bytes_type> wanted{.buffers = room};
+        const auto got = co_await io::co_read(socket_, wanted);
+        if (not got or got.bytes_transferred() == 0) co_return false;
+        room = room.subspan(got.bytes_transferred());
+    }
+    co_return true;
+}
+
+io::task<bool> simulated_client::take_reply() {
+    std::array<std::byte, wire::frame_prefix_bytes> prefix{};
+    io::task<bool> taking = fill(prefix);
+    if (not co_await std::move(taking)) co_return false;
+    const auto length = wire::decode_frame_prefix(prefix, wire::frame_bytes_max);
+    if (not length) {
+        complaint_ = "a frame without a length";
+        co_return false;
+    }
+    received_.resize(*length);
+    io::task<bool> filling = fill(received_);
+    if (not co_await std::move(filling)) co_return false;
+    co_return take_apart();
+}
+
+bool simulated_client::take_apart() {
+    wire::compound_reader reader(received_, 64);
+    while (not reader.done()) {
+        const auto message = reader.next();
+        if (not message) {
+            complaint_ = "a reply that cannot be taken apart";
+            return false;
+        }
+        account(message->header());
+        take_message(*message);
+    }
+    return true;
+}
+
+void simulated_client::account(const wire::header& header) {
+    if (not wire::has(header.flags, wire::header_flags::response)) complaint_ = "a request from the server";
+    if (header.message_id == ~std::uint64_t{0}) {
+        if (header.command != command::oplock_break) complaint_ = "a notification that is no break";
+        return;
+    }
+    if (header.message_id >= next_message_id_) complaint_ = "a reply to what was not asked";
+    credits_ += header.credits;
+    if (header.status == wire::nt_status::pending) return;
+    if (awaited_ == 0)
+        complaint_ = "one reply more than there were requests";
+    else
+        --awaited_;
+}
+
+io::task<bool> simulated_client::set_up() {
+    io::task<bool> negotiating = negotiate();
+    if (not co_await std::move(negotiating)) co_return false;
+    io::task<bool> logging_on = log_on();
+    if (not co_await std::move(logging_on)) co_return false;
+    io::task<bool> connecting = connect_tree();
+    co_return co_await std::move(connecting);
+}
+
+io::task<bool> simulated_client::negotiate() {
+    const std::array dialects{le16(0x0210), le16(0x0302)};
+    wire::negotiate_args hello{.capabilities = wire::capabilities::large_mtu | wire::capabilities::leasing,
+                               .client_guid = {},
+                               .dialects = wire::code_list<wire::dialect>(std::span(dialects)),
+                               .contexts = {}};
+    random_.fill(hello.client_guid.bytes);
+    put(command::negotiate, hello);
+    io::task<bool> sending = send();
+    if (not co_await std::move(sending)) co_return false;
+    io::task<bool> taking = take_reply();
+    co_return co_await std::move(taking);
+}
+
+io::task<bool> simulated_client::log_on() {
+    const auth::credentials who{.user = "u",
+                                .domain = {},
+                                .workstation = {},
+                                .target_name = {},
+                                .hash = auth::nt_hash::of_password("p").value()};
+    auth::initiating_negotiator initiator(who, secrets_, clock_);
+    std::vector<std::byte> challenge;
+    session_id_ = 0;
+    for (int round = 0; round != 4; ++round) {
+        auto step = initiator.step(challenge);
+        if (std::holds_alternative<auth::step_done>(step)) co_return true;
+        const auto* const next = std::get_if<auth::step_continue>(&step);
+        if (next == nullptr) co_return false;
+        put(command::session_setup, wire::session_setup_args{.security_blob = next->token});
+        io::task<bool> sending = send();
+        if (not co_await std::move(sending)) co_return false;
+        io::task<bool> taking = take_reply();
+        if (not co_await std::move(taking)) co_return false;
+        const auto message = wire::message_view::of(received_);
+        session_id_ = message->header().session_id;
+        const auto reply = wire::decode_session_setup_reply(*message);
+        if (not reply) co_return false;
+        challenge.assign(reply->security_blob.begin(), reply->security_blob.end());
+    }
+    co_return false;
+}
+
+io::task<bool> simulated_client::connect_tree() {
+    const std::string path = wire::utf16_of("\\\\server\\files").value();
+    put(command::tree_connect, wire::tree_connect_args{.path = std::as_bytes(std::span(path))});
+    io::task<bool> sending = send();
+    if (not co_await std::move(sending)) co_return false;
+    io::task<bool> taking = take_reply();
+    if (not co_await std::move(taking)) co_return false;
+    tree_id_ = wire::message_view::of(received_)->header().tree_id;
+    co_return true;
+}
+
+}  // namespace sluice::smb_simulation

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sluice/base/byte_cursor.hpp"
+#include "sluice/base/random.hpp"
+#include "sluice/io/socket_handle.hpp"
+#include "sluice/io/task.hpp"
+#include "sluice/smb/auth/ntlm_initiator.hpp"
+#include "sluice/smb/wire/frame.hpp"
+#include "sluice/smb/wire/header.hpp"
+
+namespace sluice::smb_simulation {
+
+/// What every client of a simulation can do: encode requests, send them, take replies, log on, connect to the
+/// share "files". What it asks for, and what it makes of the answers, is for the classes derived from it.
+///
+/// Requests are sent without waiting for replies. Thread safety: the loop's thread.
+class simulated_client {
+public:
+    simulated_client(io::socket_handle socket, const clock_source& clock, std::uint64_t seed);
+    simulated_client(const simulated_client&) = delete;
+    simulated_client& operator=(const simulated_client&) = delete;
+
+    /// What the server said that no server may say; empty if nothing.
+    [[nodiscard]] const std::string& complaint() const noexcept { return complaint_; }
+
+protected:
+    ~simulated_client() = default;
+
+    /// Called with every message of the server that is none of the errors above.
+    virtual void take_message(const smb::wire::message_view& message) = 0;
+    /// The last word on a request's header.
+    virtual void adjust(smb::wire::header& header) = 0;
+
+    /// Negotiates, logs on as u with password p, connects to the share. Suspends.
+    [[nodiscard]] io::task<bool> set_up();
+    [[nodiscard]] io::task<bool> negotiate();
+    [[nodiscard]] io::task<bool> log_on();
+    [[nodiscard]] io::task<bool> connect_tree();
+    /// Sends what has been put. False if the server has hung up. Suspends.
+    [[nodiscard]] io::task<bool> send();
+    /// Takes one frame of the server. False if it has hung up. Suspends.
+    [[nodiscard]] io::task<bool> take_reply();
+
+    /// Encodes a request behind those put before, in a frame of its own; related ones go into the frame that
+    /// begin_compound() has begun.
+    template <class Args>
+    void put(smb::wire::command code, const Args& args) {
+        std::array<std::byte, message_bytes_max> room{};
+        byte_writer writer(room);
+        encode(writer, next_header(code));
+        encode(writer, args);
+        const auto message = writer.finish();
+        ENSURE(message.has_value(), "a request of the test is too long");
+        append(*message);
+    }
+    /// Everything put until end_compound() goes into one frame.
+    void begin_compound();
+    void end_compound();
+
+    static constexpr std::size_t message_bytes_max = 4096;
+
+    io::socket_handle socket_;
+    const clock_source& clock_;
+    seeded_random random_;
+
+    std::vector<std::byte> outgoing_;  // frames to send
+    std::vector<std::byte> received_;  // the frame at hand
+    std::uint64_t next_message_id_ = 0;
+    std::uint64_t credits_ = 1;
+    std::uint64_t awaited_ = 0;  // replies that must come
+    std::uint64_t session_id_ = 0;
+    std::uint32_t tree_id_ = 0;
+    bool is_related_ = false;  // the next message put belongs to the one before
+    std::string complaint_;
+
+private:
+    [[nodiscard]] io::task<bool> fill(std::span<std::byte> room);
+    [[nodiscard]] bool take_apart();
+    [[nodiscard]] smb::wire::header next_header(smb::wire::command code);
+    void append(bytes_view message);
+    void account(const smb::wire::header& header);
+
+    predictable_secrets_for_simulation secrets_;
+    bool is_compound_ = false;
+    std::size_t compound_begin_ = 0;  // where its frame begins in outgoing_
+    std::size_t message_begin_ = 0;   // where its last message does
+};
+
+}  // namespace sluice::smb_simulation
