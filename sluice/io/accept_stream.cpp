@@ -2,12 +2,12 @@
 
 namespace sluice::io::detail {
 
-accepting::accepting(listening_socket_handle& from) noexcept
-    : operation_(async_accept(from), next_connection{this}) {}
+accepting::accepting(listening_socket_handle& from) noexcept : handle_(from.registered()) {
+    ENSURE(handle_ != nullptr, "asynchronous i/o needs a multiplexer: call set_multiplexer() first");
+}
 
-accepting::accepting(accepting&& other) noexcept : operation_(std::move(other.operation_)) {
+accepting::accepting(accepting&& other) noexcept : operation(std::move(other)), handle_(other.handle_) {
     ENSURE(not other.started_, "moved while started");
-    operation_.get_receiver().stream = this;
 }
 
 accepting::~accepting() {
@@ -17,30 +17,68 @@ accepting::~accepting() {
 void accepting::start() noexcept {
     ENSURE(not started_, "started while started");
     started_ = true;
-    cancelled_ = failed_ = false;
-    operation_.start();
+    cancelled_ = ending_ = request_.stops = false;
+    is_ahead_ = multiplexer().begin_accepting(*handle_, request_);
+    begin();
+}
+
+void accepting::begin() noexcept {
+    target = handle_;
+    kind = is_ahead_ ? operation_kind::accept_ahead : operation_kind::accept;
+    pieces = nullptr;
+    piece_count = 0;
+    argument = is_ahead_ ? static_cast<void*>(&request_) : &request_.peer;
+    request_.knows_peer = not is_ahead_;
+    // What the back end accepts is with it, or on its way: there is nothing to try.
+    if (not multiplexer().start(*this, is_ahead_ ? initiation::batched : initiation::automatic)) return;
+    multiplexer().signal_both(*this, [this] { signal_value(); }, [this] { signal_done(); });
 }
 
 void accepting::cancel() noexcept {
-    if (not started_) return;
+    if (not started_ or cancelled_) return;
     // For when no accept is waiting: inside a signal, or with the next connection at hand.
-    cancelled_ = true;
-    operation_.cancel();
+    cancelled_ = request_.stops = true;
+    if (not is_ahead_ or at == stage::in_flight) {
+        multiplexer().cancel(*this, ECANCELED);
+    } else if (at == stage::waiting) {
+        // Withdrawn, it would leave behind what has been accepted for it.
+        multiplexer().bring_forward(*this);
+    }
 }
 
-void accepting::take(result<accepted>&& outcome) noexcept {
-    failed_ = not outcome.has_value();
-    signal_value(std::move(outcome));
+accepted accepting::connection() const noexcept {
+    const native_handle native = describe_socket(static_cast<int>(transferred), handle_->native.stream);
+    accepted taken{.socket = socket_handle(native), .peer = {}};
+    if (request_.knows_peer) {
+        taken.peer = request_.peer;
+    } else if (auto asked = peer_address_of(native)) {
+        taken.peer = *asked;
+    }
+    return taken;
 }
 
-void accepting::go_on() noexcept {
-    if (not failed_ and not cancelled_) {
-        operation_.start();
+void accepting::deliver(result<accepted>&& outcome) noexcept {
+    ending_ = not outcome.has_value();
+    set_value(std::move(outcome));
+}
+
+void accepting::signal_value() noexcept {
+    if (error_code == 0) {
+        deliver(connection());
+    } else {
+        deliver(failure({error_code, "accept", handle_->native.descriptor}));
+    }
+}
+
+void accepting::signal_done() noexcept {
+    if (cancelled_ and not ending_ and not is_ahead_) deliver(failure({ECANCELED, "accept"}));
+    if (not ending_) {
+        begin();
         return;
     }
-    if (not failed_) signal_value(failure({ECANCELED, "accept"}));
     started_ = false;
-    signal_done();  // this may be gone, or started again
+    if (is_ahead_) multiplexer().end_accepting(*handle_);
+    set_done();  // this may be gone, or started again
 }
 
 }  // namespace sluice::io::detail

@@ -3,7 +3,9 @@
 #include <concepts>
 #include <utility>
 
-#include "sluice/io/socket_sender.hpp"
+#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/listening_socket_handle.hpp"
+#include "sluice/io/socket_call.hpp"
 
 namespace sluice::io {
 
@@ -16,16 +18,12 @@ concept accept_receiver = std::move_constructible<R> and requires(R& r, result<a
 
 namespace detail {
 
-// One accept after the other on one operation state.
+// One operation state, used again and again: to take the next connection that the back end has accepted by
+// itself, where it can, and else to accept the next one.
 //
-// Not the ring's multishot ACCEPT, although the kernel (6.18) takes it on an O_NONBLOCK listener: it cannot
-// say who has connected (one address for all, overwritten by the next), so each connection costs a
-// getpeername in the place of an accept4; and connections that arrive while a receiver runs would need a
-// place that only an allocation, or a limit, can give. bench/io_accept: in bursts of 16 and 256 it costs 0.95
-// and 1.10 of an accept4 loop where this stream costs 0.99 and 0.96; only for connections that come one by
-// one it is cheaper (1.00 to 1.19 of 47 us, which are the wake-ups of two threads). The poll is armed once
-// for each burst, in the call that waits.
-class accepting {
+// Invariant: while `is_ahead_` and `started_`, the back end may hold connections for this; they are given
+// before the error that ends it, so none is lost or left open.
+class accepting : private operation {
 public:
     accepting(const accepting&) = delete;
     accepting& operator=(const accepting&) = delete;
@@ -40,21 +38,22 @@ protected:
     ~accepting();
 
 private:
-    struct next_connection {
-        accepting* stream;
-        void set_value(result<accepted>&& outcome) noexcept { stream->take(std::move(outcome)); }
-        void set_done() noexcept { stream->go_on(); }
-    };
+    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *handle_->multiplexer; }
+    [[nodiscard]] accepted connection() const noexcept;
+    void begin() noexcept;
+    void deliver(result<accepted>&& outcome) noexcept;
 
-    void take(result<accepted>&& outcome) noexcept;
-    void go_on() noexcept;
-    virtual void signal_value(result<accepted>&& outcome) noexcept = 0;
-    virtual void signal_done() noexcept = 0;
+    void signal_value() noexcept final;
+    void signal_done() noexcept final;
+    virtual void set_value(result<accepted>&& outcome) noexcept = 0;
+    virtual void set_done() noexcept = 0;
 
-    io_operation_connection<accept_sender, next_connection> operation_;
+    registration* handle_;
+    accept_request request_;
+    bool is_ahead_ = false;  // the back end accepts by itself
     bool started_ = false;
     bool cancelled_ = false;
-    bool failed_ = false;
+    bool ending_ = false;  // the last value has been given
 };
 
 }  // namespace detail
@@ -64,7 +63,13 @@ private:
 /// Signals: set_value for each connection, in the order they came; at last set_value with the error that ends
 /// it (ECANCELED after cancel(); EMFILE, ENFILE, ENOBUFS, ENOMEM, with the connection left in the queue: see
 /// listening_socket_handle), then set_done. After set_done it may be started again or destroyed, from inside
-/// that signal too.
+/// that signal too. `accepted::peer` is empty (address_family::unspecified) for a connection that was gone
+/// before it could be asked who it is from.
+///
+/// Over io_uring the kernel accepts by itself while connections come one by one (multishot), and calls take
+/// them one after the other when they come in bursts; a cancelled stream first gives what the kernel had
+/// taken by then, and leaves the others in the listener's queue. Of several streams on one listener only the
+/// first started does so. Of a change of RLIMIT_NOFILE the kernel hears only when it is asked again.
 ///
 /// Lifetime: before start() it may be moved; from start() to set_done neither moved nor destroyed, and the
 /// listener, attached to a multiplexer, stays. Thread safety: the multiplexer's thread only. Allocates:
@@ -81,7 +86,7 @@ public:
     /// Begins. The first signals may come before start returns.
     using accepting::start;
 
-    /// Ends it, now or soon. A connection that was faster is still given.
+    /// Ends it, now or soon. Connections that were faster are still given.
     using accepting::cancel;
 
     /// Whether start() has been called and done has not been signalled.
@@ -90,10 +95,8 @@ public:
     [[nodiscard]] Receiver& get_receiver() noexcept { return receiver_; }
 
 private:
-    void signal_value(result<accepted>&& outcome) noexcept override {
-        receiver_.set_value(std::move(outcome));
-    }
-    void signal_done() noexcept override { receiver_.set_done(); }
+    void set_value(result<accepted>&& outcome) noexcept override { receiver_.set_value(std::move(outcome)); }
+    void set_done() noexcept override { receiver_.set_done(); }
 
     Receiver receiver_;
 };

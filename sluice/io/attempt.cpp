@@ -76,12 +76,17 @@ bool attempt_transfer(operation& op, direction which) noexcept {
     }
 }
 
-bool attempt_accept(operation& op) noexcept {
-    const int descriptor =
-        accept_call(op.target->native.descriptor, static_cast<socket_address*>(op.argument));
+bool attempt_accept(operation& op, socket_address* peer) noexcept {
+    const int descriptor = accept_call(op.target->native.descriptor, peer);
     if (descriptor < 0) return not would_block(errno) and fail(op, errno);
     op.transferred = static_cast<std::size_t>(descriptor);
     return true;
+}
+
+bool attempt_accept_ahead(operation& op) noexcept {
+    auto& request = *static_cast<accept_request*>(op.argument);
+    request.knows_peer = true;
+    return attempt_accept(op, &request.peer);
 }
 
 bool is_ready(int descriptor, short events) noexcept {
@@ -213,7 +218,9 @@ bool attempt(operation& op) noexcept {
         case operation_kind::write:
             return attempt_transfer(op, direction::out);
         case operation_kind::accept:
-            return attempt_accept(op);
+            return attempt_accept(op, static_cast<socket_address*>(op.argument));
+        case operation_kind::accept_ahead:
+            return attempt_accept_ahead(op);
         case operation_kind::connect:
             return attempt_connect(op);
         case operation_kind::ready_to_read:

@@ -88,6 +88,13 @@ result<void> io_multiplexer::detach(registration& attached) noexcept {
 // --- starting
 // ---------------------------------------------------------------------------------------------------------
 
+void io_multiplexer::become_owner() noexcept {
+    // relaxed: others only compare it with a mark that is never theirs.
+    ENSURE(owner_.load(std::memory_order_relaxed) == nullptr,
+           "a multiplexer belongs to one thread: use post() or an atomic_ sender from another");
+    owner_.store(&thread_mark_, std::memory_order_relaxed);
+}
+
 bool io_multiplexer::wants_attempt(const operation& op, initiation how) noexcept {
     if (how == initiation::automatic) how = initiation_;
     if (how == initiation::batched or op.kind >= operation_kind::barrier) return false;
@@ -122,27 +129,22 @@ bool io_multiplexer::is_usual(const operation& op, const registration::half& hal
     return unusual == 0;
 }
 
+bool io_multiplexer::begin_batched(operation& op) noexcept {
+    reset(op);
+    // What begin_slowly comes to for nearly all that is batched.
+    const bool goes_straight =
+        op.kind <= operation_kind::write and not op.target->is_stream() and op.limit.is_none();
+    if (not goes_straight) [[unlikely]]
+        return begin_slowly(op);
+    ++queued_;
+    op.at = operation::stage::waiting;
+    backend_submit(op);
+    return false;
+}
+
 // Returns whether the outcome is known.
 bool io_multiplexer::begin(operation& op, initiation how) noexcept {
-    ensure_owner();
-    ENSURE(op.is_idle(), "started while pending");
-    op.transferred = 0;
-    op.error_code = op.cancel_code = 0;
-    op.backend_word = 0;
-    op.has_completed = false;
-    ++pending_;
-    ++op.target->pending;
-
-    if (how == initiation::batched) [[unlikely]] {
-        // What begin_slowly comes to for nearly all that is batched.
-        const bool goes_straight =
-            op.kind <= operation_kind::write and not op.target->is_stream() and op.limit.is_none();
-        if (not goes_straight) return begin_slowly(op);
-        ++queued_;
-        op.at = operation::stage::waiting;
-        backend_submit(op);
-        return false;
-    }
+    reset(op);
     registration::half& half = op.target->side(direction_of(op.kind));
     if (not is_usual(op, half, how)) [[unlikely]]
         return begin_unusually(op, how);
@@ -291,6 +293,8 @@ int io_multiplexer::complete(int max, time_point until) noexcept {
     ensure_owner();
     ENSURE(not signalling_, "complete_io and run must not be called from a receiver");
     inline_left_ = limits::inline_completions_max;
+    max = std::min(max, limits::completions_per_pass_max);
+    int signalled = 0;
     // A handle that is always ready must not keep the others from being looked at.
     constexpr int passes_without_backend_max = 4;
     const bool backend_is_idle = queued_ == 0 and (until == no_wait or not ready_.empty());
@@ -298,9 +302,11 @@ int io_multiplexer::complete(int max, time_point until) noexcept {
         // What is ready is enough for this pass.
     } else {
         passes_without_backend_ = 0;
+        direct_left_ = max;
         backend_complete(ready_.empty() ? until : no_wait);
+        signalled = max - std::exchange(direct_left_, 0);
     }
-    const int count = signal_ready(max);
+    const int count = signalled + signal_ready(max - signalled);
     return count > 0 ? count : idle_value();
 }
 
@@ -399,6 +405,16 @@ void io_multiplexer::cancel(operation& op, int code) noexcept {
     } else {
         backend_cancel(op);
     }
+}
+
+void io_multiplexer::bring_forward(operation& op) noexcept {
+    ENSURE(op.at == operation::stage::waiting and op.target->is_stream());
+    registration::half& half = op.target->side(direction_of(op.kind));
+    if (half.in_flight == 0) {
+        half.queue.erase(op);
+        half.queue.push_front(op);
+    }
+    mark_dirty(half);
 }
 
 // The deadline of `op` has passed.

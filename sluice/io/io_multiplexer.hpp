@@ -15,11 +15,14 @@
 #include <vector>
 
 #include "sluice/base/intrusive_mpsc_queue.hpp"
+#include "sluice/io/limits.hpp"
 #include "sluice/io/operation.hpp"
 #include "sluice/io/registered_buffer.hpp"
 #include "sluice/io/registration.hpp"
 
 namespace sluice::io {
+
+struct accept_request;
 
 /// Multiplexes the i/o of many handles on one thread (WG21 P2052R0).
 ///
@@ -139,7 +142,8 @@ public:
     /// Begins an operation. Returns whether the outcome is known and no receiver is running, so that the
     /// caller may give the signals itself, by signal_both(); otherwise they follow from the loop.
     [[nodiscard]] bool start(operation& op, initiation how = initiation::automatic) noexcept {
-        if (not begin(op, how)) return false;
+        const bool is_known = how == initiation::batched ? begin_batched(op) : begin(op, how);
+        if (not is_known) return false;
         if (not signalling_) [[likely]]
             return true;
         ready_.push_back(op);
@@ -214,6 +218,17 @@ public:
     virtual void return_receive_buffer(unsigned, std::uint32_t) noexcept {}
     virtual void forget_receive_buffers(unsigned) noexcept {}
 
+    /// Has the back end take connections by itself, for `accept_ahead` operations on this listener, until
+    /// end_accepting(). `into` stays until then. False if it cannot, or does so for somebody else already:
+    /// then each is to be accepted.
+    [[nodiscard]] virtual bool begin_accepting(registration&, accept_request&) noexcept { return false; }
+    /// When an `accept_ahead` has ended with an error, after which none of the listener's connections is left
+    /// with the back end.
+    virtual void end_accepting(registration&) noexcept {}
+
+    /// Has a stream's operation that waits served next.
+    void bring_forward(operation& op) noexcept;
+
     /// Whether the calling thread is the one this belongs to. Any thread.
     [[nodiscard]] bool is_owner() const noexcept {
         // relaxed: a thread finds its own mark only if it put it there.
@@ -262,6 +277,26 @@ protected:
         ready_.push_back(op);
         ++finished_;
     }
+    /// As finish(), but gives the signals at once if they would be the next to be given anyway: with many in
+    /// flight, the way through the queue shows. From within backend_complete only, and with nothing half done
+    /// there: `op` may be gone afterwards, and its receivers may have done anything.
+    void finish_directly(operation& op) noexcept {
+        const bool waits_its_turn = not ready_.empty() or signalling_ or not op.limit.is_none();
+        if (waits_its_turn or direct_left_ <= 0 or inline_left_ <= 0) [[unlikely]] {
+            finish(op);
+            return;
+        }
+        --direct_left_;
+        --queued_;
+        signalling_ = true;
+        op.signal_both(*this);
+        signalling_ = false;
+    }
+    /// To be called before finish_directly: how many the kernel has completed together.
+    void note_completions(unsigned count) noexcept {
+        if (direct_left_ > 0 and not signalling_)
+            is_crowded_ = batches_crowds_ and count >= static_cast<unsigned>(limits::crowd);
+    }
     /// The kernel no longer reads the buffers of an operation with `notification_pending`: queues the second
     /// signal.
     void finish_notification(operation& op) noexcept;
@@ -299,13 +334,22 @@ protected:
 
 private:
     void ensure_owner() noexcept {
-        // relaxed: others only compare it with a mark that is never theirs.
-        if (owner_.load(std::memory_order_relaxed) == nullptr) [[unlikely]]
-            owner_.store(&thread_mark_, std::memory_order_relaxed);
-        ENSURE(is_owner(),
-               "a multiplexer belongs to one thread: use post() or an atomic_ sender from another");
+        if (not is_owner()) [[unlikely]]
+            become_owner();
+    }
+    void become_owner() noexcept;
+    void reset(operation& op) noexcept {
+        ensure_owner();
+        ENSURE(op.is_idle(), "started while pending");
+        op.transferred = 0;
+        op.error_code = op.cancel_code = 0;
+        op.backend_word = 0;
+        op.has_completed = false;
+        ++pending_;
+        ++op.target->pending;
     }
     [[nodiscard]] bool begin(operation& op, initiation how) noexcept;
+    [[nodiscard]] bool begin_batched(operation& op) noexcept;
     [[nodiscard]] bool wants_attempt(const operation& op, initiation how) noexcept;
     [[nodiscard]] bool is_usual(const operation& op, const registration::half& half,
                                 initiation how) const noexcept;
@@ -345,6 +389,7 @@ private:
     bool is_crowded_ = false;  // the receivers now running are those of many
     int finished_ = 0;         // operations finished since receivers last ran
     int inline_left_;
+    int direct_left_ = 0;  // operations this pass of complete() may still signal from within the back end
     int passes_without_backend_ = 0;
     timer_heap timers_;
     registration no_handle_;

@@ -46,6 +46,7 @@ enum class operation_kind : std::uint8_t {
     barrier,         // from here on: what start() never tries
     sleep,           // only its deadline ends it
     receive,         // argument: receive_request*; what has arrived next, in a buffer the back end picks
+    accept_ahead,    // argument: accept_request*; the next connection the back end has taken
 };
 
 /// What a `receive` asks for, and which buffer it got. With no bytes, or an error, it got none. ENOBUFS: no
@@ -93,9 +94,9 @@ public:
 
     [[nodiscard]] bool is_idle() const noexcept { return at == stage::idle; }
 
-    // What to do: set by the connection before start(). The members are ordered so that what an operation
-    // without a deadline needs from start() to done lies in two cache lines: with many in flight, each line
-    // more shows.
+    // What to do: set by the connection before start(). The members are ordered so that what a batched
+    // operation on a file needs from start() to done, and its deadline if it had one, lies in two cache
+    // lines: with many in flight, each line more shows.
     registration* target = nullptr;
     const buffer* pieces = nullptr;  // an iovec array: of a write too, the kernel's has no const either
     extent_type offset = 0;
@@ -112,18 +113,18 @@ public:
     int error_code = 0;           // an errno value, 0 for success
 
     // The multiplexer's own.
-    int cancel_code = 0;              // why it is being cancelled: ECANCELED or ETIMEDOUT
-    list_hook<operation> queue_link;  // in its registration's queue, or the multiplexer's list of ready ones
+    int cancel_code = 0;  // why it is being cancelled: ECANCELED or ETIMEDOUT
     std::uint64_t backend_word = 0;
+    list_hook<operation> queue_link;  // in its registration's queue, or the multiplexer's list of ready ones
     heap_hook<operation> timer_link;
+    std::chrono::steady_clock::time_point expires{};
+    mpsc_hook<operation> handoff_link;  // on the way to a worker thread or back
     bool notification_pending =
         false;  // the kernel still reads the buffers: value has been signalled, done has not
 
     // What to do, of the rarer kinds.
     void* argument = nullptr;
     deadline limit;
-    std::chrono::steady_clock::time_point expires{};
-    mpsc_hook<operation> handoff_link;  // on the way to a worker thread or back
 
 protected:
     operation() noexcept = default;

@@ -20,24 +20,6 @@ int call_connect(int descriptor, const socket_address& peer) noexcept {
     return ::connect(descriptor, static_cast<const sockaddr*>(peer.data()), peer.size()) == 0 ? 0 : errno;
 }
 
-// These belong to a connection that died before it was accepted, not to the listener (accept(2), "Error
-// handling").
-bool is_of_dead_connection(int code) noexcept {
-    switch (code) {
-        case ECONNABORTED:
-        case EPROTO:
-        case ENETDOWN:
-        case ENOPROTOOPT:
-        case EHOSTDOWN:
-        case ENONET:
-        case EHOSTUNREACH:
-        case ENETUNREACH:
-            return true;
-        default:
-            return false;
-    }
-}
-
 int set_send_timeout(int descriptor, deadline::duration limit) noexcept {
     using std::chrono::duration_cast, std::chrono::microseconds, std::chrono::seconds;
     const auto whole = duration_cast<seconds>(limit);
@@ -83,6 +65,23 @@ result<socket_address> ask_address(const native_handle& native, int (*ask)(int, 
 }
 
 }  // namespace
+
+// accept(2), "Error handling".
+bool is_of_dead_connection(int code) noexcept {
+    switch (code) {
+        case ECONNABORTED:
+        case EPROTO:
+        case ENETDOWN:
+        case ENOPROTOOPT:
+        case EHOSTDOWN:
+        case ENONET:
+        case EHOSTUNREACH:
+        case ENETUNREACH:
+            return true;
+        default:
+            return false;
+    }
+}
 
 int accept_call(int listener, socket_address* peer) noexcept {
     for (;;) {

@@ -11,6 +11,20 @@
 
 namespace sluice::io {
 
+/// What an `accept_ahead` asks for, and whose connection it got.
+struct accept_request {
+    socket_address peer;      // the outcome, if
+    bool knows_peer = false;  // else the connection itself has to be asked
+    bool stops = false;       // take no more than have been; then ECANCELED
+
+    // Where the kernel says, with each connection it takes by itself, whose it is.
+    socket_address newest;
+    std::uint32_t newest_bytes = 0;
+};
+
+/// Whether an error of accept belongs to a connection that died before it was accepted, not to the listener.
+[[nodiscard]] bool is_of_dead_connection(int code) noexcept;
+
 /// Takes a connection off a listener's queue without waiting. Returns its descriptor, or -1 with the cause in
 /// errno: EAGAIN if there is none. Connections that died in the queue are passed over.
 [[nodiscard]] int accept_call(int listener, socket_address* peer) noexcept;

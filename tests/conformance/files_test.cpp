@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <deque>
 #include <memory>
 
 #include "tests/conformance/harness.hpp"
@@ -249,6 +250,62 @@ TEST_P(files, complete_a_read_started_again_and_again_from_done) {
     ASSERT_TRUE(run_until([&] { return read.is.dones == times; }));
     EXPECT_TRUE(read.is.in_order);
     EXPECT_EQ(read.is.bytes, 512U);
+}
+
+TEST_P(files, complete_together_no_more_than_asked_for) {
+    auto file = attached_file();
+    put(file, pattern(4096));
+    std::array<std::array<std::byte, 64>, 20> into{};
+    std::deque<tracked_read> reads;
+    for (auto& each : into)
+        reads.emplace_back(reading(file, each, 64)).state.start(initiation::batched);
+    const auto done = [&] {
+        return std::ranges::count_if(reads, [](const auto& each) { return each.is.dones == 1; });
+    };
+    while (done() < 20) {
+        const auto before = done();
+        const int count = multiplexer().complete_io_within(1s, 3);
+        ASSERT_NE(count, 0) << "some are pending";
+        EXPECT_LE(count, 3);
+        EXPECT_EQ(done() - before, std::max(count, 0));
+    }
+    for (const auto& each : reads)
+        EXPECT_TRUE(succeeded(each.is, 64));
+}
+
+TEST_P(files, complete_together_once_each_whatever_their_receivers_do) {
+    auto file = attached_file();
+    put(file, pattern(4096));
+    auto unready = open_stream(medium::pipe);
+    attach(unready.reader);
+    std::array<std::byte, 64> into{};
+    tracked_read waiting(reading(unready.reader, into));
+    waiting.state.start();
+    settle();
+    waiting.state.cancel();
+    ASSERT_TRUE(run_until_done(waiting.is));
+    std::deque<tracked_read> reads;
+    int running = 0;
+    for (int i = 0; i < 16; ++i) {
+        auto& each = reads.emplace_back(reading(file, into, 64));
+        each.is.on_value = [&] {
+            EXPECT_EQ(++running, 1) << "receivers never nest";
+            for (auto& other : reads)
+                (void)other.state.poll();
+            --running;
+        };
+        // The back end may still have to do with what is closed here.
+        each.is.on_done = [&, i] {
+            if (i == 0 and each.is.dones == 1) EXPECT_TRUE(unready.reader.close().has_value());
+            if (each.is.dones == 1) each.state.start(initiation::batched);
+        };
+        each.state.start(initiation::batched);
+    }
+    ASSERT_TRUE(run_until(
+        [&] { return std::ranges::all_of(reads, [](const auto& each) { return each.is.dones == 2; }); }));
+    for (const auto& each : reads)
+        EXPECT_TRUE(each.is.in_order and each.is.values == 2 and each.is.bytes == 64);
+    EXPECT_EQ(multiplexer().pending(), 0U);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ enum class addressee : std::uint64_t {
     zero_copy,  // an operation: sent, or let go of
     file,       // an operation
     receive,    // a half_state: its multishot receive
+    accept,     // a half_state: its multishot accept
 };
 inline constexpr std::uint64_t addressee_mask = 7;
 
@@ -36,7 +37,7 @@ inline constexpr std::uint64_t addressee_mask = 7;
 /// Frees memory shared with the kernel.
 struct unmap {
     std::size_t bytes = 0;
-    void operator()(io_uring_buf_ring* shared) const noexcept;
+    void operator()(void* shared) const noexcept;
 };
 
 /// The buffers of a receive pool, and the memory through which they are given to the kernel.
@@ -61,8 +62,8 @@ struct buffer_group {
 /// What the ring has of one direction of a pipe or socket. Invariants:
 ///   1. At most one transfer and one poll are in flight; while a transfer is, `half->in_flight` is not 0 and
 ///   counts the operations at the front of the queue that it covers.
-///   2. A `receive` with the kernel counts as in flight while the multishot receive that serves it, if any,
-///   is; that one goes on between two of them, and is over when the last has ended.
+///   2. A `receive` or `accept_ahead` with the kernel counts as in flight while the multishot call that
+///   serves it, if any, is; that one goes on between two of them, and is over when the last has ended.
 ///   3. While anything is in flight this neither moves nor goes away: detach waits for that.
 struct alignas(8) half_state {
     registration::half* half = nullptr;
@@ -77,17 +78,20 @@ struct alignas(8) half_state {
     bool never_zero_copy = false;  // in vain, or impossible, on this socket
     std::uint8_t copied_in_a_row = 0;
     list_hook<half_state> cancel_link;
-    std::uint32_t oldest_arrived = buffer_group::none;  // buffers a multishot receive has filled, in order
+    // What a multishot call has brought and nobody has taken yet, in order: buffers filled, or descriptors.
+    std::uint32_t oldest_arrived = buffer_group::none;
     std::uint32_t newest_arrived = buffer_group::none;
     unsigned receive_group = 0;
-    int receive_end = 0;        // why it has ended, an errno value, unless it is
+    int multishot_end = 0;      // why it has ended, an errno value, unless it is
     bool has_ended = false;     // and nobody has been told yet
-    bool is_receiving = false;  // it is with the kernel
-    msghdr message{};           // the kernel writes to it when a gathered receive completes
+    bool is_multishot = false;  // it is with the kernel
+    bool is_bursting = false;   // connections come faster than they are taken: by calls, until there is none
+    accept_request* acceptor = nullptr;  // for whom the kernel accepts, or may
+    msghdr message{};                    // the kernel writes to it when a gathered receive completes
 };
 
-/// The io_uring back end. Streams are in streams.cpp, their multishot receives in receive.cpp, files and
-/// barriers in files.cpp.
+/// The io_uring back end. Streams are in streams.cpp, their multishot receives in receive.cpp, their
+/// multishot accepts in accept.cpp, files and barriers in files.cpp.
 ///
 /// Invariants:
 ///   1. A stream's operation with the kernel is at the front of its half's queue; a file's is in no queue, or
@@ -136,6 +140,9 @@ private:
     void return_receive_buffer(unsigned group, std::uint32_t index) noexcept override;
     void forget_receive_buffers(unsigned group) noexcept override;
 
+    bool begin_accepting(registration& listener, accept_request& into) noexcept override;
+    void end_accepting(registration& listener) noexcept override;
+
     // The loop.
     void enable() noexcept;
     [[nodiscard]] bool give_all() noexcept;
@@ -182,13 +189,36 @@ private:
     void note_arrival(half_state& state, std::uint32_t index, int bytes) noexcept;
     void on_receive(half_state& state, int outcome, unsigned flags) noexcept;
 
+    // Multishot accepts.
+    result<void> reserve_links() noexcept;
+    [[nodiscard]] bool give_accept(half_state& state) noexcept;
+    [[nodiscard]] bool arm_accept(half_state& state) noexcept;
+    [[nodiscard]] bool finish_accept(half_state& state) noexcept;
+    void note_connection(half_state& state, int descriptor) noexcept;
+    void note_peer(half_state& state) noexcept;
+    static void tell_peer(operation& op) noexcept;
+    void on_accept(half_state& state, int outcome, unsigned flags) noexcept;
+    // Either.
+    void finish_front(registration::half& half) noexcept;
+
     // Files.
     [[nodiscard]] bool give_files() noexcept;
     void give_file(io_uring_sqe& entry, operation& op) noexcept;
+    void give_piece(io_uring_sqe& entry, operation& op) const noexcept;
     void prepare_barrier(io_uring_sqe& entry, const operation& op) noexcept;
     void prepare_file(io_uring_sqe& entry, const operation& op) noexcept;
     void prepare_piece(io_uring_sqe& entry, const operation& op, buffer piece) noexcept;
-    void on_file(operation& op, int outcome) noexcept;
+    // Nearly always all of it at once.
+    void on_file(operation& op, int outcome) noexcept {
+        const bool is_whole = op.piece_count == 1 and op.transferred == 0 and op.cancel_code == 0 and
+                              outcome > 0 and static_cast<std::size_t>(outcome) == op.pieces->size();
+        if (is_whole) [[likely]] {
+            op.transferred = static_cast<std::size_t>(outcome);
+            finish_directly(op);
+        } else {
+            on_part_of_file(op, outcome);
+        }
+    }
     void on_part_of_file(operation& op, int outcome) noexcept;
     [[nodiscard]] int registered_index(buffer piece) const noexcept;
 
@@ -204,6 +234,11 @@ private:
     cancel_list cancelled_;                                 // the same of streams
     std::vector<std::unique_ptr<stream_state[]>> streams_;  // by slot, in chunks: addresses are stable
     std::array<std::unique_ptr<buffer_group>, limits::receive_groups_max> groups_;
+
+    // Of a connection the kernel has accepted and nobody has taken, by descriptor: the one accepted next on
+    // the same listener. How many the kernel accepts at once has no other bound than how many it may open.
+    std::unique_ptr<std::uint32_t[], unmap> links_;
+
     unsigned arenas_end_ = 0;  // no registered buffer from here on
     std::array<std::span<std::byte>, ring::buffer_slots> arenas_{};
 

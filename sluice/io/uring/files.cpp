@@ -42,11 +42,38 @@ std::span<const buffer> left_of(const operation& op, buffer& begun) noexcept {
 void multiplexer::backend_submit(operation& op) noexcept {
     const bool is_ours = op.kind == operation_kind::write and options_.inline_file_writes;
     io_uring_sqe* const entry = is_ours ? nullptr : ring_.next_if_room();
-    if (entry != nullptr) [[likely]] {
-        give_file(*entry, op);
-    } else {
+    if (entry == nullptr) [[unlikely]] {
         files_.push_back(op);
+        return;
     }
+    const bool is_usual = op.kind <= operation_kind::write and op.piece_count == 1 and op.transferred == 0 and
+                          op.backend_word == 0 and op.target->backend_word == is_fixed;
+    if (is_usual) [[likely]] {
+        give_piece(*entry, op);
+    } else {
+        give_file(*entry, op);
+    }
+}
+
+// What give_file does of a transfer of one piece, not begun, on a file in the table. Each field is written
+// once: that, for many in flight, is most of what a transfer costs here.
+void multiplexer::give_piece(io_uring_sqe& entry, operation& op) const noexcept {
+    static_assert(operation_kind::read < operation_kind::write and IORING_OP_READ + 1 == IORING_OP_WRITE and
+                  IORING_OP_READ_FIXED + 1 == IORING_OP_WRITE_FIXED);
+    const buffer piece = *op.pieces;
+    const int index = registered_index(piece);
+    const unsigned base = index >= 0 ? IORING_OP_READ_FIXED : IORING_OP_READ;
+    io_uring_sqe filled{};
+    filled.opcode = static_cast<std::uint8_t>(base + static_cast<unsigned>(op.kind));
+    filled.flags = IOSQE_FIXED_FILE;
+    filled.fd = static_cast<int>(op.target->slot);
+    filled.off = op.offset;
+    filled.addr = reinterpret_cast<std::uintptr_t>(piece.data());
+    filled.len = static_cast<std::uint32_t>(std::min(piece.size(), bytes_per_call_max));
+    filled.user_data = address(addressee::file, &op);
+    filled.buf_index = static_cast<std::uint16_t>(std::max(index, 0));
+    entry = filled;
+    op.at = operation::stage::in_flight;
 }
 
 bool multiplexer::give_files() noexcept {
@@ -101,10 +128,10 @@ void multiplexer::prepare_barrier(io_uring_sqe& entry, const operation& op) noex
 int multiplexer::registered_index(buffer piece) const noexcept {
     for (unsigned i = 0; i != arenas_end_; ++i) {
         const auto arena = arenas_[i];
-        const auto begin = reinterpret_cast<std::uintptr_t>(arena.data());
-        const auto at = reinterpret_cast<std::uintptr_t>(piece.data());
-        if (at >= begin and at - begin <= arena.size() and piece.size() <= arena.size() - (at - begin))
-            return static_cast<int>(i);
+        // Of what lies before the arena, beyond any size.
+        const auto at =
+            reinterpret_cast<std::uintptr_t>(piece.data()) - reinterpret_cast<std::uintptr_t>(arena.data());
+        if (at <= arena.size() and piece.size() <= arena.size() - at) return static_cast<int>(i);
     }
     return -1;
 }
@@ -133,18 +160,6 @@ void multiplexer::prepare_file(io_uring_sqe& entry, const operation& op) noexcep
         io_uring_prep_readv(&entry, descriptor, list, count, op.offset + op.transferred);
     } else {
         io_uring_prep_writev(&entry, descriptor, list, count, op.offset + op.transferred);
-    }
-}
-
-// Nearly always all of it at once.
-void multiplexer::on_file(operation& op, int outcome) noexcept {
-    const bool is_whole = op.piece_count == 1 and op.transferred == 0 and op.cancel_code == 0 and
-                          outcome > 0 and static_cast<std::size_t>(outcome) == op.pieces->size();
-    if (is_whole) [[likely]] {
-        op.transferred = static_cast<std::size_t>(outcome);
-        finish(op);
-    } else {
-        on_part_of_file(op, outcome);
     }
 }
 

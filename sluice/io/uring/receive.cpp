@@ -9,7 +9,7 @@
 
 namespace sluice::io::uring {
 
-void unmap::operator()(io_uring_buf_ring* shared) const noexcept {
+void unmap::operator()(void* shared) const noexcept {
     ENSURE(::munmap(shared, bytes) == 0);
 }
 
@@ -62,12 +62,12 @@ bool multiplexer::give_receive(half_state& state) noexcept {
     operation& front = *half.queue.front();
     const auto& request = *static_cast<const receive_request*>(front.argument);
     if (finish_receive(state)) return true;
-    if (not state.is_receiving and request.stops) {
+    if (not state.is_multishot and request.stops) {
         state.has_ended = true;
-        state.receive_end = ECANCELED;
+        state.multishot_end = ECANCELED;
         return finish_receive(state);
     }
-    if (not state.is_receiving and not arm_receive(state, request)) return false;
+    if (not state.is_multishot and not arm_receive(state, request)) return false;
     state.in_flight_as = address(addressee::receive, &state);
     half.in_flight = 1;
     front.at = operation::stage::in_flight;
@@ -92,7 +92,7 @@ bool multiplexer::arm_receive(half_state& state, const receive_request& request)
     entry->buf_group = static_cast<std::uint16_t>(request.group);
     entry->user_data = address(addressee::receive, &state);
     state.receive_group = request.group;
-    state.is_receiving = true;
+    state.is_multishot = true;
     return true;
 }
 
@@ -110,15 +110,18 @@ bool multiplexer::finish_receive(half_state& state) noexcept {
         state.oldest_arrived = arrival.next;
     } else if (state.has_ended) {
         state.has_ended = false;
-        front.error_code = state.receive_end;
+        front.error_code = state.multishot_end;
     } else {
         return false;
     }
-    half.in_flight = 0;
-    half.queue.erase(front);
-    finish(front);
-    if (not half.queue.empty()) mark_dirty(half);
+    finish_front(half);
     return true;
+}
+
+void multiplexer::finish_front(registration::half& half) noexcept {
+    half.in_flight = 0;
+    finish(*half.queue.pop_front());
+    if (not half.queue.empty()) mark_dirty(half);
 }
 
 void multiplexer::note_arrival(half_state& state, std::uint32_t index, int bytes) noexcept {
@@ -140,14 +143,14 @@ void multiplexer::on_receive(half_state& state, int outcome, unsigned flags) noe
     registration::half& half = *state.half;
     if ((flags & IORING_CQE_F_BUFFER) != 0) note_arrival(state, flags >> IORING_CQE_BUFFER_SHIFT, outcome);
     if ((flags & IORING_CQE_F_MORE) == 0) {
-        state.is_receiving = false;
+        state.is_multishot = false;
         if (state.cancel_link.is_linked()) cancelled_.erase(state);
         state.has_cancelled = false;
         // After bytes, or an interruption, it is only to be armed again.
         state.has_ended = outcome <= 0 and outcome != -EINTR and outcome != -EAGAIN;
-        state.receive_end = -outcome;
+        state.multishot_end = -outcome;
     }
-    if (half.in_flight == 0 or finish_receive(state) or state.is_receiving) return;
+    if (half.in_flight == 0 or finish_receive(state) or state.is_multishot) return;
     half.in_flight = 0;
     half.queue.front()->at = operation::stage::waiting;
     mark_dirty(half);

@@ -50,6 +50,10 @@ public:
     [[nodiscard]] bool supports(unsigned opcode) const noexcept {
         return opcode < known_.size() and known_[opcode];
     }
+    /// Whether what was submitted goes on only in our own calls.
+    [[nodiscard]] bool defers_work() const noexcept {
+        return (ring_.flags & IORING_SETUP_DEFER_TASKRUN) != 0;
+    }
     [[nodiscard]] unsigned submission_entries() const noexcept { return ring_.sq.ring_entries; }
 
     // --- submitting
@@ -57,11 +61,18 @@ public:
     /// The next submission entry, to be filled in before the next call; if the queue is full, what is in it
     /// is submitted first. Null if the kernel takes no more until completions are reaped.
     [[nodiscard]] io_uring_sqe* next() noexcept {
-        io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
+        io_uring_sqe* const entry = next_if_room();
         return entry != nullptr ? entry : next_of_full();
     }
     /// The same, but null if the queue is full.
-    [[nodiscard]] io_uring_sqe* next_if_room() noexcept { return io_uring_get_sqe(&ring_); }
+    [[nodiscard]] io_uring_sqe* next_if_room() noexcept {
+        // As io_uring_get_sqe does for a ring whose entries have the usual size and that no thread of the
+        // kernel's looks at: the head moves in our calls only.
+        io_uring_sq& queue = ring_.sq;
+        if (queue.sqe_tail - *queue.khead >= queue.ring_entries) [[unlikely]]
+            return nullptr;
+        return &queue.sqes[queue.sqe_tail++ & queue.ring_mask];
+    }
     /// Takes back the entry with this user_data, if it has not been submitted: it will do nothing and
     /// complete nothing. Complexity: linear in the entries not submitted.
     [[nodiscard]] bool take_back(std::uint64_t user_data) noexcept;
@@ -83,21 +94,23 @@ public:
     /// Whether the kernel keeps completions that did not fit the queue; the next submit() fetches them.
     [[nodiscard]] bool has_overflowed() const noexcept { return io_uring_cq_has_overflow(&ring_); }
 
-    /// Hands every completion in the queue to `handle(user_data, result, flags)`. Returns how many.
+    /// How many completions are in the queue.
+    [[nodiscard]] unsigned completions() const noexcept { return io_uring_cq_ready(&ring_); }
+
+    /// Hands as many completions to `handle(user_data, result, flags)`, or all if there are fewer. `handle`
+    /// may reap others: each has left the queue before it is handed over.
     template <class Handle>
-    unsigned reap(Handle&& handle) noexcept {
-        // As io_uring_for_each_cqe does, but what is there is looked up once: the kernel adds only in our
-        // calls, or else the next reap finds it.
-        const unsigned head = *ring_.cq.khead;
-        const unsigned count = io_uring_cq_ready(&ring_);
-        const io_uring_cqe* const completions = ring_.cq.cqes;
-        const unsigned mask = ring_.cq.ring_mask;
-        for (unsigned at = head; at != head + count; ++at) {
-            const io_uring_cqe& completion = completions[at & mask];
+    void reap(unsigned count, Handle&& handle) noexcept {
+        io_uring_cq& queue = ring_.cq;
+        for (; count != 0; --count) {
+            const unsigned head = *queue.khead;
+            // acquire: pairs with the kernel's store, behind which the completion is there.
+            if (head == io_uring_smp_load_acquire(queue.ktail)) return;
+            const io_uring_cqe completion = queue.cqes[head & queue.ring_mask];
+            // release: what we have read of it, before the kernel may write there again.
+            io_uring_smp_store_release(queue.khead, head + 1);
             handle(completion.user_data, completion.res, completion.flags);
         }
-        io_uring_cq_advance(&ring_, count);
-        return count;
     }
 
     // --- registered files

@@ -70,6 +70,8 @@ bool multiplexer::give_half(registration::half& half) noexcept {
         fail_front(half, EMSGSIZE);
     if (half.queue.empty()) return true;
     if (half.queue.front()->kind == operation_kind::receive) return give_receive(state);
+    if (half.queue.front()->kind == operation_kind::accept_ahead) return give_accept(state);
+    if (half.queue.front()->kind == operation_kind::accept and finish_accept(state)) return true;
     if (is_native(half, *half.queue.front()) and not state.polls_only) return give_transfer(state);
     if (state.is_polling) return true;  // it is looked at when the poll completes
     if (not state.is_unready and not was_found_unready(half) and not serve_half(half)) return true;
@@ -261,7 +263,9 @@ void multiplexer::on_poll(half_state& state, int outcome) noexcept {
             fail_front(half, -outcome);
         return;
     }
-    if (is_native(half, *half.queue.front()) and not state.polls_only) {
+    // The poll was another's, if it is for connections that the kernel may be taking by itself.
+    const bool is_ahead = half.queue.front()->kind == operation_kind::accept_ahead;
+    if (is_ahead or (is_native(half, *half.queue.front()) and not state.polls_only)) {
         mark_dirty(half);
     } else if (serve_half(half)) {
         state.is_unready = true;

@@ -24,7 +24,7 @@ result<void> multiplexer::open() noexcept {
     // Left uninitialised: a row takes memory only once something is gathered there.
     piece_rows_.reset(new (std::nothrow) piece_row[ring_.submission_entries()]);
     if (piece_rows_ == nullptr) return failure({ENOMEM, "make an io_uring multiplexer"});
-    return {};
+    return reserve_links();
 }
 
 namespace {
@@ -55,6 +55,7 @@ result<void> multiplexer::backend_attach(registration& attached) noexcept {
         half_state& state = stream.halves[i];
         state.half = &attached.halves[i];
         state.is_unready = state.polls_only = state.never_zero_copy = false;
+        state.acceptor = nullptr;
         state.tells_more = tells_more;
         state.copied_in_a_row = 0;
         attached.halves[i].backend = &state;
@@ -164,6 +165,9 @@ bool multiplexer::give_cancellations() noexcept {
 // Returns whether all there is has been given to the ring. Cancellations come last, so that they find what
 // they are to end.
 bool multiplexer::give_all() noexcept {
+    const bool has_any = not(dirty_.empty() and files_.empty() and cancelled_.empty() and
+                             cancelled_files_.empty() and waker_is_armed_);
+    if (not has_any) return true;
     const bool all = give_wake_up() and give_dirty() and give_files();
     return give_cancellations() and all;
 }
@@ -181,7 +185,9 @@ void multiplexer::submit(bool may_sleep, time_point until) noexcept {
 
 void multiplexer::take_completions() noexcept {
     do {
-        (void)ring_.reap([this](std::uint64_t user_data, int outcome, unsigned flags) noexcept {
+        const unsigned count = ring_.completions();
+        note_completions(count);
+        ring_.reap(count, [this](std::uint64_t user_data, int outcome, unsigned flags) noexcept {
             // Of a file many may come at once, each of little work: those are spared the switch.
             if ((user_data & addressee_mask) == static_cast<std::uint64_t>(addressee::file)) {
                 on_file(*static_cast<operation*>(addressed(user_data)), outcome);
@@ -212,6 +218,9 @@ void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned f
         case addressee::receive:
             on_receive(*static_cast<half_state*>(whose), outcome, flags);
             break;
+        case addressee::accept:
+            on_accept(*static_cast<half_state*>(whose), outcome, flags);
+            break;
         case addressee::file:
             on_file(*static_cast<operation*>(whose), outcome);
             break;
@@ -230,8 +239,10 @@ void multiplexer::backend_complete(time_point until) noexcept {
 void multiplexer::backend_poll(operation& op) noexcept {
     const bool is_stream = op.target->is_stream() and op.kind != operation_kind::sleep;
     registration::half& half = op.target->side(direction_of(op.kind));
-    // With one of the half's operations in the kernel, another call would overtake it.
-    if (is_stream and half.in_flight == 0) {
+    // With one of the half's operations in the kernel, or served there, another call would overtake it.
+    const bool is_kernels = half.in_flight != 0 or (is_stream and not half.queue.empty() and
+                                                    half.queue.front()->kind == operation_kind::accept_ahead);
+    if (is_stream and not is_kernels) {
         if (serve_half(half)) mark_dirty(half);
     } else {
         backend_complete(time_point::min());

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sluice/base/case_fold.hpp"
-#include "sluice/io/accept_stream.hpp"
+#include "sluice/io/socket_sender.hpp"
 #include "sluice/smb/server/closing.hpp"
 #include "sluice/smb/server/durable.hpp"
 

@@ -1,0 +1,176 @@
+// Connections that the kernel accepts by itself (multishot): one submission, a completion for each.
+//
+// That is what is cheapest while they come one by one. It takes all there are, though, and in a burst they
+// come out of a call of their own each time round, where accept4 finds one after the other: so the first that
+// nobody waits for ends it, and when all it has brought have been taken, connections are accepted by calls
+// until there is none. That is also the back pressure: what the kernel holds for us is what came before it
+// heard of the end.
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "sluice/io/attempt.hpp"
+#include "sluice/io/socket_call.hpp"
+#include "sluice/io/uring/backend.hpp"
+
+namespace sluice::io::uring {
+
+// Address space for as many descriptors as there may ever be; memory only for those used.
+result<void> multiplexer::reserve_links() noexcept {
+    constexpr rlim_t links_max = rlim_t{1} << 20;  // fs.nr_open, unless an administrator has raised it
+    rlimit open_files{};
+    (void)::getrlimit(RLIMIT_NOFILE, &open_files);
+    const std::size_t bytes = std::min(open_files.rlim_max, links_max) * sizeof(std::uint32_t);
+    void* const at =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) return failure({ENOMEM, "make an io_uring multiplexer"});
+    links_ = {static_cast<std::uint32_t*>(at), unmap{bytes}};
+    return {};
+}
+
+bool multiplexer::begin_accepting(registration& listener, accept_request& into) noexcept {
+    half_state& state = state_of(listener.side(direction::in));
+    if (state.acceptor != nullptr or state.polls_only) return false;
+    state.acceptor = &into;
+    state.is_bursting = true;  // some may be waiting
+    return true;
+}
+
+void multiplexer::end_accepting(registration& listener) noexcept {
+    half_state& state = state_of(listener.side(direction::in));
+    ENSURE(not state.is_multishot and state.oldest_arrived == buffer_group::none);
+    state.acceptor = nullptr;
+}
+
+// Returns false if the ring is full.
+bool multiplexer::give_accept(half_state& state) noexcept {
+    registration::half& half = *state.half;
+    operation& front = *half.queue.front();
+    const bool stops = static_cast<const accept_request*>(front.argument)->stops;
+    if (finish_accept(state)) return true;
+    if (not state.is_multishot and stops) {
+        state.has_ended = true;
+        state.multishot_end = ECANCELED;
+        return finish_accept(state);
+    }
+    if (not state.is_multishot and (state.is_bursting or state.polls_only)) {
+        if (attempt(front)) {
+            finish_front(half);
+            return true;
+        }
+        state.is_bursting = false;
+        if (state.polls_only) return state.is_polling or give_poll(state);
+    }
+    if (not state.is_multishot and not arm_accept(state)) return false;
+    half.in_flight = 1;
+    front.at = operation::stage::in_flight;
+    if (stops) backend_cancel(front);
+    return true;
+}
+
+bool multiplexer::arm_accept(half_state& state) noexcept {
+    io_uring_sqe* const entry = ring_.next();
+    if (entry == nullptr) return false;
+    accept_request& request = *state.acceptor;
+    request.newest_bytes = socket_address::capacity;
+    // Where the kernel may accept while we look at the address, that would be anybody's.
+    const bool asks = ring_.defers_work();
+    io_uring_prep_multishot_accept(entry, state.half->owner->native.descriptor,
+                                   asks ? static_cast<sockaddr*>(request.newest.data()) : nullptr,
+                                   asks ? &request.newest_bytes : nullptr, SOCK_CLOEXEC);
+    name_file(*entry, *state.half->owner);
+    entry->user_data = state.in_flight_as = address(addressee::accept, &state);
+    state.is_multishot = true;
+    return true;
+}
+
+void multiplexer::tell_peer(operation& op) noexcept {
+    auto* const into = static_cast<socket_address*>(op.argument);
+    if (into == nullptr) return;
+    const auto asked = peer_address_of({.descriptor = static_cast<int>(op.transferred)});
+    *into = asked ? *asked : socket_address();
+}
+
+// Gives the front a connection, or, as an `accept_ahead`, why there will be none. Returns whether there was
+// either.
+bool multiplexer::finish_accept(half_state& state) noexcept {
+    operation& front = *state.half->queue.front();
+    const bool is_single = front.kind == operation_kind::accept;  // that shares the listener with a stream
+    if (state.oldest_arrived != buffer_group::none) {
+        front.transferred = state.oldest_arrived;
+        if (is_single) tell_peer(front);
+        state.oldest_arrived = links_[state.oldest_arrived];
+    } else if (is_single) {
+        return false;
+    } else if (state.has_ended) {
+        state.has_ended = false;
+        front.error_code = state.multishot_end;
+    } else {
+        return false;
+    }
+    finish_front(*state.half);
+    return true;
+}
+
+void multiplexer::note_connection(half_state& state, int descriptor) noexcept {
+    const auto arrived = static_cast<std::uint32_t>(descriptor);
+    if (arrived >= links_.get_deleter().bytes / sizeof(std::uint32_t)) {
+        // The limit has been raised since. To the client this looks as if it had been out of descriptors.
+        (void)::close(descriptor);
+        return;
+    }
+    links_[arrived] = buffer_group::none;
+    if (state.oldest_arrived == buffer_group::none) {
+        state.oldest_arrived = arrived;
+    } else {
+        links_[state.newest_arrived] = arrived;
+    }
+    state.newest_arrived = arrived;
+    if (state.half->in_flight != 0 or state.is_bursting) return;
+    state.is_bursting = true;
+    if (not state.cancel_link.is_linked()) cancelled_.push_back(state);
+}
+
+// The address belongs to the connection that came last; with others behind it, to none that is known.
+void multiplexer::note_peer(half_state& state) noexcept {
+    accept_request& request = *state.acceptor;
+    const bool is_last = not ring_.has_completions() and not ring_.has_overflowed();
+    if (is_last and ring_.defers_work()) {
+        request.newest.resize(request.newest_bytes);
+        request.peer = request.newest;
+        request.knows_peer = true;
+    }
+    request.newest_bytes = socket_address::capacity;
+}
+
+void multiplexer::on_accept(half_state& state, int outcome, unsigned flags) noexcept {
+    registration::half& half = *state.half;
+    if (outcome >= 0) {
+        note_connection(state, outcome);
+        if (half.in_flight != 0) note_peer(state);
+    }
+    if ((flags & IORING_CQE_F_MORE) == 0) {
+        state.is_multishot = false;
+        if (state.cancel_link.is_linked()) cancelled_.erase(state);
+        state.has_cancelled = false;
+        // A kernel that would not wait, or knows no multishot on this socket, is asked in the usual way.
+        state.polls_only = outcome == -EAGAIN or outcome == -EINVAL;
+        const bool goes_on = outcome >= 0 or state.polls_only or outcome == -EINTR or outcome == -ECANCELED or
+                             is_of_dead_connection(-outcome);
+        state.has_ended = not goes_on;
+        state.multishot_end = -outcome;
+    }
+    if (half.in_flight == 0) {
+        if (not half.queue.empty()) mark_dirty(half);
+        return;
+    }
+    if (finish_accept(state) or state.is_multishot) return;
+    half.in_flight = 0;
+    half.queue.front()->at = operation::stage::waiting;
+    mark_dirty(half);
+}
+
+}  // namespace sluice::io::uring
