@@ -278,11 +278,19 @@ class ReadOnly(Smbclient):
 class Guests(Smbclient):
     server_arguments = ("--guest",)
 
-    def test_a_guest_reads_and_writes_without_a_password(self):
+    def test_a_guest_reads_and_writes_without_a_password_where_everybody_may(self):
+        self.folder.chmod(0o777)
         (self.local / "file").write_bytes(b"content")
         status, text = self.run_smbclient("//127.0.0.1/share", "-N", "-c", "put file; get file back", user="%")
         self.assertEqual(status, 0, text)
         self.assertEqual((self.local / "back").read_bytes(), b"content")
+
+    def test_a_guest_does_not_write_where_only_the_owner_may(self):
+        self.folder.chmod(0o755)
+        (self.local / "file").write_bytes(b"content")
+        _, text = self.run_smbclient("//127.0.0.1/share", "-N", "-c", "ls; put file", user="%")
+        self.assertIn("blocks available", text)
+        self.assertIn("NT_STATUS_ACCESS_DENIED", text)
 
 
 if __name__ == "__main__":
