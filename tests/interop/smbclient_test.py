@@ -235,6 +235,11 @@ class LogOn(Smbclient):
         self.assertNotEqual(status, 0)
         self.assertIn("NT_STATUS_LOGON_FAILURE", text)
 
+    def test_nobody_gets_in_without_a_name(self):
+        status, text = self.run_smbclient("//127.0.0.1/share", "-N", "-c", "ls", user="%")
+        self.assertNotEqual(status, 0)
+        self.assertIn("NT_STATUS_ACCESS_DENIED", text)
+
     def test_an_unknown_share_is_refused(self):
         status, text = self.run_smbclient("//127.0.0.1/absent", "-c", "ls")
         self.assertNotEqual(status, 0)
@@ -267,6 +272,25 @@ class ReadOnly(Smbclient):
                 _, text = self.run_smbclient("//127.0.0.1/share", "-c", command)
                 self.assertRegex(text, "NT_STATUS_(ACCESS_DENIED|MEDIA_WRITE_PROTECTED)")
         self.assertEqual(served.tree_of(self.folder), {"file": b"content"})
+
+
+@served.on_every_multiplexer
+class Guests(Smbclient):
+    server_arguments = ("--guest",)
+
+    def test_a_guest_reads_and_writes_without_a_password_where_everybody_may(self):
+        self.folder.chmod(0o777)
+        (self.local / "file").write_bytes(b"content")
+        status, text = self.run_smbclient("//127.0.0.1/share", "-N", "-c", "put file; get file back", user="%")
+        self.assertEqual(status, 0, text)
+        self.assertEqual((self.local / "back").read_bytes(), b"content")
+
+    def test_a_guest_does_not_write_where_only_the_owner_may(self):
+        self.folder.chmod(0o755)
+        (self.local / "file").write_bytes(b"content")
+        _, text = self.run_smbclient("//127.0.0.1/share", "-N", "-c", "ls; put file", user="%")
+        self.assertIn("blocks available", text)
+        self.assertIn("NT_STATUS_ACCESS_DENIED", text)
 
 
 if __name__ == "__main__":

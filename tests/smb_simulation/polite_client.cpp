@@ -30,9 +30,8 @@ nt_status polite_client::answer::status() const {
     return bytes.empty() ? nt_status::network_name_deleted : message().header().status;
 }
 
-polite_client::polite_client(world& world)
-    : world_(world), socket_(world.connect()), tasks_(*world.loop) {
-    const std::array dialects{le16(0x0210)};
+polite_client::polite_client(world& where) : world_(where), socket_(where.connect()), tasks_(*where.loop) {
+    const std::array dialects{le16(0x0302)};
     EXPECT_EQ(call(command::negotiate,
                    wire::negotiate_args{.capabilities = wire::capabilities::large_mtu,
                                         .client_guid = {},
@@ -98,6 +97,7 @@ std::uint64_t polite_client::begin(byte_writer& writer, command code) {
     header.session_id = session_id_;
     header.tree_id = tree_id_;
     header.message_id = next_message_id_++;
+    header.flags = flags;
     encode(writer, header);
     return header.message_id;
 }

@@ -13,7 +13,7 @@
 namespace sluice::smb_simulation {
 
 /// A client for tests that know what they want to hear: one request, its answer, as plain calls that run the
-/// simulation meanwhile. It neither signs nor encrypts. SMB 2.1. Thread safety: the loop's thread.
+/// simulation meanwhile. It neither signs nor encrypts. SMB 3.0.2. Thread safety: the loop's thread.
 class polite_client {
 public:
     /// What the server said last to a request: an interim answer is not the last.
@@ -26,7 +26,7 @@ public:
     };
 
     /// Connects and agrees on a dialect. The world outlives the client.
-    explicit polite_client(world& world);
+    explicit polite_client(world& where);
     polite_client(const polite_client&) = delete;
     polite_client& operator=(const polite_client&) = delete;
     /// Hangs up.
@@ -41,6 +41,9 @@ public:
     /// Opens for everything, shared with everybody, unless `how` says otherwise.
     smb::wire::create_reply create(std::string_view name, smb::wire::create_args how = for_everything());
     [[nodiscard]] static smb::wire::create_args for_everything();
+
+    /// What the headers of the requests to come have.
+    smb::wire::header_flags flags = smb::wire::header_flags::none;
 
     /// Sends a request, and gives its message id.
     template <class Args>

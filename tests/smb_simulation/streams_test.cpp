@@ -1,4 +1,5 @@
 #include "sluice/smb/wire/close.hpp"
+#include "sluice/smb/wire/query_info.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
@@ -50,6 +51,20 @@ TEST_F(streams, are_never_directories) {
     EXPECT_EQ(try_create("d::$DATA", how), nt_status::not_a_directory);
     EXPECT_EQ(try_create("f:stream", how), nt_status::not_a_directory);
     EXPECT_EQ(try_create("d::$DATA", opening()), nt_status::file_is_a_directory);
+}
+
+TEST_F(streams, are_listed_as_far_as_there_is_room_for_more_than_the_least_entry) {
+    const auto file = client().create("f");
+    const auto asked = [&](std::uint32_t bytes_max) {
+        const smb::wire::query_info_args question{.information_class = 22,  // FileStreamInformation
+                                                  .output_bytes_max = bytes_max,
+                                                  .file = file.file};
+        return client().call(command::query_info, question).status();
+    };
+    EXPECT_EQ(asked(31), nt_status::info_length_mismatch);
+    EXPECT_EQ(asked(32), nt_status::buffer_overflow);
+    EXPECT_EQ(asked(37), nt_status::buffer_overflow);
+    EXPECT_EQ(asked(38), nt_status::success);
 }
 
 }  // namespace

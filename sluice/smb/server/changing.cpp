@@ -60,7 +60,7 @@ namespace {
     const auto modified = time_wish_of(wanted->written);
     const auto changed = time_wish_of(wanted->changed);
     if (not born or not accessed or not modified or not changed) return nt_status::invalid_parameter;
-    const result<vfs::metadata> before = one.node->status();
+    const result<vfs::metadata> before = shown_status(one);
     if (not before) return server::status_of(before.error());
 
     const auto given = [](const time_wish& wish) {
@@ -71,13 +71,10 @@ namespace {
     if (wanted->attributes != file_attributes::none) change.dos = dos_attributes_of(wanted->attributes);
     if (const nt_status status = status_of(one.node->change(change)); status != nt_status::success)
         return status;
-    one.file->change_time.reset();
-    if (changed->what == time_wish::kind::set) {
-        const result<vfs::metadata> after = one.node->status();
-        if (after) one.file->change_time = {.shown = changed->time, .of_host = after->changed};
-    }
     one.kept_access_time = kept_after(*accessed, one.kept_access_time, before->accessed);
     one.kept_write_time = kept_after(*modified, one.kept_write_time, before->modified);
+    one.kept_change_time = kept_after(*changed, one.kept_change_time, before->changed);
+    restore_change_time(one);
     return nt_status::success;
 }
 

@@ -39,7 +39,7 @@ nt_status end_open(smb_server& host, open& one) noexcept {
     if (one.session != nullptr) one.session->opens.erase(one.id.volatile_part.value());
     if (one.durable and one.durable->end)
         host.later.strike_out(*std::exchange(one.durable->end, std::nullopt));
-    if (one.create_guid) host.replays.remove({.client = one.client, .create = *one.create_guid});
+    host.replays.end_eligibility(one);
     nt_status status = nt_status::success;
     if (one.file != nullptr) {
         one.file->locks().release_all(one);

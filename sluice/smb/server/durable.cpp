@@ -49,7 +49,8 @@ namespace {
     if (one->tree->target != r.tree->target) return nt_status::object_name_not_found;
     if (const nt_status wrong = check_lease(r, args, *one); wrong != nt_status::success) return wrong;
     const user_identity& user = r.session->user;
-    const bool is_owner = equal_ignoring_case(one->durable->owner, user.name) and
+    // Nobody could be anybody: the one before, or somebody else.
+    const bool is_owner = not user.is_anonymous and equal_ignoring_case(one->durable->owner, user.name) and
                           equal_ignoring_case(one->durable->owner_domain, user.domain);
     return is_owner ? nt_status::success : nt_status::access_denied;
 }

@@ -25,6 +25,7 @@ namespace {
 
 constexpr std::size_t name_fixed_bytes = 8;   // a length, and the first of the name, rounded up
 constexpr std::size_t all_fixed_bytes = 104;  // rounded up, too
+constexpr std::size_t stream_fixed_bytes = 32;
 constexpr std::uint32_t symlink_tag = 0xa000'000c;
 
 template <class Encode>
@@ -122,6 +123,14 @@ template <class Writer>
                    [&](byte_writer& writer) { return encode(writer, all).has_value(); });
 }
 
+// Less than the least entry takes is no room for an answer; if only the first is longer, it is cut away.
+[[nodiscard]] answer listed_streams(const wire::stream_list_writer& list, entry_outcome last) {
+    const bytes_view bytes(list.bytes());
+    const bool is_cut = last == entry_outcome::no_room;
+    return information{
+        .bytes = bytes, .fixed_bytes = is_cut ? stream_fixed_bytes : 0, .is_incomplete = is_cut};
+}
+
 [[nodiscard]] answer streams_of(open& one, const vfs::metadata& status, mutable_bytes room) {
     wire::stream_list_writer list(room);
     entry_outcome last = entry_outcome::written;
@@ -132,7 +141,7 @@ template <class Writer>
     const auto all = one.node->streams();
     if (not all)
         return all.error() == std::errc::operation_not_supported
-                   ? listed(list, last)
+                   ? listed_streams(list, last)
                    : answer(std::unexpected(status_of(all.error())));
     for (const vfs::stream_info& each : *all) {
         if (last == entry_outcome::no_room) break;
@@ -140,7 +149,7 @@ template <class Writer>
                          .size_bytes = each.size_bytes,
                          .allocation_bytes = each.allocated_bytes});
     }
-    return listed(list, last);
+    return listed_streams(list, last);
 }
 
 [[nodiscard]] answer full_eas_of(open& one, const wire::query_info_args& args, mutable_bytes room) {

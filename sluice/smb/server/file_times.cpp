@@ -27,19 +27,30 @@ std::optional<vfs::time_point> kept_after(const time_wish& wish, std::optional<v
     return kept;
 }
 
+void show_change_time(vfs::metadata& status, file_state* file) noexcept {
+    if (file == nullptr or not file->change_time) return;
+    if (status.changed == file->change_time->of_host)
+        status.changed = file->change_time->shown;
+    else
+        file->change_time.reset();
+}
+
 result<vfs::metadata> shown_status(open& one) noexcept {
     result<vfs::metadata> status = one.node->status();
-    if (not status or one.file == nullptr or not one.file->change_time) return status;
-    if (status->changed == one.file->change_time->of_host)
-        status->changed = one.file->change_time->shown;
-    else
-        one.file->change_time.reset();
+    if (status) show_change_time(*status, one.file.get());
     return status;
 }
 
+void restore_change_time(open& one) noexcept {
+    if (not one.kept_change_time or one.node == nullptr or one.file == nullptr) return;
+    const result<vfs::metadata> present = one.node->status();
+    if (present) one.file->change_time = {.shown = *one.kept_change_time, .of_host = present->changed};
+}
+
 void restore_kept_times(open& one) noexcept {
-    if (one.node == nullptr or (not one.kept_access_time and not one.kept_write_time)) return;
-    (void)one.node->change({.accessed = one.kept_access_time, .modified = one.kept_write_time});
+    if (one.node != nullptr and (one.kept_access_time or one.kept_write_time))
+        (void)one.node->change({.accessed = one.kept_access_time, .modified = one.kept_write_time});
+    restore_change_time(one);
 }
 
 }  // namespace sluice::smb::server

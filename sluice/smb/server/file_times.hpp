@@ -33,9 +33,16 @@ struct time_wish {
                                                         std::optional<vfs::time_point> kept,
                                                         vfs::time_point present) noexcept;
 
-/// What clients are told of an open file: what the volume says, with the change time that was set through it.
+/// Puts the change time that was set while the file has been open into what the volume says of it; `file` is
+/// null if it is not open.
+void show_change_time(vfs::metadata& status, file_state* file) noexcept;
+
+/// What clients are told of an open file: what the volume says, with the change time that was set meanwhile.
 /// Errors: those of node::status. Blocks: for the file system.
 [[nodiscard]] result<vfs::metadata> shown_status(open& one) noexcept;
+
+/// Has the change time an open keeps shown as the present one. Blocks: for the file system.
+void restore_change_time(open& one) noexcept;
 
 /// Sets the times an open keeps back to what they were, after something was done through it that changed
 /// them. Failing is no reason to fail what was done. Blocks: for the file system.

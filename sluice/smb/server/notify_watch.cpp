@@ -50,7 +50,7 @@ namespace {
 
 result<std::unique_ptr<notify_watch>> notify_watch::begin(vfs::change_feed& feed, vfs::node& directory,
                                                           const interest& wanted) {
-    std::unique_ptr<notify_watch> fresh(new notify_watch(wanted.filter));
+    std::unique_ptr<notify_watch> fresh(new notify_watch(wanted));
     auto watch = feed.watch(directory, wanted.recursive, *fresh);
     if (not watch) return failure(watch.error());
     fresh->watch_ = *std::move(watch);
@@ -90,8 +90,11 @@ void notify_watch::changed(const vfs::change& what) noexcept {
     const bool is_of_making = what.kind == vfs::change_kind::attributes and what.path == made_last_;
     if (is_of_making) return;
     made_last_ = what.kind == vfs::change_kind::added ? what.path : std::string_view{};
-    if (not wire::has_any(filter_, filters_passed(what))) return;
-    keep(action_of(what.kind), what.path);
+    if (wire::has_any(filter_, filters_passed(what))) keep(action_of(what.kind), what.path);
+    // To Windows, a file (not a directory) of another name has other attributes.
+    constexpr completion_filter of_renamed = completion_filter::attributes | completion_filter::creation;
+    const bool is_renamed = what.kind == vfs::change_kind::renamed_new_name and not what.is_directory;
+    if (is_renamed and wire::has_any(filter_, of_renamed)) keep(notify_action::modified, what.path);
     wake_next();
 }
 

@@ -26,6 +26,7 @@ public:
     struct interest {
         wire::completion_filter filter = wire::completion_filter::none;
         bool recursive = false;
+        std::uint32_t bytes_max = UINT32_MAX;  // a reply may have; what does not fit is lost
     };
     /// Begins to watch. Errors: those of change_feed::watch. Blocks: for the file system, if recursive.
     [[nodiscard]] static result<std::unique_ptr<notify_watch>> begin(vfs::change_feed& feed,
@@ -44,6 +45,9 @@ public:
     /// forgotten then, and the client is to look for itself.
     [[nodiscard]] wire::nt_status take(wire::notify_writer& into) noexcept;
 
+    /// How long a reply may be at most, whatever later requests have room for.
+    [[nodiscard]] std::uint32_t bytes_max() const noexcept { return bytes_max_; }
+
     /// The directory is to be removed: who waits, now or later, is told DELETE_PENDING.
     void end_for_removal() noexcept { end(wire::nt_status::delete_pending); }
 
@@ -53,7 +57,8 @@ private:
         std::string path;
     };
 
-    explicit notify_watch(wire::completion_filter filter) noexcept : filter_(filter) {}
+    explicit notify_watch(const interest& wanted) noexcept
+        : filter_(wanted.filter), bytes_max_(wanted.bytes_max) {}
 
     void changed(const vfs::change& what) noexcept override;
     void overflowed() noexcept override;
@@ -65,6 +70,7 @@ private:
     [[nodiscard]] bool has_news() const noexcept { return has_lost_some_ or not changes_.empty(); }
 
     wire::completion_filter filter_;
+    std::uint32_t bytes_max_;
     std::unique_ptr<vfs::change_watch> watch_;
     std::deque<kept_change> changes_;
     std::string made_last_;  // what was added, if nothing else has happened since

@@ -109,6 +109,15 @@ TEST_F(notify_watch_test, both_names_of_a_rename_stand_side_by_side) {
     EXPECT_EQ(taken(), "<old>new");
 }
 
+// As Windows has it: the archive attribute is set by it.
+TEST_F(notify_watch_test, a_rename_is_a_change_of_attributes_of_a_file_but_not_of_a_directory) {
+    begin(completion_filter::attributes);
+    tell(change_kind::renamed_old_name, "old");
+    tell(change_kind::renamed_new_name, "new");
+    tell(change_kind::renamed_new_name, "directory", true);
+    EXPECT_EQ(taken(), "*new");
+}
+
 TEST_F(notify_watch_test, what_does_not_fit_is_forgotten_and_the_client_looks_for_itself) {
     begin(completion_filter::file_name);
     tell(change_kind::added, "a name that is longer than the room for it");

@@ -77,14 +77,18 @@ public:
     // (file_times.hpp).
     std::optional<vfs::time_point> kept_access_time;
     std::optional<vfs::time_point> kept_write_time;
+    std::optional<vfs::time_point> kept_change_time;
 
     // What the client may cache: an oplock of this open, or the lease it shares with others. Null: nothing.
     std::shared_ptr<server::lease> lease;
 
     wire::guid client{};
     std::optional<durability> durable;      // null: ends with its connection
-    std::optional<wire::guid> create_guid;  // by which a repeated CREATE finds it
-    wire::guid app_instance{};              // zero: none
+    std::optional<wire::guid> create_guid;  // of the CREATE that made it
+    // Whether the same CREATE once more gives this open: until something is done with it
+    // ([MS-SMB2] 3.3.1.10).
+    bool is_replay_eligible = false;
+    wire::guid app_instance{};  // zero: none
 
     server::lock_sequences lock_requests;
     std::unique_ptr<directory_scan> scan;

@@ -12,7 +12,8 @@
 
 namespace sluice::smb::server {
 
-/// The opens that were made with a create guid, or are being made. Thread safety: the loop's thread.
+/// The opens that were made with a create guid and not used since, or are being made. Thread safety: the
+/// loop's thread.
 class replay_table {
 public:
     struct identity {
@@ -36,6 +37,8 @@ public:
             if (table_ != nullptr) table_->remove(which_);
         }
         void keep(const std::shared_ptr<open>& made) noexcept {
+            made->create_guid = which_.create;
+            made->is_replay_eligible = true;
             std::exchange(table_, nullptr)->entries_[which_] = made;
         }
 
@@ -52,10 +55,16 @@ public:
     /// Errors: FILE_NOT_AVAILABLE while the first is being made; DUPLICATE_OBJECTID if this is no replay.
     [[nodiscard]] std::expected<outcome, wire::nt_status> find_or_begin(const identity& which,
                                                                         bool is_replay);
-    void remove(const identity& which) noexcept { entries_.erase(which); }
+    /// Something was done with the open: its client has had the reply, and the guid may be used again.
+    void end_eligibility(open& one) noexcept {
+        if (std::exchange(one.is_replay_eligible, false))
+            remove({.client = one.client, .create = *one.create_guid});
+    }
     [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
 
 private:
+    void remove(const identity& which) noexcept { entries_.erase(which); }
+
     std::map<identity, std::shared_ptr<open>> entries_;  // null: being made
 };
 

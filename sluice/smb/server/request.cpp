@@ -35,6 +35,7 @@ std::shared_ptr<open> request::find_open(const wire::file_id& named) noexcept {
     if (found == nullptr or found->session != session.get() or found->is_closed) return nullptr;
     if (tree != nullptr and found->tree != tree) return nullptr;
     compound_.file = id;
+    host().replays.end_eligibility(*found);
     return comes_in_sequence(found) ? found : nullptr;
 }
 

@@ -1,5 +1,7 @@
 #include "sluice/smb/wire/change_notify.hpp"
 
+#include <algorithm>
+
 #include "sluice/smb/server/command.hpp"
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/server.hpp"
@@ -28,7 +30,9 @@ namespace {
     vfs::change_feed* const feed = of.tree->volume().changes();
     if (feed == nullptr) return nt_status::not_supported;
     const notify_watch::interest wanted{
-        .filter = args.filter, .recursive = wire::has(args.flags, wire::change_notify_flags::watch_tree)};
+        .filter = args.filter,
+        .recursive = wire::has(args.flags, wire::change_notify_flags::watch_tree),
+        .bytes_max = args.output_bytes_max};
     auto watch = notify_watch::begin(*feed, *of.node, wanted);
     if (not watch) return status_of(watch.error());
     of.watch = *std::move(watch);
@@ -36,7 +40,7 @@ namespace {
 }
 
 [[nodiscard]] nt_status reply_with_changes(request& r, notify_watch& watch, std::uint32_t bytes_max) {
-    pool_buffer room = r.answer.buffers().take(bytes_max);
+    pool_buffer room = r.answer.buffers().take(std::min(bytes_max, watch.bytes_max()));
     if (not room) return nt_status::insufficient_resources;
     wire::notify_writer list(room.bytes());
     const nt_status status = watch.take(list);

@@ -202,10 +202,7 @@ io::task<nt_status> serve_create(request& r) {
     const nt_status status = co_await std::move(running);
     if (status != nt_status::success) co_return status;
     under_way.fresh()->action = under_way.action();
-    if (repeatable->fresh) {
-        under_way.fresh()->create_guid = args->contexts.durable_v2->create_guid;
-        repeatable->fresh->keep(under_way.fresh());
-    }
+    if (repeatable->fresh) repeatable->fresh->keep(under_way.fresh());
     co_return reply_to_new(r, *args, under_way);
 }
 

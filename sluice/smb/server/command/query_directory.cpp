@@ -3,6 +3,7 @@
 #include "sluice/smb/server/command.hpp"
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/description.hpp"
+#include "sluice/smb/server/file_times.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/status_of_error.hpp"
 #include "sluice/smb/wire/fscc_directory_information.hpp"
@@ -49,8 +50,10 @@ namespace {
     return nt_status::success;
 }
 
-[[nodiscard]] wire::directory_entry_info entry_of(const vfs::listed_name& from) noexcept {
-    const wire::open_information known = open_information_of(from.status);
+[[nodiscard]] wire::directory_entry_info entry_of(const vfs::listed_name& from, file_table& files) noexcept {
+    vfs::metadata status = from.status;
+    show_change_time(status, files.find({.volume = status.volume, .file = status.id}).get());
+    const wire::open_information known = open_information_of(status);
     wire::directory_entry_info entry{.fields = {.created = known.creation_time,
                                                 .accessed = known.last_access_time,
                                                 .written = known.last_write_time,
@@ -68,13 +71,14 @@ namespace {
 }
 
 // Names that do not fit any more stay in the scan for the next query.
-[[nodiscard]] nt_status fill(wire::directory_entry_writer& list, directory_scan& scan, bool single) {
+[[nodiscard]] nt_status fill(wire::directory_entry_writer& list, open& of, bool single) {
+    directory_scan& scan = *of.scan;
     for (;;) {
         const result<const vfs::listed_name*> next = scan.peek();
         // What was found before the trouble is told first.
         if (not next) return list.count() != 0 ? nt_status::success : status_of(next.error());
         if (*next == nullptr) break;
-        const wire::entry_outcome outcome = list.put(entry_of(**next));
+        const wire::entry_outcome outcome = list.put(entry_of(**next, of.tree->target->files()));
         if (outcome == wire::entry_outcome::no_room) {
             if (list.count() == 0) return nt_status::buffer_overflow;
             break;
@@ -100,7 +104,7 @@ io::task<nt_status> serve_query_directory(request& r) {
     wire::directory_entry_writer list(room.bytes(), form_of(*args));
     const bool is_first = not of->scan->has_given_any();
     const bool single = wire::has(args->flags, query_directory_flags::return_single_entry);
-    const nt_status status = fill(list, *of->scan, single);
+    const nt_status status = fill(list, *of, single);
     if (status == nt_status::no_more_files and is_first) co_return nt_status::no_such_file;
     if (status != nt_status::success) co_return status;
 
