@@ -14,7 +14,19 @@ using namespace smb;  // NOLINT: the names of one protocol
 using wire::command;
 
 simulated_client::simulated_client(io::socket_handle socket, const clock_source& clock, std::uint64_t seed)
-    : socket_(std::move(socket)), clock_(clock), random_(seed), secrets_(seed) {}
+    : socket_(std::move(socket)), clock_(clock), random_(seed), secrets_(seed) {
+    random_.fill(guid_.bytes);
+}
+
+void simulated_client::begin_anew(io::socket_handle socket) {
+    socket_ = std::move(socket);
+    outgoing_.clear();
+    next_message_id_ = 0;
+    credits_ = 1;
+    awaited_ = 0;
+    session_id_ = 0;
+    tree_id_ = 0;
+}
 
 wire::header simulated_client::next_header(command code) {
     wire::header header;
@@ -139,11 +151,11 @@ io::task<bool> simulated_client::set_up() {
 
 io::task<bool> simulated_client::negotiate() {
     const std::array dialects{le16(0x0210), le16(0x0302)};
-    wire::negotiate_args hello{.capabilities = wire::capabilities::large_mtu | wire::capabilities::leasing,
-                               .client_guid = {},
-                               .dialects = wire::code_list<wire::dialect>(std::span(dialects)),
-                               .contexts = {}};
-    random_.fill(hello.client_guid.bytes);
+    const wire::negotiate_args hello{
+        .capabilities = wire::capabilities::large_mtu | wire::capabilities::leasing,
+        .client_guid = guid_,
+        .dialects = wire::code_list<wire::dialect>(std::span(dialects)),
+        .contexts = {}};
     put(command::negotiate, hello);
     io::task<bool> sending = send();
     if (not co_await std::move(sending)) co_return false;

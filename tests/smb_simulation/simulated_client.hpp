@@ -11,6 +11,7 @@
 #include "sluice/io/task.hpp"
 #include "sluice/smb/auth/ntlm_initiator.hpp"
 #include "sluice/smb/wire/frame.hpp"
+#include "sluice/smb/wire/guid.hpp"
 #include "sluice/smb/wire/header.hpp"
 
 namespace sluice::smb_simulation {
@@ -36,6 +37,8 @@ protected:
     /// The last word on a request's header.
     virtual void adjust(smb::wire::header& header) = 0;
 
+    /// Goes on over another connection, as the same client with nothing but its memory.
+    void begin_anew(io::socket_handle socket);
     /// Negotiates, logs on as u with password p, connects to the share. Suspends.
     [[nodiscard]] io::task<bool> set_up();
     [[nodiscard]] io::task<bool> negotiate();
@@ -86,6 +89,7 @@ private:
     void account(const smb::wire::header& header);
 
     predictable_secrets_for_simulation secrets_;
+    smb::wire::guid guid_;
     bool is_compound_ = false;
     std::size_t compound_begin_ = 0;  // where its frame begins in outgoing_
     std::size_t message_begin_ = 0;   // where its last message does

@@ -59,10 +59,21 @@ void unruly_client::take_message(const wire::message_view& message) {
         return;
     }
     ++replies_;
-    if (wire::is_error(header.status)) return;
-    ++successes_;
-    if (header.command == command::create)
-        if (const auto reply = wire::decode_create_reply(message)) files_.push_back(reply->file);
+    if (header.command == command::create) take_open(message);
+    if (not wire::is_error(header.status)) ++successes_;
+}
+
+void unruly_client::take_open(const wire::message_view& message) {
+    durable_open asked;
+    if (auto found = asked_.extract(message.header().message_id)) asked = std::move(found.mapped());
+    const bool is_claim = claims_.erase(message.header().message_id) != 0;
+    if (wire::is_error(message.header().status)) return;
+    const auto reply = wire::decode_create_reply(message);
+    if (not reply) return;
+    reclaimed_ += is_claim;
+    files_.push_back(reply->file);
+    asked.file = reply->file;
+    if (reply->contexts.durable) durables_.push_back(std::move(asked));
 }
 
 wire::file_id unruly_client::some_file() {
@@ -71,12 +82,43 @@ wire::file_id unruly_client::some_file() {
 }
 
 io::task<void> unruly_client::live() {
+    io::task<void> living = live_once();
+    co_await std::move(living);
+    if (not how_.dial or not complaint_.empty()) co_return;
+    // Some come back too late: a durable handle waits for a minute.
+    const deadline away(std::chrono::seconds(random_.below(4) == 0 ? 61 : random_.below(30)));
+    (void)co_await io::co_sleep(loop_, away);
+    begin_anew(how_.dial());
+    files_.clear();
+    async_ids_.clear();
+    asked_.clear();
+    io::task<void> living_again = live_once();
+    co_await std::move(living_again);
+}
+
+io::task<void> unruly_client::live_once() {
     io::task<bool> setting_up = set_up();
     if (co_await std::move(setting_up)) {
+        for (const durable_open& kept : std::exchange(durables_, {}))
+            if (credits_ > 1) claim(kept);
         io::task<void> acting = act();
         co_await std::move(acting);
+        // Who means to come back must hear what there is to come back for.
+        if (how_.dial) {
+            io::task<void> listening = hear_out();
+            co_await std::move(listening);
+        }
     }
     (void)socket_.close();
+}
+
+io::task<void> unruly_client::hear_out() {
+    while (complaint_.empty() and awaited_ > async_ids_.size()) {
+        io::task<bool> sending = send();  // breaks are answered meanwhile
+        if (not co_await std::move(sending)) co_return;
+        io::task<bool> taking = take_reply();
+        if (not co_await std::move(taking)) co_return;
+    }
 }
 
 io::task<void> unruly_client::act() {
@@ -163,7 +205,22 @@ void unruly_client::put_create() {
         default:
             break;
     }
-    if (random_.below(3) == 0) args.contexts.durable = true;
+    if (random_.below(3) == 0) {
+        args.contexts.durable = true;
+        asked_[next_message_id_] = {.file = {}, .name = name, .lease = args.contexts.lease};
+    }
+    put(command::create, args);
+}
+
+void unruly_client::claim(const durable_open& kept) {
+    wire::create_args args{.desired_access = wire::file_all_access,
+                           .share_access = wire::share_access(7),
+                           .disposition = wire::create_disposition::open,
+                           .name = view(kept.name)};
+    args.oplock_level = kept.lease ? wire::oplock_level::lease : wire::oplock_level::batch;
+    args.contexts.lease = kept.lease;
+    args.contexts.durable_reconnect = kept.file;
+    claims_.insert(next_message_id_);
     put(command::create, args);
 }
 

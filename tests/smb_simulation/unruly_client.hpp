@@ -1,8 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
+#include "sluice/smb/wire/create_contexts.hpp"
 #include "sluice/smb/wire/file_id.hpp"
 #include "tests/smb_simulation/simulated_client.hpp"
 
@@ -10,14 +16,16 @@ namespace sluice::smb_simulation {
 
 /// A client that behaves itself in every message and in nothing else: it opens, locks, watches, writes and
 /// renames what others have open, cancels at random, closes what it waits for, logs off in the middle, leaves
-/// breaks unanswered, and in the end hangs up without a word. Everything it does is drawn from its seed.
+/// breaks unanswered, and in the end hangs up without a word. If it has another life it comes back and claims
+/// what durable handles it had. Everything it does is drawn from its seed.
 ///
 /// Requests are sent without waiting for replies, as far as credits allow. Thread safety: the loop's thread.
 class unruly_client final : private simulated_client {
 public:
     struct habits {
         std::uint64_t seed = 1;
-        unsigned requests = 200;
+        unsigned requests = 200;                    // in each life
+        std::function<io::socket_handle()> dial{};  // a new connection; empty: there is but one life
     };
 
     unruly_client(io::io_multiplexer& loop, io::socket_handle socket, const clock_source& clock,
@@ -29,13 +37,26 @@ public:
     /// Replies taken, and those with a status other than an error.
     [[nodiscard]] unsigned replies() const noexcept { return replies_; }
     [[nodiscard]] unsigned successes() const noexcept { return successes_; }
+    /// Durable handles that were there again in the next life.
+    [[nodiscard]] unsigned reclaimed() const noexcept { return reclaimed_; }
     using simulated_client::complaint;
 
 private:
     void take_message(const smb::wire::message_view& message) override;
     void adjust(smb::wire::header& header) override;
 
+    // What makes an open durable, and takes it back.
+    struct durable_open {
+        smb::wire::file_id file{};
+        std::string name;  // UTF-16LE
+        std::optional<smb::wire::lease> lease;
+    };
+
+    [[nodiscard]] io::task<void> live_once();
     [[nodiscard]] io::task<void> act();
+    [[nodiscard]] io::task<void> hear_out();
+    void take_open(const smb::wire::message_view& message);
+    void claim(const durable_open& kept);
     void put_one();
     void put_create();
     void put_data_request();
@@ -50,6 +71,10 @@ private:
     habits how_;
     std::vector<smb::wire::file_id> files_;
     std::vector<std::uint64_t> async_ids_;
+    std::map<std::uint64_t, durable_open> asked_;  // by message id: CREATEs not answered yet
+    std::set<std::uint64_t> claims_;               // messages that take one back
+    std::vector<durable_open> durables_;
+    unsigned reclaimed_ = 0;
     unsigned replies_ = 0;
     unsigned successes_ = 0;
 };

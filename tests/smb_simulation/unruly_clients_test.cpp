@@ -20,47 +20,70 @@ unruly_client& connect(world& to, clients& all, const unruly_client::habits& how
     return *all.back();
 }
 
-void live_and_leave(std::uint64_t seed, const io::simulation_options& options, bool loses_connections) {
-    world simulated(options, seed);
+struct circumstances {
+    io::simulation_options options;
+    bool loses_connections = false;
+    bool comes_back = false;  // every client, once
+};
+
+/// Lets clients live, and returns how many durable handles they found again.
+unsigned live_and_leave(std::uint64_t seed, const circumstances& how) {
+    world simulated(how.options, seed);
     clients all;
     seeded_random random(seed);
-    const std::uint64_t count = 2 + random.below(4);
+    // Few, where they come back: others make the server take a handle away.
+    const std::uint64_t count = how.comes_back ? 1 + random.below(2) : 2 + random.below(4);
     for (std::uint64_t i = 0; i != count; ++i) {
-        unruly_client& client =
-            connect(simulated, all,
-                    {.seed = seed * 100 + i, .requests = static_cast<unsigned>(20 + random.below(200))});
-        simulated.clients.spawn(client.live());
+        unruly_client::habits habits{.seed = seed * 100 + i,
+                                     .requests = static_cast<unsigned>(20 + random.below(200))};
+        if (how.comes_back) habits.requests = static_cast<unsigned>(5 + random.below(40));
+        if (how.comes_back) habits.dial = [&simulated] { return simulated.connect(); };
+        simulated.clients.spawn(connect(simulated, all, habits).live());
     }
     simulated.run();
-    ASSERT_EQ(simulated.clients.size(), 0U) << "a client waits for ever: " << simulated.loop->stalled();
+    EXPECT_EQ(simulated.clients.size(), 0U) << "a client waits for ever: " << simulated.loop->stalled();
 
     unsigned successes = 0;
+    unsigned reclaimed = 0;
     for (const auto& client : all) {
         EXPECT_EQ(client->complaint(), "");
         successes += client->successes();
+        reclaimed += client->reclaimed();
     }
-    if (not loses_connections) EXPECT_GT(successes, count * 4) << "clients got in, and something done";
+    if (not how.loses_connections) EXPECT_GT(successes, count * 4) << "clients got in, and something done";
     const auto left = simulated.server->gauges();
     EXPECT_EQ(left.connections, 0U) << simulated.loop->stalled();
     EXPECT_EQ(left.sessions, 0U) << "no session outlives its connection";
-
     simulated.stop();
+    return reclaimed;
 }
 
 TEST(smb_server, is_empty_again_after_clients_that_end_everything_in_every_order) {
     for (const std::uint64_t seed : testing_by_simulation::seeds(60)) {
         const testing_by_simulation::replayable here(seed);
-        live_and_leave(seed, io::simulation_options::rough(seed), false);
-        if (testing::Test::HasFatalFailure()) return;
+        (void)live_and_leave(seed, {.options = io::simulation_options::rough(seed)});
+        if (testing::Test::HasFailure()) return;
     }
 }
 
 TEST(smb_server, is_empty_again_after_connections_that_break_at_any_byte) {
     for (const std::uint64_t seed : testing_by_simulation::seeds(60)) {
         const testing_by_simulation::replayable here(seed);
-        live_and_leave(seed, io::simulation_options::hostile(seed), true);
-        if (testing::Test::HasFatalFailure()) return;
+        (void)live_and_leave(seed,
+                             {.options = io::simulation_options::hostile(seed), .loses_connections = true});
+        if (testing::Test::HasFailure()) return;
     }
+}
+
+TEST(smb_server, gives_durable_handles_back_to_clients_that_return_and_is_empty_when_they_are_gone) {
+    unsigned reclaimed = 0;
+    for (const std::uint64_t seed : testing_by_simulation::seeds(40)) {
+        const testing_by_simulation::replayable here(seed);
+        reclaimed +=
+            live_and_leave(seed, {.options = io::simulation_options::rough(seed), .comes_back = true});
+        if (testing::Test::HasFailure()) return;
+    }
+    EXPECT_GT(reclaimed, 0U) << "of all the clients nobody found a handle again";
 }
 
 TEST(smb_server, does_the_same_again_from_the_same_seed) {

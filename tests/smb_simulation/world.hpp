@@ -19,9 +19,11 @@ public:
                std::initializer_list<smb::server::event_field>) noexcept override {}
 };
 
-/// A server with one share, "files", in memory, and one user, u, in simulated time.
+/// A server with one share, "files", in memory, and one user, u, in simulated time. `adjust`, if any, has the
+/// last word on its configuration.
 struct world {
-    world(const io::simulation_options& options, std::uint64_t seed)
+    world(const io::simulation_options& options, std::uint64_t seed,
+          void (*adjust)(smb::server::server_configuration&) = nullptr)
         : loop(io::make_simulated_multiplexer(options).value()),
           clock(loop->clock_of_simulation()),
           secrets(seed),
@@ -32,6 +34,7 @@ struct world {
         configuration.shares.push_back({});
         configuration.shares.back().name = "files";
         configuration.shares.back().volume = std::make_unique<vfs::memory_volume>(*loop, clock);
+        if (adjust != nullptr) adjust(configuration);
         server = std::make_unique<smb::server::smb_server>(
             smb::server::server_seams{
                 .loop = *loop, .clock = clock, .random = secrets, .accounts = users, .log = log},

@@ -93,6 +93,14 @@ step_result negotiator::wrap(step_result inner, const spnego::neg_token_resp& re
                                    .supported_mechanism = {},
                                    .response_token = {},
                                    .mech_list_mic = {}};
+    if (!ntlm_.can_sign()) {
+        // Nobody, without session security: no MIC can be made (RFC 4178, section 5), and none is missed, for
+        // who changes the list gains nothing that they could not have by logging on as nobody themselves.
+        if (request.mech_list_mic)
+            return refuse(nt_status::invalid_parameter, "a MIC of the mechanisms without session security");
+        done->token = spnego::encode(verdict);
+        return inner;
+    }
     if (mic_required_ and !request.mech_list_mic) {
         return refuse(nt_status::logon_failure, "no MIC of the mechanisms, of which NTLM was not the first");
     }

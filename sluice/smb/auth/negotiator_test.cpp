@@ -158,24 +158,35 @@ TEST_F(log_on, succeeds_for_a_client_that_leaves_the_domain_out_of_the_key) {
     EXPECT_TRUE(std::holds_alternative<step_done>(result));
 }
 
-TEST_F(log_on, refuses_answers_of_ntlm_v1_and_lm) {
-    const std::vector<std::byte> old_answer(24, std::byte{1});
-    for (const bool is_lm_alone : {false, true}) {
+class odd_answer : public log_on {
+protected:
+    step_result log_on_with(bytes_view lm_response, bytes_view nt_response) {
         auto accepting = server();
         const auto first = ntlm::encode(ntlm::negotiate_message{.flags = 0xa2080201});
         const auto challenge = accepting.step(first);
         const auto user = wire::utf16_of("alice").value();
-        const auto result = accepting.step(ntlm::encode(
-            ntlm::authenticate_message{.flags = 0xa2080201,
-                                       .lm_response = old_answer,
-                                       .nt_response = is_lm_alone ? bytes_view() : bytes_view(old_answer),
-                                       .domain = {},
-                                       .user = as_bytes(user),
-                                       .workstation = {},
-                                       .encrypted_session_key = {},
-                                       .mic = {}}));
-        EXPECT_EQ(refusal(result), nt_status::logon_failure);
+        return accepting.step(ntlm::encode(ntlm::authenticate_message{.flags = 0xa2080201,
+                                                                      .lm_response = lm_response,
+                                                                      .nt_response = nt_response,
+                                                                      .domain = {},
+                                                                      .user = as_bytes(user),
+                                                                      .workstation = {},
+                                                                      .encrypted_session_key = {},
+                                                                      .mic = {}}));
     }
+};
+
+TEST_F(odd_answer, of_ntlm_v1_or_lm_is_refused) {
+    const std::vector<std::byte> old_answer(24, std::byte{1});
+    EXPECT_EQ(refusal(log_on_with(old_answer, old_answer)), nt_status::logon_failure);
+    EXPECT_EQ(refusal(log_on_with(old_answer, {})), nt_status::logon_failure);
+}
+
+// The proof and the head of a blob, and then target information that has no end: not a wrong password.
+TEST_F(odd_answer, of_ntlm_v2_that_cannot_be_taken_apart_is_an_invalid_parameter) {
+    std::vector<std::byte> broken(95, std::byte{0xab});
+    broken[16] = broken[17] = std::byte{1};
+    EXPECT_EQ(refusal(log_on_with({}, broken)), nt_status::invalid_parameter);
 }
 
 // The client would rather have used Kerberos and sent a token of it; then the list must be proved.
@@ -228,6 +239,47 @@ TEST_F(reselection, succeeds_with_a_right_mic_and_answers_it) {
 TEST_F(reselection, fails_without_a_mic_or_with_one_of_another_list) {
     EXPECT_EQ(refusal(finish_with(false, false)), nt_status::logon_failure);
     EXPECT_EQ(refusal(finish_with(true, true)), nt_status::logon_failure);
+}
+
+// Samba's clients take session security, signing and key exchange back once they log on as nobody.
+class nobody : public reselection {
+protected:
+    step_result log_on(mechanism first_choice, std::optional<bytes_view> mic) {
+        auto accepting = server();
+        const auto negotiate = ntlm::encode(ntlm::negotiate_message{.flags = 0xe2088215});
+        const auto list = spnego::encode_mechanism_list(std::array{first_choice, mechanism::ntlm});
+        const auto chosen = accepting.step(spnego::encode(spnego::neg_token_init{
+            .mechanisms = {}, .mechanism_list_der = list, .mech_token = negotiate, .mech_list_mic = {}}));
+        EXPECT_TRUE(std::holds_alternative<step_continue>(chosen));
+        if (first_choice != mechanism::ntlm) (void)accepting.step(wrapped(negotiate, std::nullopt));
+        const auto last = ntlm::encode(ntlm::authenticate_message{.flags = 0x00000a01,  // anonymous, Unicode
+                                                                  .lm_response = {},
+                                                                  .nt_response = {},
+                                                                  .domain = {},
+                                                                  .user = {},
+                                                                  .workstation = {},
+                                                                  .encrypted_session_key = {},
+                                                                  .mic = {}});
+        return accepting.step(wrapped(last, mic));
+    }
+};
+
+TEST_F(nobody, logs_on_without_session_security_and_gets_no_mic) {
+    for (const mechanism first_choice : {mechanism::ntlm, mechanism::kerberos}) {
+        const auto result = log_on(first_choice, std::nullopt);
+        const auto* const done = std::get_if<step_done>(&result);
+        ASSERT_NE(done, nullptr);
+        EXPECT_TRUE(done->is_anonymous);
+        const auto verdict = spnego::decode_resp(done->token).value();
+        EXPECT_EQ(verdict.negotiation_state, spnego::state::accept_completed);
+        EXPECT_FALSE(verdict.mech_list_mic);
+    }
+}
+
+TEST_F(nobody, is_refused_with_a_mic_that_no_session_security_can_have_made) {
+    const std::array<std::byte, 16> made_up{};
+    EXPECT_EQ(refusal(log_on(mechanism::ntlm, made_up)), nt_status::invalid_parameter);
+    EXPECT_EQ(refusal(log_on(mechanism::kerberos, made_up)), nt_status::invalid_parameter);
 }
 
 // Every bit of the last message, within SPNEGO and NTLM: none may be changed and still be accepted as

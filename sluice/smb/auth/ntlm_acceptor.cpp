@@ -98,7 +98,12 @@ step_result ntlm_acceptor::authenticate(bytes_view token) {
                  .user = {},
                  .domain = {},
                  .workstation = {}};
-    if ((given.flags & required) != required) {
+    // Nobody at all: no name and no answer; some clients send one zero byte for the LM answer.
+    given.is_anonymous =
+        message->user.empty() and message->nt_response.empty() and message->lm_response.size() <= 1;
+    // Some clients take session security back for nobody: there is no secret that it could protect.
+    const std::uint32_t needed = given.is_anonymous ? flag::unicode : required;
+    if ((given.flags & needed) != needed) {
         return refuse(nt_status::not_supported, "the client took Unicode or session security back");
     }
     struct name {
@@ -114,9 +119,6 @@ step_result ntlm_acceptor::authenticate(bytes_view token) {
         each.utf8 = std::move(*text);
     }
 
-    // Nobody at all: no name and no answer; some clients send one zero byte for the LM answer.
-    given.is_anonymous =
-        message->user.empty() and message->nt_response.empty() and message->lm_response.size() <= 1;
     if (given.is_anonymous) return finish(given, secret_bytes<16>(), token, false);
     return check(given, token);
 }
@@ -130,7 +132,12 @@ step_result ntlm_acceptor::check(const answer& given, bytes_view token) {
     const nt_hash hash = found ? found->hash.copy() : nt_hash(std::move(nobody));
 
     const auto response = ntlm::decode_nt_v2_response(given.message.nt_response);
-    if (!response) return refuse(nt_status::logon_failure, "no answer of NTLMv2");
+    if (!response) {
+        // Something shorter is an answer of NTLMv1 or LM, which is wrong; this is one of NTLMv2, but broken.
+        const bool is_broken = given.message.nt_response.size() > ntlm::nt_v1_response_bytes;
+        return is_broken ? refuse(nt_status::invalid_parameter, "malformed answer of NTLMv2")
+                         : refuse(nt_status::logon_failure, "no answer of NTLMv2");
+    }
 
     // Some clients leave the domain out of the key although they name one in the message.
     const auto key = ntlm::response_key(hash, given.message.user, given.message.domain);
@@ -168,8 +175,10 @@ step_result ntlm_acceptor::finish(const answer& given, const secret_bytes<16>& k
             return refuse(nt_status::logon_failure, "wrong MIC: the messages were changed on their way");
         }
     }
-    client_signatures_.emplace(exported, ntlm::signing_side::client, given.flags);
-    server_signatures_.emplace(exported, ntlm::signing_side::server, given.flags);
+    if ((given.flags & flag::extended_session_security) != 0) {
+        client_signatures_.emplace(exported, ntlm::signing_side::client, given.flags);
+        server_signatures_.emplace(exported, ntlm::signing_side::server, given.flags);
+    }
     return step_done{.token = {},
                      .key = std::move(exported),
                      .user = given.user,

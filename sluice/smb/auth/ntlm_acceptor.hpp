@@ -36,6 +36,8 @@ public:
     /// Takes the client's next message. After a result other than step_continue comes nothing more.
     [[nodiscard]] step_result step(bytes_view token) noexcept;
 
+    /// After step_done: can the two below be called? Not if nobody logged on, without session security.
+    [[nodiscard]] bool can_sign() const noexcept { return server_signatures_.has_value(); }
     /// Signs, or checks the client's signature of, a SPNEGO mechanism list, each once; after step_done.
     [[nodiscard]] ntlm::message_signer::signature sign(bytes_view mechanism_list) noexcept;
     [[nodiscard]] bool verify(bytes_view mechanism_list, bytes_view claimed) noexcept;

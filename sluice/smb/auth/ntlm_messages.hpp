@@ -107,6 +107,9 @@ struct authenticate_message {
 };
 inline constexpr std::size_t mic_offset = 72;  // within an AUTHENTICATE message
 
+/// How long an answer of NTLMv1 is, [MS-NLMP] 2.2.2.6: longer ones are of NTLMv2.
+inline constexpr std::size_t nt_v1_response_bytes = 24;
+
 /// The NTLMv2 answer to a challenge, [MS-NLMP] 2.2.2.8: a proof of what follows it.
 struct nt_v2_response {
     std::array<std::byte, 16> proof{};

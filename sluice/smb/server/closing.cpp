@@ -10,12 +10,25 @@ using wire::nt_status;
 
 namespace {
 
-// The last open of a file takes it along, if it was to be removed.
-[[nodiscard]] nt_status remove_if_last(open& one) noexcept {
+// The last open of a file takes it along, if it was to be removed; but not before the streams of it that are
+// still open ([MS-FSA] 2.1.5.5).
+[[nodiscard]] nt_status remove_if_last(smb_server& host, open& one) noexcept {
     file_state& file = *one.file;
     if (not file.opens().empty() or not file.is_delete_pending) return nt_status::success;
+    if (file.key().stream == 0 and one.tree->target->files().has_open_streams(file.key())) {
+        file.waits_for_streams = host.opens.find(one.id);
+        return nt_status::success;
+    }
     const result<void> removed = one.node->remove();
     return removed ? nt_status::success : status_of(removed.error());
+}
+
+// The last stream of a file that waited for it. Whoever removed the file has had the answer.
+void remove_base_if_last(const open& one) noexcept {
+    const std::shared_ptr<file_state> base = one.file->base;
+    if (base == nullptr or one.tree->target->files().has_open_streams(base->key())) return;
+    if (const std::shared_ptr<open> last = std::exchange(base->waits_for_streams, nullptr))
+        (void)last->node->remove();
 }
 
 }  // namespace
@@ -37,7 +50,8 @@ nt_status end_open(smb_server& host, open& one) noexcept {
             end_watches_of_removed(*one.file);
         }
         end_caching(host, one);
-        status = remove_if_last(one);
+        status = remove_if_last(host, one);
+        remove_base_if_last(one);
     }
     if (one.pipe != nullptr) one.pipe->end();
     one.watch.reset();

@@ -76,6 +76,10 @@ const std::vector<file_state*>& file_table::streams_of(const vfs::file_key& file
     return found == streams_.end() ? none : found->second;
 }
 
+bool file_table::has_open_streams(const vfs::file_key& file) const noexcept {
+    return std::ranges::any_of(streams_of(file), [](file_state* each) { return not each->opens().empty(); });
+}
+
 void file_table::note_stream(file_state& one) {
     if (one.key_.stream != 0) streams_[file_of(one.key_)].push_back(&one);
 }

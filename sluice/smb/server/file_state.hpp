@@ -47,6 +47,12 @@ public:
     /// Set by disposition or by closing an open with FILE_DELETE_ON_CLOSE; new opens are refused then.
     bool is_delete_pending = false;
 
+    /// Of an open stream: the file it belongs to, which may have no open of its own.
+    std::shared_ptr<file_state> base;
+    /// The last open of a file that is to be removed, closed while streams of it are still open: it has the
+    /// node to remove. The file goes, and this is null again, when the last of them closes.
+    std::shared_ptr<open> waits_for_streams;
+
 private:
     friend class file_table;
     file_table& table_;
@@ -71,6 +77,8 @@ public:
     [[nodiscard]] std::vector<std::shared_ptr<file_state>> all();
     /// The named streams of a file that are open; `file` is the key of the file itself.
     [[nodiscard]] const std::vector<file_state*>& streams_of(const vfs::file_key& file) const noexcept;
+    /// Whether any stream of `file` has opens.
+    [[nodiscard]] bool has_open_streams(const vfs::file_key& file) const noexcept;
     /// A stream has another name, and so another key.
     void change_key(file_state& of, const vfs::file_key& key);
     [[nodiscard]] std::size_t size() const noexcept { return files_.size(); }

@@ -127,6 +127,7 @@ nt_status opening::check_existing() noexcept {
 }
 
 nt_status opening::check_kind() const noexcept {
+    if (name_.names_stream and wants(create_options::directory_file)) return nt_status::not_a_directory;
     const bool is_directory = node_->kind() == vfs::node_kind::directory;
     if (is_directory) {
         if (name_.names_stream or wants(create_options::non_directory_file))
@@ -379,6 +380,10 @@ nt_status opening::register_open() noexcept {
     one->deletes_on_close = wants(create_options::delete_on_close);
     one->client = r_.connection().agreed.client;
     file_->add(*one);
+    if (file_->key().stream != 0) {
+        const vfs::file_key whole{.volume = file_->key().volume, .file = file_->key().file};
+        file_->base = r_.tree->target->files().of(whole);
+    }
     by.opens.emplace(one->id.volatile_part.value(), one);
     r_.compound().file = one->id;
     fresh_ = std::move(one);

@@ -17,10 +17,20 @@ constexpr std::size_t reply_fixed_bytes = 16;
 // Whom the negotiator let in may still not be wanted here.
 [[nodiscard]] nt_status admit(const request& r, const auth::step_done& who) noexcept {
     const server_configuration& rules = r.host().configuration();
-    if (who.is_anonymous) return rules.allows_guests ? nt_status::success : nt_status::access_denied;
+    const bool has_key = not who.is_anonymous and not who.is_guest;
+    if (who.is_anonymous and not rules.allows_guests) return nt_status::access_denied;
     if (who.is_guest and not rules.allows_guests) return nt_status::logon_failure;
-    const bool has_cipher = r.connection().agreed.cipher.has_value();
-    if (rules.encryption == protection::required and not has_cipher) return nt_status::access_denied;
+    const bool can_encrypt = has_key and r.connection().agreed.cipher.has_value();
+    if (rules.encryption == protection::required and not can_encrypt) return nt_status::access_denied;
+    return nt_status::success;
+}
+
+// The one who authenticated again must be the one the session is of; or nobody, who then has no more rights
+// than nobody has, under the session's own keys.
+[[nodiscard]] nt_status readmit(session& known, const auth::step_done& who) noexcept {
+    if (not who.is_anonymous and not equal_ignoring_case(known.user.name, who.user))
+        return nt_status::logon_failure;
+    known.user.is_anonymous = who.is_anonymous;
     return nt_status::success;
 }
 
@@ -59,7 +69,8 @@ constexpr std::size_t reply_fixed_bytes = 16;
 
 // A client that lost its connection may name the session it had, which then ends ([MS-SMB2] 3.3.5.5.3).
 void end_previous(request& r, std::uint64_t previous_id, const session& fresh) noexcept {
-    if (previous_id == 0 or previous_id == fresh.id) return;
+    // Anybody could say to be the nobody of before.
+    if (previous_id == 0 or previous_id == fresh.id or fresh.user.is_anonymous) return;
     const std::shared_ptr<session> previous = r.host().find_session(previous_id);
     if (previous == nullptr or previous->state == session::phase::in_progress) return;
     if (not equal_ignoring_case(previous->user.name, fresh.user.name)) return;
@@ -86,8 +97,9 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
 [[nodiscard]] nt_status establish(request& r, const wire::session_setup_args& args,
                                   const auth::step_done& who) noexcept {
     session& fresh = *r.session;
-    if (const nt_status refused = admit(r, who); refused != nt_status::success) return refused;
     const bool is_first = fresh.state == session::phase::in_progress;
+    const nt_status refused = is_first ? admit(r, who) : readmit(fresh, who);
+    if (refused != nt_status::success) return refused;
     if (is_first) {
         fresh.user = {.name = who.user,
                       .domain = who.domain,
@@ -106,8 +118,6 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
         r.connection().has_had_session = true;
         r.host().log().write(event_severity::info, "a user has logged on",
                              {{"user", fresh.user.name}, {"peer", r.connection().peer_text()}});
-    } else if (not equal_ignoring_case(fresh.user.name, who.user)) {
-        return nt_status::logon_failure;  // the same session for another user
     }
     fresh.state = session::phase::valid;
     r.must_sign_reply = fresh.signer.has_value();
@@ -136,7 +146,8 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     return nt_status::success;
 }
 
-// Says no, late if it was said often, and forgets what was begun.
+// Says no, late if it was said often. A session that fails to authenticate again is over, as one is that
+// never did; what it waits for is answered at once.
 [[nodiscard]] io::task<nt_status> refuse(request& r, auth::step_refused refused) noexcept {
     smb_server& host = r.host();
     host.log().write(event_severity::warning, "a log-on was refused",
@@ -144,11 +155,8 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
                       {"why", refused.reason},
                       {"remedy", "check user and password; 'sluice user list' shows the users there are"}});
     const std::chrono::milliseconds delay = host.failures.failed(r.connection().peer_host());
-    if (r.session->state == session::phase::in_progress) {
-        host.end_session(*r.session, false);
-    } else {
-        r.session->negotiator.reset();
-    }
+    r.session->negotiator.reset();
+    host.end_session(*r.session, false);
     if (delay.count() != 0) {
         const deadline until(delay);
         (void)co_await io::co_sleep(r.loop(), until);

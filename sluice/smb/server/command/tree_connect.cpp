@@ -24,10 +24,13 @@ namespace {
 
 [[nodiscard]] nt_status may_connect(const request& r, const share& wanted) {
     const session& by = *r.session;
-    if (by.user.is_anonymous) return wanted.is_pipes() ? nt_status::success : nt_status::access_denied;
+    if (by.user.is_anonymous and not r.host().configuration().allows_guests)
+        return wanted.is_pipes() ? nt_status::success : nt_status::access_denied;
     const auto& users = wanted.configuration().users;
-    const bool is_named = std::ranges::any_of(
-        users, [&](const std::string& name) { return equal_ignoring_case(name, by.user.name); });
+    const bool is_named =
+        not by.user.is_anonymous and std::ranges::any_of(users, [&](const std::string& name) {
+            return equal_ignoring_case(name, by.user.name);
+        });
     if (not users.empty() and not is_named) {
         r.host().log().write(event_severity::warning, "a user may not connect to a share",
                              {{"user", by.user.name},

@@ -1,0 +1,84 @@
+#include "sluice/smb/wire/change_notify.hpp"
+#include "sluice/smb/wire/echo.hpp"
+#include "sluice/smb/wire/read.hpp"
+#include "tests/smb_simulation/polite_client.hpp"
+
+// Who gets in, as what, and what becomes of a session that authenticates again.
+
+namespace sluice::smb_simulation {
+namespace {
+
+using smb::server::protection;
+using smb::server::server_configuration;
+using smb::wire::command;
+using smb::wire::nt_status;
+using smb::wire::session_flags;
+
+class log_on : public testing::Test {
+protected:
+    void TearDown() override {
+        for (const auto& one : worlds)
+            one->stop();
+    }
+
+    world& serve(void (*adjust)(server_configuration&) = nullptr) {
+        worlds.push_back(std::make_unique<world>(io::simulation_options{.seed = 1}, 1, adjust));
+        return *worlds.back();
+    }
+
+    static void allow_guests(server_configuration& rules) { rules.allows_guests = true; }
+    static void encrypt_for_guests(server_configuration& rules) {
+        rules.allows_guests = true;
+        rules.encryption = protection::required;
+    }
+
+    std::vector<std::unique_ptr<world>> worlds;
+};
+
+TEST_F(log_on, as_nobody_is_refused_unless_guests_are_allowed) {
+    polite_client client(serve());
+    EXPECT_EQ(client.log_on("", ""), nt_status::access_denied);
+}
+
+TEST_F(log_on, as_nobody_gives_the_files_where_guests_are_allowed) {
+    polite_client client(serve(allow_guests));
+    ASSERT_EQ(client.log_on("", ""), nt_status::success);
+    EXPECT_EQ(client.session_flags(), session_flags::anonymous);
+    EXPECT_EQ(client.connect_tree("files"), nt_status::success);
+}
+
+// Without a key nothing can be encrypted.
+TEST_F(log_on, as_nobody_is_refused_where_everything_is_encrypted) {
+    polite_client client(serve(encrypt_for_guests));
+    EXPECT_EQ(client.log_on("", ""), nt_status::access_denied);
+}
+
+TEST_F(log_on, that_fails_in_a_session_ends_it_and_what_it_waits_for) {
+    polite_client client(serve());
+    ASSERT_EQ(client.log_on("u", "p"), nt_status::success);
+    ASSERT_EQ(client.connect_tree("files"), nt_status::success);
+    auto how = polite_client::for_everything();
+    how.options = smb::wire::create_options::directory_file;
+    const auto directory = client.create("d", how);
+    const std::uint64_t watching = client.send(
+        command::change_notify,
+        smb::wire::change_notify_args{
+            .output_bytes_max = 1000, .file = directory.file, .filter = smb::wire::completion_filter(0xfff)});
+    EXPECT_EQ(client.log_on("u", "wrong"), nt_status::logon_failure);
+    EXPECT_EQ(client.answer_to(watching).status(), nt_status::notify_cleanup);
+    EXPECT_EQ(client.connect_tree("files"), nt_status::user_session_deleted);
+}
+
+// The session goes on under its keys; what it may, only nobody's rights decide.
+TEST_F(log_on, as_nobody_in_a_session_takes_its_rights_until_the_user_comes_back) {
+    polite_client client(serve());
+    ASSERT_EQ(client.log_on("u", "p"), nt_status::success);
+    ASSERT_EQ(client.connect_tree("files"), nt_status::success);
+    EXPECT_EQ(client.log_on("", ""), nt_status::success);
+    EXPECT_EQ(client.connect_tree("files"), nt_status::access_denied);
+    EXPECT_EQ(client.log_on("u", "p"), nt_status::success);
+    EXPECT_EQ(client.connect_tree("files"), nt_status::success);
+}
+
+}  // namespace
+}  // namespace sluice::smb_simulation

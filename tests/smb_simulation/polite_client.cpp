@@ -1,0 +1,171 @@
+#include "tests/smb_simulation/polite_client.hpp"
+
+#include "sluice/io/awaitable.hpp"
+#include "sluice/smb/auth/negotiator.hpp"
+#include "sluice/smb/wire/compound.hpp"
+#include "sluice/smb/wire/frame.hpp"
+#include "sluice/smb/wire/negotiate.hpp"
+#include "sluice/smb/wire/tree_connect.hpp"
+#include "sluice/smb/wire/utf16.hpp"
+
+namespace sluice::smb_simulation {
+
+using namespace smb;  // NOLINT: the names of one protocol
+using wire::command;
+using wire::nt_status;
+
+namespace {
+
+[[nodiscard]] bytes_view view(const std::string& text) {
+    return std::as_bytes(std::span(text));
+}
+
+io::task<void> report(io::task<bool> what, std::optional<bool>& outcome) {
+    outcome = co_await std::move(what);
+}
+
+}  // namespace
+
+nt_status polite_client::answer::status() const {
+    return bytes.empty() ? nt_status::network_name_deleted : message().header().status;
+}
+
+polite_client::polite_client(world& world)
+    : world_(world), socket_(world.connect()), tasks_(*world.loop) {
+    const std::array dialects{le16(0x0210)};
+    EXPECT_EQ(call(command::negotiate,
+                   wire::negotiate_args{.capabilities = wire::capabilities::large_mtu,
+                                        .client_guid = {},
+                                        .dialects = wire::code_list<wire::dialect>(std::span(dialects)),
+                                        .contexts = {}})
+                  .status(),
+              nt_status::success);
+}
+
+polite_client::~polite_client() {
+    (void)socket_.close();
+    world_.run();
+}
+
+nt_status polite_client::log_on(std::string_view user, std::string_view password) {
+    auth::credentials who{
+        .user = std::string(user), .domain = {}, .workstation = {}, .target_name = {}, .hash = {}};
+    if (not user.empty()) who.hash = auth::nt_hash::of_password(password).value();
+    auth::initiating_negotiator initiator(who, world_.secrets, world_.clock);
+    std::vector<std::byte> token;
+    for (;;) {
+        auto step = initiator.step(token);
+        const auto* const next = std::get_if<auth::step_continue>(&step);
+        if (next == nullptr) return nt_status::success;
+        const answer said =
+            call(command::session_setup, wire::session_setup_args{.security_blob = next->token});
+        const bool goes_on = said.status() == nt_status::more_processing_required;
+        if (not goes_on and said.status() != nt_status::success) return said.status();
+        session_id_ = said.message().header().session_id;
+        const auto reply = wire::decode_session_setup_reply(said.message());
+        session_flags_ = reply->flags;
+        token.assign(reply->security_blob.begin(), reply->security_blob.end());
+    }
+}
+
+nt_status polite_client::connect_tree(std::string_view share) {
+    const std::string path = wire::utf16_of("\\\\server\\" + std::string(share)).value();
+    const answer said = call(command::tree_connect, wire::tree_connect_args{.path = view(path)});
+    if (said.status() == nt_status::success) tree_id_ = said.message().header().tree_id;
+    return said.status();
+}
+
+wire::create_args polite_client::for_everything() {
+    return {.desired_access = wire::file_all_access,
+            .share_access = wire::share_access(7),
+            .disposition = wire::create_disposition::open_if};
+}
+
+wire::create_reply polite_client::create(std::string_view name, wire::create_args how) {
+    const std::string spelled = wire::utf16_of(name).value();
+    how.name = view(spelled);
+    const answer said = call(command::create, how);
+    EXPECT_EQ(said.status(), nt_status::success) << name;
+    if (said.status() != nt_status::success) return {};
+    return wire::decode_create_reply(said.message()).value();
+}
+
+std::uint64_t polite_client::begin(byte_writer& writer, command code) {
+    wire::header header;
+    header.command = code;
+    header.credits = 16;
+    header.credit_charge = 1;
+    header.session_id = session_id_;
+    header.tree_id = tree_id_;
+    header.message_id = next_message_id_++;
+    encode(writer, header);
+    return header.message_id;
+}
+
+void polite_client::finish(byte_writer& writer) {
+    const auto message = writer.finish();
+    ENSURE(message.has_value(), "a request of the test is too long");
+    std::vector<std::byte> frame(wire::frame_prefix_bytes);
+    byte_writer length(frame);
+    wire::encode_frame_prefix(length, message->size());
+    frame.insert(frame.end(), message->begin(), message->end());
+    (void)run(write_all(frame));
+}
+
+polite_client::answer polite_client::answer_to(std::uint64_t message_id) {
+    while (not answers_.contains(message_id))
+        if (not run(take_frame())) return {};
+    return std::move(answers_.extract(message_id).mapped());
+}
+
+// Until it has ended, however long that takes.
+bool polite_client::run(io::task<bool> what) {
+    std::optional<bool> outcome;
+    tasks_.spawn(report(std::move(what), outcome));
+    while (not outcome and world_.loop->run() > 0) {}
+    if (outcome) return *outcome;
+    ADD_FAILURE() << "nobody answers: " << world_.loop->stalled();
+    tasks_.cancel();
+    while (not outcome and world_.loop->run() > 0) {}
+    return false;
+}
+
+io::task<bool> polite_client::write_all(std::span<const std::byte> bytes) {
+    while (not bytes.empty()) {
+        const io::io_request<io::const_bytes_type> wanted{.buffers = bytes};
+        const auto sent = co_await io::co_write(socket_, wanted);
+        if (not sent) co_return false;
+        bytes = bytes.subspan(sent.bytes_transferred());
+    }
+    co_return true;
+}
+
+io::task<bool> polite_client::fill(std::span<std::byte> room) {
+    while (not room.empty()) {
+        const io::io_request<io::bytes_type> wanted{.buffers = room};
+        const auto got = co_await io::co_read(socket_, wanted);
+        if (not got or got.bytes_transferred() == 0) co_return false;
+        room = room.subspan(got.bytes_transferred());
+    }
+    co_return true;
+}
+
+io::task<bool> polite_client::take_frame() {
+    std::array<std::byte, wire::frame_prefix_bytes> prefix{};
+    io::task<bool> taking = fill(prefix);
+    if (not co_await std::move(taking)) co_return false;
+    frame_.resize(wire::decode_frame_prefix(prefix, wire::frame_bytes_max).value());
+    io::task<bool> filling = fill(frame_);
+    if (not co_await std::move(filling)) co_return false;
+    wire::compound_reader reader(frame_, 64);
+    while (not reader.done()) {
+        const auto message = reader.next();
+        const wire::header& header = message->header();
+        if (header.status == nt_status::pending) continue;
+        const bytes_view bytes = message->bytes();
+        answers_[header.message_id] = {.bytes = {bytes.begin(), bytes.end()}};
+    }
+    co_return true;
+}
+
+}  // namespace sluice::smb_simulation

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "sluice/io/task_group.hpp"
+#include "sluice/smb/wire/create.hpp"
+#include "sluice/smb/wire/header.hpp"
+#include "sluice/smb/wire/session_setup.hpp"
+#include "tests/smb_simulation/world.hpp"
+
+namespace sluice::smb_simulation {
+
+/// A client for tests that know what they want to hear: one request, its answer, as plain calls that run the
+/// simulation meanwhile. It neither signs nor encrypts. SMB 2.1. Thread safety: the loop's thread.
+class polite_client {
+public:
+    /// What the server said last to a request: an interim answer is not the last.
+    struct answer {
+        std::vector<std::byte> bytes;
+
+        [[nodiscard]] smb::wire::message_view message() const { return *smb::wire::message_view::of(bytes); }
+        /// `network_name_deleted` with no bytes at all: the server has hung up.
+        [[nodiscard]] smb::wire::nt_status status() const;
+    };
+
+    /// Connects and agrees on a dialect. The world outlives the client.
+    explicit polite_client(world& world);
+    polite_client(const polite_client&) = delete;
+    polite_client& operator=(const polite_client&) = delete;
+    /// Hangs up.
+    ~polite_client();
+
+    /// Makes a session, or authenticates again in the one there is. No user: as nobody.
+    smb::wire::nt_status log_on(std::string_view user, std::string_view password);
+    /// What the server said of the session.
+    [[nodiscard]] smb::wire::session_flags session_flags() const { return session_flags_; }
+    smb::wire::nt_status connect_tree(std::string_view share);
+
+    /// Opens for everything, shared with everybody, unless `how` says otherwise.
+    smb::wire::create_reply create(std::string_view name, smb::wire::create_args how = for_everything());
+    [[nodiscard]] static smb::wire::create_args for_everything();
+
+    /// Sends a request, and gives its message id.
+    template <class Args>
+    std::uint64_t send(smb::wire::command code, const Args& args) {
+        std::array<std::byte, message_bytes_max> room{};
+        byte_writer writer(room);
+        const std::uint64_t id = begin(writer, code);
+        encode(writer, args);
+        finish(writer);
+        return id;
+    }
+    /// The last answer to a request sent.
+    [[nodiscard]] answer answer_to(std::uint64_t message_id);
+    template <class Args>
+    [[nodiscard]] answer call(smb::wire::command code, const Args& args) {
+        return answer_to(send(code, args));
+    }
+
+private:
+    static constexpr std::size_t message_bytes_max = 4096;
+
+    std::uint64_t begin(byte_writer& writer, smb::wire::command code);
+    void finish(byte_writer& writer);
+    bool run(io::task<bool> what);
+    [[nodiscard]] io::task<bool> write_all(std::span<const std::byte> bytes);
+    [[nodiscard]] io::task<bool> fill(std::span<std::byte> room);
+    [[nodiscard]] io::task<bool> take_frame();
+
+    world& world_;
+    io::socket_handle socket_;
+    io::task_group tasks_;
+    std::map<std::uint64_t, answer> answers_;  // not asked for yet
+    std::vector<std::byte> frame_;
+    std::uint64_t next_message_id_ = 0;
+    std::uint64_t session_id_ = 0;
+    std::uint32_t tree_id_ = 0;
+    smb::wire::session_flags session_flags_ = smb::wire::session_flags::none;
+};
+
+/// Tests of one client that has logged on and connected to the share; more may come.
+class served : public testing::Test {
+protected:
+    served() : world_(io::simulation_options{.seed = 1}, 1), first_(std::make_unique<polite_client>(world_)) {
+        EXPECT_EQ(first_->log_on("u", "p"), smb::wire::nt_status::success);
+        EXPECT_EQ(first_->connect_tree("files"), smb::wire::nt_status::success);
+    }
+    ~served() override {
+        first_.reset();
+        world_.stop();
+    }
+
+    [[nodiscard]] polite_client& client() noexcept { return *first_; }
+
+private:
+    world world_;
+    std::unique_ptr<polite_client> first_;
+};
+
+}  // namespace sluice::smb_simulation
