@@ -1,0 +1,38 @@
+#include "sluice/sync/atomics.hpp"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <ctime>
+
+namespace sluice::sync {
+
+static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t), "a futex is a word of memory");
+
+void real_atomics::wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, time_point until) noexcept {
+    timespec end{};
+    const bool ends = until != time_point::max();
+    if (ends) {
+        const auto since_boot = until.time_since_epoch();  // CLOCK_MONOTONIC, as FUTEX_WAIT_BITSET wants it
+        const auto seconds = std::chrono::floor<std::chrono::seconds>(since_boot);
+        end.tv_sec = static_cast<std::time_t>(seconds.count());
+        end.tv_nsec = static_cast<long>(std::chrono::nanoseconds(since_boot - seconds).count());
+    }
+    (void)syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, expected, ends ? &end : nullptr, nullptr,
+                  FUTEX_BITSET_MATCH_ANY);
+}
+
+void real_atomics::wake_one(std::atomic<std::uint32_t>& word) noexcept {
+    (void)syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+void real_atomics::relax() noexcept {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+}  // namespace sluice::sync

@@ -1,0 +1,100 @@
+#include "sluice/sync/interval_set.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "sluice/base/random.hpp"
+
+namespace sluice::sync {
+namespace {
+
+class held_node final : public interval_node {};
+
+[[nodiscard]] byte_range draw_range(random_source& random) {
+    const std::uint64_t first = random.below(4) == 0 ? ~std::uint64_t{0} - random.below(3) : random.below(60);
+    switch (random.below(8)) {
+        case 0:
+            return byte_range::none_at(std::max<std::uint64_t>(first, 1));
+        case 1:
+            return byte_range::from(first);
+        default:
+            return byte_range::of({.offset = first, .length = 1 + random.below(10)})
+                .value_or(byte_range::from(first));
+    }
+}
+
+std::vector<const interval_node*> overlaps_of(const interval_set& set, const byte_range& where,
+                                              interval_set::visiting whom) {
+    std::vector<const interval_node*> found;
+    EXPECT_TRUE(set.for_each_overlap(where, whom, [&](const interval_node& one) {
+        found.push_back(&one);
+        return true;
+    }));
+    return found;
+}
+
+std::vector<const interval_node*> expected_overlaps(const std::array<held_node, 64>& nodes,
+                                                    const byte_range& where, interval_set::visiting whom) {
+    std::vector<const interval_node*> found;
+    for (const held_node& one : nodes)
+        if (one.is_in_set() and one.where().overlaps(where) and
+            (whom == interval_set::visiting::all or one.is_writer()))
+            found.push_back(&one);
+    std::ranges::sort(found, [](const interval_node* a, const interval_node* b) {
+        return std::pair(a->where().first(), a->number()) < std::pair(b->where().first(), b->number());
+    });
+    return found;
+}
+
+TEST(interval_set, finds_the_overlaps_of_any_set_in_order_as_a_search_of_all_ranges_does) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        seeded_random random(seed);
+        interval_set set;
+        std::array<held_node, 64> nodes;
+        std::uint64_t number = 0;
+        for (int step = 0; step != 2000; ++step) {
+            held_node& one = nodes[random.below(nodes.size())];
+            held_node& other = nodes[random.below(nodes.size())];
+            if (not one.is_in_set())
+                set.insert(
+                    one,
+                    {.where = draw_range(random), .number = ++number, .is_writer = random.below(2) == 0});
+            else if (random.below(4) == 0)
+                set.set_writer(one, not one.is_writer());
+            else if (random.below(3) == 0 and not other.is_in_set())
+                set.relocate(one, other);
+            else
+                set.erase(one);
+            const byte_range where = draw_range(random);
+            for (const auto whom : {interval_set::visiting::all, interval_set::visiting::writers})
+                ASSERT_EQ(overlaps_of(set, where, whom), expected_overlaps(nodes, where, whom))
+                    << "seed " << seed << " step " << step;
+        }
+        for (held_node& one : nodes)
+            if (one.is_in_set()) set.erase(one);
+        EXPECT_TRUE(set.is_empty());
+    }
+}
+
+TEST(interval_set, visits_every_node_once_in_order_and_stops_when_told_to) {
+    interval_set set;
+    std::array<held_node, 10> nodes;
+    for (std::uint64_t i = 0; i != nodes.size(); ++i)
+        set.insert(nodes[i],
+                   {.where = byte_range::between({.first = (i * 7) % 10, .last = 20}), .number = i});
+    std::uint64_t expected = 0;
+    set.for_each([&](const interval_node& one) { EXPECT_EQ(one.where().first(), expected++); });
+    EXPECT_EQ(expected, nodes.size());
+    int visited = 0;
+    EXPECT_FALSE(set.for_each_overlap(byte_range::whole(), interval_set::visiting::all,
+                                      [&](const interval_node&) { return ++visited != 3; }));
+    EXPECT_EQ(visited, 3);
+    for (held_node& one : nodes)
+        set.erase(one);
+}
+
+}  // namespace
+}  // namespace sluice::sync

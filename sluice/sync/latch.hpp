@@ -1,0 +1,50 @@
+#pragma once
+
+#include "sluice/sync/atomics.hpp"
+
+namespace sluice::sync {
+
+/// Keeps threads out of a few dozen instructions: spins for about a microsecond, then sleeps.
+///
+/// Invariant: `word_` is `free`, or one thread holds it; it is `contended` whenever somebody may be asleep.
+/// Thread safety: any thread. Blocks: while another thread holds it. Not fair: what must be fair is decided
+/// under it. std-like, for std::lock_guard. Size: four bytes.
+template <class Atomics>
+class basic_latch {
+public:
+    void lock() noexcept {
+        std::uint32_t expected = free;
+        // acquire: pairs with the release of unlock().
+        if (word_.compare_exchange_strong(expected, held, std::memory_order_acquire,
+                                          std::memory_order_relaxed))
+            return;
+        lock_slowly();
+    }
+    void unlock() noexcept {
+        // release: pairs with the acquire of whoever locks next.
+        if (word_.exchange(free, std::memory_order_release) == contended) Atomics::wake_one(word_);
+    }
+
+private:
+    enum : std::uint32_t { free, held, contended };
+
+    void lock_slowly() noexcept {
+        for (int spin = 0; spin != Atomics::spins_max; ++spin) {
+            Atomics::relax();
+            std::uint32_t expected = free;
+            // acquire: pairs with the release of unlock().
+            if (word_.load(std::memory_order_relaxed) == free and
+                word_.compare_exchange_weak(expected, held, std::memory_order_acquire,
+                                            std::memory_order_relaxed))
+                return;
+        }
+        // From here on unlock() must wake somebody, perhaps in vain. acquire: pairs with the release of
+        // unlock().
+        while (word_.exchange(contended, std::memory_order_acquire) != free)
+            Atomics::wait(word_, contended, Atomics::time_point::max());
+    }
+
+    typename Atomics::template atomic<std::uint32_t> word_{free};
+};
+
+}  // namespace sluice::sync

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Tries the orders in which the steps of a few threads can happen. A step is an access to a scheduled_atomics
+// atomic, a wait or a wake; between two of them a thread runs alone. All accesses are sequentially consistent
+// here: what needs a weaker order to go wrong is for TSan to see.
+
+namespace sluice::interleave {
+
+/// What one schedule runs: made anew for each.
+class scenario {
+public:
+    scenario() = default;
+    scenario(const scenario&) = delete;
+    scenario& operator=(const scenario&) = delete;
+    virtual ~scenario() = default;
+
+    [[nodiscard]] virtual std::vector<std::function<void()>> threads() = 0;
+    /// After the threads have ended: what is wrong, or nothing.
+    [[nodiscard]] virtual std::string verdict() = 0;
+};
+
+struct limits {
+    /// How often a thread that could go on is made to wait for another. Most bugs need two (Musuvathi and
+    /// Qadeer, "Iterative context bounding", PLDI 2007).
+    unsigned preemptions_max = 2;
+    std::uint64_t schedules_max = 2'000'000;
+};
+
+struct report {
+    std::uint64_t schedules = 0;
+    bool is_complete = false;        // every schedule within the limits was tried
+    std::string problem;             // of the first schedule that went wrong
+    std::vector<unsigned> schedule;  // that one: which thread took each step
+};
+
+/// Runs `make()` under every schedule, until one goes wrong: a verdict, a thread that nobody wakes, or one
+/// that never ends. Thread safety: one exploration at a time in a thread.
+[[nodiscard]] report explore(const std::function<std::unique_ptr<scenario>()>& make,
+                             const limits& within = {});
+
+/// Where threads give way to each other. Outside of an exploration: nothing happens.
+void step() noexcept;
+/// Sleeps until woken, or, if `may_time_out`, perhaps without: then is_late() says so.
+void sleep_on(const void* address, bool may_time_out) noexcept;
+void wake_one_on(const void* address) noexcept;
+/// Lets everybody else go first.
+void give_way() noexcept;
+/// Whether the last sleep of this thread ended by its deadline.
+[[nodiscard]] bool is_late() noexcept;
+
+/// What locks are templates over (sluice/sync/atomics.hpp), with every access a step.
+struct scheduled_atomics {
+    using time_point = std::chrono::steady_clock::time_point;
+    static constexpr int spins_max = 1;
+
+    template <class T>
+    class atomic {
+    public:
+        constexpr atomic(T initial) noexcept : value_(initial) {}
+        [[nodiscard]] T load(std::memory_order) const noexcept {
+            step();
+            return value_;
+        }
+        void store(T fresh, std::memory_order) noexcept {
+            step();
+            value_ = fresh;
+        }
+        T exchange(T fresh, std::memory_order) noexcept {
+            step();
+            return std::exchange(value_, fresh);
+        }
+        bool compare_exchange_strong(T& expected, T fresh, std::memory_order, std::memory_order) noexcept {
+            step();
+            if (value_ != expected) {
+                expected = value_;
+                return false;
+            }
+            value_ = fresh;
+            return true;
+        }
+        bool compare_exchange_weak(T& expected, T fresh, std::memory_order a, std::memory_order b) noexcept {
+            return compare_exchange_strong(expected, fresh, a, b);
+        }
+
+    private:
+        friend struct scheduled_atomics;
+        T value_;
+    };
+
+    static void wait(atomic<std::uint32_t>& word, std::uint32_t expected, time_point until) noexcept {
+        step();
+        if (word.value_ == expected) sleep_on(&word, until != time_point::max());
+    }
+    static void wake_one(atomic<std::uint32_t>& word) noexcept {
+        step();
+        wake_one_on(&word);
+    }
+    [[nodiscard]] static time_point now() noexcept { return is_late() ? time_point::max() : time_point{}; }
+    static void relax() noexcept { give_way(); }
+};
+
+}  // namespace sluice::interleave
