@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/base/ensure.hpp"
+
 // Tries the orders in which the steps of a few threads can happen. A step is an access to a scheduled_atomics
 // atomic, a wait or a wake; between two of them a thread runs alone. All accesses are sequentially consistent
 // here: what needs a weaker order to go wrong is for TSan to see.
@@ -62,24 +64,28 @@ struct scheduled_atomics {
     using time_point = std::chrono::steady_clock::time_point;
     static constexpr int spins_max = 1;
 
+    /// Stops the program when one is used that is gone: who ends a wait may not touch the waiter afterwards.
     template <class T>
     class atomic {
     public:
-        constexpr atomic(T initial) noexcept : value_(initial) {}
+        atomic(T initial) noexcept : value_(initial) {}
+        atomic(const atomic&) = delete;
+        atomic& operator=(const atomic&) = delete;
+        ~atomic() { forget_life(); }
         [[nodiscard]] T load(std::memory_order) const noexcept {
-            step();
+            begin();
             return value_;
         }
         void store(T fresh, std::memory_order) noexcept {
-            step();
+            begin();
             value_ = fresh;
         }
         T exchange(T fresh, std::memory_order) noexcept {
-            step();
+            begin();
             return std::exchange(value_, fresh);
         }
         bool compare_exchange_strong(T& expected, T fresh, std::memory_order, std::memory_order) noexcept {
-            step();
+            begin();
             if (value_ != expected) {
                 expected = value_;
                 return false;
@@ -93,6 +99,14 @@ struct scheduled_atomics {
 
     private:
         friend struct scheduled_atomics;
+        void begin() const noexcept {
+            step();
+            ENSURE(life_ == alive, "an atomic is used after it is gone");
+        }
+        void forget_life() noexcept { *const_cast<volatile std::uint32_t*>(&life_) = 0; }
+
+        static constexpr std::uint32_t alive = 0xa11f'e000;
+        std::uint32_t life_ = alive;
         T value_;
     };
 
