@@ -69,9 +69,10 @@ std::string banner_text(const banner_facts& facts) {
     text += mount_text(facts);
     text += fmt::format("\nListening   {}\n", fmt::join(facts.listening, ", "));
     if (facts.is_fallback_port)
-        text +=
+        text += fmt::format(
             "            port 445 needs more rights: run as root, or once\n"
-            "            sudo setcap cap_net_bind_service=+ep $(command -v sluice)\n";
+            "            sudo setcap cap_net_bind_service=+ep {}\n",
+            facts.program);
     text += fmt::format("Protection  SMB 2.0.2 to 3.1.1, {}{}\n",
                         facts.insists_on_signing ? "signed" : "signed where a client asks for it",
                         facts.encrypts ? ", encrypted" : "; encrypted where a client asks for it");

@@ -9,6 +9,7 @@ namespace sluice::cli {
 
 /// What the newcomer must know once the server runs.
 struct banner_facts {
+    std::string program;  // its path
     std::string server_name;
     std::vector<share_options> shares;   // with their names
     std::vector<std::string> addresses;  // hosts others can reach, best first; never empty

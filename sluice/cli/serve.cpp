@@ -233,7 +233,10 @@ struct users_result {
 
 void print_banner(const smb_server& server, const serve_options& options, const users_result& users,
                   bool is_fallback_port) {
-    banner_facts facts{.server_name = server.configuration().name,
+    std::error_code unknown;
+    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+    banner_facts facts{.program = unknown ? std::string("$(command -v sluice)") : program.string(),
+                       .server_name = server.configuration().name,
                        .shares = options.shares,
                        .addresses = own_addresses(),
                        .listening = {},

@@ -1,8 +1,21 @@
 #include "sluice/vfs/change_queue.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice::vfs {
+
+bool change_queue::is_of_making(const queued_watch& to, std::string_view path) const noexcept {
+    const auto last = std::find_if(told_next_.rbegin(), told_next_.rend(),
+                                   [&](const item& each) { return each.to == &to; });
+    return last != told_next_.rend() and not last->is_overflow and not last->is_end and
+           last->what == change_kind::added and last->path == path;
+}
+
+void change_queue::add(queued_watch& to, change_kind what, bool is_directory, std::string path) {
+    if (what == change_kind::attributes and is_of_making(to, path)) return;
+    told_next_.push_back({.to = &to, .what = what, .is_directory = is_directory, .path = std::move(path)});
+}
 
 void change_queue::forget(const queued_watch& gone) noexcept {
     for (item& each : told_next_)

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <string>
+#include <string_view>
 
 #include "sluice/vfs/change_feed.hpp"
 
@@ -26,10 +27,10 @@ private:
 class change_queue {
 public:
     [[nodiscard]] bool empty() const noexcept { return told_next_.empty(); }
-    void add(queued_watch& to, change_kind what, bool is_directory, std::string path) {
-        told_next_.push_back(
-            {.to = &to, .what = what, .is_directory = is_directory, .path = std::move(path)});
-    }
+    /// Drops a change of attributes that directly follows the making of the same name and was not told apart
+    /// from it: who makes a file sets its attributes as well, and that is no change of its own.
+    /// Complexity: linear in the changes of others that are not told yet.
+    void add(queued_watch& to, change_kind what, bool is_directory, std::string path);
     void add_overflow(queued_watch& to) { told_next_.push_back({.to = &to, .is_overflow = true}); }
     void add_end(queued_watch& to) { told_next_.push_back({.to = &to, .is_end = true}); }
 
@@ -47,6 +48,8 @@ private:
         bool is_end = false;
         std::string path{};
     };
+    [[nodiscard]] bool is_of_making(const queued_watch& to, std::string_view path) const noexcept;
+
     std::deque<item> told_next_;
 };
 

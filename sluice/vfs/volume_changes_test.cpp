@@ -87,6 +87,18 @@ TEST_P(volume_changes, content_and_attributes_are_told_apart) {
     EXPECT_THAT(seen.lines, ElementsAre("@f"));
 }
 
+TEST_P(volume_changes, the_attributes_a_file_is_made_with_are_no_change_of_it_and_those_set_later_are) {
+    recorder seen;
+    const auto held = watch("", false, seen);
+    const auto file = make_file("f");
+    ASSERT_EQ(code(file->change({.dos = dos_attributes::hidden})), 0);
+    settle();
+    EXPECT_THAT(seen.lines, ElementsAre("+f"));
+    ASSERT_EQ(code(file->change({.dos = dos_attributes::system})), 0);
+    settle();
+    EXPECT_THAT(seen.lines, ElementsAre("+f", "@f"));
+}
+
 TEST_P(volume_changes, a_plain_watch_sees_its_own_directory_only) {
     make_directory("d");
     recorder seen;

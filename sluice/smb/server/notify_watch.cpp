@@ -86,10 +86,6 @@ nt_status notify_watch::take(wire::notify_writer& into) noexcept {
 }
 
 void notify_watch::changed(const vfs::change& what) noexcept {
-    // Making a file sets its attributes as well; that is no change of its own.
-    const bool is_of_making = what.kind == vfs::change_kind::attributes and what.path == made_last_;
-    if (is_of_making) return;
-    made_last_ = what.kind == vfs::change_kind::added ? what.path : std::string_view{};
     if (wire::has_any(filter_, filters_passed(what))) keep(action_of(what.kind), what.path);
     // To Windows, a file (not a directory) of another name has other attributes.
     constexpr completion_filter of_renamed = completion_filter::attributes | completion_filter::creation;

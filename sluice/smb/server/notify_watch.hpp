@@ -73,7 +73,6 @@ private:
     std::uint32_t bytes_max_;
     std::unique_ptr<vfs::change_watch> watch_;
     std::deque<kept_change> changes_;
-    std::string made_last_;  // what was added, if nothing else has happened since
     bool has_lost_some_ = false;
     wire::nt_status ended_by_ = wire::nt_status::success;
     std::vector<event<wire::nt_status>*> waiting_;

@@ -91,17 +91,6 @@ TEST_F(notify_watch_test, one_write_after_another_is_one_change) {
     EXPECT_EQ(taken(), "*a*b*a");
 }
 
-TEST_F(notify_watch_test, the_attributes_a_file_is_made_with_are_no_change_of_it) {
-    begin(completion_filter::attributes | completion_filter::file_name);
-    tell(change_kind::added, "a");
-    tell(change_kind::attributes, "a");
-    EXPECT_EQ(taken(), "+a");
-    tell(change_kind::added, "b");
-    tell(change_kind::modified, "a");
-    tell(change_kind::attributes, "b");
-    EXPECT_EQ(taken(), "+b*b");
-}
-
 TEST_F(notify_watch_test, both_names_of_a_rename_stand_side_by_side) {
     begin(completion_filter::file_name);
     tell(change_kind::renamed_old_name, "old");
