@@ -85,7 +85,9 @@ public:
     }
     [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from,
                                                   std::uint64_t offset) noexcept override {
-        return behind_->co_write(from, offset);
+        io::file_handle* const file = behind_->host_file();
+        if (file == nullptr) return behind_->co_write(from, offset);
+        return co_write_in_place(*file, from, offset);
     }
     [[nodiscard]] io::task<result<void>> co_flush() noexcept override { return behind_->co_flush(); }
     [[nodiscard]] io::file_handle* host_file() noexcept override { return behind_->host_file(); }
@@ -167,6 +169,22 @@ private:
     std::invoke_result_t<Call> as(Call call) noexcept {
         const as_account now(who_);
         return call();
+    }
+
+    // Never suspends. A write that the kernel or another thread ends later would be made as us: no quota
+    // would bind it, and a program would keep its set-user-id bit.
+    [[nodiscard]] io::task<result<void>> co_write_in_place(io::file_handle& file,
+                                                           std::span<const std::byte> from,
+                                                           std::uint64_t offset) noexcept {
+        const as_account now(who_);
+        while (not from.empty()) {
+            const auto written = file.write({.buffers = from, .offset = offset});
+            if (not written) co_return failure(written.error());
+            if (written.bytes_transferred() == 0) co_return failure(error(EIO, "write", file.descriptor()));
+            from = from.subspan(written.bytes_transferred());
+            offset += written.bytes_transferred();
+        }
+        co_return result<void>{};
     }
 
     identities who_;

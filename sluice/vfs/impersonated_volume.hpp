@@ -16,9 +16,11 @@ struct unix_account {
 /// made it, and what is created is the account's. For a server that runs as root, one of these per session.
 ///
 /// The calling thread takes the account's identity for file systems for the length of a call and has its own
-/// back after it; other threads are not touched. Transfers need none: what was opened stays open. The volume
-/// behind may share what it knows of names (an index) between accounts: whether a name exists in a directory
-/// that an account may search but not read can be learned by spelling it in other case.
+/// back after it; other threads are not touched. Reads need none: what was opened stays open. Writes to a
+/// file of the host are made at once, on the calling thread, so that quotas and set-user-id bits are the
+/// account's affair; they block it for as long as the kernel takes. The volume behind may share what it knows
+/// of names (an index) between accounts: whether a name exists in a directory that an account may search but
+/// not read can be learned by spelling it in other case.
 ///
 /// Thread safety: as the volume behind, which outlives it; nodes and watches made by it do not outlive it.
 class impersonated_volume final : public volume {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
+#include "sluice/io/sync_wait.hpp"
 #include "sluice/io/volume_test.hpp"
 #include "sluice/vfs/host_volume.hpp"
 
@@ -64,6 +65,27 @@ TEST_F(impersonation, rights_are_checked_again_when_data_is_opened) {
     const auto file = account->find("READABLE", follow_links::yes).value();
     EXPECT_EQ(code(file->open_data({.read = true})), 0);
     EXPECT_EQ(code(file->open_data({.read = true, .write = true})), EACCES);
+}
+
+TEST_F(impersonation, what_the_account_writes_takes_the_set_user_id_bit_of_a_program) {
+    folder.write("public/program", "#!");
+    const std::string program = folder.path_of("public/program");
+    ASSERT_EQ(::chmod(program.c_str(), 04777), 0);
+    const auto mode = [&] {
+        struct stat status{};
+        EXPECT_EQ(::stat(program.c_str(), &status), 0);
+        return status.st_mode & 07777;
+    };
+    const std::array<std::byte, 4> bytes{};
+    const auto write = [&](volume& through) {
+        const auto file = through.find("public/program", follow_links::yes).value();
+        EXPECT_EQ(code(file->open_data({.read = false, .write = true})), 0);
+        return io::sync_wait(*multiplexer, file->co_write(bytes, 0));
+    };
+    EXPECT_EQ(code(write(*behind)), 0);
+    EXPECT_EQ(mode(), 04777U) << "root may";
+    EXPECT_EQ(code(write(*account)), 0);
+    EXPECT_EQ(mode(), 0777U);
 }
 
 TEST_F(impersonation, the_thread_has_its_own_identity_back_after_each_call) {
