@@ -1,13 +1,7 @@
 #include "sluice/cli/banner.hpp"
 
-#include <arpa/inet.h>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
-
-#include <memory>
 
 namespace sluice::cli {
 
@@ -56,10 +50,6 @@ namespace {
     return text;
 }
 
-[[nodiscard]] bool reaches_beyond(const ifaddrs& one) noexcept {
-    return (one.ifa_flags & IFF_LOOPBACK) == 0 and (one.ifa_flags & IFF_UP) != 0;
-}
-
 }  // namespace
 
 std::string banner_text(const banner_facts& facts) {
@@ -79,24 +69,6 @@ std::string banner_text(const banner_facts& facts) {
     text += fmt::format("Files       used as {}\n", facts.runs_as);
     text += fmt::format("I/O         {}\n", facts.multiplexer);
     return text;
-}
-
-std::vector<std::string> own_addresses() {
-    std::vector<std::string> reachable;
-    ifaddrs* first = nullptr;
-    if (getifaddrs(&first) == 0) {
-        const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(first, &freeifaddrs);
-        for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
-            if (one->ifa_addr == nullptr or one->ifa_addr->sa_family != AF_INET or not reaches_beyond(*one))
-                continue;
-            char text[INET_ADDRSTRLEN] = {};
-            const auto* const address = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
-            if (inet_ntop(AF_INET, &address->sin_addr, text, sizeof text) != nullptr)
-                reachable.emplace_back(text);
-        }
-    }
-    reachable.emplace_back("127.0.0.1");
-    return reachable;
 }
 
 }  // namespace sluice::cli

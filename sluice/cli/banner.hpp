@@ -30,7 +30,4 @@ struct banner_facts {
 /// The text printed at start: what is served, to whom, and the line to type on each system.
 [[nodiscard]] std::string banner_text(const banner_facts& facts);
 
-/// Addresses of this machine that others may reach it by, those of loopback last. Never empty.
-[[nodiscard]] std::vector<std::string> own_addresses();
-
 }  // namespace sluice::cli

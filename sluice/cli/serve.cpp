@@ -16,6 +16,7 @@
 #include "sluice/cli/banner.hpp"
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/interfaces.hpp"
 #include "sluice/cli/limits.hpp"
 #include "sluice/cli/log_writer.hpp"
 #include "sluice/cli/serve_options.hpp"
@@ -285,6 +286,7 @@ void serve(const serve_options& given, const std::string& file) {
     configuration.name = options.name.empty() ? "SLUICE" : options.name;
     configuration.shares = *std::move(shares);
     configuration.allows_guests = options.guest;
+    configuration.interfaces = own_interfaces();
     if (options.impersonate) {
         if (geteuid() != 0) fail("--impersonate needs root: only root can act with other accounts' rights");
         configuration.account_of = unix_account_of;

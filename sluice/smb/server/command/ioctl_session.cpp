@@ -59,10 +59,10 @@ io::task<nt_status> validate_negotiate(control& c) {
     co_return nt_status::success;
 }
 
+// Told although one session has but one channel here: who wants more channels asks the capabilities for that.
 io::task<nt_status> query_network_interfaces(control& c) {
     constexpr std::size_t bytes_per_interface = 152;
-    if (not wire::has(c.r.connection().agreed.capabilities, wire::capabilities::multi_channel))
-        co_return nt_status::not_supported;
+    if (not c.r.connection().agreed.is_at_least(wire::dialect::smb_3_0)) co_return nt_status::not_supported;
     std::vector<wire::network_interface> told;
     for (const network_interface& one : c.r.host().configuration().interfaces)
         if (const auto known = described(one)) told.push_back(*known);
