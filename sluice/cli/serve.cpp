@@ -152,6 +152,9 @@ void reload(smb_server& server, user_database& users, const serve_options& given
     if (options)
         if (const auto admitted = admit(users, *options); not admitted)
             log.write(event_severity::error, "who may log on stays as it was", {{"why", admitted.error()}});
+    if (const std::size_t strangers = server.expire_sessions_of_strangers(); strangers != 0)
+        log.write(event_severity::info, "users who may not log on any more are locked out",
+                  {{"sessions", std::to_string(strangers)}});
     auto shares =
         options ? open_shares(*options, server.loop()) : opened_shares(std::unexpected(options.error()));
     if (not shares) {
@@ -287,6 +290,7 @@ void serve(const serve_options& given, const std::string& file) {
     configuration.shares = *std::move(shares);
     configuration.allows_guests = options.guest;
     configuration.interfaces = own_interfaces();
+    configuration.session_lifetime = std::chrono::minutes(options.session_lifetime);
     if (options.impersonate) {
         if (geteuid() != 0) fail("--impersonate needs root: only root can act with other accounts' rights");
         configuration.account_of = unix_account_of;
@@ -334,6 +338,10 @@ void add_serve(CLI::App& app) {
                       "let clients in that log on as nobody (anonymously), without protection");
     command->add_flag("--impersonate", given->options.impersonate,
                       "use files with the rights of the Unix account of the user's name (as root)");
+    command
+        ->add_option("--session-lifetime", given->options.session_lifetime,
+                     "minutes after which clients have to log on again (0: never)")
+        ->check(CLI::Range(0, 525'600));
     command->add_flag("--limits", given->wants_limits, "print every limit of the server, and end");
     command->add_flag("--verbose", given->options.verbose, "log more");
     command->add_option("--config", given->configuration, "a TOML file with the same names");

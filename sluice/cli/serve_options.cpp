@@ -10,6 +10,8 @@ namespace sluice::cli {
 
 namespace {
 
+constexpr std::int64_t session_lifetime_max = 525'600;  // a year of minutes
+
 // Takes settings out of a table, and remembers the first thing that is wrong. A key nobody took is one: a
 // misspelled setting must not be silently without effect.
 class table_reader {
@@ -84,6 +86,8 @@ private:
     reader.take("no-signing", options.no_signing);
     reader.take("guest", options.guest);
     reader.take("impersonate", options.impersonate);
+    std::int64_t session_lifetime = options.session_lifetime;
+    reader.take("session-lifetime", session_lifetime);
     if (const toml::node* const shares = reader.find("share")) {
         const toml::array* const list = shares->as_array();
         if (list == nullptr) reader.refuse(*shares, "shares are written as [[share]]");
@@ -99,6 +103,10 @@ private:
     reader.refuse_unknown();
     if (port < 0 or port > 65535) return fmt::format("port {} is not between 1 and 65535", port);
     options.port = static_cast<std::uint16_t>(port);
+    if (session_lifetime < 0 or session_lifetime > session_lifetime_max)
+        return fmt::format("session-lifetime {} is not between 0 and {} minutes", session_lifetime,
+                           session_lifetime_max);
+    options.session_lifetime = static_cast<unsigned>(session_lifetime);
     return reader.problem;
 }
 

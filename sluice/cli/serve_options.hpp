@@ -33,6 +33,7 @@ struct serve_options {
     bool guest = false;
     bool impersonate = false;
     bool verbose = false;
+    unsigned session_lifetime = 0;  // minutes; 0: for ever
 };
 
 /// A share of the form PATH or NAME=PATH.

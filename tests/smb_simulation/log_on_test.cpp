@@ -27,6 +27,9 @@ protected:
     }
 
     static void allow_guests(server_configuration& rules) { rules.allows_guests = true; }
+    static void expire_after_an_hour(server_configuration& rules) {
+        rules.session_lifetime = std::chrono::hours(1);
+    }
     static void encrypt_for_guests(server_configuration& rules) {
         rules.allows_guests = true;
         rules.encryption = protection::required;
@@ -78,6 +81,35 @@ TEST_F(log_on, as_nobody_in_a_session_takes_its_rights_until_the_user_comes_back
     EXPECT_EQ(client.connect_tree("files"), nt_status::access_denied);
     EXPECT_EQ(client.log_on("u", "p"), nt_status::success);
     EXPECT_EQ(client.connect_tree("files"), nt_status::success);
+}
+
+TEST_F(log_on, lasts_as_long_as_it_may_and_then_has_to_be_done_again) {
+    world& serving = serve(expire_after_an_hour);
+    polite_client client(serving);
+    ASSERT_EQ(client.log_on("u", "p"), nt_status::success);
+    ASSERT_EQ(client.connect_tree("files"), nt_status::success);
+    const auto file = client.create("a");
+    const smb::wire::read_args reading{.file = file.file, .length_bytes = 1};
+    EXPECT_EQ(client.call(command::read, reading).status(), nt_status::end_of_file);
+    serving.run();  // until nothing is left to wait for: the hour is over
+    EXPECT_EQ(client.call(command::read, reading).status(), nt_status::network_session_expired);
+    EXPECT_EQ(client.call(command::echo, smb::wire::echo_args{}).status(), nt_status::success);
+    EXPECT_EQ(client.log_on("u", "p"), nt_status::success);
+    EXPECT_EQ(client.call(command::read, reading).status(), nt_status::end_of_file)
+        << "what was open still is";
+}
+
+TEST_F(log_on, of_somebody_who_is_no_user_any_more_serves_no_further) {
+    world& serving = serve();
+    polite_client client(serving);
+    ASSERT_EQ(client.log_on("u", "p"), nt_status::success);
+    ASSERT_EQ(client.connect_tree("files"), nt_status::success);
+    EXPECT_EQ(serving.server->expire_sessions_of_strangers(), 0U);
+    serving.users.restrict_to({});
+    EXPECT_EQ(serving.server->expire_sessions_of_strangers(), 1U);
+    EXPECT_EQ(client.connect_tree("files"), nt_status::network_session_expired);
+    EXPECT_EQ(client.log_on("u", "p"), nt_status::logon_failure);
+    EXPECT_EQ(client.connect_tree("files"), nt_status::user_session_deleted);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -53,6 +54,8 @@ struct server_configuration {
     protection signing = protection::required;
     protection encryption = protection::offered;
     bool allows_guests = false;
+    /// After which a session has to be authenticated again before it is served; zero: never.
+    std::chrono::seconds session_lifetime{0};
     /// Gives the Unix account a user acts with on files; nothing: that user may not connect. Empty: everybody
     /// acts as the account the server runs as.
     std::function<std::optional<vfs::unix_account>(const std::string& user)> account_of{};

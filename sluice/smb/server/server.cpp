@@ -190,9 +190,32 @@ session& smb_server::first_session_like(session& one) noexcept {
     return *first;
 }
 
+void smb_server::begin_lifetime(session& of) {
+    if (of.expiry) later.strike_out(*std::exchange(of.expiry, std::nullopt));
+    if (configuration_.session_lifetime.count() == 0) return;
+    of.expiry = later.add(configuration_.session_lifetime, [this, id = of.id]() noexcept {
+        const std::shared_ptr<session> one = find_session(id);
+        ENSURE(one != nullptr, "a session strikes out its own expiry when it ends");
+        one->expiry.reset();
+        one->state = session::phase::expired;
+    });
+}
+
+std::size_t smb_server::expire_sessions_of_strangers() noexcept {
+    std::size_t count = 0;
+    for (const auto& [id, one] : sessions_) {
+        const bool is_of_account = one->state == session::phase::valid and not one->user.is_anonymous;
+        if (not is_of_account or accounts().find(one->user.name, one->user.domain)) continue;
+        one->state = session::phase::expired;
+        ++count;
+    }
+    return count;
+}
+
 void smb_server::end_session(session& ending, bool keep_durable) noexcept {
     if (ending.state == session::phase::gone) return;
     ending.state = session::phase::gone;
+    if (ending.expiry) later.strike_out(*std::exchange(ending.expiry, std::nullopt));
     const std::shared_ptr<session> held = find_session(ending.id);
     if (ending.connection != nullptr)
         ending.connection->interrupt(ending, nullptr, wire::nt_status::user_session_deleted);

@@ -61,6 +61,9 @@ public:
     void replace_shares(std::vector<share_configuration> fresh);
     /// Serves a connection that somebody else has accepted. The socket is attached to the loop already.
     void adopt(io::socket_handle socket, const io::socket_address& peer) noexcept;
+    /// Has everybody authenticate again whom the accounts do not know any more, which will fail. Returns how
+    /// many sessions those are.
+    std::size_t expire_sessions_of_strangers() noexcept;
     /// Takes no more connections and ends those there are. Requests under way are answered or cut short.
     void stop() noexcept;
     /// Waits until everything has ended after stop(). Suspends.
@@ -91,7 +94,7 @@ public:
     refusal_log refusals;
     /// Work that belongs to no connection: time limits of breaks and of durable opens.
     io::task_group background;
-    /// When breaks are to have been answered and durable opens end.
+    /// When breaks are to have been answered, durable opens end and sessions expire.
     agenda later;
     lease_table leases;
     replay_table replays;
@@ -104,6 +107,8 @@ public:
     /// The session of the same user on the earliest connection of the same client; perhaps `one` itself,
     /// which is on a connection. Complexity: O(n) in sessions.
     [[nodiscard]] session& first_session_like(session& one) noexcept;
+    /// The session was authenticated just now: its lifetime begins, if it is limited.
+    void begin_lifetime(session& of);
     /// Ends a session: its requests are interrupted, its opens closed (or kept, if durable and
     /// `keep_durable`), its trees disconnected.
     void end_session(session& ending, bool keep_durable) noexcept;

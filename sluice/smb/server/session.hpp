@@ -12,6 +12,7 @@
 #include "sluice/smb/auth/preauth_integrity.hpp"
 #include "sluice/smb/auth/sealing.hpp"
 #include "sluice/smb/auth/signing.hpp"
+#include "sluice/smb/server/agenda.hpp"
 #include "sluice/smb/server/open.hpp"
 #include "sluice/smb/server/tree.hpp"
 
@@ -46,6 +47,7 @@ public:
 
     const std::uint64_t id;
     phase state = phase::in_progress;
+    std::optional<agenda::entry> expiry;  // when a valid one is to be authenticated again
     server::connection* connection = nullptr;
     user_identity user;
 

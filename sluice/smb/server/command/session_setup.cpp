@@ -120,6 +120,7 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
                              {{"user", fresh.user.name}, {"peer", r.connection().peer_text()}});
     }
     fresh.state = session::phase::valid;
+    r.host().begin_lifetime(fresh);
     r.must_sign_reply = fresh.signer.has_value();
     return write_reply(r, flags_of(fresh), who.token, nt_status::success);
 }
