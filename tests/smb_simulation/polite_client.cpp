@@ -1,10 +1,6 @@
 #include "tests/smb_simulation/polite_client.hpp"
 
-#include "sluice/io/awaitable.hpp"
 #include "sluice/smb/auth/negotiator.hpp"
-#include "sluice/smb/wire/compound.hpp"
-#include "sluice/smb/wire/frame.hpp"
-#include "sluice/smb/wire/negotiate.hpp"
 #include "sluice/smb/wire/tree_connect.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 
@@ -30,20 +26,26 @@ nt_status polite_client::answer::status() const {
     return bytes.empty() ? nt_status::network_name_deleted : message().header().status;
 }
 
-polite_client::polite_client(world& where) : world_(where), socket_(where.connect()), tasks_(*where.loop) {
-    const std::array dialects{le16(0x0302)};
-    EXPECT_EQ(call(command::negotiate,
-                   wire::negotiate_args{.capabilities = wire::capabilities::large_mtu,
-                                        .client_guid = {},
-                                        .dialects = wire::code_list<wire::dialect>(std::span(dialects)),
-                                        .contexts = {}})
-                  .status(),
-              nt_status::success);
+polite_client::polite_client(world& where)
+    : simulated_client(where.connect(), where.clock, 1), world_(where), tasks_(*where.loop) {
+    EXPECT_TRUE(run(negotiate()));
 }
 
 polite_client::~polite_client() {
     (void)socket_.close();
     world_.run();
+    EXPECT_EQ(complaint(), "");
+}
+
+void polite_client::adjust(wire::header& header) {
+    header.credits = 16;
+    header.flags |= flags;
+}
+
+void polite_client::take_message(const wire::message_view& message) {
+    if (message.header().status == nt_status::pending) return;
+    const bytes_view bytes = message.bytes();
+    answers_[message.header().message_id] = {.bytes = {bytes.begin(), bytes.end()}};
 }
 
 nt_status polite_client::log_on(std::string_view user, std::string_view password) {
@@ -89,32 +91,9 @@ wire::create_reply polite_client::create(std::string_view name, wire::create_arg
     return wire::decode_create_reply(said.message()).value();
 }
 
-std::uint64_t polite_client::begin(byte_writer& writer, command code) {
-    wire::header header;
-    header.command = code;
-    header.credits = 16;
-    header.credit_charge = 1;
-    header.session_id = session_id_;
-    header.tree_id = tree_id_;
-    header.message_id = next_message_id_++;
-    header.flags = flags;
-    encode(writer, header);
-    return header.message_id;
-}
-
-void polite_client::finish(byte_writer& writer) {
-    const auto message = writer.finish();
-    ENSURE(message.has_value(), "a request of the test is too long");
-    std::vector<std::byte> frame(wire::frame_prefix_bytes);
-    byte_writer length(frame);
-    wire::encode_frame_prefix(length, message->size());
-    frame.insert(frame.end(), message->begin(), message->end());
-    (void)run(write_all(frame));
-}
-
 polite_client::answer polite_client::answer_to(std::uint64_t message_id) {
     while (not answers_.contains(message_id))
-        if (not run(take_frame())) return {};
+        if (not run(take_reply())) return {};
     return std::move(answers_.extract(message_id).mapped());
 }
 
@@ -128,44 +107,6 @@ bool polite_client::run(io::task<bool> what) {
     tasks_.cancel();
     while (not outcome and world_.loop->run() > 0) {}
     return false;
-}
-
-io::task<bool> polite_client::write_all(std::span<const std::byte> bytes) {
-    while (not bytes.empty()) {
-        const io::io_request<io::const_bytes_type> wanted{.buffers = bytes};
-        const auto sent = co_await io::co_write(socket_, wanted);
-        if (not sent) co_return false;
-        bytes = bytes.subspan(sent.bytes_transferred());
-    }
-    co_return true;
-}
-
-io::task<bool> polite_client::fill(std::span<std::byte> room) {
-    while (not room.empty()) {
-        const io::io_request<io::bytes_type> wanted{.buffers = room};
-        const auto got = co_await io::co_read(socket_, wanted);
-        if (not got or got.bytes_transferred() == 0) co_return false;
-        room = room.subspan(got.bytes_transferred());
-    }
-    co_return true;
-}
-
-io::task<bool> polite_client::take_frame() {
-    std::array<std::byte, wire::frame_prefix_bytes> prefix{};
-    io::task<bool> taking = fill(prefix);
-    if (not co_await std::move(taking)) co_return false;
-    frame_.resize(wire::decode_frame_prefix(prefix, wire::frame_bytes_max).value());
-    io::task<bool> filling = fill(frame_);
-    if (not co_await std::move(filling)) co_return false;
-    wire::compound_reader reader(frame_, 64);
-    while (not reader.done()) {
-        const auto message = reader.next();
-        const wire::header& header = message->header();
-        if (header.status == nt_status::pending) continue;
-        const bytes_view bytes = message->bytes();
-        answers_[header.message_id] = {.bytes = {bytes.begin(), bytes.end()}};
-    }
-    co_return true;
 }
 
 }  // namespace sluice::smb_simulation

@@ -8,13 +8,14 @@
 #include "sluice/smb/wire/create.hpp"
 #include "sluice/smb/wire/header.hpp"
 #include "sluice/smb/wire/session_setup.hpp"
+#include "tests/smb_simulation/simulated_client.hpp"
 #include "tests/smb_simulation/world.hpp"
 
 namespace sluice::smb_simulation {
 
 /// A client for tests that know what they want to hear: one request, its answer, as plain calls that run the
 /// simulation meanwhile. It neither signs nor encrypts. SMB 3.0.2. Thread safety: the loop's thread.
-class polite_client {
+class polite_client final : private simulated_client {
 public:
     /// What the server said last to a request: an interim answer is not the last.
     struct answer {
@@ -48,11 +49,9 @@ public:
     /// Sends a request, and gives its message id.
     template <class Args>
     std::uint64_t send(smb::wire::command code, const Args& args) {
-        std::array<std::byte, message_bytes_max> room{};
-        byte_writer writer(room);
-        const std::uint64_t id = begin(writer, code);
-        encode(writer, args);
-        finish(writer);
+        const std::uint64_t id = next_message_id_;
+        put(code, args);
+        (void)run(simulated_client::send());
         return id;
     }
     /// The last answer to a request sent.
@@ -63,23 +62,13 @@ public:
     }
 
 private:
-    static constexpr std::size_t message_bytes_max = 4096;
-
-    std::uint64_t begin(byte_writer& writer, smb::wire::command code);
-    void finish(byte_writer& writer);
+    void take_message(const smb::wire::message_view& message) override;
+    void adjust(smb::wire::header& header) override;
     bool run(io::task<bool> what);
-    [[nodiscard]] io::task<bool> write_all(std::span<const std::byte> bytes);
-    [[nodiscard]] io::task<bool> fill(std::span<std::byte> room);
-    [[nodiscard]] io::task<bool> take_frame();
 
     world& world_;
-    io::socket_handle socket_;
     io::task_group tasks_;
     std::map<std::uint64_t, answer> answers_;  // not asked for yet
-    std::vector<std::byte> frame_;
-    std::uint64_t next_message_id_ = 0;
-    std::uint64_t session_id_ = 0;
-    std::uint32_t tree_id_ = 0;
     smb::wire::session_flags session_flags_ = smb::wire::session_flags::none;
 };
 
