@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The go-smb2 client (tests/interop/go) against `sluice serve`. Skipped without Go, or if the module cannot be had."""
 
 import os

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Two clients written in Python against `sluice serve`: smbprotocol and impacket.
 
 They come from the package index into a virtual environment in the build folder, once; without a network the test is

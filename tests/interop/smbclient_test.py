@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Samba's smbclient against `sluice serve`: what a person does at its prompt, in every dialect and protection."""
 
 import hashlib
