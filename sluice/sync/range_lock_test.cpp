@@ -133,6 +133,24 @@ TEST(range_lock, ends_all_waits_of_an_owner_without_granting_one_through_another
     EXPECT_EQ(lock.cancel_all(&owner), 0U);
 }
 
+TEST(range_lock, ends_a_wait_that_only_another_wait_of_the_same_owner_kept_from_being_granted) {
+    range_lock lock;
+    const int owner = 0;
+    const range_guard held = lock.try_lock(exclusive(15, 25));
+    std::array<remembered, 2> requests;
+    lock_args wanted = exclusive(12, 20);
+    wanted.owner = &owner;
+    EXPECT_FALSE(lock.lock_async(requests[0], wanted));
+    wanted.where = byte_range::between({.first = 8, .last = 13});
+    EXPECT_FALSE(lock.lock_async(requests[1], wanted));
+    EXPECT_EQ(lock.cancel_all(&owner), 2U);
+    for (const remembered& one : requests) {
+        EXPECT_EQ(one.completions, 1);
+        EXPECT_FALSE(one.is_granted);
+    }
+    EXPECT_TRUE(lock.try_lock(exclusive(0, 14)));
+}
+
 TEST(range_lock, takes_several_ranges_or_none) {
     range_lock lock;
     std::array<range_guard, 2> guards;
