@@ -148,6 +148,14 @@ class Serve(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stderr, f"'{name}' .*1 to 15 letters.*--name FILES")
 
+    def test_the_command_line_comes_before_the_file(self):
+        file = os.path.join(self.folder, "serve.toml")
+        with open(file, "w") as text:
+            text.write('name = "FROMFILE"\nread-only = true\n')
+        self.assertIn("FROMLINE serves", self.banner("--name", "FROMLINE", "--config", file))
+        self.assertIn("FROMFILE serves", self.banner("--config", file))
+        self.assertIn("(read-only)", self.banner("--config", file))
+
     def test_a_user_there_is_not_is_refused_with_the_command_that_makes_one(self):
         done = sluice("serve", self.folder, "--users-file", self.users, "--user", "bob")
         self.assertEqual(done.returncode, 1)

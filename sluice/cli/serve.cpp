@@ -124,19 +124,18 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
 [[nodiscard]] std::expected<std::vector<std::string>, std::string> admit(user_database& users,
                                                                          const serve_options& options) {
     std::vector<std::string> names;
+    std::vector<user_database::admission> admitted;
     for (const std::string& wanted : options.users) {
         const std::size_t percent = wanted.find('%');
         names.push_back(wanted.substr(0, percent));
-        if (percent == std::string::npos) {
-            if (not users.contains(names.back()))
-                return std::unexpected(
-                    fmt::format("there is no user '{0}'; 'sluice user add {0}' makes one", names.back()));
-        } else if (const auto added = users.set_for_now(names.back(), wanted.substr(percent + 1));
-                   not added) {
-            return std::unexpected(added.error().message());
-        }
+        admitted.push_back({.name = names.back(), .password = {}});
+        if (percent != std::string::npos)
+            admitted.back().password = wanted.substr(percent + 1);
+        else if (not users.contains(names.back()))
+            return std::unexpected(
+                fmt::format("there is no user '{0}'; 'sluice user add {0}' makes one", names.back()));
     }
-    if (not names.empty()) users.restrict_to(names);
+    if (const auto done = users.admit(admitted); not done) return std::unexpected(done.error().message());
     return names;
 }
 
@@ -289,7 +288,8 @@ void serve(const serve_options& given, const std::string& file) {
     configuration.name = options.name.empty() ? "SLUICE" : options.name;
     configuration.shares = *std::move(shares);
     configuration.allows_guests = options.guest;
-    configuration.interfaces = own_interfaces();
+    // Who listens at some addresses only tells of none: others would be of no use, and nobody's business.
+    if (options.listen.empty()) configuration.interfaces = own_interfaces();
     configuration.session_lifetime = std::chrono::minutes(options.session_lifetime);
     if (options.impersonate) {
         if (geteuid() != 0) fail("--impersonate needs root: only root can act with other accounts' rights");
@@ -341,7 +341,7 @@ void add_serve(CLI::App& app) {
     command
         ->add_option("--session-lifetime", given->options.session_lifetime,
                      "minutes after which clients have to log on again (0: never)")
-        ->check(CLI::Range(0, 525'600));
+        ->check(CLI::Range(0U, session_lifetime_minutes_max));
     command->add_flag("--limits", given->wants_limits, "print every limit of the server, and end");
     command->add_flag("--verbose", given->options.verbose, "log more");
     command->add_option("--config", given->configuration, "a TOML file with the same names");

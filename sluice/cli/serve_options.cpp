@@ -10,8 +10,6 @@ namespace sluice::cli {
 
 namespace {
 
-constexpr std::int64_t session_lifetime_max = 525'600;  // a year of minutes
-
 // Takes settings out of a table, and remembers the first thing that is wrong. A key nobody took is one: a
 // misspelled setting must not be silently without effect.
 class table_reader {
@@ -22,10 +20,11 @@ public:
     void take(std::string_view key, T& into) {
         const toml::node* const node = find(key);
         if (node == nullptr) return;
-        if (const auto value = node->value<T>())
-            into = *value;
-        else
+        const auto value = node->value<T>();
+        if (not value)
             refuse(*node, fmt::format("'{}' has a value of the wrong kind", key));
+        else if (into == T{})  // else the command line has said it
+            into = *value;
     }
     void take(std::string_view key, std::vector<std::string>& into) {
         const toml::node* const node = find(key);
@@ -103,9 +102,9 @@ private:
     reader.refuse_unknown();
     if (port < 0 or port > 65535) return fmt::format("port {} is not between 1 and 65535", port);
     options.port = static_cast<std::uint16_t>(port);
-    if (session_lifetime < 0 or session_lifetime > session_lifetime_max)
+    if (session_lifetime < 0 or session_lifetime > session_lifetime_minutes_max)
         return fmt::format("session-lifetime {} is not between 0 and {} minutes", session_lifetime,
-                           session_lifetime_max);
+                           session_lifetime_minutes_max);
     options.session_lifetime = static_cast<unsigned>(session_lifetime);
     return reader.problem;
 }

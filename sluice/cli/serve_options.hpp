@@ -19,6 +19,9 @@ struct share_options {
     std::vector<std::string> users;
 };
 
+/// A year.
+inline constexpr unsigned session_lifetime_minutes_max = 525'600;
+
 /// What `sluice serve` was told.
 struct serve_options {
     std::vector<share_options> shares;

@@ -11,29 +11,12 @@
 #include <vector>
 
 #include "sluice/base/random.hpp"
+#include "sluice/sync/range_lock_testing.hpp"
 
 namespace sluice::sync {
 namespace {
 
-[[nodiscard]] lock_args exclusive(std::uint64_t first, std::uint64_t last) {
-    return {.where = byte_range::between({.first = first, .last = last})};
-}
-[[nodiscard]] lock_args shared(std::uint64_t first, std::uint64_t last) {
-    return {.where = byte_range::between({.first = first, .last = last}), .mode = lock_mode::shared};
-}
-
-class remembered final : public range_request {
-public:
-    ~remembered() = default;
-    int completions = 0;
-    bool is_granted = false;
-
-private:
-    void completed(bool granted) noexcept override {
-        ++completions;
-        is_granted = granted;
-    }
-};
+using remembered = basic_remembered_request<real_atomics>;
 
 TEST(range_lock, lets_readers_share_and_writers_have_their_bytes_alone) {
     range_lock lock;

@@ -8,19 +8,12 @@
 
 #include "sluice/io/accept_stream.hpp"
 #include "sluice/io/socket_sender.hpp"
-#include "tests/conformance/harness.hpp"
+#include "tests/conformance/with_listener.hpp"
 
 // accept_stream: every connection is given once, however they come and whenever it is cancelled.
 
 namespace sluice::io::conformance {
 namespace {
-
-enum class family : std::uint8_t { ip, local };
-using setting = std::tuple<back_end, family>;
-
-std::string name_of_setting(const testing::TestParamInfo<setting>& info) {
-    return std::get<0>(info.param).name + (std::get<1>(info.param) == family::ip ? "_tcp" : "_unix");
-}
 
 std::size_t open_descriptors() {
     DIR* const all = ::opendir("/proc/self/fd");
@@ -62,20 +55,8 @@ struct collector {
     void set_done() noexcept { ++into->dones; }
 };
 
-class accept_streams : public testing::TestWithParam<setting>, protected with_multiplexer {
+class accept_streams : public with_listener {
 protected:
-    accept_streams() : with_multiplexer(std::get<0>(GetParam())) {
-        static int counter = 0;
-        const std::string name =
-            std::string(1, '\0') + "sluice-a-" + std::to_string(::getpid()) + "-" + std::to_string(++counter);
-        const bool is_ip = std::get<1>(GetParam()) == family::ip;
-        const auto local = is_ip ? socket_address::loopback_v4(0) : socket_address::local(name).value();
-        listener = listening_socket_handle::listen(local).value();
-        address = listener.local_address().value();
-        attach(listener);
-    }
-    void TearDown() override { explain_failure(); }
-
     void connect_clients(int count) {
         for (int i = 0; i < count; ++i) {
             const int number = static_cast<int>(clients.size());
@@ -102,8 +83,6 @@ protected:
         return testing::AssertionSuccess();
     }
 
-    listening_socket_handle listener;
-    socket_address address;
     std::deque<socket_handle> clients;
 };
 INSTANTIATE_TEST_SUITE_P(conformance, accept_streams,

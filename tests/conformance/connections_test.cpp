@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <array>
 #include <cstring>
 #include <deque>
@@ -7,7 +5,7 @@
 
 #include "sluice/io/listening_socket_handle.hpp"
 #include "sluice/io/socket_sender.hpp"
-#include "tests/conformance/harness.hpp"
+#include "tests/conformance/with_listener.hpp"
 
 // Listening, connecting and accepting, over TCP and Unix sockets.
 
@@ -16,36 +14,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-enum class family : std::uint8_t { ip, local };
-using setting = std::tuple<back_end, family>;
-
-std::string name_of_setting(const testing::TestParamInfo<setting>& info) {
-    return std::get<0>(info.param).name + (std::get<1>(info.param) == family::ip ? "_tcp" : "_unix");
-}
-
-class connections : public testing::TestWithParam<setting>, protected with_multiplexer {
+class connections : public with_listener {
 protected:
-    connections() : with_multiplexer(std::get<0>(GetParam())) {
-        // In the abstract name space, which leaves no file behind; each process and test has its own name.
-        static int counter = 0;
-        const std::string name =
-            std::string(1, '\0') + "sluice-" + std::to_string(::getpid()) + "-" + std::to_string(++counter);
-        const bool is_ip = std::get<1>(GetParam()) == family::ip;
-        const auto local = is_ip ? socket_address::loopback_v4(0) : socket_address::local(name).value();
-        listener = listening_socket_handle::listen(local).value();
-        address = listener.local_address().value();
-        attach(listener);
-    }
-    void TearDown() override { explain_failure(); }
-
     [[nodiscard]] socket_handle new_socket() const {
         socket_handle made = socket_handle::create(address.family()).value();
         attach(made);
         return made;
     }
-
-    listening_socket_handle listener;
-    socket_address address;
 };
 INSTANTIATE_TEST_SUITE_P(conformance, connections,
                          testing::Combine(testing::ValuesIn(back_ends()),

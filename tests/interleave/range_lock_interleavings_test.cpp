@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "sluice/sync/range_lock.hpp"
+#include "sluice/sync/range_lock_testing.hpp"
 #include "tests/interleave/scheduler.hpp"
 
 namespace sluice::interleave {
@@ -11,15 +11,10 @@ namespace {
 using lock_type = sync::basic_range_lock<scheduled_atomics>;
 using guard = lock_type::guard;
 using sync::byte_range;
+using sync::exclusive;
 using sync::lock_args;
 using sync::lock_mode;
-
-[[nodiscard]] lock_args exclusive(std::uint64_t first, std::uint64_t last) {
-    return {.where = byte_range::between({.first = first, .last = last})};
-}
-[[nodiscard]] lock_args shared(std::uint64_t first, std::uint64_t last) {
-    return {.where = byte_range::between({.first = first, .last = last}), .mode = lock_mode::shared};
-}
+using sync::shared;
 
 // Threads that use ranges of twenty bytes, each byte of which knows who is in it.
 class users : public scenario {
@@ -107,19 +102,6 @@ TEST(range_lock, loses_no_grant_to_a_deadline_in_every_schedule) {
 }
 
 class cancelled_request final : public users {
-    class observed final : public lock_type::request {
-    public:
-        ~observed() = default;
-        int completions = 0;
-        bool is_granted = false;
-
-    private:
-        void completed(bool granted) noexcept override {
-            ++completions;
-            is_granted = granted;
-        }
-    };
-
     std::vector<std::function<void()>> threads() override {
         held_ = lock.try_lock(exclusive(0, 5));
         was_granted_at_once_ = lock.lock_async(request_, exclusive(3, 9));
@@ -135,7 +117,7 @@ class cancelled_request final : public users {
     }
 
     guard held_;
-    observed request_;
+    sync::basic_remembered_request<scheduled_atomics> request_;
     bool was_granted_at_once_ = false;
     bool was_cancelled_ = false;
 };

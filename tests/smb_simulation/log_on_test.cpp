@@ -105,7 +105,7 @@ TEST_F(log_on, of_somebody_who_is_no_user_any_more_serves_no_further) {
     ASSERT_EQ(client.log_on("u", "p"), nt_status::success);
     ASSERT_EQ(client.connect_tree("files"), nt_status::success);
     EXPECT_EQ(serving.server->expire_sessions_of_strangers(), 0U);
-    serving.users.restrict_to({});
+    serving.admit("somebody_else");
     EXPECT_EQ(serving.server->expire_sessions_of_strangers(), 1U);
     EXPECT_EQ(client.connect_tree("files"), nt_status::network_session_expired);
     EXPECT_EQ(client.log_on("u", "p"), nt_status::logon_failure);

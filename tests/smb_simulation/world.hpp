@@ -28,7 +28,7 @@ struct world {
           clock(loop->clock_of_simulation()),
           secrets(seed),
           clients(*loop) {
-        EXPECT_TRUE(users.set_for_now("u", "p"));
+        admit("u");
         smb::server::server_configuration configuration;
         configuration.signing = smb::server::protection::offered;
         configuration.shares.push_back({});
@@ -40,6 +40,12 @@ struct world {
                 .loop = *loop, .clock = clock, .random = secrets, .accounts = users, .log = log},
             std::move(configuration));
         EXPECT_TRUE(server->start({}));
+    }
+
+    /// From now on only `user` may log on, with password p.
+    void admit(const std::string& user) {
+        const smb::server::user_database::admission only{.name = user, .password = "p"};
+        EXPECT_TRUE(users.admit(std::span(&only, 1)));
     }
 
     /// The client's end of a new connection.

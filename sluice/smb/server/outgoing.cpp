@@ -110,7 +110,7 @@ void connection::extend_preauth(request& r, nt_status status, bytes_view message
 }
 
 void connection::add(reply_batch& replies, finished_reply one, session* sealed_by) noexcept {
-    if (not replies.has_room_for(one)) send(replies.take(), sealed_by);
+    if (not replies.empty() and not replies.has_room_for(one)) send(replies.take(), sealed_by);
     replies.add(std::move(one));
 }
 

@@ -134,20 +134,30 @@ result<void> user_database::reload() {
     return {};
 }
 
-void user_database::restrict_to(std::span<const std::string> names) {
-    admitted_.emplace();
-    for (const std::string& name : names)
-        admitted_->insert(fold(name));
+result<void> user_database::admit(std::span<const admission> only) {
+    std::map<std::string, std::optional<auth::nt_hash>> fresh;
+    for (const admission& one : only) {
+        if (not is_valid_name(one.name)) return failure({EINVAL, "admit a user: such a name cannot be"});
+        std::optional<auth::nt_hash>& hash = fresh[fold(one.name)];
+        if (not one.password) continue;
+        auto given = auth::nt_hash::of_password(*one.password);
+        if (not given) return failure({EINVAL, "admit a user: the password is not UTF-8"});
+        hash.emplace(*std::move(given));
+    }
+    admitted_.reset();
+    if (not only.empty()) admitted_.emplace(std::move(fresh));
+    return {};
 }
 
 std::optional<auth::account> user_database::find(std::string_view user, std::string_view) noexcept {
     const std::string key = fold(user);
-    if (admitted_ and not admitted_->contains(key)) return std::nullopt;
-    auto found = users_for_now_.find(key);
-    if (found == users_for_now_.end()) {
-        found = users_.find(key);
-        if (found == users_.end()) return std::nullopt;
+    if (admitted_) {
+        const auto admitted = admitted_->find(key);
+        if (admitted == admitted_->end()) return std::nullopt;
+        if (admitted->second) return auth::account{.hash = admitted->second->copy()};
     }
+    const auto found = users_.find(key);
+    if (found == users_.end()) return std::nullopt;
     return auth::account{.hash = found->second.hash.copy()};
 }
 
@@ -159,7 +169,7 @@ std::vector<std::string> user_database::names() const {
 }
 
 bool user_database::contains(std::string_view name) const {
-    return users_.contains(fold(name)) or users_for_now_.contains(fold(name));
+    return users_.contains(fold(name));
 }
 
 // Takes the lock that keeps other editors away, starts from what the file says now, and stores the change.
@@ -211,14 +221,6 @@ result<void> user_database::set(std::string_view name, std::string_view password
         users.insert_or_assign(fold(name), user{std::string(name), hash->copy()});
         return {};
     });
-}
-
-result<void> user_database::set_for_now(std::string_view name, std::string_view password) {
-    if (not is_valid_name(name)) return failure({EINVAL, "set a user: such a name cannot be"});
-    auto hash = auth::nt_hash::of_password(password);
-    if (not hash) return failure({EINVAL, "set a user: the password is not UTF-8"});
-    users_for_now_.insert_or_assign(fold(name), user{std::string(name), *std::move(hash)});
-    return {};
 }
 
 result<void> user_database::remove(std::string_view name) {

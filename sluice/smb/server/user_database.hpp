@@ -3,7 +3,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,10 +38,16 @@ public:
 
     [[nodiscard]] std::optional<auth::account> find(std::string_view user,
                                                     std::string_view domain) noexcept override;
-    /// Adds one for as long as the program runs, without writing the file.
-    [[nodiscard]] result<void> set_for_now(std::string_view name, std::string_view password);
-    /// Finds nobody but these users from now on, also after reload(). Edits and lists stay as they are.
-    void restrict_to(std::span<const std::string> names);
+
+    struct admission {
+        std::string name;
+        std::optional<std::string> password;  // none: the file's
+    };
+    /// Finds nobody but these users from now on, also after reload(), in the place of those admitted before;
+    /// none named: everybody in the file. Edits and lists stay as they are. Errors: EINVAL for a name or a
+    /// password that cannot be, and then nothing has changed.
+    [[nodiscard]] result<void> admit(std::span<const admission> only);
+
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
     [[nodiscard]] std::vector<std::string> names() const;
     [[nodiscard]] bool contains(std::string_view name) const;
@@ -72,8 +77,8 @@ private:
 
     std::string path_;
     user_map users_;
-    user_map users_for_now_;                         // come before those of the file
-    std::optional<std::set<std::string>> admitted_;  // folded names; none: all
+    // By folded name, with the hash of a password that counts instead of the file's. None: all in the file.
+    std::optional<std::map<std::string, std::optional<auth::nt_hash>>> admitted_;
 };
 
 }  // namespace sluice::smb::server

@@ -45,19 +45,33 @@ TEST_F(user_file, keeps_users_across_loads_and_finds_them_in_any_case) {
     EXPECT_FALSE(again->find("bob", ""));
 }
 
-TEST_F(user_file, restricted_to_some_finds_nobody_else_even_when_it_is_read_again) {
+TEST_F(user_file, that_admits_some_finds_nobody_else_even_when_it_is_read_again) {
     write("");
     ASSERT_TRUE(loaded()->set("alice", "a"));
     ASSERT_TRUE(loaded()->set("bob", "b"));
     const auto users = loaded();
-    ASSERT_TRUE(users->set_for_now("carol", "c"));
-    const std::array<std::string, 2> admitted{"Alice", "carol"};
-    users->restrict_to(admitted);
+    const std::array some{user_database::admission{.name = "Alice", .password = {}},
+                          user_database::admission{.name = "carol", .password = "c"}};
+    ASSERT_TRUE(users->admit(some));
     ASSERT_TRUE(users->reload());
     EXPECT_TRUE(users->find("alice", ""));
     EXPECT_TRUE(users->find("carol", ""));
     EXPECT_FALSE(users->find("bob", ""));
     EXPECT_THAT(users->names(), testing::ElementsAre("alice", "bob"));
+    ASSERT_TRUE(users->admit({}));
+    EXPECT_TRUE(users->find("bob", ""));
+    EXPECT_FALSE(users->find("carol", "")) << "who was admitted for a time has gone with that time";
+}
+
+TEST_F(user_file, that_cannot_admit_one_goes_on_admitting_those_of_before) {
+    write("");
+    ASSERT_TRUE(loaded()->set("alice", "a"));
+    const auto users = loaded();
+    const std::array wrong{user_database::admission{.name = "carol", .password = "c"},
+                           user_database::admission{.name = "no:name", .password = "d"}};
+    EXPECT_EQ(users->admit(wrong).error(), std::errc::invalid_argument);
+    EXPECT_TRUE(users->find("alice", ""));
+    EXPECT_FALSE(users->find("carol", ""));
 }
 
 TEST_F(user_file, is_for_its_owner_alone) {

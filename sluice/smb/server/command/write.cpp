@@ -52,6 +52,7 @@ io::task<nt_status> serve_write(request& r) {
         co_return nt_status::access_denied;
     std::uint64_t offset = args->offset_bytes;
     if (offset == at_end_of_file) {
+        // Windows has it for those who may only append; whoever may write says where.
         if (wire::has(to->access, access_mask::write_data)) co_return nt_status::invalid_parameter;
         const result<vfs::metadata> status = to->node->status();
         if (not status) co_return status_of(status.error());
