@@ -16,7 +16,7 @@ struct real_atomics {
     template <class T>
     using atomic = std::atomic<T>;
     using time_point = std::chrono::steady_clock::time_point;
-    /// How often a loop looks before its thread sleeps: about a microsecond, less than a sleep costs.
+    /// How often a loop looks before its thread sleeps.
     static constexpr int spins_max = 100;
 
     static void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, time_point until) noexcept;

@@ -4,7 +4,7 @@
 
 namespace sluice::sync {
 
-/// Keeps threads out of a few dozen instructions: spins for about a microsecond, then sleeps.
+/// Keeps threads out of a few dozen instructions: spins for a moment, then sleeps.
 ///
 /// Invariant: `word_` is `free`, or one thread holds it; it is `contended` whenever somebody may be asleep.
 /// Thread safety: any thread. Blocks: while another thread holds it. Not fair: what must be fair is decided
