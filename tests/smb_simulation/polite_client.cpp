@@ -1,6 +1,8 @@
 #include "tests/smb_simulation/polite_client.hpp"
 
 #include "sluice/smb/auth/negotiator.hpp"
+#include "sluice/smb/wire/cancel.hpp"
+#include "sluice/smb/wire/echo.hpp"
 #include "sluice/smb/wire/tree_connect.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 
@@ -38,12 +40,24 @@ polite_client::~polite_client() {
 }
 
 void polite_client::adjust(wire::header& header) {
-    header.credits = 16;
+    header.credit_charge = charge;
+    header.credits = credits_wanted;
     header.flags |= flags;
+    if (header.command != command::cancel) return;
+    header.flags |= wire::header_flags::async;
+    header.async_id = cancelled_async_id_;
+}
+
+void polite_client::cancel(std::uint64_t async_id) {
+    cancelled_async_id_ = async_id;
+    send(command::cancel, wire::cancel_args{});
 }
 
 void polite_client::take_message(const wire::message_view& message) {
-    if (message.header().status == nt_status::pending) return;
+    if (message.header().status == nt_status::pending) {
+        async_ids_[message.header().message_id] = message.header().async_id;
+        return;
+    }
     const bytes_view bytes = message.bytes();
     answers_[message.header().message_id] = {.bytes = {bytes.begin(), bytes.end()}};
 }
@@ -82,13 +96,28 @@ wire::create_args polite_client::for_everything() {
             .disposition = wire::create_disposition::open_if};
 }
 
-wire::create_reply polite_client::create(std::string_view name, wire::create_args how) {
+std::uint64_t polite_client::send_create(std::string_view name, wire::create_args how) {
     const std::string spelled = wire::utf16_of(name).value();
     how.name = view(spelled);
-    const answer said = call(command::create, how);
+    return send(command::create, how);
+}
+
+wire::create_reply polite_client::create(std::string_view name, const wire::create_args& how) {
+    const answer said = answer_to(send_create(name, how));
     EXPECT_EQ(said.status(), nt_status::success) << name;
     if (said.status() != nt_status::success) return {};
     return wire::decode_create_reply(said.message()).value();
+}
+
+std::uint64_t polite_client::async_id_of(std::uint64_t message_id) {
+    while (not async_ids_.contains(message_id))
+        if (not run(take_reply())) return 0;
+    return async_ids_[message_id];
+}
+
+bool polite_client::is_answered(std::uint64_t message_id) {
+    EXPECT_EQ(call(command::echo, wire::echo_args{}).status(), nt_status::success);
+    return answers_.contains(message_id);
 }
 
 polite_client::answer polite_client::answer_to(std::uint64_t message_id) {

@@ -40,20 +40,50 @@ public:
     smb::wire::nt_status connect_tree(std::string_view share);
 
     /// Opens for everything, shared with everybody, unless `how` says otherwise.
-    smb::wire::create_reply create(std::string_view name, smb::wire::create_args how = for_everything());
+    smb::wire::create_reply create(std::string_view name,
+                                   const smb::wire::create_args& how = for_everything());
+    /// The same without waiting for the answer; gives the message id.
+    std::uint64_t send_create(std::string_view name, smb::wire::create_args how = for_everything());
     [[nodiscard]] static smb::wire::create_args for_everything();
 
     /// What the headers of the requests to come have.
     smb::wire::header_flags flags = smb::wire::header_flags::none;
+    std::uint16_t charge = 1;
+    std::uint16_t credits_wanted = 16;
+    /// Message ids it may still use.
+    [[nodiscard]] std::uint64_t credits() const noexcept { return credits_; }
 
-    /// Sends a request, and gives its message id.
+    /// The session and the tree that requests are sent in; none: those that are made next.
+    struct standing {
+        std::uint64_t session = 0;
+        std::uint32_t tree = 0;
+    };
+    [[nodiscard]] standing stands() const noexcept { return {.session = session_id_, .tree = tree_id_}; }
+    void stand(const standing& where) noexcept {
+        session_id_ = where.session;
+        tree_id_ = where.tree;
+    }
+
+    /// Sends a request, and gives its message id. Of a compound nothing goes before its end.
     template <class Args>
     std::uint64_t send(smb::wire::command code, const Args& args) {
         const std::uint64_t id = next_message_id_;
         put(code, args);
-        (void)run(simulated_client::send());
+        if (not is_in_compound()) (void)run(simulated_client::send());
         return id;
     }
+    using simulated_client::begin_compound;
+    void end_compound() {
+        simulated_client::end_compound();
+        (void)run(simulated_client::send());
+    }
+    /// Asks to end a request that waits, by the async id it was given.
+    void cancel(std::uint64_t async_id);
+
+    /// The async id in the interim answer to a request sent.
+    [[nodiscard]] std::uint64_t async_id_of(std::uint64_t message_id);
+    /// Whether the last answer has come; asks the server something else, so that it would have.
+    [[nodiscard]] bool is_answered(std::uint64_t message_id);
     /// The last answer to a request sent.
     [[nodiscard]] answer answer_to(std::uint64_t message_id);
     template <class Args>
@@ -68,7 +98,9 @@ private:
 
     world& world_;
     io::task_group tasks_;
-    std::map<std::uint64_t, answer> answers_;  // not asked for yet
+    std::map<std::uint64_t, answer> answers_;           // not asked for yet
+    std::map<std::uint64_t, std::uint64_t> async_ids_;  // by message id
+    std::uint64_t cancelled_async_id_ = 0;
     smb::wire::session_flags session_flags_ = smb::wire::session_flags::none;
 };
 

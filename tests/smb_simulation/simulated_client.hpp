@@ -64,6 +64,7 @@ protected:
     /// Everything put until end_compound() goes into one frame.
     void begin_compound();
     void end_compound();
+    [[nodiscard]] bool is_in_compound() const noexcept { return is_compound_; }
 
     static constexpr std::size_t message_bytes_max = 4096;
 
