@@ -110,10 +110,17 @@ TEST_F(exchanges, that_end_the_session_of_a_waiting_create_leave_no_open_behind)
     ASSERT_EQ(client().connect_tree("files"), nt_status::success);
     const std::uint64_t create = client().send_create("shared");
     EXPECT_NE(client().async_id_of(create), 0U) << "the oplock of the first open is being broken";
-    EXPECT_EQ(client().call(command::logoff, wire::logoff_args{}).status(), nt_status::success);
+    const polite_client::standing second = client().stands();
 
+    // In one frame, so that the CREATE has been let go on, and has not gone on, when its session ends.
+    client().begin_compound();
     client().stand(first);
-    EXPECT_EQ(client().call(command::close, wire::close_args{.file = holder}).status(), nt_status::success);
+    const std::uint64_t close = client().send(command::close, wire::close_args{.file = holder});
+    client().stand(second);
+    const std::uint64_t logoff = client().send(command::logoff, wire::logoff_args{});
+    client().end_compound();
+    EXPECT_EQ(client().answer_to(close).status(), nt_status::success);
+    EXPECT_EQ(client().answer_to(logoff).status(), nt_status::success);
     EXPECT_TRUE(wire::is_error(client().answer_to(create).status()))
         << "a session that is gone opens nothing";
 }
