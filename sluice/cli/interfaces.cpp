@@ -20,11 +20,8 @@ struct own_address {
     std::string interface;
     std::string text;  // of the address
     bool is_v6 = false;
+    bool is_loopback = false;
 };
-
-[[nodiscard]] bool reaches_beyond(const ifaddrs& one) noexcept {
-    return (one.ifa_flags & IFF_LOOPBACK) == 0 and (one.ifa_flags & IFF_UP) != 0;
-}
 
 // Of an interface's address what others can use; an address of the link means nothing to whoever is not on
 // it.
@@ -42,20 +39,30 @@ struct own_address {
                                                                              : std::string();
 }
 
-[[nodiscard]] std::vector<own_address> reachable_addresses() {
+[[nodiscard]] std::vector<own_address> addresses_that_are_up() {
     std::vector<own_address> found;
     ifaddrs* first = nullptr;
     if (getifaddrs(&first) != 0) return found;
     const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(first, &freeifaddrs);
     for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
-        if (one->ifa_addr == nullptr or not reaches_beyond(*one)) continue;
+        if (one->ifa_addr == nullptr or (one->ifa_flags & IFF_UP) == 0) continue;
         std::string text = text_of(*one->ifa_addr);
         if (not text.empty())
             found.push_back({.interface = one->ifa_name,
                              .text = std::move(text),
-                             .is_v6 = one->ifa_addr->sa_family == AF_INET6});
+                             .is_v6 = one->ifa_addr->sa_family == AF_INET6,
+                             .is_loopback = (one->ifa_flags & IFF_LOOPBACK) != 0});
     }
     return found;
+}
+
+// A listener at all addresses of version 6 has those of version 4, too.
+[[nodiscard]] bool is_reached_at(const own_address& own, const io::socket_address& listener) noexcept {
+    const std::uint16_t port = listener.port();
+    if (listener == io::socket_address::any_v6(port)) return not own.is_loopback;
+    if (listener == io::socket_address::any_v4(port)) return not own.is_loopback and not own.is_v6;
+    const auto exactly = io::socket_address::ip(own.text, port);
+    return exactly and * exactly == listener;
 }
 
 [[nodiscard]] std::uint64_t speed_of(const std::string& interface) {
@@ -69,15 +76,17 @@ struct own_address {
 
 std::vector<std::string> own_addresses() {
     std::vector<std::string> reachable;
-    for (own_address& one : reachable_addresses())
-        if (not one.is_v6) reachable.push_back(std::move(one.text));
+    for (own_address& one : addresses_that_are_up())
+        if (not one.is_v6 and not one.is_loopback) reachable.push_back(std::move(one.text));
     reachable.emplace_back("127.0.0.1");
     return reachable;
 }
 
-std::vector<smb::server::network_interface> own_interfaces() {
+std::vector<smb::server::network_interface> own_interfaces(std::span<const io::socket_address> listening) {
     std::vector<smb::server::network_interface> interfaces;
-    for (const own_address& one : reachable_addresses()) {
+    for (const own_address& one : addresses_that_are_up()) {
+        const auto reaches = [&one](const io::socket_address& at) { return is_reached_at(one, at); };
+        if (std::ranges::none_of(listening, reaches)) continue;
         const auto address = io::socket_address::ip(one.text, 0);
         const unsigned index = if_nametoindex(one.interface.c_str());
         if (not address or index == 0) continue;  // it has gone

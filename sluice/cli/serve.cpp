@@ -288,8 +288,7 @@ void serve(const serve_options& given, const std::string& file) {
     configuration.name = options.name.empty() ? "SLUICE" : options.name;
     configuration.shares = *std::move(shares);
     configuration.allows_guests = options.guest;
-    // Who listens at some addresses only tells of none: others would be of no use, and nobody's business.
-    if (options.listen.empty()) configuration.interfaces = own_interfaces();
+    configuration.interfaces = own_interfaces(addresses_for(options, usual_port));
     configuration.session_lifetime = std::chrono::minutes(options.session_lifetime);
     if (options.impersonate) {
         if (geteuid() != 0) fail("--impersonate needs root: only root can act with other accounts' rights");
