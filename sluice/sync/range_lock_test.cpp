@@ -295,8 +295,13 @@ private:
 };
 
 // The lock and its model, given the same to do.
+template <class Atomics>
 class pair_under_test {
 public:
+    using lock_type = basic_range_lock<Atomics>;
+    using guard_type = basic_range_guard<Atomics>;
+    using request_type = basic_remembered_request<Atomics>;
+
     explicit pair_under_test(std::uint64_t seed) : random_(seed) {}
     ~pair_under_test() {
         for (held& one : held_)
@@ -336,8 +341,8 @@ public:
 private:
     struct held {
         std::uint64_t id = 0;
-        range_guard guard;
-        std::unique_ptr<remembered> request;
+        guard_type guard;
+        std::unique_ptr<request_type> request;
     };
 
     [[nodiscard]] lock_args draw() {
@@ -370,7 +375,7 @@ private:
     void ask() {
         const lock_args wanted = draw();
         const bool is_free = expected_.is_free(wanted, expected_.requests.size());
-        held one{.id = 0, .guard = {}, .request = std::make_unique<remembered>()};
+        held one{.id = 0, .guard = {}, .request = std::make_unique<request_type>()};
         ASSERT_EQ(lock_.lock_async(*one.request, wanted), is_free);
         if (is_free) one.guard = one.request->take();
         add(wanted, std::move(one), is_free);
@@ -378,7 +383,7 @@ private:
     void try_one() {
         const lock_args wanted = draw();
         const bool is_free = expected_.is_free(wanted, expected_.requests.size());
-        range_guard got = lock_.try_lock(wanted);
+        guard_type got = lock_.try_lock(wanted);
         ASSERT_EQ(static_cast<bool>(got), is_free);
         if (is_free) add(wanted, {.id = 0, .guard = std::move(got), .request = nullptr}, true);
     }
@@ -421,7 +426,7 @@ private:
     }
     void split(held& one, lock_args& args) {
         const std::uint64_t at = args.where.first() + 1;
-        range_guard rest;
+        guard_type rest;
         one.guard.split(at, rest);
         lock_args other = args;
         other.where = byte_range::between({.first = at, .last = args.where.last()});
@@ -446,22 +451,31 @@ private:
 
     seeded_random random_;
     const int owners_[2] = {};
-    range_lock lock_;
+    lock_type lock_;
     model expected_;
     std::vector<held> held_;
     std::uint64_t ids_ = 0;
 };
 
-TEST(range_lock, does_what_a_list_of_all_requests_in_order_says) {
+template <class Atomics>
+void expect_what_the_model_says() {
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
         SCOPED_TRACE(seed);
-        pair_under_test both(seed);
+        pair_under_test<Atomics> both(seed);
         for (int step = 0; step != 1500; ++step) {
             both.step();
             both.compare();
             if (testing::Test::HasFatalFailure()) return;
         }
     }
+}
+
+TEST(range_lock, does_what_a_list_of_all_requests_in_order_says) {
+    expect_what_the_model_says<real_atomics>();
+}
+
+TEST(range_lock, does_so_while_it_changes_its_form_all_the_time) {
+    expect_what_the_model_says<hot_atomics>();
 }
 
 }  // namespace
