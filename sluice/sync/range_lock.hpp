@@ -23,6 +23,8 @@ struct range_lock_options {
     /// never; then, with [1,3] held and [2,7] waiting, [4,5] waits for nothing but its turn. Without limit
     /// only what is held is ever in the way, as of files ([MS-FSA] 2.1.4.10), and a wide request can starve.
     std::uint32_t overtakes_max = 0;
+    /// Whether it may take memory to spread over buckets. One thread alone gains nothing by it.
+    bool spreads = true;
 };
 
 /// A lock that is held, or nothing. Gives it back when it goes.
@@ -139,7 +141,8 @@ public:
     using request = basic_range_request<Atomics>;
 
     basic_range_lock() noexcept : basic_range_lock(range_lock_options()) {}
-    explicit basic_range_lock(const range_lock_options& options) noexcept : set_(options.overtakes_max) {}
+    explicit basic_range_lock(const range_lock_options& options) noexcept
+        : set_(options.overtakes_max), heat_limit_(options.spreads ? tuning::heat_max : heat_never) {}
     basic_range_lock(const basic_range_lock&) = delete;
     basic_range_lock& operator=(const basic_range_lock&) = delete;
     ~basic_range_lock() { table::give_back(tables_); }
@@ -265,12 +268,13 @@ private:
     [[nodiscard]] bool relieve(table& crowded) noexcept;
 
     typename Atomics::template atomic<std::uint64_t> word_{idle};
+    static constexpr std::uint32_t heat_never = ~std::uint32_t{0};
     // The rest under the latch.
     basic_latch<Atomics> latch_;
     std::uint32_t heat_ = 0;  // grants beside others, less how often all were gone
     fair_set<Atomics> set_;
     table* tables_ = nullptr;  // all there are, the newest first
-    std::uint32_t heat_limit_ = tuning::heat_max;
+    std::uint32_t heat_limit_;
     std::uint16_t crowding_ = 0;       // requests that found a bucket full
     std::uint16_t wide_requests_ = 0;  // since the last look
     std::uint32_t lonely_looks_ = 0;

@@ -82,7 +82,8 @@ auto basic_range_lock<Atomics>::place(node& fresh, bool may_wait) noexcept -> pl
     if (current() != nullptr and place_in_table(fresh)) return placed::held;
     const bool has_company = current() == nullptr and not set_.is_empty();
     if (set_.enter(fresh, may_wait)) {
-        if (has_company and ++heat_ >= heat_limit_) spread(tuning::buckets_log2_first);
+        if (has_company and heat_limit_ != heat_never and ++heat_ >= heat_limit_)
+            spread(tuning::buckets_log2_first);
         return placed::held;
     }
     if (may_wait) {

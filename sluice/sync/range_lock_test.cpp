@@ -218,6 +218,64 @@ TEST(range_lock, without_bytes_at_the_beginning_is_in_nobodys_way) {
     EXPECT_FALSE(lock.try_lock({.where = byte_range::none_at(1)}));
 }
 
+TEST(range_lock, takes_memory_for_buckets_only_where_it_may) {
+    range_lock spread;
+    range_lock still({.spreads = false});
+    const range_guard here = spread.lock(exclusive(0, 9));
+    const range_guard there = still.lock(exclusive(0, 9));
+    for (std::uint32_t round = 0; round != 2 * range_lock_tuning::heat_max; ++round) {
+        EXPECT_TRUE(spread.try_lock(exclusive(10, 19)));
+        EXPECT_TRUE(still.try_lock(exclusive(10, 19)));
+    }
+    EXPECT_NE(spread.bytes_allocated(), 0U);
+    EXPECT_EQ(still.bytes_allocated(), 0U);
+    EXPECT_FALSE(spread.try_lock(exclusive(9, 10)));
+}
+
+TEST(range_lock, lets_a_waiting_request_be_overtaken_as_often_as_it_may) {
+    range_lock lock({.overtakes_max = 2});
+    range_guard held = lock.try_lock(exclusive(0, 4));
+    remembered wide;
+    EXPECT_FALSE(lock.lock_async(wide, exclusive(3, 9)));
+    for (int i = 0; i != 2; ++i)
+        EXPECT_TRUE(lock.try_lock(exclusive(7, 8))) << "nobody holds it";
+    EXPECT_FALSE(lock.try_lock(exclusive(7, 8))) << "it was overtaken twice";
+    EXPECT_FALSE(lock.try_lock(exclusive(0, 0)));
+    held.unlock();
+    EXPECT_TRUE(wide.is_granted);
+    wide.take().unlock();
+    EXPECT_TRUE(lock.try_lock(exclusive(7, 8)));
+}
+
+TEST(range_lock, has_who_was_overtaken_wait_for_who_overtook_it) {
+    range_lock lock({.overtakes_max = range_lock_options::without_limit});
+    range_guard held = lock.try_lock(exclusive(0, 4));
+    remembered wide;
+    EXPECT_FALSE(lock.lock_async(wide, exclusive(3, 9)));
+    range_guard overtaker = lock.try_lock(exclusive(7, 8));
+    ASSERT_TRUE(overtaker);
+    held.unlock();
+    EXPECT_FALSE(wide.is_granted);
+    overtaker.unlock();
+    EXPECT_TRUE(wide.is_granted);
+    EXPECT_TRUE(wide.take());
+}
+
+TEST(range_lock, grants_past_one_that_still_waits_what_was_given_back_to_those_behind_it) {
+    range_lock lock({.overtakes_max = 1});
+    const range_guard stays = lock.try_lock(exclusive(0, 1));
+    range_guard goes = lock.try_lock(exclusive(7, 8));
+    remembered wide;
+    remembered narrow;
+    EXPECT_FALSE(lock.lock_async(wide, exclusive(1, 9)));
+    EXPECT_FALSE(lock.lock_async(narrow, exclusive(8, 9)));
+    goes.unlock();
+    EXPECT_TRUE(narrow.is_granted);
+    EXPECT_FALSE(wide.is_granted);
+    EXPECT_TRUE(lock.cancel(wide));
+    EXPECT_TRUE(narrow.take());
+}
+
 // A coroutine that runs at once and is over when it is over.
 struct detached {
     struct promise_type {
