@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <vector>
 
 #include "bench/range_lock_peers/peer.hpp"
@@ -25,7 +26,8 @@ public:
     static constexpr std::size_t held_bytes = sizeof(holder);  // the bits are the lock's
 
     explicit leanstore_bitmap(const resource& what)
-        : block_bytes_(what.segment_bytes), words_(what.bytes / what.segment_bytes / word_bits + 1) {}
+        : block_shift_(std::countr_zero(what.segment_bytes)),
+          words_(what.bytes / what.segment_bytes / word_bits + 1) {}
 
     [[nodiscard]] std::size_t object_bytes() const noexcept {
         return sizeof(*this) + words_.size() * sizeof(words_[0]);
@@ -36,7 +38,7 @@ public:
             pause.wait();
     }
     [[nodiscard]] bool try_lock(holder& held, const extent& where, access) {
-        held = {.first = where.begin / block_bytes_, .end = (where.end + block_bytes_ - 1) / block_bytes_};
+        held = {.first = where.begin >> block_shift_, .end = ((where.end - 1) >> block_shift_) + 1};
         for (std::size_t at = held.first; at != held.end;) {
             const piece next = piece_at(at, held.end);
             if (not set(words_[next.word], next.bits)) {
@@ -83,7 +85,7 @@ private:
         return false;
     }
 
-    std::uint64_t block_bytes_;
+    int block_shift_;
     std::vector<std::atomic<std::uint64_t>> words_;
 };
 

@@ -25,8 +25,9 @@ enum class access : unsigned char { shared, exclusive };
 /// else.
 struct resource {
     std::uint64_t bytes = 0;
-    std::uint64_t segment_bytes = 1024;  // of which segment words and bitmaps have one word, or bit
-    unsigned height_max = 16;            // of skip lists
+    std::uint64_t segment_bytes =
+        1024;                  // a power of two; segment words and bitmaps have a word, a bit of each
+    unsigned height_max = 16;  // of skip lists
 };
 
 /// A range lock as the benchmark and the test use it. `holder` is what one held range needs on its holder's

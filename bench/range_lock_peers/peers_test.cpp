@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/range_lock_subjects.hpp"
 #include "sluice/base/random.hpp"
 
 namespace sluice::bench::range_locks {

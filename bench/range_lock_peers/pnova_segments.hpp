@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <vector>
 
 #include "bench/range_lock_peers/peer.hpp"
@@ -25,7 +26,7 @@ public:
     static constexpr std::size_t held_bytes = sizeof(holder);  // the words are the lock's
 
     explicit pnova_segments(const resource& what)
-        : segment_bytes_(what.segment_bytes),
+        : segment_shift_(std::countr_zero(what.segment_bytes)),
           words_((what.bytes + what.segment_bytes - 1) / what.segment_bytes) {}
 
     [[nodiscard]] std::size_t object_bytes() const noexcept {
@@ -62,8 +63,8 @@ private:
     static constexpr std::uint32_t writer = 1U << 31;
 
     void begin(holder& held, const extent& where, access how) const noexcept {
-        held = {.first = where.begin / segment_bytes_,
-                .end = (where.end + segment_bytes_ - 1) / segment_bytes_,
+        held = {.first = where.begin >> segment_shift_,
+                .end = ((where.end - 1) >> segment_shift_) + 1,
                 .how = how};
     }
     [[nodiscard]] static bool take(std::atomic<std::uint32_t>& word, access how) noexcept {
@@ -82,7 +83,7 @@ private:
         return false;
     }
 
-    std::uint64_t segment_bytes_;
+    int segment_shift_;
     std::vector<std::atomic<std::uint32_t>> words_;
 };
 
