@@ -31,10 +31,10 @@ constexpr resource the_area{.bytes = slot_bytes * slot_count, .segment_bytes = s
 /// What one thread of a crew does until `is_over`: its number of lock and unlock pairs.
 using work = std::function<std::uint64_t(unsigned number, const std::atomic<bool>& is_over)>;
 
-/// Runs `what` in threads that were made before, for as many milliseconds as the repeat has operations. The
-/// row gets the CPU time that the threads spent on it, and as notes the pairs per second, how many pairs the
-/// slowest thread did of what the fastest did, and per pair the cycles, instructions and L1 data cache misses
-/// where the machine counts them.
+/// Runs `what` in threads that were made before, spread over the processors, for as many milliseconds as the
+/// repeat has operations. The row gets the CPU time that the threads spent on it, and as notes the pairs per
+/// second, how many pairs the slowest thread did of what the fastest did, and per pair the cycles,
+/// instructions and L1 data cache misses where the machine counts them.
 void run_crew(run& repeat, unsigned threads, const work& what);
 
 }  // namespace sluice::bench::range_locks
