@@ -96,7 +96,7 @@ void add_memory(benchmark& bench) {
 
 void add_all(benchmark& bench) {
     // First, while the nodes of the list locks come from their pool in the order of their addresses: a list
-    // of 20,000 nodes that others have used before is walked ten times more slowly.
+    // of 20,000 nodes that others have used before is walked several times more slowly.
     add_held(bench, 1);
     add_held(bench, 2);
     add_disjoint<1>(bench, "w1", under_lock::write);

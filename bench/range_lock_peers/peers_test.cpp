@@ -137,7 +137,7 @@ template <class Lock>
 class range_lock_peer : public testing::Test {};
 using ranged_peers =
     testing::Types<kogan_list<false>, kogan_list<true>, kogan_reader_writer_list, song_skip_list, kara_tree,
-                   pnova_segments, leanstore_bitmap, mutex_and_map>;
+                   pnova_segments, leanstore_bitmap, mutex_and_map, sluice_range_lock>;
 TYPED_TEST_SUITE(range_lock_peer, ranged_peers);
 
 TYPED_TEST(range_lock_peer, excludes_whoever_is_in_the_way_in_eight_threads) {
