@@ -81,15 +81,18 @@ void add_height(benchmark& bench) {
     }
 }
 
-// Of the resource of W1. The figures are those of the types; what a pool keeps in reserve is not in them.
+// Of the resource of W1: a lock that is made, one that many have just used, and a range that is held. What
+// pools keep in reserve is not in it.
 void add_memory(benchmark& bench) {
-    workload& object = bench.add({.name = "memory_of_a_lock", .metric = metric::bytes});
+    workload& made = bench.add({.name = "memory_of_a_lock", .metric = metric::bytes});
+    workload& hot =
+        bench.add({.name = "memory_of_a_hot_lock", .metric = metric::bytes, .operations = milliseconds});
     workload& one_held = bench.add({.name = "memory_of_a_held_range", .metric = metric::bytes});
     for_each_subject([&]<class Lock>(const char* subject) {
         if constexpr (excludes<Lock>) {
-            object.subject(subject,
-                           [](run& r) { r.occupies(static_cast<double>(Lock(the_area).object_bytes())); });
-            one_held.subject(subject, [](run& r) { r.occupies(static_cast<double>(Lock::held_bytes)); });
+            made.subject(subject, [](run& r) { r.occupies(object_bytes<Lock>()); });
+            hot.subject(subject, [](run& r) { r.occupies(object_bytes_when_hot<Lock>(r)); });
+            one_held.subject(subject, [](run& r) { r.occupies(Lock::held_bytes); });
         }
     });
 }

@@ -9,6 +9,13 @@
 
 namespace sluice::bench::range_locks {
 
+/// What a lock of ours allocated beside itself, if it is one that ever does.
+template <class Lock>
+[[nodiscard]] std::size_t bytes_allocated_by(Lock& lock) noexcept {
+    if constexpr (requires { lock.bytes_allocated(); }) return lock.bytes_allocated();
+    return 0;
+}
+
 /// sluice::sync::range_lock in the form of the peers.
 class sluice_range_lock {
 public:
@@ -25,7 +32,7 @@ public:
 
     explicit sluice_range_lock(const resource&) noexcept {}
 
-    [[nodiscard]] std::size_t object_bytes() const noexcept { return sizeof(lock_); }
+    [[nodiscard]] std::size_t object_bytes() noexcept { return sizeof(lock_) + bytes_allocated_by(lock_); }
 
     void lock(holder& held, const extent& where, access how) noexcept {
         ::new (&held.guard) sync::range_guard(lock_.lock(wanted(where, how)));

@@ -67,6 +67,21 @@ std::uint64_t run_batches(Lock& lock, std::span<const extent> queue, under_lock 
     return pairs;
 }
 
+template <class Lock>
+[[nodiscard]] double object_bytes() {
+    return static_cast<double>(Lock(the_area).object_bytes());
+}
+
+/// After eight threads did W2 for a while.
+template <class Lock>
+[[nodiscard]] double object_bytes_when_hot(run& repeat) {
+    Lock lock(the_area);
+    run_crew(repeat, 8, [&](unsigned number, const std::atomic<bool>& is_over) {
+        return run_batches<Lock, 16>(lock, queue_of(number, 8), under_lock::nothing, is_over);
+    });
+    return static_cast<double>(lock.object_bytes());
+}
+
 template <class Lock, std::size_t batch>
 void disjoint(run& repeat, unsigned threads, under_lock what) {
     (void)area();
