@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <new>
 
 #include "bench/range_lock_peers/peers.hpp"
@@ -16,18 +17,21 @@ template <class Lock>
     return 0;
 }
 
+/// The holder of a lock of ours: a guard that is made where it stays, since to move one may mean work.
+template <class Guard>
+struct guard_holder {
+    union {
+        Guard guard;  // from lock() to unlock()
+    };
+    guard_holder() noexcept {}
+    ~guard_holder() {}
+};
+
 /// sluice::sync::range_lock in the form of the peers.
 class sluice_range_lock {
 public:
     static constexpr bool has_readers = true;
-    /// A guard that is made where it stays, when the range is locked: to move one means work.
-    struct holder {
-        union {
-            sync::range_guard guard;
-        };
-        holder() noexcept {}
-        ~holder() {}
-    };
+    using holder = guard_holder<sync::range_guard>;
     static constexpr std::size_t held_bytes = sizeof(sync::range_guard);
 
     explicit sluice_range_lock(const resource&) noexcept {}
@@ -35,15 +39,15 @@ public:
     [[nodiscard]] std::size_t object_bytes() noexcept { return sizeof(lock_) + bytes_allocated_by(lock_); }
 
     void lock(holder& held, const extent& where, access how) noexcept {
-        ::new (&held.guard) sync::range_guard(lock_.lock(wanted(where, how)));
+        ::new (&held.guard) auto(lock_.lock(wanted(where, how)));
     }
     [[nodiscard]] bool try_lock(holder& held, const extent& where, access how) noexcept {
-        ::new (&held.guard) sync::range_guard(lock_.try_lock(wanted(where, how)));
+        ::new (&held.guard) auto(lock_.try_lock(wanted(where, how)));
         if (held.guard) return true;
-        held.guard.~basic_range_guard();
+        std::destroy_at(&held.guard);
         return false;
     }
-    void unlock(holder& held) noexcept { held.guard.~basic_range_guard(); }
+    void unlock(holder& held) noexcept { std::destroy_at(&held.guard); }
 
 private:
     [[nodiscard]] static sync::lock_args wanted(const extent& where, access how) noexcept {
