@@ -29,7 +29,10 @@ void real_atomics::wake_one(std::atomic<std::uint32_t>& word) noexcept {
     (void)syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
-void real_atomics::relax() noexcept {
+namespace {
+
+// Tells the processor that a loop only waits.
+void relax() noexcept {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -37,17 +40,19 @@ void real_atomics::relax() noexcept {
 #endif
 }
 
+}  // namespace
+
 void real_atomics::back_off(unsigned round) noexcept {
-    constexpr unsigned spins = 64;
-    constexpr unsigned yields = 32;
-    if (round < spins) return relax();
-    if (round < spins + yields) {
+    constexpr unsigned relaxed = 32;
+    static_assert(relaxed < spins_max);
+    if (round < relaxed) return relax();
+    if (round < spins_max) {
         (void)sched_yield();
         return;
     }
     constexpr unsigned doublings_max = 5;
     constexpr long nanoseconds_first = 20'000;
-    const unsigned doublings = std::min(round - spins - yields, doublings_max);
+    const unsigned doublings = std::min(round - spins_max, doublings_max);
     const timespec moment{.tv_sec = 0, .tv_nsec = nanoseconds_first << doublings};
     (void)nanosleep(&moment, nullptr);
 }

@@ -17,7 +17,7 @@ struct range_lock_tuning {
     /// How often a range leaves a bucket until that is noted, at most 256, a power of two; and after how many
     /// such notes somebody looks whether buckets are of use.
     static constexpr std::uint32_t leaves_per_note = 256;
-    static constexpr std::uint32_t notes_per_look = 8;
+    static constexpr std::uint32_t notes_per_look = 64;
     /// So many looks in a row find one thread alone: then the buckets are laid aside.
     static constexpr std::uint32_t lonely_looks_max = 8;
     /// Between two looks, so many wide ranges make them too dear.
@@ -35,17 +35,16 @@ struct real_atomics {
     using atomic = std::atomic<T>;
     using time_point = std::chrono::steady_clock::time_point;
     using tuning = range_lock_tuning;
-    /// How often a loop looks before its thread sleeps.
-    static constexpr int spins_max = 100;
+    /// How often a loop looks before its thread sleeps, or backs off for longer than a moment: first it goes
+    /// on at once, then it lets other threads run.
+    static constexpr unsigned spins_max = 48;
 
     static void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, time_point until) noexcept;
     static void wake_one(std::atomic<std::uint32_t>& word) noexcept;
     [[nodiscard]] static time_point now() noexcept { return std::chrono::steady_clock::now(); }
-    /// Tells the processor that a loop only waits.
-    static void relax() noexcept;
     /// One round, from 0 on, of waiting for something that takes a few dozen instructions: relaxes, then lets
-    /// other threads run, then sleeps, so that a thread of higher priority does not keep out the one it waits
-    /// for.
+    /// other threads run, and from `spins_max` on sleeps for some microseconds, so that a thread of higher
+    /// priority does not keep out the one it waits for.
     static void back_off(unsigned round) noexcept;
 };
 

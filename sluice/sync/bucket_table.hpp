@@ -176,9 +176,9 @@ private:
     typename Atomics::template atomic<std::uint32_t> shift_{0};
     // Written under the latch only; a bucket's latch orders it for whoever enters.
     typename Atomics::template atomic<std::uint32_t> wide_marks_{0};
-    // Notes of leaves, counted roughly.
-    typename Atomics::template atomic<std::uint32_t> notes_{0};
     const unsigned buckets_log2_;
+    // Notes of leaves, counted roughly. On a line of its own: it is written, if rarely.
+    alignas(64) typename Atomics::template atomic<std::uint32_t> notes_{0};
 };
 
 }  // namespace sluice::sync

@@ -49,10 +49,10 @@ public:
     }
 
     /// Takes in what was described, and asked for last: held if it says true. Otherwise it waits if it may,
-    /// and is left out if not, with `blockers` 0.
+    /// and is left out if not.
     [[nodiscard]] bool enter(node& fresh, bool may_wait) noexcept;
     /// Takes in what is held and was there before all that it conflicts with.
-    void admit(node& held) noexcept { set_.insert(held, 0); }
+    void admit(node& held) noexcept { insert(held, 0, 0); }
     /// Takes out what was not granted anything since, or holds what nobody has come to wait for.
     void erase(node& one) noexcept { set_.erase(one); }
     /// Takes out what is held, or waits, and unblocks those behind it.
@@ -74,6 +74,12 @@ public:
     void relocate(node& from, node& to) noexcept { set_.relocate(from, to); }
 
 private:
+    void insert(node& fresh, std::uint64_t number, std::uint32_t blockers) noexcept {
+        fresh.blockers = blockers;
+        fresh.overtaken = 0;
+        fresh.is_cancelled = false;
+        set_.insert(fresh, number);
+    }
     [[nodiscard]] static node& node_of(interval_node& one) noexcept { return static_cast<node&>(one); }
 
     // Calls `visit(node)` for everyone behind `one` who counts it as a blocker.
@@ -105,19 +111,16 @@ template <class Atomics>
 bool fair_set<Atomics>::enter(node& fresh, bool may_wait) noexcept {
     std::uint32_t blockers = 0;
     for_each_conflict(fresh.args(), [&](const node&) { return ++blockers != 0; });
-    if (blockers == 0) {
-        set_.insert(fresh, ++arrivals_);
-    } else if (may_overtake(fresh)) {
-        overtake(fresh, ++arrivals_);
-        set_.insert(fresh, 0);
-    } else if (may_wait) {
-        fresh.blockers = blockers;
-        set_.insert(fresh, ++arrivals_);
-        return false;
+    const bool may = blockers == 0 or may_overtake(fresh);
+    if (not may and not may_wait) return false;
+    ++arrivals_;
+    if (blockers != 0 and may) {
+        overtake(fresh, arrivals_);
+        insert(fresh, 0, 0);
     } else {
-        return false;
+        insert(fresh, arrivals_, blockers);
     }
-    return true;
+    return may;
 }
 
 // Whether nobody who holds is in the way, and nobody who waits was overtaken too often.
@@ -250,7 +253,7 @@ void fair_set<Atomics>::split(node& held, const byte_range& kept, node& rest, co
     lock_args others = held.args();
     others.where = rest_where;
     rest.describe(others);
-    set_.insert(rest, held.number());
+    insert(rest, held.number(), 0);
 }
 
 }  // namespace sluice::sync

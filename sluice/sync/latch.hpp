@@ -29,8 +29,8 @@ private:
     enum : std::uint32_t { free, held, contended };
 
     void lock_slowly() noexcept {
-        for (int spin = 0; spin != Atomics::spins_max; ++spin) {
-            Atomics::relax();
+        for (unsigned round = 0; round != Atomics::spins_max; ++round) {
+            Atomics::back_off(round);
             std::uint32_t expected = free;
             // acquire: pairs with the release of unlock().
             if (word_.load(std::memory_order_relaxed) == free and

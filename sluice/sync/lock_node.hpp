@@ -23,9 +23,6 @@ public:
     void describe(const lock_args& wanted) noexcept {
         interval_node::describe(wanted.where, wanted.mode == lock_mode::exclusive);
         owner = wanted.owner;
-        blockers = 0;
-        overtaken = 0;
-        is_cancelled = false;
     }
     [[nodiscard]] lock_args args() const noexcept {
         return {
@@ -37,15 +34,19 @@ public:
         return is_writer() and (later.owner == nullptr or later.owner != owner);
     }
 
-    const void* owner = nullptr;
-    std::uint32_t blockers = 0;  // earlier nodes, held or waiting, that are in the way; not 0: it waits
+    // Every lock makes one of these, and waits until what it wrote is out before it locks a bus: what is not
+    // said here is written by whoever needs it first.
+    const void* owner;
     // Written by the waiter (waiting to asleep) and by whoever ends its wait (to settled, at last).
     typename Atomics::template atomic<std::uint32_t> state{settled};
-    basic_range_request<Atomics>* request = nullptr;  // null: a thread waits
-    std::uint32_t overtaken = 0;                      // how often, since it waits
-    bool is_cancelled = false;
-    bool is_marked = false;     // in a bucket_table
-    lock_node* next = nullptr;  // in a list of nodes whose wait is over
+    bool is_marked = false;  // in a bucket_table
+
+    // In a fair_set:
+    bool is_cancelled;
+    std::uint32_t blockers;   // earlier nodes, held or waiting, that are in the way; not 0: it waits
+    std::uint32_t overtaken;  // how often, since it waits
+    basic_range_request<Atomics>* request;  // of one that waits; null: a thread does
+    lock_node* next;                        // in a list of nodes whose wait is over
 };
 
 /// Waits that are over and not told yet.

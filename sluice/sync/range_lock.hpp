@@ -91,7 +91,7 @@ private:
 template <class Atomics>
 class basic_range_request {
 public:
-    basic_range_request() noexcept { guard_.node_.request = this; }
+    basic_range_request() noexcept = default;
     basic_range_request(const basic_range_request&) = delete;
     basic_range_request& operator=(const basic_range_request&) = delete;
 

@@ -69,6 +69,7 @@ void basic_range_lock<Atomics>::end_holding() noexcept {
 template <class Atomics>
 bool basic_range_lock<Atomics>::take(node& fresh, deadline until) noexcept {
     placed how = placed::refused;
+    fresh.request = nullptr;
     {
         const holding all(*this);
         how = place(fresh, not until.is_zero());
@@ -131,7 +132,7 @@ void basic_range_lock<Atomics>::unlock_slowly(node& held) noexcept {
     ended over;
     {
         const holding all(*this);
-        ENSURE(held.blockers == 0, "what is given back was granted");
+        ENSURE(not held.is_in_set() or held.blockers == 0, "what is given back was granted");
         release(held, over);
     }
     tell(over);
@@ -182,7 +183,7 @@ void basic_range_lock<Atomics>::look() noexcept {
     table* const in_use = current();
     if (in_use == nullptr) return;
     wide_requests_ = 0;
-    const bool is_alone = set_.is_empty() and in_use->entries() == 0 and last_looker_ == &here;
+    const bool is_alone = last_looker_ == &here and set_.is_empty() and in_use->entries() == 0;
     last_looker_ = &here;
     lonely_looks_ = is_alone ? lonely_looks_ + 1 : 0;
     if (lonely_looks_ >= tuning::lonely_looks_max) lay_aside(*in_use);
@@ -248,10 +249,10 @@ void basic_range_lock<Atomics>::settle(node& waiting) noexcept {
 
 template <class Atomics>
 bool basic_range_lock<Atomics>::wait(node& waiting, time_point until) noexcept {
-    for (int spin = 0; spin != Atomics::spins_max; ++spin) {
+    for (unsigned round = 0; round != Atomics::spins_max; ++round) {
         // acquire: pairs with the release of tell().
         if (waiting.state.load(std::memory_order_acquire) == node::settled) return not waiting.is_cancelled;
-        Atomics::relax();
+        Atomics::back_off(round);
     }
     std::uint32_t expected = node::waiting;
     // acquire, if it fails: pairs with the release of tell().
@@ -316,6 +317,7 @@ bool basic_range_lock<Atomics>::lock_async(request& by, const lock_args& wanted)
     node& fresh = by.guard_.node_;
     by.guard_.lock_ = this;
     fresh.describe(wanted);
+    fresh.request = &by;
     if (take_at_once(fresh)) return true;
     const holding all(*this);
     // Once it waits and the latch is given back, it may be completed and gone.
@@ -419,6 +421,8 @@ void basic_range_lock<Atomics>::split(node& held, const byte_range& kept, node& 
 template <class Atomics>
 void basic_range_lock<Atomics>::relocate(node& from, node& to) noexcept {
     to.describe(from.args());
+    to.blockers = 0;
+    to.is_cancelled = false;
     if (from.where().is_nowhere()) return;
     // acquire: pairs with the release of spread(), for the table.
     std::uint64_t word = word_.load(std::memory_order_acquire);

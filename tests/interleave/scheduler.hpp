@@ -66,7 +66,7 @@ void note_change() noexcept;
 struct scheduled_atomics {
     using time_point = std::chrono::steady_clock::time_point;
     using tuning = sync::range_lock_tuning;
-    static constexpr int spins_max = 1;
+    static constexpr unsigned spins_max = 1;
 
     /// Stops the program when one is used that is gone: who ends a wait may not touch the waiter afterwards.
     template <class T>
@@ -126,7 +126,6 @@ struct scheduled_atomics {
         wake_one_on(&word);
     }
     [[nodiscard]] static time_point now() noexcept { return is_late() ? time_point::max() : time_point{}; }
-    static void relax() noexcept { give_way(); }
     static void back_off(unsigned) noexcept { give_way(); }
 };
 
