@@ -170,6 +170,39 @@ TYPED_TEST(range_lock_peer, grants_a_try_exactly_if_nothing_held_is_in_the_way) 
     }
 }
 
+// In lists the two pass each other: the reader comes in at the front while the writer is on its way to the
+// end.
+template <class Lock>
+class range_lock_peer_with_readers : public testing::Test {};
+using peers_with_readers =
+    testing::Types<kogan_reader_writer_list, kara_tree, pnova_segments, sluice_range_lock>;
+TYPED_TEST_SUITE(range_lock_peer_with_readers, peers_with_readers);
+
+TYPED_TEST(range_lock_peer_with_readers, keeps_a_reader_of_all_and_a_writer_at_the_end_apart) {
+    TypeParam lock(guarded);
+    owners inside;
+    std::array<typename TypeParam::holder, bytes - 2> others;
+    for (std::uint64_t at = others.size(); at-- != 0;)
+        lock.lock(others[at], {.begin = at, .end = at + 1}, access::shared);
+    const auto take_often = [&](const request& wanted) {
+        for (int round = 0; round != 30'000; ++round) {
+            typename TypeParam::holder held;
+            lock.lock(held, wanted.where, wanted.how);
+            inside.enter(wanted);
+            inside.leave(wanted);
+            lock.unlock(held);
+        }
+    };
+    std::thread reader([&] { take_often({.where = {.begin = 0, .end = bytes}, .how = access::shared}); });
+    std::thread writer(
+        [&] { take_often({.where = {.begin = bytes - 1, .end = bytes}, .how = access::exclusive}); });
+    reader.join();
+    writer.join();
+    EXPECT_EQ(inside.violations.load(std::memory_order_relaxed), 0);
+    for (auto& held : others)
+        lock.unlock(held);
+}
+
 TEST(one_mutex, excludes_all_whatever_their_range) {
     static_assert(range_lock<one_mutex>);
     one_mutex lock(guarded);
