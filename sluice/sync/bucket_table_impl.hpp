@@ -22,6 +22,9 @@ template <class Atomics>
 void bucket_table<Atomics>::give_back(bucket_table* newest) noexcept {
     while (newest != nullptr) {
         bucket_table* const next = newest->older;
+        for (const bucket& one : newest->all())
+            ENSURE(one.marks == 0 and one.entries.front().is_free(),
+                   "guards and requests go before their lock");
         std::destroy(newest->all().begin(), newest->all().end());
         newest->~bucket_table();
         ::operator delete(newest, std::align_val_t{alignof(bucket_table)});

@@ -23,7 +23,8 @@ struct range_lock_options {
     /// never; then, with [1,3] held and [2,7] waiting, [4,5] waits for nothing but its turn. Without limit
     /// only what is held is ever in the way, as of files ([MS-FSA] 2.1.4.10), and a wide request can starve.
     std::uint32_t overtakes_max = 0;
-    /// Whether it may take memory to spread over buckets. One thread alone gains nothing by it.
+    /// Whether it may take memory to spread over buckets. What is seldom held beside much else needs none;
+    /// and who asks more for what is in the way than for locks is better off without.
     bool spreads = true;
 };
 
