@@ -58,6 +58,8 @@ void wake_one_on(const void* address) noexcept;
 void give_way() noexcept;
 /// Whether the last sleep of this thread ended by its deadline.
 [[nodiscard]] bool is_late() noexcept;
+/// Which of the threads this is; null outside of an exploration.
+[[nodiscard]] const void* this_thread() noexcept;
 
 /// What locks are templates over (sluice/sync/atomics.hpp), with every access a step.
 struct scheduled_atomics {
