@@ -65,7 +65,7 @@ bool byte_range_locks::unlock(const open& owner, range where) noexcept {
         return false;
     held.erase(first);
     --held_count_;
-    serve_waiters();
+    serve_waiters(bytes_at(where));
     return true;
 }
 
@@ -79,7 +79,7 @@ void byte_range_locks::release_all(const open& owner) noexcept {
     if (of == opens_.end()) return;
     held_count_ -= of->second.held.size();
     opens_.erase(of);
-    serve_waiters();
+    serve_waiters(sync::byte_range::whole());
 }
 
 bool byte_range_locks::allows_read(const open& who, range where) noexcept {
@@ -112,10 +112,15 @@ std::size_t byte_range_locks::claims_of(const open& owner) const noexcept {
     return of == opens_.end() ? 0 : of->second.held.size() + of->second.waiting;
 }
 
-void byte_range_locks::serve_waiters() noexcept {
+// Most go on waiting: all they may cost is a look that ends at the first thing in the way. Conflicts are not
+// counted for each pair beforehand, since one client can have many wait for many.
+void byte_range_locks::serve_waiters(const sync::byte_range& freed) noexcept {
     std::erase_if(waiters_, [&](waiter* waiting) {
         // Who was cancelled has not come to forget yet; a lock granted to it would be nobody's.
-        if (waiting->granted->is_set() or not try_lock(waiting->wanted)) return false;
+        if (waiting->granted->is_set()) return false;
+        const sync::lock_args wanted = args_of(waiting->wanted);
+        if (not wanted.where.overlaps(freed) or ranges_.first_conflict(wanted)) return false;
+        if (not try_lock(waiting->wanted)) return false;
         --opens_[waiting->wanted.owner].waiting;
         waiting->granted->set(wire::nt_status::success);
         return true;

@@ -23,7 +23,8 @@ class open;
 /// is in the way of anybody, never what waits: it is that in the specification, in Windows and in Samba.
 ///
 /// Complexity: O(log n) expected in the locks of the file, plus those that overlap, where nothing else is
-/// said. Allocates: a node for each lock. Thread safety: the loop's thread.
+/// said; where something is given back, that for each that waits for part of it, and a glance at the others.
+/// Allocates: a node for each lock. Thread safety: the loop's thread.
 class byte_range_locks {
 public:
     struct range {
@@ -96,7 +97,7 @@ private:
 
     [[nodiscard]] static sync::lock_args args_of(const lock& wanted) noexcept;
     void keep(const lock& taken, sync::range_guard&& guard);
-    void serve_waiters() noexcept;
+    void serve_waiters(const sync::byte_range& freed) noexcept;
 
     sync::range_lock ranges_;  // first: outlives the guards
     std::unordered_map<const open*, locks_of_open> opens_;
