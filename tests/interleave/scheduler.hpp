@@ -49,6 +49,8 @@ struct report {
 [[nodiscard]] report explore(const std::function<std::unique_ptr<scenario>()>& make,
                              const limits& within = {});
 
+/// Which of the threads this is; null outside of an exploration.
+[[nodiscard]] const void* this_thread() noexcept;
 /// Where threads give way to each other. Outside of an exploration: nothing happens.
 void step() noexcept;
 /// Sleeps until woken, or, if `may_time_out`, perhaps without: then is_late() says so.
@@ -58,8 +60,6 @@ void wake_one_on(const void* address) noexcept;
 void give_way() noexcept;
 /// Whether the last sleep of this thread ended by its deadline.
 [[nodiscard]] bool is_late() noexcept;
-/// Which of the threads this is; null outside of an exploration.
-[[nodiscard]] const void* this_thread() noexcept;
 
 /// What locks are templates over (sluice/sync/atomics.hpp), with every access a step.
 struct scheduled_atomics {
