@@ -73,6 +73,39 @@ class Plot(unittest.TestCase):
             self.assertTrue(0 <= float(element.get("x")) <= width, element.text)
             self.assertTrue(0 <= float(element.get("y")) <= height, element.text)
 
+    def series(self, subject, medians):
+        return [row(subject, median, workload=f"w1_{value}", series="w1", parameter="threads", value=value)
+                for value, median in medians.items()]
+
+    def lines(self, root):
+        """Of each line, its points."""
+        return [[tuple(map(float, point.split())) for point in path.get("d")[1:].split("L")]
+                for path in root.iter(SVG + "path") if path.get("class") == "series"]
+
+    def test_a_series_is_a_line_per_subject_in_order_of_its_number(self):
+        root = self.drawn(*self.series("limit", {8: 40, 1: 10, 2: 20}), *self.series("sluice.x", {1: 10, 2: 10, 8: 10}))
+        limit, ours = self.lines(root["read.svg"])
+        self.assertEqual(len(limit), 3)
+        self.assertEqual([x for x, _ in limit], sorted(x for x, _ in limit))
+        self.assertEqual([y for _, y in limit], sorted((y for _, y in limit), reverse=True))
+        self.assertEqual(len({y for _, y in ours}), 1)
+        self.assertEqual([text for text in self.texts(root["read.svg"]) if text == "w1"], ["w1"])
+
+    def test_values_far_apart_are_drawn_logarithmically(self):
+        root = self.drawn(*self.series("x", {1: 10, 2: 1000, 4: 100_000}))["read.svg"]
+        (line,) = self.lines(root)
+        heights = [y for _, y in line]
+        self.assertAlmostEqual(heights[0] - heights[1], heights[1] - heights[2], places=0)
+        self.assertTrue(any(text.endswith("logarithmic") for text in self.texts(root)))
+
+    def test_labels_of_lines_that_end_together_do_not_cover_each_other(self):
+        rows = [each for i in range(25) for each in self.series(f"subject_{i}", {1: 10, 2: 10})]
+        root = self.drawn(*rows)["read.svg"]
+        heights = sorted(float(text.get("y")) for text in root.iter(SVG + "text") if text.text.startswith("subject_"))
+        self.assertTrue(all(below - above > 12 for above, below in zip(heights, heights[1:])))
+        self.assertLess(heights[-1], float(root.get("height")))
+        self.assertGreater(heights[0], 0)
+
     def test_a_line_that_is_no_result_is_named(self):
         done = self.run_tool(json.dumps(row("limit", 10)), '{"bench":"read"}')
         self.assertNotEqual(done.returncode, 0)

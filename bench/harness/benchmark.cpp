@@ -49,6 +49,8 @@ description describe(metric what) {
             return {"throughput", "op/s", "higher"};
         case metric::gigabytes_per_second:
             return {"throughput", "GB/s", "higher"};
+        case metric::bytes:
+            return {"memory", "B", "lower"};
     }
     ENSURE(false, "a metric without a description");
     return {};
@@ -103,7 +105,7 @@ workload::sample workload::sample_of(const run& measured) const {
     const auto operations = static_cast<double>(std::max<std::uint64_t>(measured.operations_, 1));
     const double seconds = measured.wall_ns_ / 1e9;
     sample result{.value = 0,
-                  .cpu_ns_per_operation = measured.cpu_ns_ / operations,
+                  .cpu_ns_per_operation = measured.cpu_spent_ns_.value_or(measured.cpu_ns_) / operations,
                   .allocations_per_operation = measured.allocations_ / operations};
     switch (options_.metric) {
         case metric::time_per_operation:
@@ -113,10 +115,14 @@ workload::sample workload::sample_of(const run& measured) const {
             result.value = result.cpu_ns_per_operation;
             break;
         case metric::operations_per_second:
-            result.value = operations / seconds;
+            result.value = static_cast<double>(measured.operations_) / seconds;  // none, for all we know
             break;
         case metric::gigabytes_per_second:
             result.value = operations * static_cast<double>(options_.bytes_per_operation) / 1e9 / seconds;
+            break;
+        case metric::bytes:
+            ENSURE(measured.bytes_.has_value(), "a subject says how many bytes it occupies, or calls skip()");
+            result.value = *measured.bytes_;
             break;
     }
     return result;
@@ -138,7 +144,7 @@ bool workload::repeat(contender& who, std::uint64_t operations, bool keep) {
         who.active = false;
         return true;
     }
-    ENSURE(current.measured_, "a subject calls measure() or skip()");
+    ENSURE(current.measured_ or current.bytes_, "a subject calls measure() or skip()");
     if (not keep) return true;
     who.samples.push_back(sample_of(current));
     who.latencies.merge(current.latencies_);
@@ -155,6 +161,8 @@ std::string workload::row(std::string_view bench, const contender& who) const {
 
     json_row row;
     row.add("bench", bench).add("workload", options_.name).add("subject", who.name);
+    if (const auto& series = options_.series)
+        row.add("series", series->name).add("parameter", series->parameter).add("value", series->value);
     row.add("metric", metric_name).add("unit", unit).add("better", better);
     row.add("median", s.median).add("min", s.min).add("max", s.max).add("n", s.n);
     row.add("cpu_ns_per_op", summarise(cpu).median);

@@ -16,7 +16,13 @@
 namespace sluice::bench {
 
 /// What a workload is judged by.
-enum class metric { time_per_operation, cpu_per_operation, operations_per_second, gigabytes_per_second };
+enum class metric {
+    time_per_operation,
+    cpu_per_operation,
+    operations_per_second,
+    gigabytes_per_second,
+    bytes,  // of memory: what run::occupies() said
+};
 
 /// Whose CPU time is counted: all threads of the process, or the one that calls run::measure().
 /// A subject with the interesting part in another thread, as an echo server, says so with run::cpu_of().
@@ -33,6 +39,13 @@ public:
 
     /// Counts the CPU time of this thread instead. It must live until measure() returns.
     void cpu_of(pthread_t thread);
+
+    /// Counts this much CPU time instead, in all, whatever measure() saw: for threads that read their own
+    /// clocks, because some of what they do is not part of the work.
+    void cpu_spent(double ns) { cpu_spent_ns_ = ns; }
+
+    /// How much memory something takes, for metric::bytes. Instead of measure().
+    void occupies(double bytes) { bytes_ = bytes; }
 
     /// Corrects operations() for work that is bounded by time instead.
     void did(std::uint64_t operations) noexcept { operations_ = operations; }
@@ -58,13 +71,24 @@ private:
     double wall_ns_ = 0;
     double cpu_ns_ = 0;
     double allocations_ = 0;
+    std::optional<double> cpu_spent_ns_;
+    std::optional<double> bytes_;
     latency_histogram latencies_;
     std::map<std::string, double> notes_;
     std::optional<std::string> skipped_;
 };
 
+/// Of workloads that differ in one number alone: what they are called together, what the number is, and
+/// which it is here. tools/plot draws a line through them, for each subject.
+struct workload_series {
+    std::string name;
+    std::string parameter;
+    double value = 0;
+};
+
 struct workload_options {
     std::string name;
+    std::optional<workload_series> series = {};
     bench::metric metric = metric::time_per_operation;
     std::uint64_t operations = 1;           // per repeat; a tenth of them with --quick
     std::uint64_t bytes_per_operation = 0;  // for gigabytes_per_second
@@ -112,9 +136,9 @@ private:
 /// speed does so for all. Each round starts with another subject, because the first one finds other caches
 /// than the last. Standard output gets one JSON object per subject and workload and nothing else: bench,
 /// workload, subject, metric, unit, better (lower or higher), median, min, max, n, cpu_ns_per_op; where it
-/// applies also ratio_to_limit and cpu_ratio_to_limit (the median of the ratios of paired repeats),
-/// allocations_per_op, p50_ns … p999999_ns, and what the subject noted. Progress goes to standard error if
-/// that is a terminal.
+/// applies also series, parameter and value; ratio_to_limit and cpu_ratio_to_limit (the median of the ratios
+/// of paired repeats), allocations_per_op, p50_ns … p999999_ns, and what the subject noted. Progress goes to
+/// standard error if that is a terminal.
 class benchmark {
 public:
     benchmark(std::string name, std::string question)

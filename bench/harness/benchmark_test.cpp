@@ -143,6 +143,35 @@ TEST(benchmark, counts_the_cpu_time_of_the_thread_the_subject_names) {
     EXPECT_LT(cpu_ns, 40e6);  // the busy thread alone used 50 ms
 }
 
+TEST(benchmark, counts_the_cpu_time_the_threads_of_a_subject_say_they_spent) {
+    benchmark bench("b", "?");
+    bench.add({.name = "w", .metric = metric::cpu_per_operation, .operations = 100})
+        .subject("limit", [](run& r) {
+            r.measure([] { busy_for(std::chrono::milliseconds(1)); });
+            r.cpu_spent(70);
+        });
+    const outcome done = run_with(bench, {"--quick"});  // 10 operations
+    ASSERT_EQ(done.rows.size(), 1u);
+    EXPECT_THAT(done.rows[0], HasSubstr(R"("median":7,"min":7,"max":7,"n":3,"cpu_ns_per_op":7)"));
+}
+
+TEST(benchmark, memory_is_what_the_subject_says_it_occupies) {
+    benchmark bench("b", "?");
+    bench.add({.name = "w", .metric = metric::bytes}).subject("limit", [](run& r) { r.occupies(64); });
+    const outcome done = run_with(bench, {"--quick"});
+    ASSERT_EQ(done.rows.size(), 1u);
+    EXPECT_THAT(done.rows[0], HasSubstr(R"("metric":"memory","unit":"B","better":"lower","median":64,)"));
+}
+
+TEST(benchmark, a_workload_of_a_series_tells_its_place_in_it) {
+    benchmark bench("b", "?");
+    bench.add({.name = "read_4", .series = {{.name = "read", .parameter = "threads", .value = 4}}})
+        .subject("limit", [](run& r) { r.measure([] {}); });
+    const outcome done = run_with(bench, {"--quick"});
+    ASSERT_EQ(done.rows.size(), 1u);
+    EXPECT_THAT(done.rows[0], HasSubstr(R"("series":"read","parameter":"threads","value":4,)"));
+}
+
 TEST(benchmark, throughput_counts_operations_and_bytes_per_second) {
     benchmark bench("b", "?");
     auto work = [](run& r) {

@@ -1,9 +1,11 @@
 #include "sluice/sync/atomics.hpp"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 
 namespace sluice::sync {
@@ -33,6 +35,21 @@ void real_atomics::relax() noexcept {
 #elif defined(__aarch64__)
     __asm__ volatile("yield");
 #endif
+}
+
+void real_atomics::back_off(unsigned round) noexcept {
+    constexpr unsigned spins = 64;
+    constexpr unsigned yields = 32;
+    if (round < spins) return relax();
+    if (round < spins + yields) {
+        (void)sched_yield();
+        return;
+    }
+    constexpr unsigned doublings_max = 5;
+    constexpr long nanoseconds_first = 20'000;
+    const unsigned doublings = std::min(round - spins - yields, doublings_max);
+    const timespec moment{.tv_sec = 0, .tv_nsec = nanoseconds_first << doublings};
+    (void)nanosleep(&moment, nullptr);
 }
 
 }  // namespace sluice::sync

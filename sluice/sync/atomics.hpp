@@ -6,6 +6,24 @@
 
 namespace sluice::sync {
 
+/// When a range lock spreads itself over buckets, and when it stops: see range_lock.hpp.
+struct range_lock_tuning {
+    /// So many requests were granted beside what others hold: then buckets are made.
+    static constexpr std::uint32_t heat_max = 64;
+    static constexpr unsigned buckets_log2_first = 7;
+    static constexpr unsigned buckets_log2_max = 16;
+    /// So many requests found their bucket full: then there are four times as many.
+    static constexpr std::uint32_t crowding_max = 16;
+    /// How often a range leaves a bucket until that is noted, at most 256, a power of two; and after how many
+    /// such notes somebody looks whether buckets are of use.
+    static constexpr std::uint32_t leaves_per_note = 256;
+    static constexpr std::uint32_t notes_per_look = 8;
+    /// So many looks in a row find one thread alone: then the buckets are laid aside.
+    static constexpr std::uint32_t lonely_looks_max = 8;
+    /// Between two looks, so many wide ranges make them too dear.
+    static constexpr std::uint32_t wide_per_look_max = 64;
+};
+
 /// How the locks of this library reach memory and sleep. They are templates over it, so that a test can put a
 /// scheduler in its place that tries every order of their steps.
 ///
@@ -16,6 +34,7 @@ struct real_atomics {
     template <class T>
     using atomic = std::atomic<T>;
     using time_point = std::chrono::steady_clock::time_point;
+    using tuning = range_lock_tuning;
     /// How often a loop looks before its thread sleeps.
     static constexpr int spins_max = 100;
 
@@ -24,6 +43,10 @@ struct real_atomics {
     [[nodiscard]] static time_point now() noexcept { return std::chrono::steady_clock::now(); }
     /// Tells the processor that a loop only waits.
     static void relax() noexcept;
+    /// One round, from 0 on, of waiting for something that takes a few dozen instructions: relaxes, then lets
+    /// other threads run, then sleeps, so that a thread of higher priority does not keep out the one it waits
+    /// for.
+    static void back_off(unsigned round) noexcept;
 };
 
 }  // namespace sluice::sync

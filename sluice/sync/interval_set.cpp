@@ -69,11 +69,9 @@ std::uint32_t interval_set::draw() noexcept {
     return static_cast<std::uint32_t>((random_ * 0x2545'f491'4f6c'dd1d) >> 32);
 }
 
-void interval_set::insert(interval_node& node, const entry& what) noexcept {
-    ENSURE(not node.is_in_set_ and not what.where.is_nowhere());
-    node.where_ = what.where;
-    node.number_ = what.number;
-    node.is_writer_ = what.is_writer;
+void interval_set::insert(interval_node& node, std::uint64_t number) noexcept {
+    ENSURE(not node.is_in_set_ and not node.where_.is_nowhere());
+    node.number_ = number;
     node.is_in_set_ = true;
     node.priority_ = draw();
     node.left_ = node.right_ = node.parent_ = nullptr;
@@ -101,17 +99,17 @@ void interval_set::erase(interval_node& node) noexcept {
 }
 
 void interval_set::relocate(interval_node& from, interval_node& to) noexcept {
-    ENSURE(from.is_in_set_ and not to.is_in_set_);
+    ENSURE(from.is_in_set_ and not to.is_in_set_ and to.where_ == from.where_ and
+               to.is_writer_ == from.is_writer_,
+           "the new node stands for what the old one did");
     link_to(from) = &to;
     for (interval_node* const child : {from.left_, from.right_})
         if (child != nullptr) child->parent_ = &to;
-    to.where_ = from.where_;
     to.number_ = from.number_;
     to.parent_ = from.parent_;
     to.left_ = from.left_;
     to.right_ = from.right_;
     to.priority_ = from.priority_;
-    to.is_writer_ = from.is_writer_;
     to.is_in_set_ = true;
     from.is_in_set_ = false;
     summarise(to);

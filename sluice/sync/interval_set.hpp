@@ -8,13 +8,20 @@ namespace sluice::sync {
 
 class interval_set;
 
-/// What an interval_set holds: a range, whether it is a writer's, and the number that tells equal ranges
-/// apart. Lives with whoever put it there. Thread safety: none of its own.
+/// What an interval_set holds: a range, whether it is a writer's, and the number that orders equal
+/// beginnings. Lives with whoever put it there. Thread safety: none of its own.
 class interval_node {
 public:
     interval_node() noexcept = default;
     interval_node(const interval_node&) = delete;
     interval_node& operator=(const interval_node&) = delete;
+
+    /// What it stands for, before it is in a set.
+    void describe(const byte_range& where, bool is_writer) noexcept {
+        ENSURE(not is_in_set_, "a set relies on what its nodes are");
+        where_ = where;
+        is_writer_ = is_writer;
+    }
 
     [[nodiscard]] const byte_range& where() const noexcept { return where_; }
     [[nodiscard]] bool is_writer() const noexcept { return is_writer_; }
@@ -28,17 +35,18 @@ private:
     friend class interval_set;
 
     byte_range where_ = byte_range::none_at(0);
-    std::uint64_t number_ = 0;
-    interval_node* parent_ = nullptr;
-    interval_node* left_ = nullptr;
-    interval_node* right_ = nullptr;
-    // Of the subtree that begins here: the furthest last byte, of all and of the writers.
-    std::uint64_t last_max_ = 0;
-    std::uint64_t writer_last_max_ = 0;  // counts if has_writer_
-    std::uint32_t priority_ = 0;
-    bool has_writer_ = false;
     bool is_writer_ = false;
     bool is_in_set_ = false;
+    // What follows counts in a set only, and is left as it is elsewhere: nodes are made for every lock.
+    bool has_writer_;
+    std::uint32_t priority_;
+    std::uint64_t number_;
+    interval_node* parent_;
+    interval_node* left_;
+    interval_node* right_;
+    // Of the subtree that begins here: the furthest last byte, of all and of the writers.
+    std::uint64_t last_max_;
+    std::uint64_t writer_last_max_;  // counts if has_writer_
 };
 
 /// Ranges in which overlaps are found: a treap by first byte and number, which knows of each subtree how far
@@ -57,15 +65,10 @@ public:
     interval_set& operator=(const interval_set&) = delete;
     ~interval_set() { ENSURE(root_ == nullptr, "a set is empty before it goes"); }
 
-    struct entry {
-        byte_range where;
-        std::uint64_t number = 0;
-        bool is_writer = false;
-    };
-    /// `what.where` is somewhere: a range that overlaps nothing has no place in a set.
-    void insert(interval_node& node, const entry& what) noexcept;
+    /// What is somewhere, and was described; a range that overlaps nothing has no place in a set.
+    void insert(interval_node& node, std::uint64_t number) noexcept;
     void erase(interval_node& node) noexcept;
-    /// Puts `to`, which is in no set, where `from` is.
+    /// Puts `to`, which is in no set and was described alike, where `from` is.
     void relocate(interval_node& from, interval_node& to) noexcept;
     /// Makes a writer a reader or the other way round.
     void set_writer(interval_node& node, bool is_writer) noexcept;
@@ -79,11 +82,14 @@ public:
     bool for_each_overlap(const byte_range& where, visiting whom, Visit&& visit) const {
         return where.is_nowhere() or visit_below(root_, where, whom, visit);
     }
-    /// The same for all nodes.
+    /// The same for all nodes; `visit` may erase the one it is shown.
     template <class Visit>
     void for_each(Visit&& visit) const {
-        for (interval_node* node = leftmost(root_); node != nullptr; node = next(*node))
+        for (interval_node* node = leftmost(root_); node != nullptr;) {
+            interval_node* const after = next(*node);
             visit(*node);
+            node = after;
+        }
     }
 
 private:

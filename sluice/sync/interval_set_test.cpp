@@ -58,16 +58,17 @@ TEST(interval_set, finds_the_overlaps_of_any_set_in_order_as_a_search_of_all_ran
         for (int step = 0; step != 2000; ++step) {
             held_node& one = nodes[random.below(nodes.size())];
             held_node& other = nodes[random.below(nodes.size())];
-            if (not one.is_in_set())
-                set.insert(
-                    one,
-                    {.where = draw_range(random), .number = ++number, .is_writer = random.below(2) == 0});
-            else if (random.below(4) == 0)
+            if (not one.is_in_set()) {
+                one.describe(draw_range(random), random.below(2) == 0);
+                set.insert(one, ++number);
+            } else if (random.below(4) == 0) {
                 set.set_writer(one, not one.is_writer());
-            else if (random.below(3) == 0 and not other.is_in_set())
+            } else if (random.below(3) == 0 and not other.is_in_set()) {
+                other.describe(one.where(), one.is_writer());
                 set.relocate(one, other);
-            else
+            } else {
                 set.erase(one);
+            }
             const byte_range where = draw_range(random);
             for (const auto whom : {interval_set::visiting::all, interval_set::visiting::writers})
                 ASSERT_EQ(overlaps_of(set, where, whom), expected_overlaps(nodes, where, whom))
@@ -82,9 +83,10 @@ TEST(interval_set, finds_the_overlaps_of_any_set_in_order_as_a_search_of_all_ran
 TEST(interval_set, visits_every_node_once_in_order_and_stops_when_told_to) {
     interval_set set;
     std::array<held_node, 10> nodes;
-    for (std::uint64_t i = 0; i != nodes.size(); ++i)
-        set.insert(nodes[i],
-                   {.where = byte_range::between({.first = (i * 7) % 10, .last = 20}), .number = i});
+    for (std::uint64_t i = 0; i != nodes.size(); ++i) {
+        nodes[i].describe(byte_range::between({.first = (i * 7) % 10, .last = 20}), false);
+        set.insert(nodes[i], i);
+    }
     std::uint64_t expected = 0;
     set.for_each([&](const interval_node& one) { EXPECT_EQ(one.where().first(), expected++); });
     EXPECT_EQ(expected, nodes.size());

@@ -1,63 +1,31 @@
 #pragma once
 
 #include <coroutine>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "sluice/base/deadline.hpp"
-#include "sluice/sync/interval_set.hpp"
+#include "sluice/sync/bucket_table.hpp"
 #include "sluice/sync/latch.hpp"
 
 // Locks on ranges of a resource: readers share, writers do not, and who comes first gets it first.
 
 namespace sluice::sync {
 
-enum class lock_mode : unsigned char { shared, exclusive };
-
-/// What somebody wants to lock.
-struct lock_args {
-    byte_range where;
-    lock_mode mode = lock_mode::exclusive;
-    /// Whose it is; null: nobody's in particular. A shared request never waits for locks of its own owner, an
-    /// exclusive one does ([MS-FSA] 2.1.5.8): who asks twice for the same bytes in one thread waits for ever.
-    const void* owner = nullptr;
-};
-
-/// What is in the way of a request.
-struct lock_conflict {
-    byte_range where;
-    lock_mode mode = lock_mode::exclusive;
-    const void* owner = nullptr;
-    bool is_held = false;  // otherwise it waits, and came first
-};
-
 template <class Atomics>
 class basic_range_lock;
-template <class Atomics>
-class basic_range_request;
 
-namespace detail {
+struct range_lock_options {
+    static constexpr std::uint32_t without_limit = ~std::uint32_t{0};
 
-/// A lock that is held or waited for; lives in a guard.
-template <class Atomics>
-class lock_node final : public interval_node {
-public:
-    enum : std::uint32_t { settled, waiting, asleep };  // of `state`
-
-    lock_node() noexcept = default;
-
-    const void* owner = nullptr;
-    basic_range_request<Atomics>* request = nullptr;  // null: a thread waits
-    lock_node* next = nullptr;                        // in a list of nodes whose wait is over
-    std::uint32_t blockers = 0;  // earlier nodes, held or waiting, that are in the way; not 0: it waits
-    bool is_cancelled = false;
-    // Written by the waiter (waiting to asleep) and by whoever ends its wait (to settled, at last).
-    typename Atomics::template atomic<std::uint32_t> state{settled};
+    /// How often a request that waits may be overtaken by later ones that could run beside all who hold. 0:
+    /// never; then, with [1,3] held and [2,7] waiting, [4,5] waits for nothing but its turn. Without limit
+    /// only what is held is ever in the way, as of files ([MS-FSA] 2.1.4.10), and a wide request can starve.
+    std::uint32_t overtakes_max = 0;
+    /// Whether it may take memory to spread over buckets. One thread alone gains nothing by it.
+    bool spreads = true;
 };
-
-}  // namespace detail
 
 /// A lock that is held, or nothing. Gives it back when it goes.
 ///
@@ -67,6 +35,11 @@ template <class Atomics>
 class basic_range_guard {
 public:
     basic_range_guard() noexcept = default;
+    /// Waits as `lock.lock(wanted)` does, for a guard that is made where it is to stay: moving one that holds
+    /// something has its lock look it up. Blocks: until it is granted.
+    basic_range_guard(basic_range_lock<Atomics>& lock, const lock_args& wanted) noexcept {
+        lock.lock_into(*this, wanted, deadline());
+    }
     /// Complexity: constant. Blocks: briefly, while another thread changes the same lock.
     basic_range_guard(basic_range_guard&& other) noexcept { take(other); }
     basic_range_guard& operator=(basic_range_guard&& other) noexcept {
@@ -78,7 +51,7 @@ public:
     ~basic_range_guard() { unlock(); }
 
     [[nodiscard]] explicit operator bool() const noexcept { return lock_ != nullptr; }
-    [[nodiscard]] const byte_range& where() const noexcept { return where_; }
+    [[nodiscard]] const byte_range& where() const noexcept { return node_.where(); }
 
     /// Gives the lock back, and lets those go on that waited for nothing else. Again: does nothing.
     /// Complexity: O(log n) expected in held and waiting ranges, plus those that overlap.
@@ -92,9 +65,8 @@ public:
     [[nodiscard]] bool try_upgrade() noexcept { return lock_->try_upgrade(node_); }
     /// Gives back what is not part of `kept`, which lies within what is held.
     void shrink(const byte_range& kept) noexcept {
-        ENSURE(where_.covers(kept), "what is kept was held before");
+        ENSURE(where().covers(kept), "what is kept was held before");
         lock_->shrink(node_, kept);
-        where_ = kept;
     }
     /// Hands the bytes from `at` on to `rest`, which holds nothing; nobody gets in between. `at` is one of
     /// the bytes, not the first.
@@ -107,13 +79,11 @@ private:
     void take(basic_range_guard& other) noexcept {
         if (other.lock_ == nullptr) return;
         lock_ = std::exchange(other.lock_, nullptr);
-        where_ = other.where_;
         lock_->relocate(other.node_, node_);
     }
 
     basic_range_lock<Atomics>* lock_ = nullptr;
-    byte_range where_ = byte_range::none_at(0);
-    detail::lock_node<Atomics> node_;
+    lock_node<Atomics> node_;
 };
 
 /// Waits for a lock without a thread: see basic_range_lock::lock_async(). Stays where it is, and lives until
@@ -130,7 +100,7 @@ public:
 
 protected:
     ~basic_range_request() {
-        ENSURE(guard_.node_.state.load(std::memory_order_relaxed) == detail::lock_node<Atomics>::settled,
+        ENSURE(guard_.node_.state.load(std::memory_order_relaxed) == lock_node<Atomics>::settled,
                "a request lives until it is completed");
     }
 
@@ -146,26 +116,36 @@ private:
 
 /// A reader-writer lock on the ranges of one resource, strictly fair: a request waits for those that came
 /// before it and are in its way, held or waiting, and for no others; so nobody starves, and disjoint requests
-/// never wait for one another. (Interval tree with conflict counts: Kara 2013, Bueso 2017; own design.)
+/// never wait for one another.
 ///
-/// Invariants, under the latch:
-///   1. the set holds every range that is held or waited for, each with the number of its arrival;
-///   2. `blockers` of a node is how many nodes of the set came before it and conflict with it;
-///   3. a node is held if that is 0 and it was not cancelled; so two that are held never conflict;
-///   4. a wait ends once: whoever takes `blockers` to 0, or the node out of the set, puts it into its list of
-///      ended waits, and tells it after the latch, `state` last: from then on the node may be gone.
-/// Complexity: O(log n) expected in the ranges held and waited for, plus those that overlap.
-/// Thread safety: any thread. Allocates: nothing. Blocks: for a latch held for a few dozen instructions, and
-/// where it says so. Outlives its guards and requests.
+/// It grows with its use. At rest it is one word; one range that is held alone is the word. A second one, or
+/// a dispute, goes under a latch into a set of ranges that knows who waits for whom (fair_set.hpp). Once many
+/// were granted beside others, those without a dispute are spread over buckets (bucket_table.hpp), until one
+/// thread is alone again. docs/algorithms/range_lock.md has it all.
+///
+/// Invariants; `word_` is one of
+///   idle      nothing is held, the set is empty;
+///   a node    that one is held, the set is empty; its holder, or whoever has the latch, takes it away;
+///   in_set    all that is held or waits is in the set;
+///   a table   and it is in that, or in the set, as bucket_table.hpp says;
+/// and who has the latch finds one of the last two.
+/// Complexity: constant while nobody is in the way; otherwise O(log n) expected in the ranges in the set,
+/// plus those that overlap; for a range longer than two segments of a table, plus its buckets. Thread safety:
+/// any thread. Allocates: a table of some KiB when many are granted beside others, and larger ones for
+/// thousands; goes on without if there is no memory; keeps them while it lives. Blocks: for latches held for
+/// some dozen instructions, or while a table changes, and where it says so. Outlives its guards and requests.
 template <class Atomics>
 class basic_range_lock {
 public:
     using guard = basic_range_guard<Atomics>;
     using request = basic_range_request<Atomics>;
 
-    basic_range_lock() noexcept = default;
+    basic_range_lock() noexcept : basic_range_lock(range_lock_options()) {}
+    explicit basic_range_lock(const range_lock_options& options) noexcept
+        : set_(options.overtakes_max), heat_limit_(options.spreads ? tuning::heat_max : heat_never) {}
     basic_range_lock(const basic_range_lock&) = delete;
     basic_range_lock& operator=(const basic_range_lock&) = delete;
+    ~basic_range_lock() { table::give_back(tables_); }
 
     /// Waits until it is granted. Empty only if cancel_all() ended the wait. Blocks: until then.
     [[nodiscard]] guard lock(const lock_args& wanted) noexcept { return try_lock(wanted, deadline()); }
@@ -174,7 +154,11 @@ public:
         return try_lock(wanted, deadline::zero());
     }
     /// Empty if it was not granted in time. Blocks: until the deadline.
-    [[nodiscard]] guard try_lock(const lock_args& wanted, deadline until) noexcept;
+    [[nodiscard]] guard try_lock(const lock_args& wanted, deadline until) noexcept {
+        guard made;
+        lock_into(made, wanted, until);
+        return made;
+    }
     [[nodiscard]] guard try_lock_for(const lock_args& wanted, deadline::duration within) noexcept {
         return try_lock(wanted, within);
     }
@@ -201,15 +185,7 @@ public:
     /// What would be in the way of `wanted`, without asking for it: in order of the first byte, until `visit`
     /// returns false. `visit` does not use the lock.
     template <class Visit>
-    void for_each_conflict(const lock_args& wanted, Visit&& visit) {
-        const std::lock_guard holding(latch_);
-        visit_conflicts(wanted, [&](const node& one) {
-            return visit(lock_conflict{.where = one.where(),
-                                       .mode = one.is_writer() ? lock_mode::exclusive : lock_mode::shared,
-                                       .owner = one.owner,
-                                       .is_held = one.blockers == 0});
-        });
-    }
+    void for_each_conflict(const lock_args& wanted, Visit&& visit);
     [[nodiscard]] std::optional<lock_conflict> first_conflict(const lock_args& wanted) {
         std::optional<lock_conflict> found;
         for_each_conflict(wanted, [&](const lock_conflict& one) {
@@ -219,75 +195,90 @@ public:
         return found;
     }
 
+    /// What it takes beside this object: its tables. Blocks: as above.
+    [[nodiscard]] std::size_t bytes_allocated() noexcept;
+
 private:
     friend class basic_range_guard<Atomics>;
-    using node = detail::lock_node<Atomics>;
+    using node = lock_node<Atomics>;
+    using ended = ended_waits<Atomics>;
+    using table = bucket_table<Atomics>;
     using time_point = typename Atomics::time_point;
+    using tuning = typename Atomics::tuning;
 
-    // Waits that are over and not told yet.
-    struct ended_waits {
-        node* first = nullptr;
+    // Of `word_`; addresses of nodes and tables end in four zeros.
+    static constexpr std::uint64_t idle = 0;
+    static constexpr std::uint64_t in_set = 1;
+    static constexpr std::uint64_t table_tag = 2;
+    [[nodiscard]] static std::uint64_t word_of(const node& one) noexcept {
+        return reinterpret_cast<std::uintptr_t>(&one);
+    }
+    [[nodiscard]] static table* table_of(std::uint64_t word) noexcept {
+        return (word & table_tag) == 0 ? nullptr : reinterpret_cast<table*>(word & ~table_tag);
+    }
 
-        void add(node& one) noexcept {
-            one.next = first;
-            first = &one;
-        }
+    // Has the latch, and all that is held in the set or in a table.
+    class holding {
+    public:
+        explicit holding(basic_range_lock& lock) noexcept : lock_(lock) { lock.begin_holding(); }
+        holding(const holding&) = delete;
+        holding& operator=(const holding&) = delete;
+        ~holding() { lock_.end_holding(); }
+
+    private:
+        basic_range_lock& lock_;
     };
 
-    // Whether `later` has to wait for what came before it.
-    [[nodiscard]] static bool conflicts(const lock_args& later, const node& earlier) noexcept {
-        if (later.mode == lock_mode::exclusive) return true;
-        return earlier.is_writer() and (later.owner == nullptr or later.owner != earlier.owner);
-    }
-    [[nodiscard]] static lock_args args_of(const node& one) noexcept {
-        return {.where = one.where(),
-                .mode = one.is_writer() ? lock_mode::exclusive : lock_mode::shared,
-                .owner = one.owner};
-    }
-    [[nodiscard]] static node& node_of(interval_node& one) noexcept { return static_cast<node&>(one); }
-
-    template <class Visit>
-    void visit_conflicts(const lock_args& wanted, Visit&& visit) const {
-        const auto whom =
-            wanted.mode == lock_mode::shared ? interval_set::visiting::writers : interval_set::visiting::all;
-        (void)set_.for_each_overlap(wanted.where, whom, [&](interval_node& one) {
-            return not conflicts(wanted, node_of(one)) or visit(node_of(one));
-        });
-    }
-    // Calls `visit(node)` for everyone behind `one` who counts it as a blocker.
-    template <class Visit>
-    void visit_blocked(const node& one, Visit&& visit) const {
-        const auto whom = one.is_writer() ? interval_set::visiting::all : interval_set::visiting::writers;
-        (void)set_.for_each_overlap(one.where(), whom, [&](interval_node& other) {
-            node& behind = node_of(other);
-            if (behind.number() > one.number() and conflicts(args_of(behind), one)) visit(behind);
-            return true;
-        });
+    void lock_into(guard& made, const lock_args& wanted, deadline until) noexcept {
+        made.node_.describe(wanted);
+        if (take_at_once(made.node_) or take(made.node_, until)) made.lock_ = this;
     }
 
-    // Under the latch.
-    [[nodiscard]] std::uint32_t count_blockers(const lock_args& wanted) const noexcept;
-    void enter(node& fresh, const lock_args& wanted, std::uint32_t blockers) noexcept;
-    void leave(node& leaving, ended_waits& ended) noexcept;
-    static void unblock(node& behind, ended_waits& ended) noexcept;
-
-    // Without it.
-    static void tell(ended_waits& ended) noexcept;
+    // Without the latch.
+    [[nodiscard]] bool take_at_once(node& fresh) noexcept;
+    [[nodiscard]] bool take(node& fresh, deadline until) noexcept;
     [[nodiscard]] bool wait(node& waiting, time_point until) noexcept;
     [[nodiscard]] bool give_up(node& waiting) noexcept;
+    static void tell(ended& over) noexcept;
     static void settle(node& waiting) noexcept;
     [[nodiscard]] static time_point end_of(deadline until) noexcept;
+    void begin_holding() noexcept;
+    void look() noexcept;
 
+    // Of guards.
     void unlock(node& held) noexcept;
+    void unlock_slowly(node& held) noexcept;
     void downgrade(node& held) noexcept;
     [[nodiscard]] bool try_upgrade(node& held) noexcept;
     void shrink(node& held, const byte_range& kept) noexcept;
     void split(node& held, const byte_range& kept, node& rest, const byte_range& rest_where) noexcept;
     void relocate(node& from, node& to) noexcept;
 
+    // Under the latch.
+    enum class placed { held, waiting, refused };
+    [[nodiscard]] placed place(node& fresh, bool may_wait) noexcept;
+    [[nodiscard]] bool place_in_table(node& fresh) noexcept;
+    void release(node& held, ended& over) noexcept;
+    void unmark(node& one) noexcept;
+    void bring(node& held) noexcept;
+    void end_holding() noexcept;
+    [[nodiscard]] table* current() const noexcept { return table_of(word_.load(std::memory_order_relaxed)); }
+    void spread(unsigned buckets_log2) noexcept;
+    void lay_aside(table& from) noexcept;
+    [[nodiscard]] bool relieve(table& crowded) noexcept;
+
+    typename Atomics::template atomic<std::uint64_t> word_{idle};
+    static constexpr std::uint32_t heat_never = ~std::uint32_t{0};
+    // The rest under the latch.
     basic_latch<Atomics> latch_;
-    interval_set set_;
-    std::uint64_t arrivals_ = 0;
+    std::uint32_t heat_ = 0;  // grants beside others, less how often all were gone
+    fair_set<Atomics> set_;
+    table* tables_ = nullptr;  // all there are, the newest first
+    std::uint32_t heat_limit_;
+    std::uint16_t crowding_ = 0;       // requests that found a bucket full
+    std::uint16_t wide_requests_ = 0;  // since the last look
+    std::uint32_t lonely_looks_ = 0;
+    const void* last_looker_ = nullptr;  // stands for a thread
 };
 
 using range_lock = basic_range_lock<real_atomics>;

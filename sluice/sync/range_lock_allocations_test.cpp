@@ -14,10 +14,8 @@ SLUICE_EXECUTION_TRAITS(model, execution_model, execution_model, _t);
 namespace sluice::sync {
 namespace {
 
-TEST(range_lock, allocates_nothing_in_whatever_form_it_is_asked) {
-    range_lock lock;
-    const std::uint64_t before = bench::allocations();
-    for (std::uint64_t round = 0; round != 1000; ++round) {
+void ask_in_every_form(range_lock& lock, std::uint64_t rounds) {
+    for (std::uint64_t round = 0; round != rounds; ++round) {
         range_guard held = lock.lock(exclusive(round, round + 9));
         basic_remembered_request<real_atomics> waiting;
         (void)lock.lock_async(waiting, shared(round + 5, round + 20));
@@ -30,6 +28,29 @@ TEST(range_lock, allocates_nothing_in_whatever_form_it_is_asked) {
         rest.unlock();
         ASSERT_TRUE(waiting.is_granted);
         const range_guard moved = waiting.take();
+    }
+}
+
+TEST(range_lock, allocates_nothing_before_many_were_granted_beside_others_and_once_it_has_buckets) {
+    range_lock lock;
+    const std::uint64_t before = bench::allocations();
+    ask_in_every_form(lock, 10);
+    EXPECT_EQ(bench::allocations() - before, 0U);
+    EXPECT_EQ(lock.bytes_allocated(), 0U);
+    ask_in_every_form(lock, 1000);
+    EXPECT_EQ(bench::allocations() - before, 1U) << "the buckets";
+    EXPECT_EQ(lock.bytes_allocated(), (1U << range_lock_tuning::buckets_log2_first) * 64U + 64U);
+    const std::uint64_t warm = bench::allocations();
+    ask_in_every_form(lock, 5'000);
+    EXPECT_EQ(bench::allocations() - warm, 0U);
+}
+
+TEST(range_lock, allocates_nothing_for_one_range_at_a_time) {
+    range_lock lock;
+    const std::uint64_t before = bench::allocations();
+    for (std::uint64_t round = 0; round != 10'000; ++round) {
+        const range_guard held = lock.lock(exclusive(round, round + 9));
+        EXPECT_FALSE(lock.try_lock(shared(round, round)));
     }
     EXPECT_EQ(bench::allocations() - before, 0U);
 }

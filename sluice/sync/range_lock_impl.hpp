@@ -6,46 +6,219 @@
 
 namespace sluice::sync {
 
+// acquire, release: what was done under a range is seen by whoever is granted it next, in whatever form; and
+// whoever takes the node out of the word sees what it says.
 template <class Atomics>
-std::uint32_t basic_range_lock<Atomics>::count_blockers(const lock_args& wanted) const noexcept {
-    std::uint32_t count = 0;
-    visit_conflicts(wanted, [&](const node&) {
-        ++count;
-        return true;
+inline bool basic_range_lock<Atomics>::take_at_once(node& fresh) noexcept {
+    if (fresh.where().is_nowhere()) return true;  // in nobody's way, so there is nothing to remember
+    // acquire: pairs with the release of spread(), for the table.
+    std::uint64_t word = word_.load(std::memory_order_acquire);
+    if (word == idle)
+        return word_.compare_exchange_strong(word, word_of(fresh), std::memory_order_acq_rel,
+                                             std::memory_order_relaxed);
+    table* const in_use = table_of(word);
+    return in_use != nullptr and in_use->enter(fresh) == table::entering::entered;
+}
+
+template <class Atomics>
+inline void basic_range_lock<Atomics>::unlock(node& held) noexcept {
+    // acquire: pairs with the release of spread(), for the table.
+    std::uint64_t word = word_.load(std::memory_order_acquire);
+    // release: pairs with the acquire of take_at_once() and begin_holding(); acquire: as above.
+    if (word == word_of(held) and
+        word_.compare_exchange_strong(word, idle, std::memory_order_release, std::memory_order_acquire))
+        return;
+    table* const in_use = table_of(word);
+    if (in_use == nullptr) return unlock_slowly(held);
+    switch (in_use->leave(held)) {
+        case table::leaving::left:
+            return;
+        case table::leaving::left_and_look:
+            return look();
+        case table::leaving::disputed:
+        case table::leaving::not_here:
+            return unlock_slowly(held);
+    }
+}
+
+template <class Atomics>
+void basic_range_lock<Atomics>::begin_holding() noexcept {
+    latch_.lock();
+    std::uint64_t word = word_.load(std::memory_order_relaxed);
+    while (word != in_set and table_of(word) == nullptr) {
+        // acquire: pairs with the release of take_at_once(), for the node, and of unlock().
+        if (not word_.compare_exchange_weak(word, in_set, std::memory_order_acquire,
+                                            std::memory_order_relaxed))
+            continue;
+        if (word != idle) set_.admit(*reinterpret_cast<node*>(word));
+        return;
+    }
+}
+
+template <class Atomics>
+void basic_range_lock<Atomics>::end_holding() noexcept {
+    if (set_.is_empty() and current() == nullptr) {
+        if (heat_ != 0) --heat_;
+        // release: pairs with the acquire of take_at_once().
+        word_.store(idle, std::memory_order_release);
+    }
+    latch_.unlock();
+}
+
+// Whether it is held.
+template <class Atomics>
+bool basic_range_lock<Atomics>::take(node& fresh, deadline until) noexcept {
+    placed how = placed::refused;
+    {
+        const holding all(*this);
+        how = place(fresh, not until.is_zero());
+    }
+    return how == placed::held or (how == placed::waiting and wait(fresh, end_of(until)));
+}
+
+template <class Atomics>
+auto basic_range_lock<Atomics>::place(node& fresh, bool may_wait) noexcept -> placed {
+    if (fresh.where().is_nowhere()) return placed::held;
+    if (current() != nullptr and place_in_table(fresh)) return placed::held;
+    const bool has_company = current() == nullptr and not set_.is_empty();
+    if (set_.enter(fresh, may_wait)) {
+        if (has_company and heat_limit_ != heat_never and ++heat_ >= heat_limit_)
+            spread(tuning::buckets_log2_first);
+        return placed::held;
+    }
+    if (may_wait) {
+        fresh.state.store(node::waiting, std::memory_order_relaxed);
+        return placed::waiting;
+    }
+    unmark(fresh);
+    return placed::refused;
+}
+
+// Whether it is held. If not, all that may be in its way is in the set, and who comes later will meet it
+// there.
+template <class Atomics>
+bool basic_range_lock<Atomics>::place_in_table(node& fresh) noexcept {
+    auto how = current()->enter(fresh);
+    if (how == table::entering::crowded and relieve(*current())) how = current()->enter(fresh);
+    if (how == table::entering::entered) return true;
+    table& in_use = *current();
+    if (in_use.is_wide(fresh.where()) and ++wide_requests_ > tuning::wide_per_look_max) {
+        lay_aside(in_use);
+        return false;
+    }
+    in_use.mark(fresh.where());
+    fresh.is_marked = true;
+    in_use.gather(fresh.args(), set_);
+    return false;
+}
+
+template <class Atomics>
+void basic_range_lock<Atomics>::unmark(node& one) noexcept {
+    if (not std::exchange(one.is_marked, false)) return;
+    current()->unmark(one.where());
+}
+
+// Takes away what is held, or still waits, wherever it is.
+template <class Atomics>
+void basic_range_lock<Atomics>::release(node& held, ended& over) noexcept {
+    if (table* const in_use = current(); in_use != nullptr) (void)in_use->leave(held);
+    unmark(held);
+    if (held.is_in_set()) set_.leave(held, over);
+}
+
+template <class Atomics>
+void basic_range_lock<Atomics>::unlock_slowly(node& held) noexcept {
+    ended over;
+    {
+        const holding all(*this);
+        ENSURE(held.blockers == 0, "what is given back was granted");
+        release(held, over);
+    }
+    tell(over);
+}
+
+// Makes a table, or takes the one laid aside, if it is no smaller.
+template <class Atomics>
+void basic_range_lock<Atomics>::spread(unsigned buckets_log2) noexcept {
+    heat_ = 0;
+    if (tables_ == nullptr or tables_->buckets_log2() < buckets_log2) {
+        table* const made = table::make(buckets_log2, tables_);
+        if (made != nullptr) tables_ = made;
+        if (tables_ == nullptr) return;
+    }
+    tables_->open(set_);
+    // release: pairs with the acquire of take_at_once() and unlock().
+    word_.store(reinterpret_cast<std::uintptr_t>(tables_) | table_tag, std::memory_order_release);
+}
+
+// It takes more to be spread again: who changes between the two all the time pays for it ever less often.
+template <class Atomics>
+void basic_range_lock<Atomics>::lay_aside(table& from) noexcept {
+    constexpr std::uint32_t heat_limit_max = 1U << 20;
+    from.close(set_);
+    word_.store(in_set, std::memory_order_relaxed);
+    heat_limit_ = std::min(heat_limit_ * 2, heat_limit_max);
+    lonely_looks_ = 0;
+    wide_requests_ = 0;
+}
+
+// Whether there is more room than before. More buckets help only if they are full all over.
+template <class Atomics>
+bool basic_range_lock<Atomics>::relieve(table& crowded) noexcept {
+    if (++crowding_ < tuning::crowding_max) return false;
+    crowding_ = 0;
+    const unsigned buckets_log2 = crowded.buckets_log2();
+    if (buckets_log2 >= tuning::buckets_log2_max or crowded.entries() >> buckets_log2 < 2) return false;
+    crowded.close(set_);
+    spread(std::min(buckets_log2 + 2, tuning::buckets_log2_max));
+    return true;
+}
+
+// Whether buckets are still of use: they are not to one thread that holds one range at a time.
+template <class Atomics>
+void basic_range_lock<Atomics>::look() noexcept {
+    static thread_local constexpr char here = 0;
+    const holding all(*this);
+    table* const in_use = current();
+    if (in_use == nullptr) return;
+    wide_requests_ = 0;
+    const bool is_alone = set_.is_empty() and in_use->entries() == 0 and last_looker_ == &here;
+    last_looker_ = &here;
+    lonely_looks_ = is_alone ? lonely_looks_ + 1 : 0;
+    if (lonely_looks_ >= tuning::lonely_looks_max) lay_aside(*in_use);
+}
+
+template <class Atomics>
+std::size_t basic_range_lock<Atomics>::bytes_allocated() noexcept {
+    const holding all(*this);
+    std::size_t bytes = 0;
+    for (const table* one = tables_; one != nullptr; one = one->older)
+        bytes += one->bytes();
+    return bytes;
+}
+
+template <class Atomics>
+template <class Visit>
+void basic_range_lock<Atomics>::for_each_conflict(const lock_args& wanted, Visit&& visit) {
+    if (wanted.where.is_nowhere()) return;
+    const holding all(*this);
+    table* const in_use = current();
+    if (in_use != nullptr) {
+        in_use->mark(wanted.where);
+        in_use->gather(wanted, set_);
+    }
+    set_.for_each_conflict(wanted, [&](const node& one) {
+        const lock_args args = one.args();
+        return visit(lock_conflict{
+            .where = args.where, .mode = args.mode, .owner = args.owner, .is_held = one.blockers == 0});
     });
-    return count;
-}
-
-template <class Atomics>
-void basic_range_lock<Atomics>::enter(node& fresh, const lock_args& wanted, std::uint32_t blockers) noexcept {
-    fresh.owner = wanted.owner;
-    fresh.is_cancelled = false;
-    fresh.blockers = blockers;
-    if (blockers != 0) fresh.state.store(node::waiting, std::memory_order_relaxed);
-    if (wanted.where.is_nowhere()) return;  // in nobody's way, so there is nothing to remember
-    set_.insert(
-        fresh,
-        {.where = wanted.where, .number = ++arrivals_, .is_writer = wanted.mode == lock_mode::exclusive});
-}
-
-template <class Atomics>
-void basic_range_lock<Atomics>::unblock(node& behind, ended_waits& ended) noexcept {
-    ENSURE(behind.blockers != 0, "who is blocked by something counts it");
-    if (--behind.blockers == 0 and not behind.is_cancelled) ended.add(behind);
-}
-
-template <class Atomics>
-void basic_range_lock<Atomics>::leave(node& leaving, ended_waits& ended) noexcept {
-    if (not leaving.is_in_set()) return;
-    visit_blocked(leaving, [&](node& behind) { unblock(behind, ended); });
-    set_.erase(leaving);
+    if (in_use != nullptr) in_use->unmark(wanted.where);
 }
 
 // A node may be gone as soon as its state is settled, or its request completed.
 template <class Atomics>
-void basic_range_lock<Atomics>::tell(ended_waits& ended) noexcept {
-    for (node* one = ended.first; one != nullptr;) {
-        node* const next = one->next;
+void basic_range_lock<Atomics>::tell(ended& over) noexcept {
+    while (node* const one = over.pop()) {
         if (request* const by = one->request; by != nullptr) {
             const bool is_granted = not one->is_cancelled;
             if (not is_granted) by->guard_.lock_ = nullptr;
@@ -57,29 +230,13 @@ void basic_range_lock<Atomics>::tell(ended_waits& ended) noexcept {
             if (state.exchange(node::settled, std::memory_order_release) == node::asleep)
                 Atomics::wake_one(state);
         }
-        one = next;
     }
-    ended.first = nullptr;
 }
 
 template <class Atomics>
 auto basic_range_lock<Atomics>::end_of(deadline until) noexcept -> time_point {
     if (until.is_none()) return time_point::max();
     return until.steady_end(Atomics::now(), deadline::system_clock::now());
-}
-
-template <class Atomics>
-auto basic_range_lock<Atomics>::try_lock(const lock_args& wanted, deadline until) noexcept -> guard {
-    guard made;
-    latch_.lock();
-    const std::uint32_t blockers = count_blockers(wanted);
-    const bool is_refused = blockers != 0 and until.is_zero();
-    if (not is_refused) enter(made.node_, wanted, blockers);
-    latch_.unlock();
-    if (is_refused or (blockers != 0 and not wait(made.node_, end_of(until)))) return made;
-    made.lock_ = this;
-    made.where_ = wanted.where;
-    return made;
 }
 
 // Until somebody has ended the wait; acquire: pairs with the release of tell().
@@ -112,15 +269,17 @@ bool basic_range_lock<Atomics>::wait(node& waiting, time_point until) noexcept {
 // True if it was granted meanwhile.
 template <class Atomics>
 bool basic_range_lock<Atomics>::give_up(node& waiting) noexcept {
-    ended_waits ended;
-    latch_.lock();
-    const bool still_waits = waiting.blockers != 0 and not waiting.is_cancelled;
-    if (still_waits) leave(waiting, ended);
-    latch_.unlock();
+    ended over;
+    bool still_waits = false;
+    {
+        const holding all(*this);
+        still_waits = waiting.blockers != 0 and not waiting.is_cancelled;
+        if (still_waits) release(waiting, over);
+    }
     if (still_waits) {
         waiting.blockers = 0;
         waiting.state.store(node::settled, std::memory_order_relaxed);
-        tell(ended);
+        tell(over);
         return false;
     }
     settle(waiting);  // somebody is about to tell it
@@ -128,36 +287,27 @@ bool basic_range_lock<Atomics>::give_up(node& waiting) noexcept {
 }
 
 template <class Atomics>
-void basic_range_lock<Atomics>::unlock(node& held) noexcept {
-    ended_waits ended;
-    latch_.lock();
-    ENSURE(held.blockers == 0, "what is given back was granted");
-    leave(held, ended);
-    latch_.unlock();
-    tell(ended);
-}
-
-template <class Atomics>
 bool basic_range_lock<Atomics>::try_lock_all(std::span<const lock_args> wanted,
                                              std::span<guard> guards) noexcept {
     ENSURE(wanted.size() == guards.size(), "a guard for each range");
-    const std::lock_guard holding(latch_);
+    ended over;
     std::size_t count = 0;
-    while (count != wanted.size() and count_blockers(wanted[count]) == 0) {
-        ENSURE(not guards[count], "a guard that takes a lock holds none");
-        enter(guards[count].node_, wanted[count], 0);
-        ++count;
-    }
-    const bool has_all = count == wanted.size();
-    for (std::size_t i = 0; i != count; ++i) {
-        if (has_all) {
-            guards[i].lock_ = this;
-            guards[i].where_ = wanted[i].where;
-        } else if (guards[i].node_.is_in_set()) {
-            set_.erase(guards[i].node_);  // nobody has come behind it
+    {
+        const holding all(*this);
+        for (; count != wanted.size(); ++count) {
+            ENSURE(not guards[count], "a guard that takes a lock holds none");
+            guards[count].node_.describe(wanted[count]);
+            if (place(guards[count].node_, false) != placed::held) break;
         }
+        if (count != wanted.size())
+            for (guard& each : guards.first(count))
+                release(each.node_, over);
     }
-    return has_all;
+    tell(over);
+    if (count != wanted.size()) return false;
+    for (guard& each : guards)
+        each.lock_ = this;
+    return true;
 }
 
 template <class Atomics>
@@ -165,135 +315,132 @@ bool basic_range_lock<Atomics>::lock_async(request& by, const lock_args& wanted)
     ENSURE(not by.guard_, "a request asks for one lock at a time");
     node& fresh = by.guard_.node_;
     by.guard_.lock_ = this;
-    by.guard_.where_ = wanted.where;
-    latch_.lock();
-    const std::uint32_t blockers = count_blockers(wanted);
-    enter(fresh, wanted, blockers);
-    latch_.unlock();  // from here on, unless it is granted, it may be completed and gone
-    return blockers == 0;
+    fresh.describe(wanted);
+    if (take_at_once(fresh)) return true;
+    const holding all(*this);
+    // Once it waits and the latch is given back, it may be completed and gone.
+    return place(fresh, true) == placed::held;
 }
 
 template <class Atomics>
 bool basic_range_lock<Atomics>::cancel(request& waiting) noexcept {
     node& one = waiting.guard_.node_;
-    ended_waits granted;
-    ended_waits cancelled;
-    latch_.lock();
-    const bool still_waits = one.is_in_set() and one.blockers != 0;
-    if (still_waits) {
-        one.is_cancelled = true;
-        leave(one, granted);
-        one.blockers = 0;
-        cancelled.add(one);
+    ended granted;
+    ended cancelled;
+    bool still_waited = false;
+    {
+        const holding all(*this);
+        still_waited = set_.cancel(one, granted, cancelled);
+        if (still_waited) unmark(one);
     }
-    latch_.unlock();
     tell(granted);
     tell(cancelled);
-    return still_waits;
+    return still_waited;
 }
 
 template <class Atomics>
 std::size_t basic_range_lock<Atomics>::cancel_all(const void* owner) noexcept {
-    ended_waits granted;
-    ended_waits cancelled;
+    ended granted;
+    ended cancelled;
     std::size_t count = 0;
-    latch_.lock();
-    set_.for_each([&](interval_node& each) {
-        node& one = node_of(each);
-        if (one.owner != owner or one.blockers == 0) return;
-        one.is_cancelled = true;  // so that none is granted when another leaves
-        cancelled.add(one);
-        ++count;
-    });
-    for (node* one = cancelled.first; one != nullptr; one = one->next) {
-        leave(*one, granted);
-        one->blockers = 0;
+    {
+        const holding all(*this);
+        count = set_.cancel_all(owner, granted, cancelled);
+        for (node* one = cancelled.first(); one != nullptr; one = one->next)
+            unmark(*one);
     }
-    latch_.unlock();
     tell(granted);
     tell(cancelled);
     return count;
 }
 
+// Has what is held in the set, where it can change.
+template <class Atomics>
+void basic_range_lock<Atomics>::bring(node& held) noexcept {
+    if (table* const in_use = current(); in_use != nullptr) in_use->bring(held, set_);
+}
+
 template <class Atomics>
 void basic_range_lock<Atomics>::downgrade(node& held) noexcept {
-    ended_waits ended;
-    latch_.lock();
-    if (held.is_in_set() and held.is_writer()) {
-        visit_blocked(held, [&](node& behind) {
-            if (not behind.is_writer()) unblock(behind, ended);
-        });
-        set_.set_writer(held, false);
+    if (held.where().is_nowhere()) return;
+    ended over;
+    {
+        const holding all(*this);
+        bring(held);
+        set_.downgrade(held, over);
     }
-    latch_.unlock();
-    tell(ended);
+    tell(over);
 }
 
 template <class Atomics>
 bool basic_range_lock<Atomics>::try_upgrade(node& held) noexcept {
-    const std::lock_guard holding(latch_);
-    if (not held.is_in_set()) return true;
-    const bool is_alone = set_.for_each_overlap(held.where(), interval_set::visiting::all,
-                                                [&](const interval_node& one) { return &one == &held; });
-    if (is_alone) set_.set_writer(held, true);
-    return is_alone;
+    if (held.where().is_nowhere()) return true;
+    const holding all(*this);
+    bring(held);
+    if (table* const in_use = current(); in_use != nullptr)
+        in_use->gather({.where = held.where(), .mode = lock_mode::exclusive}, set_);
+    return set_.try_upgrade(held);
 }
 
 template <class Atomics>
 void basic_range_lock<Atomics>::shrink(node& held, const byte_range& kept) noexcept {
-    ended_waits ended;
-    latch_.lock();
-    visit_blocked(held, [&](node& behind) {
-        if (not behind.where().overlaps(kept)) unblock(behind, ended);
-    });
-    const interval_set::entry smaller{.where = kept, .number = held.number(), .is_writer = held.is_writer()};
-    set_.erase(held);
-    set_.insert(held, smaller);
-    latch_.unlock();
-    tell(ended);
+    ended over;
+    {
+        const holding all(*this);
+        bring(held);
+        const byte_range before = held.where();
+        if (table* const in_use = current(); in_use != nullptr) {
+            in_use->mark(kept);
+            in_use->unmark(before);
+        }
+        set_.shrink(held, kept, over);
+    }
+    tell(over);
 }
 
-// A request that waits for both parts from now on counts both; one between them, without bytes, neither.
 template <class Atomics>
 void basic_range_lock<Atomics>::split(node& held, const byte_range& kept, node& rest,
                                       const byte_range& rest_where) noexcept {
-    ended_waits ended;
-    latch_.lock();
-    visit_blocked(held, [&](node& behind) {
-        const bool waits_for_kept = behind.where().overlaps(kept);
-        const bool waits_for_rest = behind.where().overlaps(rest_where);
-        if (waits_for_kept and waits_for_rest)
-            ++behind.blockers;
-        else if (not waits_for_kept and not waits_for_rest)
-            unblock(behind, ended);
-    });
-    const std::uint64_t number = held.number();
-    const bool is_writer = held.is_writer();
-    set_.erase(held);
-    set_.insert(held, {.where = kept, .number = number, .is_writer = is_writer});
-    set_.insert(rest, {.where = rest_where, .number = number, .is_writer = is_writer});
-    rest.owner = held.owner;
-    latch_.unlock();
-    tell(ended);
+    ended over;
+    {
+        const holding all(*this);
+        bring(held);
+        if (table* const in_use = current(); in_use != nullptr) {
+            in_use->mark(kept);
+            in_use->mark(rest_where);
+            in_use->unmark(held.where());
+            rest.is_marked = true;
+        }
+        set_.split(held, kept, rest, rest_where, over);
+    }
+    tell(over);
 }
 
 template <class Atomics>
 void basic_range_lock<Atomics>::relocate(node& from, node& to) noexcept {
-    const std::lock_guard holding(latch_);
-    to.owner = from.owner;
+    to.describe(from.args());
+    if (from.where().is_nowhere()) return;
+    // acquire: pairs with the release of spread(), for the table.
+    std::uint64_t word = word_.load(std::memory_order_acquire);
+    // release: pairs with the acquire of begin_holding(), for the node; acquire: as above.
+    if (word == word_of(from) and word_.compare_exchange_strong(word, word_of(to), std::memory_order_release,
+                                                                std::memory_order_acquire))
+        return;
+    if (table* const in_use = table_of(word); in_use != nullptr and in_use->relocate(from, to)) return;
+    const holding all(*this);
+    if (table* const in_use = current(); in_use != nullptr) in_use->relocate_under_latch(from, to);
+    to.is_marked = std::exchange(from.is_marked, false);
     if (from.is_in_set()) set_.relocate(from, to);
 }
 
 template <class Atomics>
 void basic_range_guard<Atomics>::split(std::uint64_t at, basic_range_guard& rest) noexcept {
     ENSURE(lock_ != nullptr and not rest.lock_, "what is held is split, into a guard that holds nothing");
-    ENSURE(not where_.is_empty() and where_.first() < at and at <= where_.last(), "both parts have bytes");
-    const byte_range kept = byte_range::between({.first = where_.first(), .last = at - 1});
-    const byte_range rest_where = byte_range::between({.first = at, .last = where_.last()});
-    lock_->split(node_, kept, rest.node_, rest_where);
-    where_ = kept;
+    const byte_range whole = where();
+    ENSURE(not whole.is_empty() and whole.first() < at and at <= whole.last(), "both parts have bytes");
+    lock_->split(node_, byte_range::between({.first = whole.first(), .last = at - 1}), rest.node_,
+                 byte_range::between({.first = at, .last = whole.last()}));
     rest.lock_ = lock_;
-    rest.where_ = rest_where;
 }
 
 template <class Atomics>

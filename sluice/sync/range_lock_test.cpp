@@ -218,6 +218,64 @@ TEST(range_lock, without_bytes_at_the_beginning_is_in_nobodys_way) {
     EXPECT_FALSE(lock.try_lock({.where = byte_range::none_at(1)}));
 }
 
+TEST(range_lock, takes_memory_for_buckets_only_where_it_may) {
+    range_lock spread;
+    range_lock still({.spreads = false});
+    const range_guard here = spread.lock(exclusive(0, 9));
+    const range_guard there = still.lock(exclusive(0, 9));
+    for (std::uint32_t round = 0; round != 2 * range_lock_tuning::heat_max; ++round) {
+        EXPECT_TRUE(spread.try_lock(exclusive(10, 19)));
+        EXPECT_TRUE(still.try_lock(exclusive(10, 19)));
+    }
+    EXPECT_NE(spread.bytes_allocated(), 0U);
+    EXPECT_EQ(still.bytes_allocated(), 0U);
+    EXPECT_FALSE(spread.try_lock(exclusive(9, 10)));
+}
+
+TEST(range_lock, lets_a_waiting_request_be_overtaken_as_often_as_it_may) {
+    range_lock lock({.overtakes_max = 2});
+    range_guard held = lock.try_lock(exclusive(0, 4));
+    remembered wide;
+    EXPECT_FALSE(lock.lock_async(wide, exclusive(3, 9)));
+    for (int i = 0; i != 2; ++i)
+        EXPECT_TRUE(lock.try_lock(exclusive(7, 8))) << "nobody holds it";
+    EXPECT_FALSE(lock.try_lock(exclusive(7, 8))) << "it was overtaken twice";
+    EXPECT_FALSE(lock.try_lock(exclusive(0, 0)));
+    held.unlock();
+    EXPECT_TRUE(wide.is_granted);
+    wide.take().unlock();
+    EXPECT_TRUE(lock.try_lock(exclusive(7, 8)));
+}
+
+TEST(range_lock, has_who_was_overtaken_wait_for_who_overtook_it) {
+    range_lock lock({.overtakes_max = range_lock_options::without_limit});
+    range_guard held = lock.try_lock(exclusive(0, 4));
+    remembered wide;
+    EXPECT_FALSE(lock.lock_async(wide, exclusive(3, 9)));
+    range_guard overtaker = lock.try_lock(exclusive(7, 8));
+    ASSERT_TRUE(overtaker);
+    held.unlock();
+    EXPECT_FALSE(wide.is_granted);
+    overtaker.unlock();
+    EXPECT_TRUE(wide.is_granted);
+    EXPECT_TRUE(wide.take());
+}
+
+TEST(range_lock, grants_past_one_that_still_waits_what_was_given_back_to_those_behind_it) {
+    range_lock lock({.overtakes_max = 1});
+    const range_guard stays = lock.try_lock(exclusive(0, 1));
+    range_guard goes = lock.try_lock(exclusive(7, 8));
+    remembered wide;
+    remembered narrow;
+    EXPECT_FALSE(lock.lock_async(wide, exclusive(1, 9)));
+    EXPECT_FALSE(lock.lock_async(narrow, exclusive(8, 9)));
+    goes.unlock();
+    EXPECT_TRUE(narrow.is_granted);
+    EXPECT_FALSE(wide.is_granted);
+    EXPECT_TRUE(lock.cancel(wide));
+    EXPECT_TRUE(narrow.take());
+}
+
 // A coroutine that runs at once and is over when it is over.
 struct detached {
     struct promise_type {
@@ -295,8 +353,13 @@ private:
 };
 
 // The lock and its model, given the same to do.
+template <class Atomics>
 class pair_under_test {
 public:
+    using lock_type = basic_range_lock<Atomics>;
+    using guard_type = basic_range_guard<Atomics>;
+    using request_type = basic_remembered_request<Atomics>;
+
     explicit pair_under_test(std::uint64_t seed) : random_(seed) {}
     ~pair_under_test() {
         for (held& one : held_)
@@ -336,8 +399,8 @@ public:
 private:
     struct held {
         std::uint64_t id = 0;
-        range_guard guard;
-        std::unique_ptr<remembered> request;
+        guard_type guard;
+        std::unique_ptr<request_type> request;
     };
 
     [[nodiscard]] lock_args draw() {
@@ -370,7 +433,7 @@ private:
     void ask() {
         const lock_args wanted = draw();
         const bool is_free = expected_.is_free(wanted, expected_.requests.size());
-        held one{.id = 0, .guard = {}, .request = std::make_unique<remembered>()};
+        held one{.id = 0, .guard = {}, .request = std::make_unique<request_type>()};
         ASSERT_EQ(lock_.lock_async(*one.request, wanted), is_free);
         if (is_free) one.guard = one.request->take();
         add(wanted, std::move(one), is_free);
@@ -378,7 +441,7 @@ private:
     void try_one() {
         const lock_args wanted = draw();
         const bool is_free = expected_.is_free(wanted, expected_.requests.size());
-        range_guard got = lock_.try_lock(wanted);
+        guard_type got = lock_.try_lock(wanted);
         ASSERT_EQ(static_cast<bool>(got), is_free);
         if (is_free) add(wanted, {.id = 0, .guard = std::move(got), .request = nullptr}, true);
     }
@@ -421,7 +484,7 @@ private:
     }
     void split(held& one, lock_args& args) {
         const std::uint64_t at = args.where.first() + 1;
-        range_guard rest;
+        guard_type rest;
         one.guard.split(at, rest);
         lock_args other = args;
         other.where = byte_range::between({.first = at, .last = args.where.last()});
@@ -446,22 +509,31 @@ private:
 
     seeded_random random_;
     const int owners_[2] = {};
-    range_lock lock_;
+    lock_type lock_;
     model expected_;
     std::vector<held> held_;
     std::uint64_t ids_ = 0;
 };
 
-TEST(range_lock, does_what_a_list_of_all_requests_in_order_says) {
+template <class Atomics>
+void expect_what_the_model_says() {
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
         SCOPED_TRACE(seed);
-        pair_under_test both(seed);
+        pair_under_test<Atomics> both(seed);
         for (int step = 0; step != 1500; ++step) {
             both.step();
             both.compare();
             if (testing::Test::HasFatalFailure()) return;
         }
     }
+}
+
+TEST(range_lock, does_what_a_list_of_all_requests_in_order_says) {
+    expect_what_the_model_says<real_atomics>();
+}
+
+TEST(range_lock, does_so_while_it_changes_its_form_all_the_time) {
+    expect_what_the_model_says<hot_atomics>();
 }
 
 }  // namespace

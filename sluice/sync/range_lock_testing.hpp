@@ -13,6 +13,21 @@ namespace sluice::sync {
     return {.where = byte_range::between({.first = first, .last = last}), .mode = lock_mode::shared};
 }
 
+/// Has a lock change its form all the time.
+struct hot_tuning {
+    static constexpr std::uint32_t heat_max = 1;
+    static constexpr unsigned buckets_log2_first = 1;
+    static constexpr unsigned buckets_log2_max = 5;
+    static constexpr std::uint32_t crowding_max = 2;
+    static constexpr std::uint32_t leaves_per_note = 1;
+    static constexpr std::uint32_t notes_per_look = 2;
+    static constexpr std::uint32_t lonely_looks_max = 1;
+    static constexpr std::uint32_t wide_per_look_max = 5;
+};
+struct hot_atomics : real_atomics {
+    using tuning = hot_tuning;
+};
+
 /// A request that remembers how it ended.
 template <class Atomics>
 class basic_remembered_request final : public basic_range_request<Atomics> {

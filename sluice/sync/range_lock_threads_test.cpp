@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sluice/base/random.hpp"
-#include "sluice/sync/range_lock.hpp"
+#include "sluice/sync/range_lock_testing.hpp"
 
 // Every byte of a small resource says who has it: a writer, or how many readers. Plain words beside it, so
 // that a lock that forgets to order memory is seen by TSan.
@@ -54,7 +54,8 @@ private:
     return wanted;
 }
 
-class signalled final : public range_request {
+template <class Atomics>
+class signalled final : public basic_range_request<Atomics> {
 public:
     ~signalled() = default;
     // 0 until it is over; 1 granted, 2 cancelled
@@ -67,8 +68,10 @@ private:
     }
 };
 
-[[nodiscard]] range_guard ask_and_wait(range_lock& lock, const lock_args& wanted, bool cancels) {
-    signalled request;
+template <class Atomics>
+[[nodiscard]] basic_range_guard<Atomics> ask_and_wait(basic_range_lock<Atomics>& lock,
+                                                      const lock_args& wanted, bool cancels) {
+    signalled<Atomics> request;
     if (lock.lock_async(request, wanted)) return request.take();
     if (cancels) (void)lock.cancel(request);
     while (request.outcome.load(std::memory_order_acquire) == 0)
@@ -76,37 +79,92 @@ private:
     return request.take();
 }
 
-[[nodiscard]] range_guard lock_somehow(range_lock& lock, const lock_args& wanted, seeded_random& random) {
-    switch (random.below(5)) {
+template <class Atomics>
+[[nodiscard]] basic_range_guard<Atomics> lock_several(basic_range_lock<Atomics>& lock,
+                                                      const lock_args& wanted) {
+    std::array<basic_range_guard<Atomics>, 2> guards;
+    const std::array both{wanted, lock_args{.where = byte_range::from(bytes), .mode = lock_mode::shared}};
+    if (not lock.try_lock_all(both, guards)) return {};
+    return std::move(guards[0]);
+}
+
+template <class Atomics>
+[[nodiscard]] basic_range_guard<Atomics> lock_somehow(basic_range_lock<Atomics>& lock,
+                                                      const lock_args& wanted, seeded_random& random) {
+    switch (random.below(6)) {
         case 0:
             return lock.try_lock(wanted);
         case 1:
             return lock.try_lock_for(wanted, std::chrono::microseconds(random.below(50)));
         case 2:
             return ask_and_wait(lock, wanted, random.below(2) == 0);
+        case 3:
+            return lock_several(lock, wanted);
         default:
             return lock.lock(wanted);
     }
 }
 
-void use(range_lock& lock, resource& guarded, std::uint64_t seed, int rounds) {
+// What a holder does with its lock, once in a while. What it holds at last is in `held`.
+template <class Atomics>
+void change(basic_range_guard<Atomics>& held, resource& guarded, lock_mode mode, seeded_random& random) {
+    const byte_range before = held.where();
+    switch (random.below(8)) {
+        case 0: {
+            basic_range_guard<Atomics> moved = std::move(held);
+            guarded.enter(before, mode);
+            guarded.leave(before, mode);
+            held = std::move(moved);
+            return;
+        }
+        case 1:
+            held.downgrade();
+            guarded.enter(before, lock_mode::shared);
+            guarded.leave(before, lock_mode::shared);
+            return;
+        case 2:
+            if (not held.try_upgrade()) return;
+            guarded.enter(before, lock_mode::exclusive);
+            guarded.leave(before, lock_mode::exclusive);
+            return;
+        case 3:
+            if (before.first() == before.last()) return;
+            held.shrink(byte_range::between({.first = before.first() + 1, .last = before.last()}));
+            guarded.enter(held.where(), mode);
+            guarded.leave(held.where(), mode);
+            return;
+        case 4: {
+            if (before.first() == before.last()) return;
+            basic_range_guard<Atomics> rest;
+            held.split(before.last(), rest);
+            held.unlock();
+            guarded.enter(rest.where(), mode);
+            guarded.leave(rest.where(), mode);
+            return;
+        }
+        default:
+            return;
+    }
+}
+
+template <class Atomics>
+void use(basic_range_lock<Atomics>& lock, resource& guarded, std::uint64_t seed, int rounds) {
     seeded_random random(seed);
     for (int round = 0; round != rounds; ++round) {
         const lock_args wanted = draw(random);
-        range_guard held = lock_somehow(lock, wanted, random);
+        basic_range_guard<Atomics> held = lock_somehow(lock, wanted, random);
         if (not held) continue;
         guarded.enter(wanted.where, wanted.mode);
         if (random.below(4) == 0) std::this_thread::yield();
         guarded.leave(wanted.where, wanted.mode);
-        if (random.below(4) == 0) {
-            const range_guard moved = std::move(held);
-        }
+        change(held, guarded, wanted.mode, random);
     }
 }
 
-TEST(range_lock, excludes_threads_that_lock_wait_time_out_and_cancel_at_random) {
+template <class Atomics>
+void expect_exclusion(const range_lock_options& options) {
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-        range_lock lock;
+        basic_range_lock<Atomics> lock(options);
         resource guarded;
         std::vector<std::thread> threads;
         for (std::uint64_t i = 0; i != 6; ++i)
@@ -116,6 +174,19 @@ TEST(range_lock, excludes_threads_that_lock_wait_time_out_and_cancel_at_random) 
         EXPECT_EQ(guarded.violations.load(), 0) << "seed " << seed;
         EXPECT_TRUE(lock.try_lock({.where = byte_range::whole()})) << "something is still locked";
     }
+}
+
+TEST(range_lock, excludes_threads_that_lock_wait_time_out_and_cancel_at_random) {
+    expect_exclusion<real_atomics>({});
+}
+
+TEST(range_lock, excludes_them_while_it_changes_its_form_all_the_time) {
+    expect_exclusion<hot_atomics>({});
+}
+
+TEST(range_lock, excludes_them_where_they_may_overtake) {
+    expect_exclusion<hot_atomics>({.overtakes_max = 2});
+    expect_exclusion<hot_atomics>({.overtakes_max = range_lock_options::without_limit});
 }
 
 TEST(range_lock, grants_a_wide_range_while_small_ones_are_taken_without_end) {

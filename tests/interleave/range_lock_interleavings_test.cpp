@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdlib>
 
 #include "sluice/sync/range_lock_testing.hpp"
 #include "tests/interleave/scheduler.hpp"
@@ -8,8 +9,6 @@
 namespace sluice::interleave {
 namespace {
 
-using lock_type = sync::basic_range_lock<scheduled_atomics>;
-using guard = lock_type::guard;
 using sync::byte_range;
 using sync::exclusive;
 using sync::lock_args;
@@ -17,8 +16,11 @@ using sync::lock_mode;
 using sync::shared;
 
 // Threads that use ranges of twenty bytes, each byte of which knows who is in it.
-class users : public scenario {
+template <class Atomics>
+class users_of : public scenario {
 public:
+    using guard = sync::basic_range_guard<Atomics>;
+
     std::string verdict() override {
         if (is_violated_) return "two that conflict held a range at once";
         if (not lock.try_lock({.where = byte_range::whole()})) return "something stays locked";
@@ -48,12 +50,14 @@ protected:
         if (held) use(held, wanted.mode);
     }
 
-    lock_type lock;
+    sync::basic_range_lock<Atomics> lock;
 
 private:
     std::array<int, 20> bytes_{};
     bool is_violated_ = false;
 };
+
+using users = users_of<scheduled_atomics>;
 
 template <class Scenario>
 void expect_every_schedule_right(const limits& within = {}) {
@@ -159,6 +163,218 @@ class part_given_back final : public users {
 
 TEST(range_lock, hands_over_what_is_split_and_downgraded_in_every_schedule) {
     expect_every_schedule_right<part_given_back>();
+}
+
+// A lock that has two buckets as soon as something is granted beside something else, lays them aside when it
+// is alone, and takes more when one is full.
+struct hot_scheduled_atomics : scheduled_atomics {
+    struct tuning {
+        static constexpr std::uint32_t heat_max = 1;
+        static constexpr unsigned buckets_log2_first = 1;
+        static constexpr unsigned buckets_log2_max = 2;
+        static constexpr std::uint32_t crowding_max = 1;
+        static constexpr std::uint32_t leaves_per_note = 1;
+        static constexpr std::uint32_t notes_per_look = 2;
+        static constexpr std::uint32_t lonely_looks_max = 1;
+        static constexpr std::uint32_t wide_per_look_max = 1;
+    };
+};
+
+class spread_users : public users_of<hot_scheduled_atomics> {
+protected:
+    // From here on what is locked goes to buckets of four bytes each.
+    void spread() {
+        guard one = lock.lock(exclusive(0, 3));
+        guard other = lock.lock(exclusive(4, 7));
+        other.unlock();
+        one.unlock();
+        is_spread_ = lock.bytes_allocated() != 0;
+    }
+    std::string verdict_of_this() override { return is_spread_ ? "" : "it was never spread"; }
+
+    bool is_spread_ = false;
+};
+
+// A scenario with two of its threads.
+template <class Scenario, std::size_t left_out>
+class without final : public Scenario {
+    std::vector<std::function<void()>> threads() override {
+        auto all = Scenario::threads();
+        all.erase(all.begin() + left_out);
+        return all;
+    }
+};
+
+// Three threads with two preemptions take minutes (SLUICE_ALL_SCHEDULES=1); each two of them with two do not.
+template <class Scenario>
+void expect_every_schedule_of_two_or_three_right() {
+    const bool wants_all = std::getenv("SLUICE_ALL_SCHEDULES") != nullptr;
+    expect_every_schedule_right<Scenario>({.preemptions_max = wants_all ? 2U : 1U});
+    expect_every_schedule_right<without<Scenario, 0>>();
+    expect_every_schedule_right<without<Scenario, 1>>();
+    expect_every_schedule_right<without<Scenario, 2>>();
+}
+
+class spreads_beside_holders final : public users_of<hot_scheduled_atomics> {
+    std::vector<std::function<void()>> threads() override {
+        return {[this] { lock_and_use(exclusive(0, 5)); }, [this] { lock_and_use(exclusive(8, 9)); },
+                [this] { lock_and_use(exclusive(4, 8)); }};
+    }
+};
+
+TEST(range_lock, spreads_while_ranges_are_given_back_in_every_schedule) {
+    expect_every_schedule_right<spreads_beside_holders>();
+}
+
+class narrow_and_wide : public spread_users {
+protected:
+    std::vector<std::function<void()>> threads() override {
+        spread();
+        return {[this] { lock_and_use(exclusive(0, 3)); }, [this] { lock_and_use(exclusive(0, 19)); },
+                [this] { lock_and_use(exclusive(8, 11)); }};
+    }
+};
+
+TEST(range_lock, keeps_a_wide_range_and_narrow_ones_apart_in_every_schedule) {
+    expect_every_schedule_of_two_or_three_right<narrow_and_wide>();
+}
+
+class one_bucket_and_two : public spread_users {
+protected:
+    std::vector<std::function<void()>> threads() override {
+        spread();
+        return {[this] { lock_and_use(exclusive(0, 3)); }, [this] { lock_and_use(exclusive(2, 5)); },
+                [this] { lock_and_use(shared(4, 7)); }};
+    }
+};
+
+TEST(range_lock, keeps_ranges_in_one_and_in_two_buckets_apart_in_every_schedule) {
+    expect_every_schedule_of_two_or_three_right<one_bucket_and_two>();
+}
+
+class readers_that_are_gathered : public spread_users {
+protected:
+    std::vector<std::function<void()>> threads() override {
+        spread();
+        return {[this] { lock_and_use(shared(0, 3)); }, [this] { lock_and_use(exclusive(1, 2)); },
+                [this] { lock_and_use(shared(2, 3)); }};
+    }
+};
+
+TEST(range_lock, brings_who_is_waited_for_from_its_bucket_into_the_set_in_every_schedule) {
+    expect_every_schedule_of_two_or_three_right<readers_that_are_gathered>();
+}
+
+class guard_that_moves : public spread_users {
+protected:
+    std::vector<std::function<void()>> threads() override {
+        spread();
+        return {[this] {
+                    guard first = lock.lock(exclusive(0, 3));
+                    const guard second = std::move(first);
+                    use(second, lock_mode::exclusive);
+                },
+                [this] { lock_and_use(exclusive(2, 3)); }, [this] { use_if_free(exclusive(0, 19)); }};
+    }
+};
+
+TEST(range_lock, finds_a_guard_that_moved_in_every_schedule) {
+    expect_every_schedule_of_two_or_three_right<guard_that_moves>();
+}
+
+class holder_that_changes : public spread_users {
+protected:
+    std::vector<std::function<void()>> threads() override {
+        spread();
+        return {[this] {
+                    guard held = lock.lock(shared(0, 5));
+                    if (held.try_upgrade()) use(held, lock_mode::exclusive);
+                    held.shrink(byte_range::between({.first = 4, .last = 5}));
+                },
+                [this] { use_if_free(shared(2, 3)); }, [this] { lock_and_use(exclusive(0, 1)); }};
+    }
+};
+
+TEST(range_lock, upgrades_and_shrinks_what_is_in_buckets_in_every_schedule) {
+    expect_every_schedule_of_two_or_three_right<holder_that_changes>();
+}
+
+class full_bucket : public spread_users {
+protected:
+    std::vector<std::function<void()>> threads() override {
+        spread();
+        for (guard& one : readers_)
+            one = lock.lock(shared(0, 1));
+        return {[this] { lock_and_use(shared(0, 2)); }, [this] { readers_.front().unlock(); },
+                [this] { use_if_free(exclusive(2, 3)); }};
+    }
+    std::string verdict() override {
+        for (guard& one : readers_)
+            one.unlock();
+        return users_of::verdict();
+    }
+
+    std::array<guard, 7> readers_;
+};
+
+TEST(range_lock, goes_on_where_a_bucket_is_full_in_every_schedule) {
+    expect_every_schedule_of_two_or_three_right<full_bucket>();
+}
+
+class buckets_laid_aside : public spread_users {
+protected:
+    std::vector<std::function<void()>> threads() override {
+        spread();
+        return {[this] {
+                    for (int i = 0; i != 4; ++i)
+                        lock_and_use(exclusive(0, 3));
+                },
+                [this] { lock_and_use(exclusive(2, 3)); }, [this] { lock_and_use(exclusive(4, 7)); }};
+    }
+};
+
+TEST(range_lock, lays_buckets_aside_while_others_come_in_every_schedule) {
+    expect_every_schedule_of_two_or_three_right<buckets_laid_aside>();
+}
+
+class wide_ones_too_often : public spread_users {
+protected:
+    std::vector<std::function<void()>> threads() override {
+        spread();
+        return {[this] { lock_and_use(shared(0, 19)); }, [this] { lock_and_use(shared(0, 19)); },
+                [this] { lock_and_use(exclusive(4, 7)); }};
+    }
+};
+
+TEST(range_lock, lays_buckets_aside_for_wide_ranges_in_every_schedule) {
+    expect_every_schedule_of_two_or_three_right<wide_ones_too_often>();
+}
+
+class buckets_and_cancel : public spread_users {
+protected:
+    std::vector<std::function<void()>> threads() override {
+        spread();
+        held_ = lock.lock(exclusive(0, 3));
+        was_granted_at_once_ = lock.lock_async(request_, exclusive(2, 5));
+        return {[this] { held_.unlock(); }, [this] { was_cancelled_ = lock.cancel(request_); },
+                [this] { use_if_free(exclusive(4, 7)); }};
+    }
+    std::string verdict() override {
+        if (was_granted_at_once_) return "granted beside what was held";
+        if (request_.completions != 1) return "completed other than once";
+        if (request_.is_granted == was_cancelled_) return "both granted and cancelled, or neither";
+        request_.take().unlock();
+        return users_of::verdict();
+    }
+
+    guard held_;
+    sync::basic_remembered_request<hot_scheduled_atomics> request_;
+    bool was_granted_at_once_ = false;
+    bool was_cancelled_ = false;
+};
+
+TEST(range_lock, grants_or_cancels_what_waits_for_a_bucket_in_every_schedule) {
+    expect_every_schedule_right<buckets_and_cancel>({.preemptions_max = 1});
 }
 
 }  // namespace

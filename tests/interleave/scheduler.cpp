@@ -25,7 +25,7 @@ struct fiber {
     const void* address = nullptr;  // that it sleeps on
     bool may_time_out = false;
     bool is_late = false;
-    bool gave_way = false;  // since it last ran
+    bool gave_way = false;  // and nothing has changed since
 };
 
 // One run of a scenario: the first choices are given, those behind them are the first possible ones.
@@ -54,6 +54,10 @@ public:
 
     void switch_home() noexcept { ENSURE(swapcontext(&running().context, &home_) == 0); }
     [[nodiscard]] fiber& running() noexcept { return *fibers_[running_]; }
+    void note_change() noexcept {
+        for (const auto& one : fibers_)
+            one->gave_way = false;
+    }
     void wake_one_on(const void* address) noexcept {
         for (const auto& one : fibers_) {
             if (one->where != fiber::phase::asleep or one->address != address) continue;
@@ -98,7 +102,8 @@ private:
         std::vector<unsigned> all;
         for (unsigned i = 0; i != fibers_.size(); ++i)
             if (can_run(i)) all.push_back(i);
-        // Who gave way waits until nobody else can do anything.
+        // Who gave way waits until something has changed, or nobody else can do anything: two that look in
+        // turn whether a third is done would keep it from ever being so.
         if (std::ranges::any_of(all, [&](unsigned i) { return not fibers_[i]->gave_way; }))
             std::erase_if(all, [&](unsigned i) { return fibers_[i]->gave_way; });
         // Deadlines last: what can go on goes on.
@@ -134,10 +139,9 @@ private:
         std::erase(possible, wanted);
         choices.push_back(wanted);
         options.push_back(std::move(possible));
-        for (const auto& one : fibers_)
-            one->gave_way = false;
         running_ = wanted;
         has_begun_ = true;
+        running().gave_way = false;
         if (running().where == fiber::phase::asleep) running().is_late = true;
         running().where = fiber::phase::ready;
         return true;
@@ -201,6 +205,10 @@ void give_way() noexcept {
     if (execution::current == nullptr) return;
     execution::current->running().gave_way = true;
     execution::current->switch_home();
+}
+
+void note_change() noexcept {
+    if (execution::current != nullptr) execution::current->note_change();
 }
 
 void sleep_on(const void* address, bool may_time_out) noexcept {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/sync/atomics.hpp"
 
 // Tries the orders in which the steps of a few threads can happen. A step is an access to a scheduled_atomics
 // atomic, a wait or a wake; between two of them a thread runs alone. All accesses are sequentially consistent
@@ -56,14 +57,17 @@ void step() noexcept;
 /// Sleeps until woken, or, if `may_time_out`, perhaps without: then is_late() says so.
 void sleep_on(const void* address, bool may_time_out) noexcept;
 void wake_one_on(const void* address) noexcept;
-/// Lets everybody else go first.
+/// Lets everybody else go first, until something changes.
 void give_way() noexcept;
+/// Something that a thread may look at has changed.
+void note_change() noexcept;
 /// Whether the last sleep of this thread ended by its deadline.
 [[nodiscard]] bool is_late() noexcept;
 
 /// What locks are templates over (sluice/sync/atomics.hpp), with every access a step.
 struct scheduled_atomics {
     using time_point = std::chrono::steady_clock::time_point;
+    using tuning = sync::range_lock_tuning;
     static constexpr int spins_max = 1;
 
     /// Stops the program when one is used that is gone: who ends a wait may not touch the waiter afterwards.
@@ -80,10 +84,12 @@ struct scheduled_atomics {
         }
         void store(T fresh, std::memory_order) noexcept {
             begin();
+            note_change();
             value_ = fresh;
         }
         T exchange(T fresh, std::memory_order) noexcept {
             begin();
+            note_change();
             return std::exchange(value_, fresh);
         }
         bool compare_exchange_strong(T& expected, T fresh, std::memory_order, std::memory_order) noexcept {
@@ -92,6 +98,7 @@ struct scheduled_atomics {
                 expected = value_;
                 return false;
             }
+            note_change();
             value_ = fresh;
             return true;
         }
@@ -122,6 +129,7 @@ struct scheduled_atomics {
     }
     [[nodiscard]] static time_point now() noexcept { return is_late() ? time_point::max() : time_point{}; }
     static void relax() noexcept { give_way(); }
+    static void back_off(unsigned) noexcept { give_way(); }
 };
 
 }  // namespace sluice::interleave

@@ -1,0 +1,38 @@
+#include "bench/harness/hardware_counters.hpp"
+
+#include <gtest/gtest.h>
+#include <linux/perf_event.h>
+
+#include <chrono>
+
+namespace sluice::bench {
+namespace {
+
+void busy_for(std::chrono::milliseconds time) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < end) {}
+}
+
+// A clock of the kernel's stands for all three: it counts everywhere, in nanoseconds.
+constexpr hardware_counters::event task_clock{.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK};
+
+TEST(hardware_counters, count_what_this_thread_does_between_start_and_stop) {
+    hardware_counters counters({task_clock, task_clock, task_clock});
+    busy_for(std::chrono::milliseconds(20));
+    counters.start();
+    busy_for(std::chrono::milliseconds(5));
+    const auto counted = counters.stop();
+    if (not counted) GTEST_SKIP() << "perf_event_open is not permitted";
+    EXPECT_GT(counted->cycles, 1e6);
+    EXPECT_LT(counted->cycles, 19e6);
+    EXPECT_GT(counted->l1_misses, 1e6);
+}
+
+TEST(hardware_counters, of_what_cannot_be_counted_there_are_no_figures) {
+    hardware_counters counters({task_clock, {.type = PERF_TYPE_SOFTWARE, .config = 1'000'000}, task_clock});
+    counters.start();
+    EXPECT_FALSE(counters.stop().has_value());
+}
+
+}  // namespace
+}  // namespace sluice::bench

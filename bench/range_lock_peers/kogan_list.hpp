@@ -1,0 +1,110 @@
+#pragma once
+
+#include "bench/range_lock_peers/kogan_node.hpp"
+
+namespace sluice::bench::range_locks {
+
+/// The exclusive range lock on a sorted list: A. Kogan, D. Dice, S. Issa, "Scalable Range Locks for Scalable
+/// Address Spaces and Beyond", EuroSys 2020. With `has_fast_path` the lock of an empty list is one
+/// compare-and-swap of the head, and so is giving it back.
+///
+/// Invariant: live nodes are disjoint and sorted. A range is locked by the compare-and-swap that links it
+/// between two neighbours it overlaps neither of: it fails if either came, went or is going. It is released
+/// by the mark in its own link; whoever comes along unlinks it. Waiting leaves the walk, so a range that is
+/// held for long does not stop reclamation.
+template <bool has_fast_path>
+class kogan_list {
+public:
+    static constexpr bool has_readers = false;
+    struct holder {
+        kogan_node* node = nullptr;
+    };
+    static constexpr std::size_t held_bytes = sizeof(kogan_node) + sizeof(holder);
+
+    explicit kogan_list(const resource&) noexcept {}
+    kogan_list(const kogan_list&) = delete;
+    kogan_list& operator=(const kogan_list&) = delete;
+    ~kogan_list() {  // no range is held
+        kogan_pools::pool& pool = kogan_pools::of_this_thread();
+        for (kogan_node* node = kogan_node::at(head_.load(std::memory_order_seq_cst)); node != nullptr;) {
+            kogan_node* const behind = kogan_node::at(node->next.load(std::memory_order_seq_cst));
+            pool.give_back(*node);
+            node = behind;
+        }
+    }
+
+    [[nodiscard]] std::size_t object_bytes() const noexcept { return sizeof(*this); }
+
+    void lock(holder& held, const extent& where, access) {
+        kogan_pools::pool& pool = kogan_pools::of_this_thread();
+        held.node = &make(pool, where);
+        for (backoff pause; not enter(*held.node, pool, backoff::spins_max);)
+            pause.wait();
+    }
+    [[nodiscard]] bool try_lock(holder& held, const extent& where, access) {
+        kogan_pools::pool& pool = kogan_pools::of_this_thread();
+        kogan_node& fresh = make(pool, where);
+        if (enter(fresh, pool, 0)) {
+            held.node = &fresh;
+            return true;
+        }
+        pool.give_back(fresh);
+        return false;
+    }
+    void unlock(holder& held) noexcept {
+        std::uintptr_t alone = held.node->link() | kogan_node::mark;
+        if (has_fast_path and head_.load(std::memory_order_relaxed) == alone and
+            head_.compare_exchange_strong(alone, 0, std::memory_order_seq_cst)) {
+            // Nobody follows a marked head without taking the mark off first, so nobody has reached the node.
+            kogan_pools::of_this_thread().give_back(*held.node);
+            return;
+        }
+        held.node->release();
+    }
+
+private:
+    static kogan_node& make(kogan_pools::pool& pool, const extent& where) {
+        kogan_node& fresh = pool.take();
+        fresh.where = where;
+        return fresh;
+    }
+
+    // False if a range is in the way and stays there while we look `looks` times.
+    [[nodiscard]] bool enter(kogan_node& fresh, kogan_pools::pool& pool, unsigned looks) {
+        const kogan_pools::walk walking(pool);
+        kogan_place place{.from = &head_, .link = 0};
+        place.look();
+        for (;;) {
+            if (kogan_node::is_marked(place.link)) {
+                leave_marked(place);
+                continue;
+            }
+            kogan_node* const next = place.node();
+            if (next != nullptr and next->is_released()) {
+                place.unlink(pool);
+            } else if (next != nullptr and next->where.end <= fresh.where.begin) {
+                place.advance();
+            } else if (next != nullptr and next->where.begin < fresh.where.end) {
+                if (looks == 0) return false;
+                --looks;
+                relax();
+            } else {
+                const bool is_alone = has_fast_path and next == nullptr and place.from == &head_;
+                if (place.insert(fresh, fresh.link() | (is_alone ? kogan_node::mark : 0))) return true;
+            }
+        }
+    }
+    // The node we stand on is released: begins anew. Or the head is marked: then the one node becomes a
+    // common one.
+    void leave_marked(kogan_place& place) noexcept {
+        if (place.from == &head_)
+            head_.compare_exchange_strong(place.link, place.link & ~kogan_node::mark,
+                                          std::memory_order_seq_cst);
+        place.from = &head_;
+        place.look();
+    }
+
+    kogan_link head_{0};
+};
+
+}  // namespace sluice::bench::range_locks

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "bench/range_lock_peers/node_pools.hpp"
+#include "bench/range_lock_peers/peer.hpp"
+
+namespace sluice::bench::range_locks {
+
+/// A range in a list lock, and the links such a list is made of.
+///
+/// A link is the address of a node, or 0, plus a mark in the lowest bit. In a node, the mark says that the
+/// node is released; its link does not change any more. In the head, it says that the list is but one node,
+/// taken by the fast path, which its holder may simply take out again.
+struct alignas(64) kogan_node {
+    std::atomic<std::uintptr_t> next{0};
+    extent where;
+    access how = access::exclusive;
+    kogan_node* pool_next = nullptr;
+
+    static constexpr std::uintptr_t mark = 1;
+
+    [[nodiscard]] static bool is_marked(std::uintptr_t link) noexcept { return (link & mark) != 0; }
+    [[nodiscard]] static kogan_node* at(std::uintptr_t link) noexcept {
+        return reinterpret_cast<kogan_node*>(link & ~mark);
+    }
+    [[nodiscard]] std::uintptr_t link() const noexcept { return reinterpret_cast<std::uintptr_t>(this); }
+
+    // Order of all links: sequential consistency, which node_pools needs and which costs nothing here: loads
+    // and read-modify-writes are as they would be on x86, and no link is stored after others can see it.
+
+    /// By the holder, once. An addition, because a range may be linked behind this one at the same time; a
+    /// load and a store would lose it.
+    void release() noexcept { next.fetch_add(mark, std::memory_order_seq_cst); }
+    [[nodiscard]] bool is_released() const noexcept {
+        return is_marked(next.load(std::memory_order_seq_cst));
+    }
+};
+
+using kogan_pools = node_pools<kogan_node>;
+using kogan_link = std::atomic<std::uintptr_t>;
+
+/// A place in a list: a link, and what it held when we looked.
+struct kogan_place {
+    kogan_link* from;
+    std::uintptr_t link;
+
+    void look() noexcept { link = from->load(std::memory_order_seq_cst); }
+    [[nodiscard]] kogan_node* node() const noexcept { return kogan_node::at(link); }
+    void advance() noexcept {
+        from = &node()->next;
+        look();
+    }
+    /// Puts `fresh` in front of what was here, unless that changed; then it looks again.
+    [[nodiscard]] bool insert(kogan_node& fresh, std::uintptr_t link_to_fresh) noexcept {
+        fresh.next.store(link, std::memory_order_relaxed);  // nobody sees it yet
+        return from->compare_exchange_strong(link, link_to_fresh, std::memory_order_seq_cst);
+    }
+    /// Takes out the node that is here, which is released; looks again.
+    void unlink(kogan_pools::pool& pool) noexcept {
+        kogan_node& released = *node();
+        const std::uintptr_t behind = released.next.load(std::memory_order_seq_cst) & ~kogan_node::mark;
+        if (not from->compare_exchange_strong(link, behind, std::memory_order_seq_cst)) return;
+        link = behind;
+        pool.retire(released);
+    }
+};
+
+}  // namespace sluice::bench::range_locks

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <memory>
+#include <new>
+
+#include "bench/range_lock_peers/peers.hpp"
+#include "sluice/sync/range_lock.hpp"
+
+// Whom the benchmark of range locks compares, and by what names.
+
+namespace sluice::bench::range_locks {
+
+/// What a lock of ours allocated beside itself, if it is one that ever does.
+template <class Lock>
+[[nodiscard]] std::size_t bytes_allocated_by(Lock& lock) noexcept {
+    if constexpr (requires { lock.bytes_allocated(); }) return lock.bytes_allocated();
+    return 0;
+}
+
+/// The holder of a lock of ours: a guard that is made where it stays, since to move one may mean work.
+template <class Guard>
+struct guard_holder {
+    union {
+        Guard guard;  // from lock() to unlock()
+    };
+    guard_holder() noexcept {}
+    ~guard_holder() {}
+};
+
+/// sluice::sync::range_lock in the form of the peers.
+class sluice_range_lock {
+public:
+    static constexpr bool has_readers = true;
+    using holder = guard_holder<sync::range_guard>;
+    static constexpr std::size_t held_bytes = sizeof(sync::range_guard);
+
+    explicit sluice_range_lock(const resource&) noexcept {}
+
+    [[nodiscard]] std::size_t object_bytes() noexcept { return sizeof(lock_) + bytes_allocated_by(lock_); }
+
+    void lock(holder& held, const extent& where, access how) noexcept {
+        ::new (&held.guard) auto(lock_.lock(wanted(where, how)));
+    }
+    [[nodiscard]] bool try_lock(holder& held, const extent& where, access how) noexcept {
+        ::new (&held.guard) auto(lock_.try_lock(wanted(where, how)));
+        if (held.guard) return true;
+        std::destroy_at(&held.guard);
+        return false;
+    }
+    void unlock(holder& held) noexcept { std::destroy_at(&held.guard); }
+
+private:
+    [[nodiscard]] static sync::lock_args wanted(const extent& where, access how) noexcept {
+        return {.where = sync::byte_range::between({.first = where.begin, .last = where.end - 1}),
+                .mode = how == access::shared ? sync::lock_mode::shared : sync::lock_mode::exclusive};
+    }
+
+    sync::range_lock lock_;
+};
+
+/// What can be asked of a subject beyond the concept range_lock.
+template <class Lock>
+inline constexpr bool excludes = true;
+template <>
+inline constexpr bool excludes<no_lock> = false;
+
+/// Whether one thread may hold several ranges.
+template <class Lock>
+inline constexpr bool has_ranges = true;
+template <>
+inline constexpr bool has_ranges<one_mutex> = false;
+
+/// Whether resource::height_max means anything to it.
+template <class Lock>
+inline constexpr bool has_height = false;
+template <>
+inline constexpr bool has_height<song_skip_list> = true;
+
+/// Calls `visit.template operator()<Lock>(name)` for every subject. A new one is one line here, a struct like
+/// the one above if it is not in the form of the peers, and its traits where they differ.
+template <class Visit>
+void for_each_subject(Visit&& visit) {
+    visit.template operator()<no_lock>("limit");
+    visit.template operator()<sluice_range_lock>("sluice.range_lock");
+    visit.template operator()<pnova_segments>("pnova_segments");
+    visit.template operator()<leanstore_bitmap>("leanstore_bitmap");
+    visit.template operator()<kogan_list<true>>("kogan_list.fast_path");
+    visit.template operator()<kogan_list<false>>("kogan_list");
+    visit.template operator()<kogan_reader_writer_list>("kogan_list.readers");
+    visit.template operator()<kara_tree>("kara_tree");
+    visit.template operator()<song_skip_list>("song_skip_list");
+    visit.template operator()<mutex_and_map>("mutex_and_map");
+    visit.template operator()<one_mutex>("one_mutex");
+}
+
+}  // namespace sluice::bench::range_locks
