@@ -103,7 +103,7 @@ private:
 ///
 /// Completes inside start() if it can be had at once, and otherwise on the thread that gave the range back or
 /// requested the stop, once. Suspends: until then. The operation may be started, and stops requested, on any
-/// thread. Allocates: nothing.
+/// thread. Allocates: nothing of its own.
 template <class Execution, class Atomics>
 [[nodiscard]] auto async_lock(basic_range_lock<Atomics>& lock, const lock_args& wanted) noexcept {
     return lock_sender<Execution, Atomics>(lock, wanted);

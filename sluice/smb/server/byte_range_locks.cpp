@@ -83,7 +83,7 @@ void byte_range_locks::release_all(const open& owner) noexcept {
 }
 
 bool byte_range_locks::allows_read(const open& who, range where) noexcept {
-    if (where.length == 0) return true;
+    if (where.length == 0 or held_count_ == 0) return true;
     bool is_free = true;
     ranges_.for_each_conflict({.where = bytes_at(where), .mode = sync::lock_mode::shared, .owner = &who},
                               [&](const sync::lock_conflict& one) { return is_free = not one.is_held; });
@@ -91,7 +91,7 @@ bool byte_range_locks::allows_read(const open& who, range where) noexcept {
 }
 
 bool byte_range_locks::allows_write(const open& who, range where) noexcept {
-    if (where.length == 0) return true;
+    if (where.length == 0 or held_count_ == 0) return true;
     bool is_free = true;
     ranges_.for_each_conflict({.where = bytes_at(where), .mode = sync::lock_mode::exclusive, .owner = &who},
                               [&](const sync::lock_conflict& one) {

@@ -99,7 +99,9 @@ private:
     void keep(const lock& taken, sync::range_guard&& guard);
     void serve_waiters(const sync::byte_range& freed) noexcept;
 
-    sync::range_lock ranges_;  // first: outlives the guards
+    // First: outlives the guards. Not in buckets: every READ and WRITE asks what is in its way, which is one
+    // search of a set, and a look into all buckets for what is longer than a few.
+    sync::range_lock ranges_{{.spreads = false}};
     std::unordered_map<const open*, locks_of_open> opens_;
     std::size_t held_count_ = 0;
     std::vector<waiter*> waiters_;
