@@ -4,11 +4,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "sluice/base/execution_traits.hpp"
 #include "sluice/io/atomic_sender.hpp"
 
 // Our senders as senders of std::execution (P2300), of stdexec, or of anything shaped like them. This header
-// includes neither: what it needs of one is collected by SLUICE_EXECUTION_TRAITS, in the program that uses
-// it.
+// includes neither: what it needs of one is collected by SLUICE_EXECUTION_TRAITS
+// (sluice/base/execution_traits.hpp), in the program that uses it.
 //
 //     #include <stdexec/execution.hpp>
 //     #include "sluice/io/execution.hpp"
@@ -21,38 +22,9 @@
 // The difference it bridges: a P2052 receiver hears of the value first and later that the state may go; one
 // of P2300 may destroy the state inside its only completion, so it is completed at the second signal.
 
-/// Declares the struct `name` that tells execution_bridge how an implementation spells things.
-/// `execution` is the namespace of senders and receivers, `queries` that of get_stop_token; for the standard
-/// `std::execution` and `std`, for stdexec twice `stdexec`. `suffix` ends the names of the concept tags: `_t`
-/// in P2300R10, `_tag` in later drafts (stdexec has both).
-///
-/// An implementation that can ask for the completion behaviour of a sender is told it by a struct derived
-/// from this one, with `template <class Signal> using get_completion_behavior` and `static constexpr auto
-/// asynchronous`.
-#define SLUICE_EXECUTION_TRAITS(name, execution, queries, suffix)                       \
-    struct name {                                                                       \
-        using sender_concept = execution::sender##suffix;                               \
-        using operation_state_concept = execution::operation_state##suffix;             \
-        using scheduler_concept = execution::scheduler##suffix;                         \
-        using set_value = execution::set_value_t;                                       \
-        using set_error = execution::set_error_t;                                       \
-        using set_stopped = execution::set_stopped_t;                                   \
-        using get_env = execution::get_env_t;                                           \
-        using get_stop_token = queries::get_stop_token_t;                               \
-        template <class Signal>                                                         \
-        using get_completion_scheduler = execution::get_completion_scheduler_t<Signal>; \
-        template <class... Signatures>                                                  \
-        using completion_signatures = execution::completion_signatures<Signatures...>;  \
-    }
-
 namespace sluice::io {
 
 namespace detail {
-
-template <class Execution, class Receiver>
-auto stop_token_of(const Receiver& to) noexcept {
-    return typename Execution::get_stop_token{}(typename Execution::get_env{}(to));
-}
 
 // --- what becomes of an outcome
 // ------------------------------------------------------------------------------------------
@@ -160,8 +132,7 @@ private:
         execution_operation* self;
         void operator()() const noexcept { self->io_.cancel(); }
     };
-    using token_type = std::remove_cvref_t<decltype(stop_token_of<Execution>(std::declval<Receiver&>()))>;
-    using callback_type = typename token_type::template callback_type<canceller>;
+    using callback_type = stop_callback_of<Execution, Receiver, canceller>;
 
     void complete() noexcept {
         callback_.reset();  // waits for a canceller that runs on another thread: none can come after this

@@ -5,7 +5,11 @@
 #include <array>
 
 #include "bench/harness/allocation_counter.hpp"
+#include "sluice/sync/range_lock_sender.hpp"
 #include "sluice/sync/range_lock_testing.hpp"
+#include "tests/execution_model/execution.hpp"
+
+SLUICE_EXECUTION_TRAITS(model, execution_model, execution_model, _t);
 
 namespace sluice::sync {
 namespace {
@@ -48,6 +52,29 @@ TEST(range_lock, allocates_nothing_for_one_range_at_a_time) {
         const range_guard held = lock.lock(exclusive(round, round + 9));
         EXPECT_FALSE(lock.try_lock(shared(round, round)));
     }
+    EXPECT_EQ(bench::allocations() - before, 0U);
+}
+
+struct counting_receiver {
+    using receiver_concept = execution_model::receiver_t;
+    void set_value(range_guard) && noexcept { ++*grants; }
+    void set_stopped() && noexcept {}
+    int* grants;
+};
+
+TEST(lock_sender, allocates_nothing_whether_it_waits_or_not) {
+    range_lock lock;
+    int grants = 0;
+    const std::uint64_t before = bench::allocations();
+    for (int round = 0; round != 1000; ++round) {
+        auto at_once = async_lock<model>(lock, exclusive(0, 9)).connect(counting_receiver{&grants});
+        at_once.start();
+        range_guard held = lock.lock(exclusive(0, 9));
+        auto later = async_lock<model>(lock, shared(5, 20)).connect(counting_receiver{&grants});
+        later.start();
+        held.unlock();
+    }
+    EXPECT_EQ(grants, 2000);
     EXPECT_EQ(bench::allocations() - before, 0U);
 }
 

@@ -1,13 +1,4 @@
-// The bridge to std::execution, against the model beside this file; and, compiled again with one of these
-// defined, against a real implementation.
-#if defined(SLUICE_TEST_STDEXEC)
-#include <exec/completion_behavior.hpp>
-#include <stdexec/execution.hpp>
-#elif defined(SLUICE_TEST_STD_EXECUTION)
-#include <execution>
-#else
-#include "tests/execution_model/execution.hpp"
-#endif
+// The bridge to std::execution, against the model beside this file and against real implementations.
 
 #include <gtest/gtest.h>
 
@@ -18,28 +9,7 @@
 
 #include "sluice/io/execution.hpp"
 #include "sluice/io/pipe_handle.hpp"
-
-#if defined(SLUICE_TEST_STDEXEC)
-namespace ex = stdexec;
-namespace ex_queries = stdexec;
-namespace ex_sync = stdexec;
-SLUICE_EXECUTION_TRAITS(basic_traits, stdexec, stdexec, _t);
-struct traits : basic_traits {
-    template <class Signal>
-    using get_completion_behavior = exec::get_completion_behavior_t<Signal>;
-    static constexpr auto asynchronous = exec::completion_behavior::asynchronous;
-};
-#elif defined(SLUICE_TEST_STD_EXECUTION)
-namespace ex = std::execution;
-namespace ex_queries = std;
-namespace ex_sync = std::this_thread;
-SLUICE_EXECUTION_TRAITS(traits, std::execution, std, _tag);
-#else
-namespace ex = execution_model;
-namespace ex_queries = execution_model;
-namespace ex_sync = execution_model;
-SLUICE_EXECUTION_TRAITS(traits, execution_model, execution_model, _t);
-#endif
+#include "tests/execution_model/under_test.hpp"
 
 namespace sluice::io {
 namespace {
@@ -79,11 +49,7 @@ struct heard {
 // A receiver with a stop token.
 template <class Token>
 struct listener {
-#if defined(SLUICE_TEST_STD_EXECUTION)
-    using receiver_concept = ex::receiver_tag;
-#else
-    using receiver_concept = ex::receiver_t;
-#endif
+    using receiver_concept = receiver_tag;
     struct environment {
         Token token;
         [[nodiscard]] Token query(ex_queries::get_stop_token_t) const noexcept { return token; }

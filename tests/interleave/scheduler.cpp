@@ -229,4 +229,8 @@ bool is_late() noexcept {
     return execution::current != nullptr and execution::current->running().is_late;
 }
 
+const void* this_thread() noexcept {
+    return execution::current == nullptr ? nullptr : &execution::current->running();
+}
+
 }  // namespace sluice::interleave

@@ -50,6 +50,8 @@ struct report {
 [[nodiscard]] report explore(const std::function<std::unique_ptr<scenario>()>& make,
                              const limits& within = {});
 
+/// Which of the threads this is; null outside of an exploration.
+[[nodiscard]] const void* this_thread() noexcept;
 /// Where threads give way to each other. Outside of an exploration: nothing happens.
 void step() noexcept;
 /// Sleeps until woken, or, if `may_time_out`, perhaps without: then is_late() says so.

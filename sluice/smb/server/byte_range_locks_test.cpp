@@ -88,6 +88,55 @@ TEST_F(byte_range_locks_test, who_waits_is_granted_in_order_as_far_as_nothing_is
     EXPECT_EQ(locks.held_by(b), 2U);
 }
 
+TEST_F(byte_range_locks_test, who_waits_is_in_nobodys_way) {
+    open c;
+    ASSERT_TRUE(exclusive(a, {0, 1}));
+    ASSERT_TRUE(exclusive(a, {8, 1}));
+    event<nt_status> first(*loop);
+    event<nt_status> second(*loop);
+    byte_range_locks::waiter whole{.wanted = {&b, {0, 10}, true}, .granted = &first};
+    byte_range_locks::waiter end{.wanted = {&c, {8, 2}, true}, .granted = &second};
+    locks.enqueue(whole);
+    locks.enqueue(end);
+    EXPECT_TRUE(exclusive(c, {4, 1})) << "what waits came first, but holds nothing";
+    ASSERT_TRUE(locks.unlock(a, {8, 1}));
+    EXPECT_TRUE(second.is_set()) << "it came later, but nothing that is held is in its way";
+    ASSERT_TRUE(locks.unlock(a, {0, 1}));
+    ASSERT_TRUE(locks.unlock(c, {8, 2}));
+    EXPECT_FALSE(first.is_set()) << "who came by is in its way now";
+    ASSERT_TRUE(locks.unlock(c, {4, 1}));
+    EXPECT_EQ(first.value(), nt_status::success);
+}
+
+TEST_F(byte_range_locks_test, several_are_locked_together_or_not_at_all) {
+    ASSERT_TRUE(exclusive(b, {20, 1}));
+    const std::array<byte_range_locks::lock, 3> wanted{
+        {{&a, {0, 10}, true}, {&a, {0, 10}, false}, {&a, {20, 1}, true}}};
+    EXPECT_FALSE(locks.try_lock_all(wanted));
+    EXPECT_EQ(locks.held_by(a), 0U);
+    EXPECT_TRUE(locks.try_lock_all(std::span(wanted).first(2))) << "nothing is left of what was refused";
+    EXPECT_EQ(locks.held_by(a), 2U);
+    EXPECT_FALSE(
+        locks.try_lock_all(std::array<byte_range_locks::lock, 2>{{{&b, {30, 5}, true}, {&b, {34, 1}, true}}}))
+        << "they are in each other's way";
+    EXPECT_TRUE(exclusive(b, {30, 5}));
+}
+
+TEST_F(byte_range_locks_test, what_waits_counts_as_what_will_be_held) {
+    ASSERT_TRUE(exclusive(a, {0, 10}));
+    ASSERT_TRUE(shared(b, {10, 1}));
+    event<nt_status> granted(*loop);
+    byte_range_locks::waiter waiting{.wanted = {&b, {0, 10}, true}, .granted = &granted};
+    locks.enqueue(waiting);
+    EXPECT_EQ(locks.claims_of(b), 2U);
+    locks.forget(waiting);
+    EXPECT_EQ(locks.claims_of(b), 1U);
+    locks.enqueue(waiting);
+    ASSERT_TRUE(locks.unlock(a, {0, 10}));
+    EXPECT_EQ(locks.claims_of(b), 2U);
+    EXPECT_EQ(locks.held_by(b), 2U);
+}
+
 TEST_F(byte_range_locks_test, who_was_cancelled_is_not_granted_a_lock) {
     ASSERT_TRUE(exclusive(a, {0, 10}));
     event<nt_status> granted(*loop);
@@ -134,18 +183,23 @@ public:
         held_.push_back(wanted);
         return true;
     }
+    /// Whether there was one; who waits is served.
     [[nodiscard]] bool unlock(std::size_t owner, range where) {
-        for (const bool exclusive : {true, false})
-            for (auto it = held_.begin(); it != held_.end(); ++it)
-                if (it->owner == owner and it->is_exclusive == exclusive and
-                    it->where.offset == where.offset and it->where.length == where.length) {
-                    held_.erase(it);
-                    return true;
-                }
-        return false;
+        const bool had_it = drop(owner, where);
+        if (had_it) serve();
+        return had_it;
+    }
+    void wait(std::size_t place, const entry& wanted) { waiting_.push_back({place, wanted}); }
+    void stop_waiting(std::size_t place) {
+        std::erase_if(waiting_, [&](const auto& one) { return one.first == place; });
+    }
+    [[nodiscard]] bool is_waiting(std::size_t place) const {
+        return std::ranges::any_of(waiting_, [&](const auto& one) { return one.first == place; });
     }
     void close(std::size_t owner) {
         std::erase_if(held_, [&](const entry& held) { return held.owner == owner; });
+        std::erase_if(waiting_, [&](const auto& one) { return one.second.owner == owner; });
+        serve();
     }
     [[nodiscard]] bool may(std::size_t who, range where, bool writes) const {
         if (where.length == 0) return true;
@@ -174,25 +228,60 @@ private:
         return false;
     }
 
+    [[nodiscard]] bool drop(std::size_t owner, range where) {
+        for (const bool exclusive : {true, false})
+            for (auto it = held_.begin(); it != held_.end(); ++it)
+                if (it->owner == owner and it->is_exclusive == exclusive and
+                    it->where.offset == where.offset and it->where.length == where.length) {
+                    held_.erase(it);
+                    return true;
+                }
+        return false;
+    }
+    void serve() {
+        std::erase_if(waiting_, [&](const auto& one) { return try_lock(one.second); });
+    }
+
     std::vector<entry> held_;
+    std::vector<std::pair<std::size_t, entry>> waiting_;
 };
 
 TEST_F(byte_range_locks_test, a_long_history_is_that_of_a_model_on_single_points) {
+    struct waiting_request {
+        explicit waiting_request(io::io_multiplexer& on, const byte_range_locks::lock& wanted)
+            : granted(on), waiter{.wanted = wanted, .granted = &granted} {}
+        event<nt_status> granted;
+        byte_range_locks::waiter waiter;
+    };
     const std::uint32_t seed = std::random_device{}();
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
     const auto below = [&](std::uint64_t bound) { return random() % bound; };
     std::array<open, 3> owners;
+    std::array<std::unique_ptr<waiting_request>, 4> waiting;
     model expected;
     for (int step = 0; step != 20'000; ++step) {
         const std::size_t who = below(owners.size());
         const range where{.offset = below(12), .length = below(6)};
         const bool flag = below(2) == 0;
+        const byte_range_locks::lock wanted{.owner = &owners[who], .where = where, .is_exclusive = flag};
+        const model::entry same{.owner = who, .where = where, .is_exclusive = flag};
+        const std::size_t place = below(waiting.size());
         const std::uint64_t what = below(100);
-        if (what < 45) {
-            ASSERT_EQ(locks.try_lock({.owner = &owners[who], .where = where, .is_exclusive = flag}),
-                      expected.try_lock({.owner = who, .where = where, .is_exclusive = flag}))
-                << "step " << step;
+        if (what < 30) {
+            ASSERT_EQ(locks.try_lock(wanted), expected.try_lock(same)) << "step " << step;
+        } else if (what < 45 and waiting[place] == nullptr) {
+            const bool is_granted = locks.try_lock(wanted);
+            ASSERT_EQ(is_granted, expected.try_lock(same)) << "step " << step;
+            if (is_granted) continue;
+            waiting[place] = std::make_unique<waiting_request>(*loop, wanted);
+            locks.enqueue(waiting[place]->waiter);
+            expected.wait(place, same);
+        } else if (what < 48 and waiting[place] != nullptr) {
+            waiting[place]->granted.set(nt_status::cancelled);  // unless it is over
+            locks.forget(waiting[place]->waiter);
+            waiting[place].reset();
+            expected.stop_waiting(place);
         } else if (what < 80) {
             ASSERT_EQ(locks.unlock(owners[who], where), expected.unlock(who, where)) << "step " << step;
         } else if (what < 98) {
@@ -204,7 +293,15 @@ TEST_F(byte_range_locks_test, a_long_history_is_that_of_a_model_on_single_points
             expected.close(who);
         }
         ASSERT_EQ(locks.held_by(owners[who]), expected.held_by(who)) << "step " << step;
+        for (std::size_t i = 0; i != waiting.size(); ++i)
+            if (waiting[i] != nullptr)
+                ASSERT_EQ(not waiting[i]->granted.is_set(), expected.is_waiting(i)) << "step " << step;
     }
+    for (const auto& one : waiting)
+        if (one != nullptr) locks.forget(one->waiter);
+    for (const open& one : owners)
+        locks.release_all(one);
+    EXPECT_TRUE(locks.is_empty());
 }
 
 }  // namespace

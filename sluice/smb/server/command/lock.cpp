@@ -46,8 +46,9 @@ using range = byte_range_locks::range;
 
 // Several at once cannot wait: which of them would be held meanwhile?
 [[nodiscard]] nt_status check_wanted(const open& of, const wire::lock_list& elements) noexcept {
-    const std::size_t held = of.file->locks().held_by(of);
-    if (elements.size() > limits::locks_per_open_max - held) return nt_status::insufficient_resources;
+    // What waits will be held.
+    const std::size_t claims = of.file->locks().claims_of(of);
+    if (claims + elements.size() > limits::locks_per_open_max) return nt_status::insufficient_resources;
     for (std::size_t i = 0; i != elements.size(); ++i) {
         const wire::lock_element element = elements[i];
         const bool waits = not wire::has(element.flags, lock_flags::fail_immediately);
@@ -68,13 +69,12 @@ using range = byte_range_locks::range;
 // All of them, or none.
 [[nodiscard]] bool try_lock_all(open& of, const wire::lock_list& elements) {
     byte_range_locks& locks = of.file->locks();
-    for (std::size_t i = 0; i != elements.size(); ++i) {
-        if (locks.try_lock(wanted_by(of, elements[i]))) continue;
-        while (i-- != 0)
-            locks.undo_last(of);
-        return false;
-    }
-    return true;
+    if (elements.size() == 1) return locks.try_lock(wanted_by(of, elements[0]));
+    std::vector<byte_range_locks::lock> wanted;
+    wanted.reserve(elements.size());
+    for (std::size_t i = 0; i != elements.size(); ++i)
+        wanted.push_back(wanted_by(of, elements[i]));
+    return locks.try_lock_all(wanted);
 }
 
 // Suspends until the lock is there, or the open, the session, or the client's patience has ended.

@@ -1,0 +1,127 @@
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "sluice/smb/server/limits.hpp"
+#include "sluice/smb/wire/close.hpp"
+#include "sluice/smb/wire/echo.hpp"
+#include "sluice/smb/wire/lock.hpp"
+#include "tests/smb_simulation/polite_client.hpp"
+
+// Locks that wait, and what becomes of them when what they wait with ends.
+
+namespace sluice::smb_simulation {
+namespace {
+
+using namespace smb;  // NOLINT: the names of one protocol
+using wire::command;
+using wire::lock_flags;
+using wire::nt_status;
+
+class locks : public served {
+protected:
+    struct span_of_bytes {
+        std::uint64_t offset = 0;
+        std::uint64_t length = 1;
+    };
+
+    [[nodiscard]] wire::file_id open_file() { return client().create("locked").file; }
+    nt_status lock(const wire::file_id& of, span_of_bytes where, lock_flags how) {
+        const wire::raw_lock_element element = encoded(where, how);
+        return client().call(command::lock, args_of(of, std::span(&element, 1))).status();
+    }
+    // Asks for what another open has; gives the message id.
+    std::uint64_t wait_for_lock(const wire::file_id& of, span_of_bytes where) {
+        const wire::raw_lock_element element = encoded(where, lock_flags::exclusive);
+        return client().send(command::lock, args_of(of, std::span(&element, 1)));
+    }
+    [[nodiscard]] static wire::raw_lock_element encoded(span_of_bytes where, lock_flags how) {
+        return wire::encode_lock_element(
+            {.offset_bytes = where.offset, .length_bytes = where.length, .flags = how});
+    }
+    [[nodiscard]] static wire::lock_args args_of(const wire::file_id& of,
+                                                 std::span<const wire::raw_lock_element> elements) {
+        return {.file = of, .elements = wire::lock_list(elements)};
+    }
+    // Behind what the tests lock one by one.
+    void lock_many(const wire::file_id& of, std::size_t count) {
+        std::vector<wire::raw_lock_element> some;
+        for (std::size_t i = 0; i != count; ++i) {
+            some.push_back(encoded({.offset = 100 + i}, at_once));
+            if (some.size() != 128 and i + 1 != count) continue;
+            ASSERT_EQ(client().call(command::lock, args_of(of, some)).status(), nt_status::success);
+            some.clear();
+        }
+    }
+    nt_status close(const wire::file_id& of) {
+        return client().call(command::close, wire::close_args{.file = of}).status();
+    }
+
+    static constexpr lock_flags at_once = lock_flags::exclusive | lock_flags::fail_immediately;
+};
+
+TEST_F(locks, that_wait_are_granted_when_what_is_in_their_way_is_given_back) {
+    const wire::file_id first = open_file();
+    const wire::file_id second = open_file();
+    ASSERT_EQ(lock(first, {0, 10}, at_once), nt_status::success);
+    const std::uint64_t waiting = wait_for_lock(second, {5, 10});
+    EXPECT_FALSE(client().is_answered(waiting));
+    EXPECT_EQ(lock(second, {12, 1}, at_once), nt_status::success) << "what waits is in nobody's way";
+    ASSERT_EQ(lock(first, {0, 10}, lock_flags::unlock), nt_status::success);
+    EXPECT_FALSE(client().is_answered(waiting)) << "who came by is in its way";
+    ASSERT_EQ(lock(second, {12, 1}, lock_flags::unlock), nt_status::success);
+    EXPECT_EQ(client().answer_to(waiting).status(), nt_status::success);
+    EXPECT_EQ(lock(first, {14, 1}, at_once), nt_status::lock_not_granted);
+}
+
+TEST_F(locks, that_wait_end_with_their_open_and_those_behind_them_go_on) {
+    const wire::file_id first = open_file();
+    const wire::file_id second = open_file();
+    const wire::file_id third = open_file();
+    ASSERT_EQ(lock(first, {0, 10}, at_once), nt_status::success);
+    const std::uint64_t of_second = wait_for_lock(second, {0, 10});
+    const std::uint64_t of_third = wait_for_lock(third, {0, 10});
+    EXPECT_EQ(close(second), nt_status::success);
+    EXPECT_EQ(client().answer_to(of_second).status(), nt_status::range_not_locked);
+    EXPECT_FALSE(client().is_answered(of_third));
+    EXPECT_EQ(close(first), nt_status::success);
+    EXPECT_EQ(client().answer_to(of_third).status(), nt_status::success);
+}
+
+TEST_F(locks, that_were_cancelled_leave_nothing_behind) {
+    const wire::file_id first = open_file();
+    const wire::file_id second = open_file();
+    ASSERT_EQ(lock(first, {0, 10}, at_once), nt_status::success);
+    const std::uint64_t waiting = wait_for_lock(second, {0, 10});
+    client().cancel(client().async_id_of(waiting));
+    EXPECT_EQ(client().answer_to(waiting).status(), nt_status::cancelled);
+    ASSERT_EQ(lock(first, {0, 10}, lock_flags::unlock), nt_status::success);
+    EXPECT_EQ(lock(first, {0, 10}, at_once), nt_status::success);
+    EXPECT_EQ(lock(second, {0, 10}, lock_flags::unlock), nt_status::range_not_locked);
+}
+
+TEST_F(locks, that_wait_count_towards_the_limit_of_their_open) {
+    const wire::file_id holder = open_file();
+    const wire::file_id greedy = open_file();
+    ASSERT_EQ(lock(holder, {0, 10}, at_once), nt_status::success);
+    lock_many(greedy, server::limits::locks_per_open_max - 1);
+    const std::uint64_t last = wait_for_lock(greedy, {0, 1});
+    EXPECT_FALSE(client().is_answered(last));
+    EXPECT_EQ(lock(greedy, {5, 1}, lock_flags::exclusive), nt_status::insufficient_resources);
+    ASSERT_EQ(close(holder), nt_status::success);
+    EXPECT_EQ(client().answer_to(last).status(), nt_status::success);
+    EXPECT_EQ(lock(greedy, {5, 1}, at_once), nt_status::insufficient_resources);
+}
+
+TEST_F(locks, that_wait_when_the_client_hangs_up_go_with_it) {
+    const wire::file_id first = open_file();
+    const wire::file_id second = open_file();
+    ASSERT_EQ(lock(first, {0, 10}, at_once), nt_status::success);
+    ASSERT_EQ(lock(second, {20, 10}, at_once), nt_status::success);
+    EXPECT_FALSE(client().is_answered(wait_for_lock(second, {0, 10})));
+    EXPECT_FALSE(client().is_answered(wait_for_lock(first, {20, 10})));
+    // Each waits for the other: only the end of both lets the world stop.
+}
+
+}  // namespace
+}  // namespace sluice::smb_simulation
