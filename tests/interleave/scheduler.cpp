@@ -54,11 +54,11 @@ public:
 
     void switch_home() noexcept { ENSURE(swapcontext(&running().context, &home_) == 0); }
     [[nodiscard]] fiber& running() noexcept { return *fibers_[running_]; }
-    void wake_one_on(const void* address) noexcept {
+    void wake_on(const void* address, bool all) noexcept {
         for (const auto& one : fibers_) {
             if (one->where != fiber::phase::asleep or one->address != address) continue;
             one->where = fiber::phase::ready;
-            return;
+            if (not all) return;
         }
     }
 
@@ -214,7 +214,11 @@ void sleep_on(const void* address, bool may_time_out) noexcept {
 }
 
 void wake_one_on(const void* address) noexcept {
-    if (execution::current != nullptr) execution::current->wake_one_on(address);
+    if (execution::current != nullptr) execution::current->wake_on(address, false);
+}
+
+void wake_all_on(const void* address) noexcept {
+    if (execution::current != nullptr) execution::current->wake_on(address, true);
 }
 
 bool is_late() noexcept {
