@@ -6,7 +6,9 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <utility>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/sync/latch.hpp"
 #include "sluice/sync/skiplist/node.hpp"
 #include "sluice/sync/skiplist/thread_slot.hpp"
