@@ -163,11 +163,12 @@ TEST(skiplist_range_lock, wakes_the_one_who_waits_in_every_schedule) {
     expect_every_schedule_right<waiting_for_each_other>({.preemptions_max = 3});
 }
 
-// The node waited for becomes a range that is never given back while somebody waits, and not in the way.
+// The node waited for becomes a range that is not in the way, and is not given back while somebody waits.
+template <bool IsBehind>
 class waiting_while_a_node_is_used_again final : public lock_users<sound_steps> {
     std::vector<std::function<void()>> threads() override {
-        held_ = lock.try_lock(bytes(0, 5));
-        return {[this] { lock_and_use(bytes(3, 9)); },
+        held_ = lock.try_lock(IsBehind ? bytes(5, 9) : bytes(0, 5));
+        return {[this] { lock_and_use(bytes(3, 6)); },
                 [this] {
                     held_.unlock();
                     kept_ = lock.try_lock(bytes(15, 19));
@@ -182,8 +183,12 @@ class waiting_while_a_node_is_used_again final : public lock_users<sound_steps> 
     guard held_, kept_;
 };
 
-TEST(skiplist_range_lock, waits_for_no_other_range_in_the_same_node_in_every_schedule) {
-    expect_every_schedule_right<waiting_while_a_node_is_used_again>();
+TEST(skiplist_range_lock, waits_for_no_other_range_in_the_node_before_it_in_every_schedule) {
+    expect_every_schedule_right<waiting_while_a_node_is_used_again<false>>();
+}
+
+TEST(skiplist_range_lock, waits_for_no_other_range_in_the_node_behind_it_in_every_schedule) {
+    expect_every_schedule_right<waiting_while_a_node_is_used_again<true>>();
 }
 
 class late_waiter final : public lock_users<sound_steps> {

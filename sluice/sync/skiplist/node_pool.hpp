@@ -24,8 +24,9 @@ namespace sluice::sync::skiplist {
 /// Invariants:
 ///   1. a node is with one user, in one stripe, on one stack for all, or not made yet;
 ///   2. memory that was a node of some size stays one of that size: stale readers find atomics, if odd ones;
-///   3. nodes are made only while the stack for all is empty, so there are never more than were with users at
-///      once, and `idle_max` in stripes.
+///   3. nodes are made only when the stack for all of their size was empty, so of each size there are never
+///   more
+///      than were with users at once, and of low ones `idle_max` more in stripes.
 /// Thread safety: any thread. Lock-free, but for making nodes, which takes a latch. Allocates: the first
 /// block when it is made; afterwards as much as there is, whenever that is used up, so rarely, and never
 /// again once there are as many nodes as are used at once.
