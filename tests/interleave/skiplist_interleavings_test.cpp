@@ -117,7 +117,7 @@ class reuse_in_the_same_place final : public lock_users<sound_steps> {
 };
 
 TEST(skiplist_range_lock, takes_no_node_for_what_it_was_before_in_every_schedule) {
-    expect_every_schedule_right<reuse_in_the_same_place>({.preemptions_max = 3});
+    expect_every_schedule_right<reuse_in_the_same_place>();
 }
 
 class reuse_again_and_again final : public lock_users<sound_steps> {
@@ -160,7 +160,7 @@ class waiting_for_each_other final : public lock_users<sound_steps> {
 };
 
 TEST(skiplist_range_lock, wakes_the_one_who_waits_in_every_schedule) {
-    expect_every_schedule_right<waiting_for_each_other>({.preemptions_max = 3});
+    expect_every_schedule_right<waiting_for_each_other>();
 }
 
 // The node waited for becomes a range that is not in the way, and is not given back while somebody waits.
