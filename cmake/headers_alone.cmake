@@ -1,6 +1,9 @@
 # Compiles every header alone, so that none leans on what its includers happened to include before it.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/sluice/*.hpp")
 list(FILTER headers EXCLUDE REGEX "^sluice/cli/")  # nobody else includes the program's
+if(NOT SLUICE_SKIPLIST_RANGE_LOCK)
+  list(FILTER headers EXCLUDE REGEX "^sluice/sync/skiplist/")
+endif()
 if(NOT SLUICE_ASIO_INCLUDE_DIR)
   list(FILTER headers EXCLUDE REGEX "^sluice/io/asio")  # they need Asio
 endif()

@@ -7,8 +7,12 @@ foreach(component IN LISTS components)
   install(TARGETS sluice_${component} EXPORT sluice-targets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endforeach()
+set(not_installed PATTERN cli EXCLUDE PATTERN "*_test.hpp" EXCLUDE PATTERN "*_testing.hpp" EXCLUDE)
+if(NOT SLUICE_SKIPLIST_RANGE_LOCK)
+  list(APPEND not_installed PATTERN skiplist EXCLUDE)
+endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/sluice" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.hpp" PATTERN cli EXCLUDE PATTERN "*_test.hpp" EXCLUDE PATTERN "*_testing.hpp" EXCLUDE)
+  FILES_MATCHING PATTERN "*.hpp" ${not_installed})
 if(SLUICE_PROGRAM)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/man/" DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
 endif()

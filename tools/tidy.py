@@ -35,6 +35,7 @@ LAYERS = {
     "smb/client": ("base", "sync", "io", "vfs", "smb/wire", "smb/auth"),
 }
 LAYERS["cli"] = tuple(LAYERS)
+LAYERS["sync/skiplist"] = ("base", "sync")  # optional, so not even the program includes it
 
 SYSTEM_IO_HEADER = re.compile(
     r"(sys|netinet|arpa|net|linux)/.*|(fcntl|unistd|poll|netdb|dirent|aio|termios|ifaddrs)\.h|liburing(/.*|\.h)")

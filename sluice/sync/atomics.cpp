@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <limits>
 
 namespace sluice::sync {
 
@@ -27,6 +28,10 @@ void real_atomics::wait(std::atomic<std::uint32_t>& word, std::uint32_t expected
 
 void real_atomics::wake_one(std::atomic<std::uint32_t>& word) noexcept {
     (void)syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+void real_atomics::wake_all(std::atomic<std::uint32_t>& word) noexcept {
+    (void)syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, std::numeric_limits<int>::max(), nullptr, nullptr, 0);
 }
 
 namespace {

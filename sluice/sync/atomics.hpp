@@ -28,8 +28,8 @@ struct range_lock_tuning {
 /// scheduler in its place that tries every order of their steps.
 ///
 /// `wait` sleeps while `word` holds `expected`, until `until` (`time_point::max()`: without end), a wake or
-/// no reason at all; whoever waits looks again. `wake_one` ends one wait for that address, whose memory may
-/// be gone by then: waking touches the address only. Thread safety: any thread.
+/// no reason at all; whoever waits looks again. `wake_one` ends one wait for that address, `wake_all` every
+/// one; its memory may be gone by then: waking touches the address only. Thread safety: any thread.
 struct real_atomics {
     template <class T>
     using atomic = std::atomic<T>;
@@ -41,6 +41,7 @@ struct real_atomics {
 
     static void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, time_point until) noexcept;
     static void wake_one(std::atomic<std::uint32_t>& word) noexcept;
+    static void wake_all(std::atomic<std::uint32_t>& word) noexcept;
     [[nodiscard]] static time_point now() noexcept { return std::chrono::steady_clock::now(); }
     /// One round, from 0 on, of waiting for something that takes a few dozen instructions: relaxes, then lets
     /// other threads run, and from `spins_max` on sleeps for some microseconds, so that a thread of higher

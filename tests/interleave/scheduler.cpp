@@ -58,11 +58,11 @@ public:
         for (const auto& one : fibers_)
             one->gave_way = false;
     }
-    void wake_one_on(const void* address) noexcept {
+    void wake_on(const void* address, bool all) noexcept {
         for (const auto& one : fibers_) {
             if (one->where != fiber::phase::asleep or one->address != address) continue;
             one->where = fiber::phase::ready;
-            return;
+            if (not all) return;
         }
     }
 
@@ -222,7 +222,11 @@ void sleep_on(const void* address, bool may_time_out) noexcept {
 }
 
 void wake_one_on(const void* address) noexcept {
-    if (execution::current != nullptr) execution::current->wake_one_on(address);
+    if (execution::current != nullptr) execution::current->wake_on(address, false);
+}
+
+void wake_all_on(const void* address) noexcept {
+    if (execution::current != nullptr) execution::current->wake_on(address, true);
 }
 
 bool is_late() noexcept {

@@ -57,6 +57,7 @@ void step() noexcept;
 /// Sleeps until woken, or, if `may_time_out`, perhaps without: then is_late() says so.
 void sleep_on(const void* address, bool may_time_out) noexcept;
 void wake_one_on(const void* address) noexcept;
+void wake_all_on(const void* address) noexcept;
 /// Lets everybody else go first, until something changes.
 void give_way() noexcept;
 /// Something that a thread may look at has changed.
@@ -74,7 +75,7 @@ struct scheduled_atomics {
     template <class T>
     class atomic {
     public:
-        atomic(T initial) noexcept : value_(initial) {}
+        atomic(T initial = {}) noexcept : value_(initial) {}
         atomic(const atomic&) = delete;
         atomic& operator=(const atomic&) = delete;
         ~atomic() { forget_life(); }
@@ -91,6 +92,11 @@ struct scheduled_atomics {
             begin();
             note_change();
             return std::exchange(value_, fresh);
+        }
+        T fetch_or(T more, std::memory_order) noexcept {
+            begin();
+            note_change();
+            return std::exchange(value_, value_ | more);
         }
         bool compare_exchange_strong(T& expected, T fresh, std::memory_order, std::memory_order) noexcept {
             begin();
@@ -126,6 +132,10 @@ struct scheduled_atomics {
     static void wake_one(atomic<std::uint32_t>& word) noexcept {
         step();
         wake_one_on(&word);
+    }
+    static void wake_all(atomic<std::uint32_t>& word) noexcept {
+        step();
+        wake_all_on(&word);
     }
     [[nodiscard]] static time_point now() noexcept { return is_late() ? time_point::max() : time_point{}; }
     static void back_off(unsigned) noexcept { give_way(); }

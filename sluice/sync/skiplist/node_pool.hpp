@@ -1,0 +1,232 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/sync/latch.hpp"
+#include "sluice/sync/skiplist/node.hpp"
+#include "sluice/sync/skiplist/thread_slot.hpp"
+
+namespace sluice::sync::skiplist {
+
+/// The nodes of one skip list: made when they are needed for the first time, used again at once, and returned
+/// when the pool goes.
+///
+/// Each thread has a stripe, a small stack of free nodes of its own; what does not fit is on a stack for all.
+/// A stripe that two threads share is never waited for: who finds it taken uses the other stack.
+///
+/// Invariants:
+///   1. a node is with one user, in one stripe, on one stack for all, or not made yet;
+///   2. memory that was a node of some size stays one of that size: stale readers find atomics, if odd ones;
+///   3. nodes are made only when the stack for all of their size was empty, so of each size there are never
+///   more
+///      than were with users at once, and of low ones `idle_max` more in stripes.
+/// Thread safety: any thread. Lock-free, but for making nodes, which takes a latch. Allocates: the first
+/// block when it is made; afterwards as much as there is, whenever that is used up, so rarely, and never
+/// again once there are as many nodes as are used at once.
+template <class Atomics>
+class node_pool {
+public:
+    using node = skiplist::node<Atomics>;
+    static_assert(sizeof(high_tower<Atomics>) <= 2 * sizeof(cell<Atomics>), "a tall node lies in two cells");
+
+    static constexpr unsigned stripes = 16;
+    static constexpr unsigned stripe_nodes_max = 26;
+    static constexpr std::size_t idle_max = std::size_t{stripes} * stripe_nodes_max;
+    /// Nodes there can be; tall ones count twice.
+    static constexpr node_number cells_max = (node_number{1} << node_number_bits) - 1;
+
+    /// A node with a tower of `height` levels.
+    struct taken {
+        node* what = nullptr;
+        node_number number = no_node;
+        unsigned height = 1;
+    };
+    struct settings {
+        unsigned height_max = skiplist::height_max;
+        node_number nodes_reserved = 32'766;
+    };
+
+    explicit node_pool(const settings& wanted)
+        : height_max_(wanted.height_max),
+          block_bits_(static_cast<unsigned>(std::bit_width(wanted.nodes_reserved + end_cells - 1))) {
+        ENSURE(wanted.height_max >= 1 and wanted.height_max <= skiplist::height_max,
+               "a tower has 1 to 13 levels");
+        ENSURE(wanted.nodes_reserved >= 1 and wanted.nodes_reserved <= cells_max / 2,
+               "so many can be reserved");
+        blocks_[0].reset(new cell<Atomics>[std::size_t{1} << block_bits_]);
+        first_block_ = blocks_[0].get();
+        auto* const end = new (&first_block_[the_end]) high_tower<Atomics>();
+        end->base.first.store(~std::uint64_t{0}, std::memory_order_relaxed);
+        end->base.last.store(~std::uint64_t{0}, std::memory_order_relaxed);
+        for (unsigned i = 0; i != stripes; ++i)
+            stripes_[i].random = (i + 1) * 0x9e37'79b9'7f4a'7c15U;  // not zero, and different
+    }
+
+    /// A free node, with a height drawn for it: more than k levels with a probability of 4^-k, and no more
+    /// than so many nodes as there are would fill.
+    [[nodiscard]] taken take() noexcept {
+        stripe& own = stripes_[thread_slot() % stripes];
+        taken got;
+        // acquire: pairs with the release of leave().
+        if (own.is_taken.exchange(1, std::memory_order_acquire) == 0) {
+            got.height = draw_height(own.random);
+            if (got.height <= levels_in_cell and own.count != 0) got.number = own.nodes[--own.count];
+            leave(own);
+        }
+        if (got.number == no_node) got.number = take_shared(got.height);
+        got.what = &at(got.number);
+        return got;
+    }
+
+    /// Back for anybody's use, at once: nothing in the list leads to it any more.
+    void give(const taken& used) noexcept {
+        if (used.height <= levels_in_cell) {
+            stripe& own = stripes_[thread_slot() % stripes];
+            // acquire: pairs with the release of leave().
+            if (own.is_taken.exchange(1, std::memory_order_acquire) == 0) {
+                const bool has_room = own.count != stripe_nodes_max;
+                if (has_room) own.nodes[own.count++] = used.number;
+                leave(own);
+                if (has_room) return;
+            }
+        }
+        push(free_[used.height > levels_in_cell], used);
+    }
+
+    [[nodiscard]] node& at(node_number number) noexcept {
+        if (number >> block_bits_ == 0) [[likely]]
+            return node_in(first_block_[number]);
+        const place where = place_of(number);
+        return node_in(blocks_[where.block][number - where.begin]);
+    }
+
+    /// How many nodes there are; never fewer than before.
+    [[nodiscard]] std::size_t nodes() const noexcept { return nodes_.load(std::memory_order_relaxed); }
+    [[nodiscard]] unsigned highest() const noexcept { return height_max_; }
+
+private:
+    template <class T>
+    using atomic = typename Atomics::template atomic<T>;
+
+    // Used by the thread that took it; two cache lines.
+    struct alignas(64) stripe {
+        atomic<std::uint32_t> is_taken{0};
+        std::uint32_t count = 0;
+        std::uint64_t random = 0;
+        std::array<node_number, stripe_nodes_max> nodes{};
+    };
+    // A stack of free nodes (Treiber): the topmost, and above it how often the stack changed, so that one
+    // that looks the same is the same.
+    struct alignas(64) stack {
+        atomic<std::uint64_t> top{0};
+    };
+
+    static void leave(stripe& own) noexcept {
+        own.is_taken.store(0, std::memory_order_release);  // pairs with the acquire of who takes it next
+    }
+
+    // A block, and the number of the node in its first cell.
+    struct place {
+        unsigned block;
+        node_number begin;
+    };
+    [[nodiscard]] place place_of(node_number number) const noexcept {
+        if (number >> block_bits_ == 0) return {0, 0};
+        const auto bits = static_cast<unsigned>(std::bit_width(number));
+        return {bits - block_bits_, node_number{1} << (bits - 1)};
+    }
+
+    [[nodiscard]] static node& node_in(cell<Atomics>& where) noexcept {
+        return *std::launder(reinterpret_cast<node*>(where.memory));
+    }
+
+    // Levels that so many nodes fill, each with a quarter of those below: the highest has two to eight.
+    [[nodiscard]] unsigned levels_of_use() const noexcept {
+        const auto levels = static_cast<unsigned>(std::bit_width(nodes())) / 2;
+        return std::clamp(levels, 1U, height_max_);
+    }
+    // xorshift64 (Marsaglia 2003): two bits for each level.
+    [[nodiscard]] unsigned draw_height(std::uint64_t& random) const noexcept {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        const auto pairs = static_cast<unsigned>(std::countr_zero(random | std::uint64_t{1} << 62)) / 2;
+        return std::min(pairs + 1, levels_of_use());
+    }
+
+    [[nodiscard]] static constexpr std::uint64_t changed(std::uint64_t top, node_number number) noexcept {
+        const std::uint64_t tag_one = std::uint64_t{1} << node_number_bits;
+        return ((top & ~(tag_one - 1)) + tag_one) | number;
+    }
+    [[nodiscard]] static constexpr node_number topmost(std::uint64_t top) noexcept {
+        return static_cast<node_number>(top) & cells_max;
+    }
+
+    [[nodiscard]] node_number take_shared(unsigned height) noexcept {
+        const bool is_tall = height > levels_in_cell;
+        const node_number popped = pop(free_[is_tall]);
+        return popped != no_node ? popped : make(is_tall);
+    }
+    void push(stack& onto, const taken& used) noexcept {
+        std::uint64_t top = onto.top.load(std::memory_order_relaxed);
+        do
+            used.what->next_free.store(topmost(top), std::memory_order_relaxed);
+        // release: pairs with the acquire of pop(); all that was done with the node, and what is below it.
+        while (not onto.top.compare_exchange_weak(top, changed(top, used.number), std::memory_order_release,
+                                                  std::memory_order_relaxed));
+    }
+    [[nodiscard]] node_number pop(stack& from) noexcept {
+        // acquire: pairs with the release of push().
+        std::uint64_t top = from.top.load(std::memory_order_acquire);
+        while (topmost(top) != no_node) {
+            // Of another stack by now, perhaps; then the exchange fails, for the tag.
+            const node_number below = at(topmost(top)).next_free.load(std::memory_order_relaxed);
+            if (from.top.compare_exchange_weak(top, changed(top, below), std::memory_order_acquire,
+                                               std::memory_order_acquire))
+                return topmost(top);
+        }
+        return no_node;
+    }
+
+    // A new node, behind those there are.
+    [[nodiscard]] node_number make(bool is_tall) noexcept {
+        const std::lock_guard making(latch_);
+        const node_number cells = is_tall ? 2 : 1;
+        // A tall node does not reach into the next block, but leaves one cell unused, at most, in each.
+        if (is_tall and (made_ + 1) >> block_bits_ != 0 and std::has_single_bit(made_ + 1)) ++made_;
+        ENSURE(made_ <= cells_max - cells, "no more than 2^24 ranges at once");
+        const place where = place_of(made_);
+        if (blocks_[where.block] == nullptr) blocks_[where.block].reset(new cell<Atomics>[where.begin]);
+        cell<Atomics>& first = blocks_[where.block][made_ - where.begin];
+        if (is_tall)
+            new (&first) high_tower<Atomics>();
+        else
+            new (&first) low_tower<Atomics>();
+        nodes_.store(nodes() + 1, std::memory_order_relaxed);
+        return std::exchange(made_, made_ + cells);
+    }
+
+    static constexpr node_number end_cells = 2;  // the end is as high as the head
+
+    // Read often, written seldom.
+    const unsigned height_max_;
+    const unsigned block_bits_;  // block 0 has 2^block_bits_ cells, and each other as many as all before it
+    cell<Atomics>* first_block_ = nullptr;
+    std::array<std::unique_ptr<cell<Atomics>[]>, node_number_bits> blocks_;
+    atomic<std::size_t> nodes_{0};
+
+    alignas(64) basic_latch<Atomics> latch_;  // for the following, and for blocks_
+    node_number made_ = end_cells;            // the next cell to use
+
+    std::array<stack, 2> free_;  // ordinary ones and tall ones
+    std::array<stripe, stripes> stripes_;
+};
+
+}  // namespace sluice::sync::skiplist

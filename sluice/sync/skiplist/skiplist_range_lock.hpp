@@ -1,0 +1,191 @@
+#pragma once
+
+#include <utility>
+
+#include "sluice/base/deadline.hpp"
+#include "sluice/sync/atomics.hpp"
+#include "sluice/sync/skiplist/range_skiplist.hpp"
+
+// A lock on ranges of a resource that takes no lock itself. Optional: see
+// docs/decisions/0007-skiplist-is-optional.md.
+
+namespace sluice::sync {
+
+/// How a skip-list range lock is made.
+struct skiplist_settings {
+    /// Levels of the highest tower, 1 to 13; k levels serve 4^k ranges that are held at once.
+    unsigned height_max = skiplist::height_max;
+    /// Ranges for which there is address space from the beginning, 64 bytes each; memory only once they are
+    /// used. They are found a little faster than any further ones.
+    std::uint32_t ranges_reserved = 32'766;
+};
+
+template <class Atomics, class Steps>
+class basic_skiplist_range_lock;
+
+/// A range that is held, or nothing. Gives it back when it goes.
+/// Thread safety: one thread at a time; any thread may give back. Outlived by its lock.
+template <class Atomics, class Steps>
+class basic_skiplist_range_guard {
+public:
+    basic_skiplist_range_guard() noexcept = default;
+    basic_skiplist_range_guard(basic_skiplist_range_guard&& other) noexcept
+        : lock_(std::exchange(other.lock_, nullptr)), where_(other.where_), held_(other.held_) {}
+    basic_skiplist_range_guard& operator=(basic_skiplist_range_guard&& other) noexcept {
+        if (this == &other) return *this;
+        unlock();
+        lock_ = std::exchange(other.lock_, nullptr);
+        where_ = other.where_;
+        held_ = other.held_;
+        return *this;
+    }
+    ~basic_skiplist_range_guard() { unlock(); }
+
+    [[nodiscard]] explicit operator bool() const noexcept { return lock_ != nullptr; }
+    [[nodiscard]] const byte_range& where() const noexcept { return where_; }
+
+    /// Gives the range back and wakes those that sleep because of it. Again: does nothing.
+    /// Complexity: constant if nobody came in just before it, otherwise O(log n) expected in held ranges.
+    void unlock() noexcept {
+        if (lock_ != nullptr) std::exchange(lock_, nullptr)->unlock(held_);
+    }
+
+private:
+    friend class basic_skiplist_range_lock<Atomics, Steps>;
+
+    basic_skiplist_range_lock<Atomics, Steps>* lock_ = nullptr;
+    byte_range where_ = byte_range::none_at(0);
+    typename skiplist::range_skiplist<Atomics, Steps>::entry held_;  // no node: of a range that is nowhere
+};
+
+/// An exclusive lock on the ranges of one resource: no two that are held overlap. Requests that do not
+/// overlap neither wait for one another nor share a latch: the ranges are the nodes of a lock-free skip list
+/// (skiplist/range_skiplist.hpp has its invariants, docs/algorithms/skiplist_range_lock.md the whole story).
+///
+/// Not fair, and for one mode only: who wants much may wait as long as others come and go for parts of it.
+/// Every byte_range can be locked, those without bytes included; they are where byte_range says they are.
+///
+/// Complexity: O(log n) expected in held ranges. Thread safety: any thread. try_lock() and unlock() are
+/// lock-free, but for memory. Allocates: address space for `ranges_reserved` when it is made (2 MiB), which
+/// becomes memory as ranges use it; later only when more ranges are held or asked for at once than ever
+/// before, rarely, as much as there is (64 bytes for a range; 2^24 of them at most, and without memory the
+/// program stops). It goes back when the lock goes. Outlives its guards. Size: 2.7 KiB.
+template <class Atomics, class Steps = skiplist::sound_steps>
+class basic_skiplist_range_lock {
+public:
+    using guard = basic_skiplist_range_guard<Atomics, Steps>;
+
+    explicit basic_skiplist_range_lock(const skiplist_settings& wanted = {})
+        : nodes_({.height_max = wanted.height_max, .nodes_reserved = wanted.ranges_reserved}) {}
+    basic_skiplist_range_lock(const basic_skiplist_range_lock&) = delete;
+    basic_skiplist_range_lock& operator=(const basic_skiplist_range_lock&) = delete;
+
+    /// Waits until nothing that overlaps is held. Blocks: until then.
+    [[nodiscard]] guard lock(const byte_range& where) noexcept { return try_lock(where, deadline()); }
+    /// Empty if something that overlaps is held.
+    [[nodiscard]] guard try_lock(const byte_range& where) noexcept {
+        return try_lock(where, deadline::zero());
+    }
+    /// Empty if it was not to be had in time. Blocks: until the deadline.
+    [[nodiscard]] guard try_lock(const byte_range& where, deadline until) noexcept;
+    [[nodiscard]] guard try_lock_for(const byte_range& where, deadline::duration within) noexcept {
+        return try_lock(where, within);
+    }
+    [[nodiscard]] guard try_lock_until(const byte_range& where,
+                                       deadline::steady_clock::time_point when) noexcept {
+        return try_lock(where, when);
+    }
+
+    /// Nodes that were made. There are two sizes, low ones and, for one range of a thousand, tall ones: of
+    /// each, at most as many as were used at once, by ranges held and asked for; and of low ones
+    /// `spare_nodes_max` more.
+    [[nodiscard]] std::size_t nodes() const noexcept { return nodes_.nodes(); }
+    static constexpr std::size_t spare_nodes_max = skiplist::node_pool<Atomics>::idle_max;
+    /// Levels that a search looks at just now.
+    [[nodiscard]] unsigned height() const noexcept { return ranges_.height(); }
+
+private:
+    friend class basic_skiplist_range_guard<Atomics, Steps>;
+    using list = skiplist::range_skiplist<Atomics, Steps>;
+    using time_point = typename Atomics::time_point;
+
+    [[nodiscard]] static time_point end_of(deadline until) noexcept {
+        if (until.is_none()) return time_point::max();
+        return until.steady_end(Atomics::now(), deadline::system_clock::now());
+    }
+    [[nodiscard]] static bool wait(const typename list::obstacle& other, time_point until) noexcept;
+    void unlock(const typename list::entry& held) noexcept;
+
+    skiplist::node_pool<Atomics> nodes_;
+    list ranges_{nodes_};
+};
+
+template <class Atomics, class Steps>
+auto basic_skiplist_range_lock<Atomics, Steps>::try_lock(const byte_range& where, deadline until) noexcept
+    -> guard {
+    guard made;
+    made.where_ = where;
+    if (not where.is_nowhere()) {
+        made.held_.own = nodes_.take();
+        typename list::obstacle other = ranges_.insert(made.held_, where);
+        if (other.what != nullptr) [[unlikely]] {
+            const bool may_wait = not until.is_zero();
+            const time_point end = may_wait ? end_of(until) : time_point();
+            while (other.what != nullptr and may_wait and wait(other, end))
+                other = ranges_.insert(made.held_, where);
+            if (other.what != nullptr) {
+                nodes_.give(made.held_.own);
+                return made;
+            }
+        }
+    }
+    made.lock_ = this;
+    return made;
+}
+
+// The bell of a node counts the ranges given back in it; its lowest bit says that somebody may be asleep. Who
+// waits sets that bit, then looks for the mark; who gives back marks, then looks at the bit; both seq_cst, so
+// one of them sees the other. The bell has moved on before the node is used for another range, so nobody
+// sleeps for one that is not in the way.
+//
+// False after the deadline. True: it is worth trying again.
+template <class Atomics, class Steps>
+bool basic_skiplist_range_lock<Atomics, Steps>::wait(const typename list::obstacle& other,
+                                                     time_point until) noexcept {
+    auto& bell = other.what->bell;
+    const std::uint32_t quiet = other.bell & ~1U;
+    for (unsigned round = 0; round != Atomics::spins_max; ++round) {
+        if ((bell.load(std::memory_order_relaxed) & ~1U) != quiet) return true;
+        Atomics::back_off(round);
+    }
+    std::uint32_t seen = quiet;
+    if (not bell.compare_exchange_strong(seen, quiet | 1, std::memory_order_seq_cst,
+                                         std::memory_order_seq_cst) and
+        seen != (quiet | 1))
+        return true;
+    // seq_cst: pairs with the mark of erase(), as said above.
+    if (Steps::is_marked(other.what->at(0).load(std::memory_order_seq_cst))) return true;
+    Atomics::wait(bell, quiet | 1, until);
+    return until == time_point::max() or Atomics::now() < until;
+}
+
+template <class Atomics, class Steps>
+void basic_skiplist_range_lock<Atomics, Steps>::unlock(const typename list::entry& held) noexcept {
+    if (held.own.what == nullptr) return;  // of a range that is nowhere
+    auto& bell = held.own.what->bell;
+    ranges_.erase(held, [&bell] {
+        // seq_cst: pairs with the exchange of wait(), as said above.
+        const std::uint32_t before = bell.load(std::memory_order_seq_cst);
+        // Over a bit that was set since: whoever did that sees the mark. release: after the mark.
+        bell.store((before | 1) + 1, std::memory_order_release);
+        if ((before & 1) != 0) Atomics::wake_all(bell);
+    });
+    nodes_.give(held.own);
+}
+
+using skiplist_range_lock = basic_skiplist_range_lock<real_atomics>;
+using skiplist_range_guard = skiplist_range_lock::guard;
+
+extern template class basic_skiplist_range_lock<real_atomics>;
+
+}  // namespace sluice::sync
