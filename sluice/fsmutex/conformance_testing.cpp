@@ -4,12 +4,14 @@
 #include <filesystem>
 
 #include "sluice/fsmutex/byte_ranges.hpp"
+#include "sluice/fsmutex/lock_files.hpp"
 
 namespace sluice::fsmutex {
 
 const std::vector<tested_algorithm>& tested_algorithms() {
     static const std::vector<tested_algorithm> all{
         {.name = "byte_ranges", .open = byte_ranges::open, .leaves_its_file = true},
+        {.name = "lock_files", .open = lock_files::open, .reports_deaths = true, .leaves_its_file = true},
     };
     return all;
 }

@@ -7,7 +7,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
-#include <iostream>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -63,7 +62,9 @@ void process::stop() {
 }
 
 void complain(const char* what) {
-    std::cerr << "process " << ::getpid() << ": " << what << std::endl;
+    // No stream: another thread may have held its lock when this process was forked.
+    const std::string line = "process " + std::to_string(::getpid()) + ": " + what + '\n';
+    (void)!::write(STDERR_FILENO, line.data(), line.size());
     ::_exit(1);
 }
 
