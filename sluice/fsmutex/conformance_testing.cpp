@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "sluice/fsmutex/atomic_append.hpp"
 #include "sluice/fsmutex/byte_ranges.hpp"
 #include "sluice/fsmutex/lock_files.hpp"
 
@@ -11,6 +12,7 @@ namespace sluice::fsmutex {
 const std::vector<tested_algorithm>& tested_algorithms() {
     static const std::vector<tested_algorithm> all{
         {.name = "byte_ranges", .open = byte_ranges::open, .leaves_its_file = true},
+        {.name = "atomic_append", .open = atomic_append::open, .reports_deaths = true},
         {.name = "lock_files", .open = lock_files::open, .reports_deaths = true, .leaves_its_file = true},
     };
     return all;

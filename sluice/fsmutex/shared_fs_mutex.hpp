@@ -52,9 +52,9 @@ public:
 
     [[nodiscard]] explicit operator bool() const noexcept { return mutex_ != nullptr; }
 
-    /// Somebody died while holding one of these entities exclusively, or while waiting for it where that
-    /// cannot be told apart, and nobody has held it since: what it protects may be half changed. Who gets
-    /// this repairs it before unlocking; if he dies, too, the next one is told.
+    /// Somebody died who held one of these entities exclusively, or who waited for it where that cannot be
+    /// told apart: what it protects may be half changed. Readers are told, too, until somebody who holds the
+    /// entity exclusively unlocks it, having repaired what needs it; if he dies before, the next one is told.
     [[nodiscard]] bool owner_died() const noexcept { return ticket_.owner_died; }
 
     /// Gives back now. Again: does nothing. Errors: none that a caller could do anything about. Blocks: for
