@@ -6,6 +6,7 @@
 #include "sluice/fsmutex/atomic_append.hpp"
 #include "sluice/fsmutex/byte_ranges.hpp"
 #include "sluice/fsmutex/lock_files.hpp"
+#include "sluice/fsmutex/memory_map.hpp"
 
 namespace sluice::fsmutex {
 
@@ -14,6 +15,7 @@ const std::vector<tested_algorithm>& tested_algorithms() {
         {.name = "byte_ranges", .open = byte_ranges::open, .leaves_its_file = true},
         {.name = "atomic_append", .open = atomic_append::open, .reports_deaths = true},
         {.name = "lock_files", .open = lock_files::open, .reports_deaths = true, .leaves_its_file = true},
+        {.name = "memory_map", .open = memory_map::open, .reports_deaths = true},
     };
     return all;
 }
