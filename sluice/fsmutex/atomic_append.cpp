@@ -23,6 +23,9 @@ struct atomic_append::lane {
         std::unique_ptr<dead_slot> next;
     };
 
+    explicit lane(std::uint64_t seed) noexcept : ids(seed) {}
+
+    seeded_random ids;    // asking the kernel each time would be one more system call
     int descriptor = -1;  // opened with O_APPEND; its locks are the request's
     std::uint64_t id = 0;
     std::uint64_t place = 0;
@@ -67,7 +70,8 @@ void atomic_append::lane::repaired(queue_file& file) noexcept {
 
 class atomic_append::lanes {
 public:
-    lanes(int original, const process_identity& self) noexcept : descriptors_(original, O_RDWR | O_APPEND) {
+    lanes(int original, const process_identity& self, random_source& chance) noexcept
+        : descriptors_(original, O_RDWR | O_APPEND), chance_(chance) {
         head_.kind = slot_kind::head;
         head_.process_id = self.id;
         self.host_name().copy(head_.host.data(), head_.host.size());
@@ -88,7 +92,7 @@ public:
                 return taken;
             }
         }
-        std::unique_ptr<lane> made(new (std::nothrow) lane);
+        std::unique_ptr<lane> made(new (std::nothrow) lane(chance_.next_u64()));
         if (made == nullptr) return failure({ENOMEM, "lock entities"});
         const auto descriptor = descriptors_.take();
         if (not descriptor) return failure(descriptor.error());
@@ -110,6 +114,7 @@ public:
 
 private:
     descriptor_pool descriptors_;
+    random_source& chance_;
     sync::basic_latch<sync::real_atomics> latch_;
     std::unique_ptr<lane> idle_;
     slot head_;
@@ -126,7 +131,7 @@ result<std::unique_ptr<shared_fs_mutex>> atomic_append::open(const io::path_hand
     if (not self) return failure(self.error());
     auto file = queue_file::open(base, path, from);
     if (not file) return failure(file.error());
-    std::unique_ptr<lanes> requests(new (std::nothrow) lanes((*file)->descriptor(), *self));
+    std::unique_ptr<lanes> requests(new (std::nothrow) lanes((*file)->descriptor(), *self, *from.random));
     if (requests == nullptr) return failure({ENOMEM, "open a mutex"});
     std::unique_ptr<shared_fs_mutex> made(new (std::nothrow)
                                               atomic_append(std::move(*file), std::move(requests), from));
@@ -138,7 +143,7 @@ result<std::unique_ptr<shared_fs_mutex>> atomic_append::open(const io::path_hand
 
 result<void> atomic_append::draw_id(lane& mine) noexcept {
     for (;;) {
-        mine.id = random().next_u64() & queue_bytes::id_mask;
+        mine.id = mine.ids.next_u64() & queue_bytes::id_mask;
         // Locked before anybody can read it: a slot whose lock is free is a dead one's, always.
         const int code =
             kernel_lock::try_lock(mine.descriptor, queue_bytes::of_request(mine.id), kind::exclusive);
@@ -222,6 +227,7 @@ result<bool> atomic_append::poll(std::span<const entity> wanted, ticket& mine) n
             if (not seen) return failure(seen.error());
             if (seen->is_live()) {
                 // Its lock is free, yet it did not erase its slot: it died.
+                own.scan.note_remains();
                 if (auto noted = own.note_dead(*seen, wanted); not noted) return failure(noted.error());
                 own.owner_died = own.owner_died or own.contended->was_exclusive;
             }
@@ -256,12 +262,50 @@ void atomic_append::leave(ticket& mine) noexcept {
     // First the slot, then the lock: never a free lock with a slot of somebody alive.
     file_->erase(own.place, own.slots);
     kernel_lock::unlock(own.descriptor, queue_bytes::all_requests);
+    if (own.is_granted and own.scan.has_seen_only_dead())
+        file_->note_dead_before(own.place + own.slots * slot_bytes);
     // Whoever has the first slot of a page tidies up; if he died, whoever has that of the next one.
     const std::uint64_t page = own.place / page_bytes;
     const std::uint64_t within = own.place % page_bytes;
     if (within == 0 or within + own.slots * slot_bytes > page_bytes)
         file_->tidy(own.descriptor, page * page_bytes, page % 16 == 0);
     lanes_->give_back(own);
+}
+
+result<std::vector<listed_request>> atomic_append::list() noexcept {
+    try {
+        std::vector<listed_request> found;
+        const auto live = file_->live_slots();
+        if (not live) return failure(live.error());
+        std::uint64_t last_id = 0;
+        for (const slot& each : *live) {
+            if (each.kind == slot_kind::head or found.empty() or each.id != last_id) {
+                const auto is_alive = kernel_lock::is_locked(file_->descriptor(),
+                                                             queue_bytes::of_request(each.id), kind::shared);
+                if (not is_alive) return failure(is_alive.error());
+                listed_request& fresh = found.emplace_back();
+                fresh.what = *is_alive ? listed_request::standing::holds : listed_request::standing::died;
+                fresh.process_id = each.process_id;
+                fresh.host = each.host_name();
+                fresh.since = clock_source::utc_time(std::chrono::seconds(file_->created_s()) +
+                                                     std::chrono::microseconds(each.when_us));
+                last_id = each.id;
+            }
+            auto& entities = found.back().entities;
+            entities.insert(entities.end(), each.entities().begin(), each.entities().end());
+        }
+        // Behind somebody alive who came first and wants the same: it waits.
+        for (auto one = found.begin(); one != found.end(); ++one)
+            if (one->what == listed_request::standing::holds and
+                std::any_of(found.begin(), one, [&](const listed_request& earlier) {
+                    return earlier.what != listed_request::standing::died and
+                           conflict(earlier.entities, one->entities);
+                }))
+                one->what = listed_request::standing::waits;
+        return found;
+    } catch (const std::bad_alloc&) {
+        return failure({ENOMEM, "list the holders"});
+    }
 }
 
 }  // namespace sluice::fsmutex

@@ -1,5 +1,8 @@
 // What every algorithm promises, with real processes where a process can make the difference.
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <csignal>
 #include <thread>
 #include <vector>
@@ -270,6 +273,42 @@ TEST_P(every_mutex, grants_in_the_order_of_requests_if_it_is_fair) {
     held.unlock();
     for (process& each : waiters)
         EXPECT_TRUE(each.join());
+}
+
+TEST_P(every_mutex, lists_who_holds_what_who_waits_and_who_died) {
+    const auto mutex = open();
+    const auto nobody = mutex->list();
+    if (not nobody and nobody.error() == std::errc::operation_not_supported) return;
+    EXPECT_TRUE(nobody.value().empty());
+    const auto before = std::chrono::system_clock::now() - 1s;  // listed by the kernel's ticks
+    const std::vector wanted{entity(1), entity(2)};
+    const auto held = mutex->lock(mutex->has_shared_mode() ? wanted : std::vector{entity(1)}).value();
+    process dead = holder({entity(7)});
+    const auto of_dead = static_cast<std::uint32_t>(dead.id());
+    dead.stop();
+    process waiter([&] { (void)open()->lock(std::vector{entity(2), entity(1)}); });
+    using standing = listed_request::standing;
+    std::vector<listed_request> seen;
+    const std::size_t expected = mutex->has_shared_mode() ? 3 : 2;  // files know of no waiters
+    ASSERT_TRUE(eventually([&] {
+        seen = mutex->list().value();
+        return seen.size() >= expected;
+    }));
+    ASSERT_EQ(seen.size(), expected);
+    std::sort(seen.begin(), seen.end(), [](const auto& a, const auto& b) { return a.what < b.what; });
+    EXPECT_EQ(seen.front().what, standing::holds);
+    EXPECT_EQ(seen.front().process_id, static_cast<std::uint32_t>(::getpid()));
+    EXPECT_FALSE(seen.front().host.empty());
+    EXPECT_GE(seen.front().since, before);
+    EXPECT_LE(seen.front().since, std::chrono::system_clock::now() + 1s);
+    EXPECT_EQ(seen.back().what, standing::died);
+    EXPECT_EQ(seen.back().entities, std::vector{entity(7)});
+    if (tested().name != "memory_map") EXPECT_EQ(seen.back().process_id, of_dead);
+    if (not mutex->has_shared_mode()) return;
+    EXPECT_EQ(seen.front().entities, wanted);
+    EXPECT_EQ(seen[1].what, standing::waits);
+    EXPECT_EQ(seen[1].process_id, static_cast<std::uint32_t>(waiter.id()));
+    EXPECT_EQ(seen[1].entities, wanted);
 }
 
 TEST_P(every_mutex, leaves_no_file_behind_that_its_users_can_remove) {

@@ -1,9 +1,11 @@
 #include "sluice/fsmutex/lock_files.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdio>
 #include <new>
 #include <utility>
@@ -263,6 +265,69 @@ void lock_files::leave(ticket& mine) noexcept {
     auto* const mine_files = static_cast<files*>(mine.state);
     mine_files->give_back(*folder_);
     delete mine_files;
+}
+
+namespace {
+
+// The number a file is named by; nothing if it is not one of ours.
+std::optional<std::uint64_t> number_of(std::string_view name) noexcept {
+    std::uint64_t number = 0;
+    const auto parsed = std::from_chars(name.data(), name.data() + name.size(), number, 16);
+    if (name.size() != 16 or parsed.ec != std::errc() or parsed.ptr != name.data() + name.size())
+        return std::nullopt;
+    return number;
+}
+
+// The rest of the line that begins with `key`.
+std::string_view field_of(std::string_view text, std::string_view key) noexcept {
+    const auto at = text.find(key);
+    if (at == std::string_view::npos) return {};
+    const std::string_view rest = text.substr(at + key.size());
+    return rest.substr(0, rest.find('\n'));
+}
+
+std::optional<listed_request> listed(int directory, const char* name) {
+    const auto number = number_of(name);
+    const descriptor file(::openat(directory, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    struct stat status{};
+    if (not number or file.number() < 0 or ::fstat(file.number(), &status) != 0) return std::nullopt;
+    record found;
+    const ssize_t got = ::pread(file.number(), found.text.data(), found.text.size(), 0);
+    const auto is_alive = kernel_lock::is_locked(file.number(), owner_byte, kernel_lock::kind::exclusive);
+    if (got <= 0 or not is_alive) return std::nullopt;
+    const std::string_view text(found.text.data(), static_cast<std::size_t>(got));
+    listed_request seen;
+    seen.what = *is_alive ? listed_request::standing::holds : listed_request::standing::died;
+    const std::string_view id = field_of(text, "\npid ");
+    (void)std::from_chars(id.data(), id.data() + id.size(), seen.process_id);
+    seen.host = field_of(text, "host ");
+    seen.since = clock_source::utc_time(std::chrono::seconds(status.st_mtim.tv_sec) +
+                                        std::chrono::nanoseconds(status.st_mtim.tv_nsec));
+    seen.entities.emplace_back(*number);
+    return seen;
+}
+
+}  // namespace
+
+result<std::vector<listed_request>> lock_files::list() noexcept {
+    const int opened = ::openat(folder_->directory.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (opened < 0) return failure(error::last("list the holders"));
+    DIR* const names = ::fdopendir(opened);
+    if (names == nullptr) {
+        ::close(opened);
+        return failure(error::last("list the holders"));
+    }
+    std::vector<listed_request> found;
+    bool has_memory = true;
+    try {
+        while (const dirent* const entry = ::readdir(names))
+            if (auto one = listed(opened, entry->d_name)) found.push_back(std::move(*one));
+    } catch (const std::bad_alloc&) {
+        has_memory = false;
+    }
+    ::closedir(names);
+    if (not has_memory) return failure({ENOMEM, "list the holders"});
+    return found;
 }
 
 }  // namespace sluice::fsmutex

@@ -30,6 +30,7 @@ public:
 
     ~lock_files() override;
 
+    [[nodiscard]] result<std::vector<listed_request>> list() noexcept override;
     [[nodiscard]] algorithm which() const noexcept override { return algorithm::lock_files; }
     [[nodiscard]] bool has_shared_mode() const noexcept override { return false; }
     [[nodiscard]] bool is_fair() const noexcept override { return false; }

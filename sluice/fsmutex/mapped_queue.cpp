@@ -31,7 +31,7 @@ mapped_queue::name mapped_queue::find_head(std::uint64_t bits) const noexcept {
 }
 
 template <class Visit>
-void mapped_queue::for_each_record(std::uint32_t first, Visit&& visit) noexcept {
+void mapped_queue::for_each_record(std::uint32_t first, Visit&& visit) const noexcept {
     for (std::uint32_t rest = first + 1; rest != 0;) {
         const std::uint32_t number = rest - 1;
         rest = at_->requests[number].next_record;  // before `visit` frees it
@@ -39,7 +39,7 @@ void mapped_queue::for_each_record(std::uint32_t first, Visit&& visit) noexcept 
     }
 }
 template <class Visit>
-void mapped_queue::for_each_link(std::uint32_t first, Visit&& visit) noexcept {
+void mapped_queue::for_each_link(std::uint32_t first, Visit&& visit) const noexcept {
     for_each_record(first, [&](std::uint32_t number) {
         for (std::uint32_t i = 0; i != at_->requests[number].links_used; ++i)
             visit(name_of(number, i));
@@ -150,6 +150,19 @@ void mapped_queue::settle(name first, wake_list& wake) noexcept {
 void mapped_queue::tell_granted(std::uint32_t number, wake_list& wake) noexcept {
     // release: pairs with the acquire of the owner's poll; the previous holder's writes come before.
     if (at_->requests[number].state.exchange(granted, std::memory_order_acq_rel) == asleep) wake.add(number);
+    rouse_next(link_at(name_of(number, 0)).next, wake);
+}
+
+// To wake somebody takes longer than most hold a lock. So who comes next is woken one turn ahead.
+void mapped_queue::rouse_next(name behind, wake_list& wake) noexcept {
+    if (behind == 0) return;
+    const std::uint32_t number = at_->requests[(behind - 1) / links_per_request].first_record;
+    std::uint32_t seen = asleep;
+    // relaxed: it tells nothing but that it is worth looking.
+    if (at_->requests[number].state.compare_exchange_strong(seen, next_up, std::memory_order_relaxed))
+        wake.add(number);
+    else if (seen == waiting)
+        (void)at_->requests[number].state.compare_exchange_strong(seen, next_up, std::memory_order_relaxed);
 }
 
 void mapped_queue::remove_tombstone(name of) noexcept {
@@ -188,6 +201,7 @@ std::optional<std::uint32_t> mapped_queue::enter(std::uint32_t instance, std::sp
     mine.arrival = ++at_->arrivals;
     mine.since_ns = since_ns;
     std::uint32_t number = first;
+    bool is_next = true;
     for (std::size_t i = 0; i != wanted.size(); ++i) {
         const auto index = static_cast<std::uint32_t>(i % links_per_request);
         if (index == 0) {
@@ -203,11 +217,14 @@ std::optional<std::uint32_t> mapped_queue::enter(std::uint32_t instance, std::sp
         const name fresh = name_of(number, index);
         link_at(fresh).bits = wanted[i].bits();
         queue(fresh);
-        mine.blocked += link_at(fresh).is_granted == 0;
-        mine.owner_died |= link_at(fresh).has_news;
+        const link& own = link_at(fresh);
+        mine.blocked += own.is_granted == 0;
+        mine.owner_died |= own.has_news;
+        is_next = is_next and (own.is_granted != 0 or link_at(own.previous).is_granted != 0);
     }
     // From here on it counts. release: what it consists of is there if it does.
-    mine.state.store(mine.blocked == 0 ? granted : waiting, std::memory_order_release);
+    const std::uint32_t waits_as = is_next ? next_up : waiting;
+    mine.state.store(mine.blocked == 0 ? granted : waits_as, std::memory_order_release);
     return first;
 }
 
@@ -228,6 +245,21 @@ bool mapped_queue::is_empty() const noexcept {
     bool is_any = false;
     for_each([&](std::uint32_t) { is_any = true; });
     return not is_any;
+}
+
+std::size_t mapped_queue::copy_entities(std::uint32_t number, std::vector<entity>& into) const noexcept {
+    const std::size_t before = into.size();
+    const auto copy = [&](std::uint32_t each, bool tombstones_only) {
+        const record& one = at_->requests[each];
+        for (std::uint32_t i = 0; i != one.links_used; ++i)
+            if (not tombstones_only or one.links[i].is_tombstone != 0)
+                into.push_back(entity::from_bits(one.links[i].bits));
+    };
+    if (at_->requests[number].state.load(std::memory_order_relaxed) == abandoned)
+        copy(number, true);
+    else
+        for_each_record(number, [&](std::uint32_t each) { copy(each, false); });
+    return into.size() - before;
 }
 
 // --- the dead

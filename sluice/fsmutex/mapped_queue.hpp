@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "sluice/fsmutex/entity.hpp"
 
@@ -25,6 +26,7 @@ inline constexpr std::uint64_t version_1 = 0x3150'616d'6563'6c73;  // "slcemaP1"
 enum : std::uint32_t {
     unused,     // free, or being put together or taken apart by who has the latch
     waiting,    //
+    next_up,    // waiting, and right behind somebody who holds: it is worth staying awake for a moment
     asleep,     // waiting, and must be woken
     granted,    //
     abandoned,  // its owner died: what it held exclusively is news for the next
@@ -107,7 +109,7 @@ class mapped_queue {
 public:
     explicit mapped_queue(mapped::memory& where) noexcept : at_(&where) {}
 
-    /// Requests to wake after the latch is given back.
+    /// Requests to wake after the latch is given back: those granted, and those that will be next.
     class wake_list {
     public:
         [[nodiscard]] std::span<const std::uint32_t> all() const noexcept {
@@ -133,6 +135,8 @@ public:
     /// Makes the queues anew, after somebody died with the latch.
     void rebuild(wake_list& wake) noexcept;
     [[nodiscard]] bool is_empty() const noexcept;
+    /// Those of a request that counts, appended to `into`, which has room; how many.
+    [[nodiscard]] std::size_t copy_entities(std::uint32_t number, std::vector<entity>& into) const noexcept;
 
     /// Without the latch, for its owner.
     [[nodiscard]] mapped::request& request_at(std::uint32_t number) const noexcept {
@@ -169,9 +173,9 @@ private:
     [[nodiscard]] bool has_tombstones(const record& one) const noexcept;
     void unlink_head(name head, name successor) noexcept;
     template <class Visit>
-    void for_each_record(std::uint32_t first, Visit&& visit) noexcept;
+    void for_each_record(std::uint32_t first, Visit&& visit) const noexcept;
     template <class Visit>
-    void for_each_link(std::uint32_t first, Visit&& visit) noexcept;
+    void for_each_link(std::uint32_t first, Visit&& visit) const noexcept;
     struct survivors;
     void collect(survivors& into) noexcept;
     void queue_tombstones(std::uint32_t number) noexcept;
@@ -181,6 +185,7 @@ private:
     void dequeue(name leaving, wake_list& wake) noexcept;
     void settle(name first, wake_list& wake) noexcept;
     void tell_granted(std::uint32_t number, wake_list& wake) noexcept;
+    void rouse_next(name behind, wake_list& wake) noexcept;
     void remove_tombstone(name of) noexcept;
     void bury_request(std::uint32_t number, wake_list& wake) noexcept;
     void bury_link(name of, bool was_granted, wake_list& wake) noexcept;

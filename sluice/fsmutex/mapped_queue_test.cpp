@@ -89,18 +89,21 @@ TEST_F(a_mapped_queue, grants_what_a_look_through_all_requests_would_grant_also_
     EXPECT_LE(memory->records_used, 12 * 3) << "records are used again";
 }
 
-TEST_F(a_mapped_queue, wakes_those_that_sleep_and_no_others) {
+TEST_F(a_mapped_queue, wakes_those_granted_that_sleep_and_who_comes_next_and_no_others) {
     const auto held = enter({entity(1), entity(2)});
     const auto awake = enter({entity(1)});
     const auto asleep = enter({entity(2)});
-    const auto behind = enter({entity(2)});
-    queue.request_at(asleep).state.store(mapped::asleep);
-    queue.request_at(behind).state.store(mapped::asleep);
+    const auto next = enter({entity(2)});
+    const auto last = enter({entity(2)});
+    for (const auto each : {asleep, next, last})
+        queue.request_at(each).state.store(mapped::asleep);
     mapped_queue::wake_list wake;
     queue.leave(held, true, wake);
     EXPECT_TRUE(is_granted(awake));
-    ASSERT_EQ(wake.all().size(), 1);
-    EXPECT_EQ(wake.all()[0], asleep);
+    const std::vector<std::uint32_t> woken(wake.all().begin(), wake.all().end());
+    EXPECT_EQ(woken, (std::vector{asleep, next}));
+    EXPECT_FALSE(is_granted(next));
+    EXPECT_EQ(queue.request_at(last).state.load(), mapped::asleep);
 }
 
 TEST_F(a_mapped_queue, tells_of_a_dead_writer_until_a_writer_who_knows_has_left) {

@@ -1,6 +1,7 @@
 #include "sluice/fsmutex/memory_map.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <new>
 #include <thread>
 
@@ -15,6 +16,18 @@ using namespace std::chrono_literals;
 constexpr int spins_with_other_processors = 300;
 // How long a death may go unnoticed.
 constexpr std::chrono::nanoseconds look_after_deaths = 40ms;
+
+// For listings only, so what the kernel knew at its last tick will do.
+std::uint64_t coarse_date_ns() noexcept {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+listed_request::standing standing_of(std::uint32_t state) noexcept {
+    if (state == mapped::abandoned) return listed_request::standing::died;
+    return state == mapped::granted ? listed_request::standing::holds : listed_request::standing::waits;
+}
 
 }  // namespace
 
@@ -41,7 +54,8 @@ result<void> memory_map::enter(std::span<const entity> wanted, ticket& mine, pat
     for (bool may_look_after_deaths = true;;) {
         file_->lock();
         const bool is_refused = how == patience::none and file_->queue().is_contended(wanted);
-        const auto number = is_refused ? std::nullopt : file_->queue().enter(file_->instance(), wanted, 0);
+        const auto number =
+            is_refused ? std::nullopt : file_->queue().enter(file_->instance(), wanted, coarse_date_ns());
         file_->unlock();
         if (number) {
             mine.place = *number;
@@ -64,14 +78,16 @@ result<bool> memory_map::poll(std::span<const entity>, ticket& mine) noexcept {
 
 void memory_map::wait(std::span<const entity>, ticket& mine, steady_time end) noexcept {
     auto& state = file_->queue().request_at(static_cast<std::uint32_t>(mine.place)).state;
-    for (int spin = 0; spin != spins_; ++spin) {
-        if (state.load(std::memory_order_relaxed) == mapped::granted) return;
+    std::uint32_t seen = state.load(std::memory_order_relaxed);
+    for (int spin = 0; spin != spins_ and seen == mapped::next_up; ++spin) {
         mapped_file::relax();
+        seen = state.load(std::memory_order_relaxed);
     }
-    std::uint32_t seen = mapped::waiting;
-    if (not state.compare_exchange_strong(seen, mapped::asleep, std::memory_order_relaxed) and
-        seen != mapped::asleep)
-        return;
+    // Again if it becomes the next meanwhile; but it has had its moment.
+    while (seen == mapped::waiting or seen == mapped::next_up)
+        if (state.compare_exchange_weak(seen, mapped::asleep, std::memory_order_relaxed))
+            seen = mapped::asleep;
+    if (seen == mapped::granted) return;
     std::chrono::nanoseconds longest = look_after_deaths;
     if (end != steady_time::max())
         longest = std::clamp<std::chrono::nanoseconds>(end - clock().steady_now(), 0ns, longest);
@@ -86,6 +102,44 @@ void memory_map::leave(ticket& mine) noexcept {
     file_->queue().leave(static_cast<std::uint32_t>(mine.place), mine.mark != 0, list);
     file_->unlock();
     file_->wake(list);
+}
+
+result<std::vector<listed_request>> memory_map::list() noexcept {
+    if (not file_->is_ours()) return failure({ENOTRECOVERABLE, "use a mutex that was opened before a fork"});
+    (void)file_->bury_the_dead();
+    try {
+        const auto self = process_identity::of_this_process();
+        std::vector<std::pair<std::uint64_t, listed_request>> found;
+        found.reserve(mapped::requests_max);  // nothing may fail while all others are kept out
+        std::vector<entity> entities;
+        entities.reserve(mapped::requests_max * mapped::links_per_request);
+        std::vector<std::size_t> counts;
+        counts.reserve(mapped::requests_max);
+        file_->lock();
+        file_->queue().for_each([&](std::uint32_t number) {
+            const mapped::request& one = file_->queue().request_at(number);
+            listed_request seen;
+            seen.what = standing_of(one.state.load(std::memory_order_relaxed));
+            seen.process_id = file_->instance_at(one.instance).process_id;
+            seen.since = clock_source::utc_time(std::chrono::nanoseconds(one.since_ns));
+            found.emplace_back(one.arrival, std::move(seen));
+            counts.push_back(file_->queue().copy_entities(number, entities));
+        });
+        file_->unlock();
+        auto next = entities.begin();
+        for (std::size_t i = 0; i != found.size(); ++i) {
+            const auto end = next + static_cast<std::ptrdiff_t>(counts[i]);
+            found[i].second.entities.assign(std::exchange(next, end), end);
+            if (self) found[i].second.host = self->host_name();
+        }
+        std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        std::vector<listed_request> sorted;
+        for (auto& each : found)
+            sorted.push_back(std::move(each.second));
+        return sorted;
+    } catch (const std::bad_alloc&) {
+        return failure({ENOMEM, "list the holders"});
+    }
 }
 
 }  // namespace sluice::fsmutex

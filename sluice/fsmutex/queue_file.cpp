@@ -173,6 +173,12 @@ result<std::optional<header>> queue_file::read_header() const noexcept {
     return found;
 }
 
+void queue_file::note_dead_before(std::uint64_t place) noexcept {
+    std::uint64_t before = seen_dead_before();
+    while (before < place and
+           not seen_dead_before_.compare_exchange_weak(before, place, std::memory_order_relaxed)) {}
+}
+
 std::shared_ptr<const queue_view> queue_file::view() noexcept {
     const std::lock_guard holding(latch_);
     return view_;
@@ -353,6 +359,31 @@ void queue_file::tidy(int lane, std::uint64_t limit, bool thorough) noexcept {
         }
     }
     kernel_lock::unlock(lane, queue_bytes::tidying);
+}
+
+result<std::vector<slot>> queue_file::live_slots() noexcept {
+    const auto seen = refreshed_view();
+    if (not seen) return failure(seen.error());
+    const auto end = size();
+    if (not end) return failure(end.error());
+    try {
+        std::vector<std::uint64_t> pages;
+        for (const auto& elder : (*seen)->elders)
+            pages.push_back(elder->offset);
+        for (std::uint64_t at = (*seen)->first_known_good; at < *end; at += page_bytes)
+            pages.push_back(at);
+        std::vector<slot> found;
+        std::array<std::byte, page_bytes> page;
+        for (const std::uint64_t offset : pages) {
+            const auto got = read(offset, page);
+            if (not got) return failure(got.error());
+            for (std::size_t at = 0; at + slot_bytes <= got->size(); at += slot_bytes)
+                if (const slot each = decode_slot(*got->from(at)); each.is_live()) found.push_back(each);
+        }
+        return found;
+    } catch (const std::bad_alloc&) {
+        return failure({ENOMEM, "look through a mutex file"});
+    }
 }
 
 bool queue_file::has_live_slots() noexcept {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -69,6 +70,11 @@ public:
     [[nodiscard]] std::uint64_t age_us() const noexcept;
     [[nodiscard]] std::uint64_t created_s() const noexcept { return created_s_; }
 
+    /// Before this, too, no slot is live but on the elders' pages: what this process has seen itself.
+    [[nodiscard]] std::uint64_t seen_dead_before() const noexcept {
+        return seen_dead_before_.load(std::memory_order_relaxed);
+    }
+    void note_dead_before(std::uint64_t place) noexcept;
     [[nodiscard]] std::shared_ptr<const queue_view> view() noexcept;
     /// Looks into the header. Errors: EIO, ENOMEM.
     [[nodiscard]] result<std::shared_ptr<const queue_view>> refreshed_view() noexcept;
@@ -79,6 +85,9 @@ public:
     [[nodiscard]] result<bytes_view> read(std::uint64_t offset, std::span<std::byte> into) const noexcept;
     /// Again and again while it is torn. Errors: EBADMSG if it stays so.
     [[nodiscard]] result<queue_format::slot> read_slot(std::uint64_t offset) const noexcept;
+
+    /// All there are, in their order; what is being written just now is left out.
+    [[nodiscard]] result<std::vector<queue_format::slot>> live_slots() noexcept;
 
     /// Behind all others; where they stand. `lane` is a description opened with O_APPEND.
     /// Errors: ENOSPC, EDQUOT, EFBIG, EIO: nothing of it is left.
@@ -118,6 +127,8 @@ private:
     seams seams_;
     append_method method_ = append_method::atomic;
     std::uint64_t created_s_ = 0;
+    // relaxed throughout: a smaller number only means to look at more.
+    std::atomic<std::uint64_t> seen_dead_before_ = 0;
     sync::basic_latch<sync::real_atomics> latch_;
     std::shared_ptr<const queue_view> view_;  // under the latch
 };

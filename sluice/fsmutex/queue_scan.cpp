@@ -23,10 +23,16 @@ std::optional<queue_scan::obstacle> obstacle_of(const slot& found, std::uint64_t
 }  // namespace
 
 void queue_scan::begin(queue_file& file, std::uint64_t place) noexcept {
-    view_ = file.view();
+    take_view(file, file.view());
+    has_seen_only_dead_ = true;
     cursor_ = place;
     is_refreshed_ = false;
     elder_ = 0;
+}
+
+void queue_scan::take_view(queue_file& file, std::shared_ptr<const queue_view> fresh) noexcept {
+    view_ = std::move(fresh);
+    floor_ = std::max(view_->first_known_good, file.seen_dead_before());
 }
 
 result<std::optional<queue_scan::obstacle>> queue_scan::next(queue_file& file,
@@ -38,15 +44,15 @@ result<std::optional<queue_scan::obstacle>> queue_scan::next(queue_file& file,
 
 result<std::optional<queue_scan::obstacle>> queue_scan::next_near(queue_file& file,
                                                                   std::span<const entity> wanted) noexcept {
-    while (cursor_ > view_->first_known_good) {
-        if (cursor_ - view_->first_known_good > chunk_bytes and not is_refreshed_) {
+    while (cursor_ > floor_) {
+        if (cursor_ - floor_ > chunk_bytes and not is_refreshed_) {
             auto fresh = file.refreshed_view();
             if (not fresh) return failure(fresh.error());
-            view_ = std::move(*fresh);
+            take_view(file, std::move(*fresh));
             is_refreshed_ = true;
             continue;
         }
-        const std::size_t size = std::min<std::uint64_t>(chunk_bytes, cursor_ - view_->first_known_good);
+        const std::size_t size = std::min<std::uint64_t>(chunk_bytes, cursor_ - floor_);
         const std::uint64_t begin = cursor_ - size;
         const auto got = file.read(begin, std::span(chunk_).first(size));
         if (not got) return failure(got.error());
@@ -59,7 +65,9 @@ result<std::optional<queue_scan::obstacle>> queue_scan::next_near(queue_file& fi
                 if (not again) return failure(again.error());
                 seen = *again;
             }
+            if (seen.kind == slot_kind::free) continue;
             if (auto found = obstacle_of(seen, cursor_, wanted)) return found;
+            has_seen_only_dead_ = false;
         }
     }
     return std::nullopt;

@@ -18,6 +18,10 @@ public:
 
     void begin(queue_file& file, std::uint64_t place) noexcept;
     void end() noexcept { view_.reset(); }
+    /// Whether all it has passed was free, or is by now, but on the elders' pages.
+    [[nodiscard]] bool has_seen_only_dead() const noexcept { return has_seen_only_dead_; }
+    /// What was in the way stays: a dead one's slot.
+    void note_remains() noexcept { has_seen_only_dead_ = false; }
 
     /// The next slot that is in the way; nothing once there is none. Errors: EIO, ENOMEM, EBADMSG.
     [[nodiscard]] result<std::optional<obstacle>> next(queue_file& file,
@@ -31,10 +35,13 @@ private:
 
     [[nodiscard]] result<std::optional<obstacle>> next_near(queue_file& file,
                                                             std::span<const entity> wanted) noexcept;
+    void take_view(queue_file& file, std::shared_ptr<const queue_view> fresh) noexcept;
     [[nodiscard]] result<std::optional<obstacle>> next_elder(queue_file& file,
                                                              std::span<const entity> wanted) noexcept;
 
     std::shared_ptr<const queue_view> view_;
+    std::uint64_t floor_ = 0;
+    bool has_seen_only_dead_ = true;
     std::uint64_t cursor_ = 0;  // all from here to the place is passed
     bool is_refreshed_ = false;
     std::size_t elder_ = 0;  // the next one, counted in slots

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "sluice/base/clock.hpp"
 #include "sluice/base/deadline.hpp"
@@ -27,6 +29,20 @@ struct seams {
 
     /// The machine's own.
     [[nodiscard]] static seams of_this_machine() noexcept;
+};
+
+/// A request as somebody else sees it.
+struct listed_request {
+    enum class standing : unsigned char {
+        holds,
+        waits,
+        died,  ///< and whoever comes next is told
+    };
+    standing what = standing::holds;
+    std::uint32_t process_id = 0;  // in its own namespace; 0: not known
+    std::string host;
+    clock_source::utc_time since{};  // when it was asked for
+    std::vector<entity> entities;
 };
 
 /// What an algorithm knows of one request. Only the algorithm looks inside.
@@ -99,6 +115,13 @@ public:
     /// as lock. Blocks: for the file system only.
     [[nodiscard]] result<guard> try_lock(std::span<const entity> wanted) noexcept;
     [[nodiscard]] result<guard> try_lock(entity wanted) noexcept { return try_lock(std::span(&wanted, 1)); }
+
+    /// Who holds and who waits, in the order in which they came; a moment later it is different.
+    /// Errors: EOPNOTSUPP if the algorithm cannot tell (byte_ranges); ENOMEM; those of reading. Allocates:
+    /// the list.
+    [[nodiscard]] virtual result<std::vector<listed_request>> list() noexcept {
+        return failure({EOPNOTSUPP, "list the holders"});
+    }
 
     [[nodiscard]] virtual algorithm which() const noexcept = 0;
     /// False where every lock is exclusive, however it is wanted.
