@@ -17,6 +17,7 @@
 
 namespace sluice::fsmutex {
 
+class lock_attempt;
 class shared_fs_mutex;
 
 enum class algorithm : unsigned char { lock_files, byte_ranges, atomic_append, memory_map };
@@ -79,6 +80,7 @@ public:
 
 private:
     friend class shared_fs_mutex;
+    friend class lock_attempt;
     fs_mutex_guard(shared_fs_mutex& mutex, const ticket& place) noexcept : mutex_(&mutex), ticket_(place) {}
 
     shared_fs_mutex* mutex_ = nullptr;
