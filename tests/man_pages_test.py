@@ -14,7 +14,7 @@ import unittest
 PAGES = pathlib.Path(__file__).resolve().parent.parent / "docs" / "man"
 # Page -> the commands it is about.
 COMMANDS = {"sluice": [()], "sluice-serve": [("serve",)], "sluice-probe": [("probe",), ("probe", "atomicity")],
-            "sluice-user": [("user",), *(("user", verb) for verb in ("add", "passwd", "remove", "list"))]}
+            "sluice-lock": [("lock",)], "sluice-user": [("user",), *(("user", verb) for verb in ("add", "passwd", "remove", "list"))]}
 SKIPPED = 77
 
 

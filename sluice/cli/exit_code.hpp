@@ -7,6 +7,10 @@ enum class exit_code : int {
     success = 0,
     failure = 1,  // the command was understood and could not be done; standard error says why
     usage = 2,    // the command line was not understood; nothing was done
+    // Of `sluice lock`, beside the status of the command it runs:
+    not_granted = 75,         // not in time; nothing was run
+    command_not_run = 126,    // as a shell says it
+    command_not_found = 127,  // as a shell says it
 };
 
 /// Ends the running command with `code`; a command that simply returns ends with success. Call it from the

@@ -1,0 +1,311 @@
+#include "sluice/fsmutex/atomic_append.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <new>
+
+#include "sluice/fsmutex/descriptor_pool.hpp"
+#include "sluice/fsmutex/process_identity.hpp"
+#include "sluice/fsmutex/queue_scan.hpp"
+
+namespace sluice::fsmutex {
+
+using namespace queue_format;
+using kernel_lock::kind;
+
+/// All that one request needs; used again by later ones.
+struct atomic_append::lane {
+    // A slot of somebody who died.
+    struct dead_slot {
+        queue_scan::obstacle where;
+        slot rest;  // what of it is news for others still when we have repaired what we get
+        std::unique_ptr<dead_slot> next;
+    };
+
+    explicit lane(std::uint64_t seed) noexcept : ids(seed) {}
+
+    seeded_random ids;    // asking the kernel each time would be one more system call
+    int descriptor = -1;  // opened with O_APPEND; its locks are the request's
+    std::uint64_t id = 0;
+    std::uint64_t place = 0;
+    std::size_t slots = 0;
+    std::size_t slots_room = 0;
+    std::unique_ptr<std::byte[]> bytes;  // as appended
+    queue_scan scan;
+    std::optional<queue_scan::obstacle> contended;
+    std::unique_ptr<dead_slot> dead;
+    bool owner_died = false;
+    bool is_granted = false;
+    std::unique_ptr<lane> next_idle;
+
+    [[nodiscard]] result<void> note_dead(const slot& found, std::span<const entity> wanted) noexcept;
+    void repaired(queue_file& file) noexcept;
+};
+
+result<void> atomic_append::lane::note_dead(const slot& found, std::span<const entity> wanted) noexcept {
+    std::unique_ptr<dead_slot> node(new (std::nothrow)
+                                        dead_slot{.where = *contended, .rest = {}, .next = nullptr});
+    if (node == nullptr) return failure({ENOMEM, "lock entities"});
+    // Readers have changed nothing, and repair nothing.
+    node->rest = with_only(found, [&](entity of_dead) {
+        return of_dead.is_exclusive() and std::find(wanted.begin(), wanted.end(), of_dead) == wanted.end();
+    });
+    node->next = std::move(dead);
+    dead = std::move(node);
+    return {};
+}
+
+void atomic_append::lane::repaired(queue_file& file) noexcept {
+    for (; dead != nullptr; dead = std::move(dead->next)) {
+        const auto now = queue_scan::look_again(file, dead->where);
+        if (not now or not now->is_live()) continue;
+        const auto others = dead->rest.entities();
+        const slot rest = with_only(
+            *now, [&](entity each) { return std::find(others.begin(), others.end(), each) != others.end(); });
+        // Of two who do this at once, one may tell again what the other had repaired: that does no harm.
+        file.rewrite(dead->where.offset, rest);
+    }
+}
+
+class atomic_append::lanes {
+public:
+    lanes(int original, const process_identity& self, random_source& chance) noexcept
+        : descriptors_(original, O_RDWR | O_APPEND), chance_(chance) {
+        head_.kind = slot_kind::head;
+        head_.process_id = self.id;
+        self.host_name().copy(head_.host.data(), head_.host.size());
+    }
+    ~lanes() {
+        while (idle_ != nullptr) {
+            descriptors_.give_back(idle_->descriptor);
+            idle_ = std::exchange(idle_->next_idle, nullptr);
+        }
+    }
+
+    [[nodiscard]] result<lane*> take() noexcept {
+        {
+            const std::lock_guard holding(latch_);
+            if (idle_ != nullptr) {
+                lane* const taken = idle_.release();
+                idle_ = std::move(taken->next_idle);
+                return taken;
+            }
+        }
+        std::unique_ptr<lane> made(new (std::nothrow) lane(chance_.next_u64()));
+        if (made == nullptr) return failure({ENOMEM, "lock entities"});
+        const auto descriptor = descriptors_.take();
+        if (not descriptor) return failure(descriptor.error());
+        made->descriptor = *descriptor;
+        return made.release();
+    }
+    void give_back(lane& used) noexcept {
+        used.contended.reset();
+        used.owner_died = false;
+        used.is_granted = false;
+        used.slots = 0;
+        used.scan.end();
+        const std::lock_guard holding(latch_);
+        used.next_idle = std::move(idle_);
+        idle_.reset(&used);
+    }
+    /// What the heads of all our requests have in common.
+    [[nodiscard]] const slot& head() const noexcept { return head_; }
+
+private:
+    descriptor_pool descriptors_;
+    random_source& chance_;
+    sync::basic_latch<sync::real_atomics> latch_;
+    std::unique_ptr<lane> idle_;
+    slot head_;
+};
+
+atomic_append::atomic_append(std::unique_ptr<queue_file> file, std::unique_ptr<lanes> requests,
+                             const seams& from) noexcept
+    : shared_fs_mutex(from), file_(std::move(file)), lanes_(std::move(requests)) {}
+atomic_append::~atomic_append() = default;
+
+result<std::unique_ptr<shared_fs_mutex>> atomic_append::open(const io::path_handle& base, io::path_view path,
+                                                             const seams& from) noexcept {
+    const auto self = process_identity::of_this_process();
+    if (not self) return failure(self.error());
+    auto file = queue_file::open(base, path, from);
+    if (not file) return failure(file.error());
+    std::unique_ptr<lanes> requests(new (std::nothrow) lanes((*file)->descriptor(), *self, *from.random));
+    if (requests == nullptr) return failure({ENOMEM, "open a mutex"});
+    std::unique_ptr<shared_fs_mutex> made(new (std::nothrow)
+                                              atomic_append(std::move(*file), std::move(requests), from));
+    if (made == nullptr) return failure({ENOMEM, "open a mutex"});
+    return made;
+}
+
+// In a ticket, `state` is the lane and `mark` counts the pauses.
+
+result<void> atomic_append::draw_id(lane& mine) noexcept {
+    for (;;) {
+        mine.id = mine.ids.next_u64() & queue_bytes::id_mask;
+        // Locked before anybody can read it: a slot whose lock is free is a dead one's, always.
+        const int code =
+            kernel_lock::try_lock(mine.descriptor, queue_bytes::of_request(mine.id), kind::exclusive);
+        if (code == 0) return {};
+        if (code != EAGAIN) return failure({code, "lock a request", mine.descriptor});
+        // Somebody else has drawn it.
+    }
+}
+
+result<void> atomic_append::append(lane& mine, std::span<const entity> wanted) noexcept {
+    const std::size_t slots = slots_for(wanted.size());
+    if (slots > mine.slots_room) {
+        mine.bytes.reset(new (std::nothrow) std::byte[slots * slot_bytes]);
+        mine.slots_room = mine.bytes != nullptr ? slots : 0;
+        if (mine.bytes == nullptr) return failure({ENOMEM, "lock entities"});
+    }
+    slot head = lanes_->head();
+    head.id = mine.id;
+    head.when_us = file_->age_us();
+    for (std::size_t i = 0; i != slots; ++i)
+        encode(slot_of(head, wanted, i),
+               std::span<std::byte, slot_bytes>(mine.bytes.get() + i * slot_bytes, slot_bytes));
+    const auto place = file_->append(mine.descriptor, {mine.bytes.get(), slots * slot_bytes});
+    if (not place) return failure(place.error());
+    mine.place = *place;
+    mine.slots = slots;
+    mine.scan.begin(*file_, mine.place);
+    return {};
+}
+
+// Looks before appending, so that a request that will not wait leaves no trace if it would have to.
+result<bool> atomic_append::is_free(lane& mine, std::span<const entity> wanted) noexcept {
+    const auto end = file_->size();
+    if (not end) return failure(end.error());
+    mine.scan.begin(*file_, *end / slot_bytes * slot_bytes);
+    for (;;) {
+        const auto found = mine.scan.next(*file_, wanted);
+        if (not found) return failure(found.error());
+        if (not*found) return true;
+        const auto is_alive =
+            kernel_lock::is_locked(mine.descriptor, queue_bytes::of_request((*found)->id), kind::shared);
+        if (not is_alive) return failure(is_alive.error());
+        if (*is_alive) return false;
+    }
+}
+
+result<void> atomic_append::enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept {
+    const auto taken = lanes_->take();
+    if (not taken) return failure(taken.error());
+    lane& own = **taken;
+    const auto enter_queue = [&]() -> result<void> {
+        if (how == patience::none) {
+            const auto free = is_free(own, wanted);
+            if (not free) return failure(free.error());
+            if (not*free) return failure({ETIMEDOUT, "lock entities"});
+        }
+        if (const auto drawn = draw_id(own); not drawn) return drawn;
+        return append(own, wanted);
+    };
+    const auto entered = enter_queue();
+    if (not entered) {
+        kernel_lock::unlock(own.descriptor, queue_bytes::all_requests);
+        lanes_->give_back(own);
+        return failure(entered.error());
+    }
+    mine.state = &own;
+    return {};
+}
+
+result<bool> atomic_append::poll(std::span<const entity> wanted, ticket& mine) noexcept {
+    lane& own = *static_cast<lane*>(mine.state);
+    for (;;) {
+        if (own.contended) {
+            // Once granted, this lock stays until we leave: ids are not drawn twice, so it is in nobody's
+            // way.
+            const int code = kernel_lock::try_lock(own.descriptor, queue_bytes::of_request(own.contended->id),
+                                                   kind::shared);
+            if (code == EAGAIN) return false;
+            if (code != 0) return failure({code, "wait for a request", own.descriptor});
+            const auto seen = queue_scan::look_again(*file_, *own.contended);
+            if (not seen) return failure(seen.error());
+            if (seen->is_live()) {
+                // Its lock is free, yet it did not erase its slot: it died.
+                own.scan.note_remains();
+                if (auto noted = own.note_dead(*seen, wanted); not noted) return failure(noted.error());
+                own.owner_died = own.owner_died or own.contended->was_exclusive;
+            }
+            own.contended.reset();
+        }
+        const auto found = own.scan.next(*file_, wanted);
+        if (not found) return failure(found.error());
+        if (not*found) break;
+        own.contended = *found;
+    }
+    own.is_granted = true;
+    mine.owner_died = own.owner_died;
+    return true;
+}
+
+void atomic_append::wait(std::span<const entity>, ticket& mine, steady_time end) noexcept {
+    const lane& own = *static_cast<lane*>(mine.state);
+    if (end == steady_time::max())
+        // Any failure shows again, and is reported, when polling.
+        (void)kernel_lock::lock(own.descriptor, queue_bytes::of_request(own.contended->id), kind::shared);
+    else
+        backoff(mine.mark).sleep(clock(), random(), end);
+}
+
+void atomic_append::leave(ticket& mine) noexcept {
+    lane& own = *static_cast<lane*>(mine.state);
+    // The dead stay until he who was told of them is done: should he die, too, the next one finds them.
+    // Without a grant they are the next one's anyway.
+    if (own.is_granted) own.repaired(*file_);
+    while (own.dead != nullptr)
+        own.dead = std::move(own.dead->next);
+    // First the slot, then the lock: never a free lock with a slot of somebody alive.
+    file_->erase(own.place, own.slots);
+    kernel_lock::unlock(own.descriptor, queue_bytes::all_requests);
+    if (own.is_granted and own.scan.has_seen_only_dead())
+        file_->note_dead_before(own.place + own.slots * slot_bytes);
+    // Whoever has the first slot of a page tidies up; if he died, whoever has that of the next one.
+    const std::uint64_t page = own.place / page_bytes;
+    const std::uint64_t within = own.place % page_bytes;
+    if (within == 0 or within + own.slots * slot_bytes > page_bytes)
+        file_->tidy(own.descriptor, page * page_bytes, page % 16 == 0);
+    lanes_->give_back(own);
+}
+
+result<std::vector<listed_request>> atomic_append::list() noexcept {
+    try {
+        std::vector<listed_request> found;
+        const auto live = file_->live_slots();
+        if (not live) return failure(live.error());
+        std::uint64_t last_id = 0;
+        for (const slot& each : *live) {
+            if (each.kind == slot_kind::head or found.empty() or each.id != last_id) {
+                const auto is_alive = kernel_lock::is_locked(file_->descriptor(),
+                                                             queue_bytes::of_request(each.id), kind::shared);
+                if (not is_alive) return failure(is_alive.error());
+                listed_request& fresh = found.emplace_back();
+                fresh.what = *is_alive ? listed_request::standing::holds : listed_request::standing::died;
+                fresh.process_id = each.process_id;
+                fresh.host = each.host_name();
+                fresh.since = clock_source::utc_time(std::chrono::seconds(file_->created_s()) +
+                                                     std::chrono::microseconds(each.when_us));
+                last_id = each.id;
+            }
+            auto& entities = found.back().entities;
+            entities.insert(entities.end(), each.entities().begin(), each.entities().end());
+        }
+        // Behind somebody alive who came first and wants the same: it waits.
+        for (auto one = found.begin(); one != found.end(); ++one)
+            if (one->what == listed_request::standing::holds and
+                std::any_of(found.begin(), one, [&](const listed_request& earlier) {
+                    return earlier.what != listed_request::standing::died and
+                           conflict(earlier.entities, one->entities);
+                }))
+                one->what = listed_request::standing::waits;
+        return found;
+    } catch (const std::bad_alloc&) {
+        return failure({ENOMEM, "list the holders"});
+    }
+}
+
+}  // namespace sluice::fsmutex

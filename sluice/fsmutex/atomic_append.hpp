@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+
+#include "sluice/fsmutex/shared_fs_mutex.hpp"
+#include "sluice/io/path_handle.hpp"
+
+namespace sluice::fsmutex {
+
+class queue_file;
+
+/// A queue in a file: a request is a record at the end of it, and waits for the records before it that want
+/// one of its entities, in order, and for nothing else. Cost does not depend on the number of entities.
+///
+/// Strictly fair. Who waits sleeps in the kernel, on a lock that its nearest predecessor holds until it is
+/// done or dead; with a deadline it looks every 5 ms. Deaths are reported (owner_died); a request that died
+/// waiting cannot be told from a holder and is reported, too. Works between hosts where the file system locks
+/// byte ranges between them. The last user removes the file. A child that a holder forks without exec keeps
+/// its locks alive. After fork the child opens its own. (The idea is that of ordered locking by one total
+/// order, as in lock managers; the record is Lamport's time stamp. On-disk form and reasons:
+/// docs/formats/fs_mutex_file.md, docs/algorithms/fs_mutex.md.)
+///
+/// Errors: ENOSPC, EDQUOT, EFBIG, EIO when appending; EBADMSG if the file is damaged; EMFILE, ENFILE; ENOLCK.
+/// Allocates: a lane for as many requests as were ever outstanding at once. Complexity: six system calls if
+/// nobody is in the way.
+class atomic_append final : public shared_fs_mutex {
+public:
+    /// Opens or creates the file. Errors: as file_handle::open; EBADMSG if it is something else; ETIMEDOUT if
+    /// somebody was stopped while opening it. Allocates: the mutex.
+    [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open(
+        const io::path_handle& base, io::path_view path,
+        const seams& from = seams::of_this_machine()) noexcept;
+
+    ~atomic_append() override;
+
+    [[nodiscard]] result<std::vector<listed_request>> list() noexcept override;
+    [[nodiscard]] algorithm which() const noexcept override { return algorithm::atomic_append; }
+    [[nodiscard]] bool is_fair() const noexcept override { return true; }
+
+private:
+    struct lane;
+    class lanes;
+    atomic_append(std::unique_ptr<queue_file> file, std::unique_ptr<lanes> requests,
+                  const seams& from) noexcept;
+
+    result<void> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
+    result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
+    void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
+    void leave(ticket& mine) noexcept override;
+
+    [[nodiscard]] result<void> draw_id(lane& mine) noexcept;
+    [[nodiscard]] result<void> append(lane& mine, std::span<const entity> wanted) noexcept;
+    [[nodiscard]] result<bool> is_free(lane& mine, std::span<const entity> wanted) noexcept;
+
+    std::unique_ptr<queue_file> file_;
+    std::unique_ptr<lanes> lanes_;
+};
+
+}  // namespace sluice::fsmutex

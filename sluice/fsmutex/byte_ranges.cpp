@@ -1,0 +1,87 @@
+#include "sluice/fsmutex/byte_ranges.hpp"
+
+#include <fcntl.h>
+
+#include <new>
+
+#include "sluice/fsmutex/descriptor_pool.hpp"
+#include "sluice/fsmutex/kernel_lock.hpp"
+#include "sluice/io/file_handle.hpp"
+
+namespace sluice::fsmutex {
+namespace {
+
+kernel_lock::kind kind_of(entity one) noexcept {
+    return one.is_exclusive() ? kernel_lock::kind::exclusive : kernel_lock::kind::shared;
+}
+kernel_lock::range byte_of(entity one) noexcept {
+    return {.first = one.number(), .length = 1};
+}
+constexpr kernel_lock::range everything{.first = 0, .length = 0};
+
+}  // namespace
+
+struct byte_ranges::files {
+    explicit files(io::file_handle opened) noexcept
+        : original(std::move(opened)), requests(original.descriptor(), O_RDWR) {}
+
+    io::file_handle original;
+    descriptor_pool requests;
+};
+
+byte_ranges::byte_ranges(std::unique_ptr<files> opened, const seams& from) noexcept
+    : shared_fs_mutex(from), files_(std::move(opened)) {}
+byte_ranges::~byte_ranges() = default;
+
+result<std::unique_ptr<shared_fs_mutex>> byte_ranges::open(const io::path_handle& base, io::path_view path,
+                                                           const seams& from) noexcept {
+    auto file = io::file_handle::open(base, path, io::mode::write, io::creation::if_needed);
+    if (not file) return failure(file.error());
+    std::unique_ptr<files> opened(new (std::nothrow) files(std::move(*file)));
+    if (opened == nullptr) return failure({ENOMEM, "open a mutex"});
+    std::unique_ptr<shared_fs_mutex> made(new (std::nothrow) byte_ranges(std::move(opened), from));
+    if (made == nullptr) return failure({ENOMEM, "open a mutex"});
+    return made;
+}
+
+// In a ticket, `place` is the entity contended last, by its index, and `mark` the pauses made.
+
+result<void> byte_ranges::enter(std::span<const entity>, ticket& mine, patience) noexcept {
+    const auto descriptor = files_->requests.take();
+    if (not descriptor) return failure(descriptor.error());
+    mine.descriptor = *descriptor;
+    return {};
+}
+
+result<bool> byte_ranges::poll(std::span<const entity> wanted, ticket& mine) noexcept {
+    // First the one that was contended, for which one may have slept; then round in order.
+    const std::size_t first = mine.place;
+    for (std::size_t i = 0; i != wanted.size(); ++i) {
+        const std::size_t index = first + i < wanted.size() ? first + i : first + i - wanted.size();
+        const int code =
+            kernel_lock::try_lock(mine.descriptor, byte_of(wanted[index]), kind_of(wanted[index]));
+        if (code == 0) continue;
+        if (code != EAGAIN) return failure({code, "lock an entity's byte", mine.descriptor});
+        // Nothing is held while waiting, or two could wait for each other.
+        if (i != 0) kernel_lock::unlock(mine.descriptor, everything);
+        mine.place = index;
+        return false;
+    }
+    return true;
+}
+
+void byte_ranges::wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept {
+    const entity contended = wanted[mine.place];
+    if (end == steady_time::max())
+        // Any failure shows again, and is reported, when polling.
+        (void)kernel_lock::lock(mine.descriptor, byte_of(contended), kind_of(contended));
+    else
+        backoff(mine.mark).sleep(clock(), random(), end);
+}
+
+void byte_ranges::leave(ticket& mine) noexcept {
+    kernel_lock::unlock(mine.descriptor, everything);
+    files_->requests.give_back(mine.descriptor);
+}
+
+}  // namespace sluice::fsmutex

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+
+#include "sluice/fsmutex/shared_fs_mutex.hpp"
+#include "sluice/io/path_handle.hpp"
+
+namespace sluice::fsmutex {
+
+/// Locks one byte of a file for each entity, with the kernel's byte-range locks: all of them, or none and a
+/// wait for the one that was contended. The file stays empty and stays.
+///
+/// What dies lets go at once, and nobody can tell: owner_died() is never true. Nobody who waits holds
+/// anything, so requests do not deadlock; but they are not granted in order, and a request for many entities
+/// can be overtaken again and again. Hosts exclude each other where the file system's locks do (NFSv4,
+/// CephFS). A wait without a deadline sleeps in the kernel; one with a deadline looks every 5 ms, since the
+/// kernel has no timed wait. Errors: EMFILE, ENFILE if no file description can be opened for a request;
+/// ENOLCK; EOPNOTSUPP. Allocates: nothing per request. Complexity: a system call per entity, one to unlock.
+class byte_ranges final : public shared_fs_mutex {
+public:
+    /// Opens or creates the file. Errors: as file_handle::open. Allocates: the mutex.
+    [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open(
+        const io::path_handle& base, io::path_view path,
+        const seams& from = seams::of_this_machine()) noexcept;
+
+    byte_ranges(const byte_ranges&) = delete;
+    ~byte_ranges() override;
+
+    [[nodiscard]] algorithm which() const noexcept override { return algorithm::byte_ranges; }
+    [[nodiscard]] bool is_fair() const noexcept override { return false; }
+
+private:
+    struct files;
+    byte_ranges(std::unique_ptr<files> opened, const seams& from) noexcept;
+
+    result<void> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
+    result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
+    void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
+    void leave(ticket& mine) noexcept override;
+
+    std::unique_ptr<files> files_;
+};
+
+}  // namespace sluice::fsmutex

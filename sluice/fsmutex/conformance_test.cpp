@@ -1,0 +1,326 @@
+// What every algorithm promises, with real processes where a process can make the difference.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <thread>
+#include <vector>
+
+#include "sluice/fsmutex/conformance_testing.hpp"
+#include "sluice/fsmutex/processes_testing.hpp"
+
+namespace sluice::fsmutex {
+namespace {
+
+using namespace std::chrono_literals;
+using steady = std::chrono::steady_clock;
+
+constexpr auto shared = lock_mode::shared;
+
+class every_mutex : public on_each_algorithm {
+protected:
+    // A process that holds `wanted` until it is killed, and does so when this returns.
+    [[nodiscard]] process holder(std::vector<entity> wanted) {
+        shared_memory<std::atomic<bool>> holds;
+        process made([&] {
+            const auto mutex = open();
+            const auto held = mutex->lock(wanted);
+            if (not held) complain(held.error().operation());
+            holds->store(true);
+            for (;;)
+                std::this_thread::sleep_for(1s);
+        });
+        EXPECT_TRUE(eventually([&] { return holds->load(); }));
+        return made;
+    }
+};
+
+TEST_P(every_mutex, keeps_others_out_until_the_guard_goes) {
+    const auto one = open();
+    const auto other = open();
+    {
+        const auto held = one->lock(entity(1));
+        ASSERT_TRUE(held) << held.error().message();
+        EXPECT_TRUE(*held);
+        EXPECT_FALSE(held->owner_died());
+        EXPECT_EQ(other->try_lock(entity(1)).error(), std::errc::timed_out);
+        EXPECT_TRUE(other->try_lock(entity(2)));
+    }
+    EXPECT_TRUE(other->try_lock(entity(1)));
+}
+
+TEST_P(every_mutex, excludes_requests_of_one_object_from_each_other) {
+    const auto mutex = open();
+    const auto held = mutex->lock(entity(1)).value();
+    EXPECT_EQ(mutex->try_lock(entity(1)).error(), std::errc::timed_out);
+    EXPECT_TRUE(mutex->try_lock(entity(2)));
+}
+
+TEST_P(every_mutex, lets_readers_share_and_a_writer_be_alone) {
+    const auto one = open();
+    const auto other = open();
+    if (not one->has_shared_mode()) return;
+    auto reading = one->lock(entity(1, shared)).value();
+    auto reading_too = one->try_lock(entity(1, shared)).value();
+    auto elsewhere = other->try_lock(entity(1, shared)).value();
+    EXPECT_FALSE(other->try_lock(entity(1)));
+    reading.unlock();
+    elsewhere.unlock();
+    EXPECT_FALSE(other->try_lock(entity(1))) << "one reader is left";
+    reading_too.unlock();
+    EXPECT_TRUE(other->try_lock(entity(1)));
+}
+
+TEST_P(every_mutex, takes_repeated_entities_in_mixed_modes_as_the_stronger_one) {
+    const auto one = open();
+    const auto other = open();
+    const std::vector wanted{entity(4, shared), entity(4), entity(4, shared), entity(4)};
+    auto held = one->lock(wanted).value();
+    EXPECT_FALSE(other->try_lock(entity(4, shared)));
+    held.unlock();
+    EXPECT_TRUE(other->try_lock(entity(4)));
+}
+
+TEST_P(every_mutex, locks_any_number_of_entities_at_once_or_none_of_them) {
+    const auto one = open();
+    const auto other = open();
+    std::vector<entity> many;
+    for (std::uint64_t i = 0; i != 100; ++i)
+        many.emplace_back(i * 0x0123'4567'89ab'cdef);
+    {
+        const auto in_the_way = other->lock(many[50]).value();
+        EXPECT_EQ(one->try_lock(many).error(), std::errc::timed_out);
+        EXPECT_TRUE(other->try_lock(many[0])) << "a request refused holds nothing";
+    }
+    auto held = one->lock(many).value();
+    for (const entity each : many)
+        EXPECT_FALSE(other->try_lock(each)) << each.number();
+    held.unlock();
+    EXPECT_TRUE(other->try_lock(many));
+}
+
+TEST_P(every_mutex, tells_the_largest_entity_from_the_others) {
+    const auto one = open();
+    const auto other = open();
+    const auto held = one->lock(entity(~std::uint64_t{0})).value();
+    EXPECT_FALSE(other->try_lock(entity(~std::uint64_t{0})));
+    EXPECT_TRUE(other->try_lock(entity(~std::uint64_t{1})));
+    EXPECT_TRUE(other->try_lock(entity(0)));
+}
+
+TEST_P(every_mutex, refuses_a_request_for_nothing) {
+    EXPECT_EQ(open()->lock(std::span<const entity>{}).error(), std::errc::invalid_argument);
+    EXPECT_EQ(open()->try_lock(std::span<const entity>{}).error(), std::errc::invalid_argument);
+}
+
+TEST_P(every_mutex, keeps_a_deadline_of_either_clock_and_then_holds_nothing) {
+    const auto one = open();
+    const auto other = open();
+    const auto held = one->lock(entity(1)).value();
+    const std::vector wanted{entity(0), entity(1), entity(2)};
+    for (const deadline within : {deadline(30ms), deadline(steady::now() + 60ms),
+                                  deadline(std::chrono::system_clock::now() + 90ms)}) {
+        EXPECT_EQ(other->lock(wanted, within).error(), std::errc::timed_out);
+        EXPECT_TRUE(one->try_lock(entity(0)));
+        EXPECT_TRUE(one->try_lock(entity(2)));
+    }
+    const auto began = steady::now();
+    EXPECT_EQ(other->lock(wanted, 50ms).error(), std::errc::timed_out);
+    EXPECT_GE(steady::now() - began, 50ms);
+    EXPECT_LT(steady::now() - began, 5s);  // 10 ms on a machine that is not busy
+    EXPECT_EQ(other->lock(wanted, std::chrono::system_clock::now() - 1s).error(), std::errc::timed_out);
+}
+
+TEST_P(every_mutex, grants_a_wait_whose_deadline_is_far) {
+    const auto mutex = open();
+    auto held = mutex->lock(entity(1)).value();
+    std::jthread waiter([&] { EXPECT_TRUE(mutex->lock(entity(1), 60s)); });
+    std::this_thread::sleep_for(20ms);
+    held.unlock();
+}
+
+TEST_P(every_mutex, is_for_many_threads_of_one_object) {
+    const auto mutex = open();
+    std::uint64_t counter = 0;  // TSan sees whether the lock orders the accesses
+    std::atomic<int> inside{0};
+    {
+        std::vector<std::jthread> threads;
+        for (int i = 0; i != 4; ++i)
+            threads.emplace_back([&, i] {
+                const std::vector wanted{entity(1), entity(10 + i % 2, shared), entity(20 + i)};
+                for (int round = 0; round != 200; ++round) {
+                    const auto held = mutex->lock(wanted);
+                    ASSERT_TRUE(held) << held.error().message();
+                    EXPECT_EQ(inside.fetch_add(1), 0);
+                    ++counter;
+                    inside.fetch_sub(1);
+                }
+            });
+    }
+    EXPECT_EQ(counter, 800);
+}
+
+TEST_P(every_mutex, excludes_processes_that_each_opened_it_themselves) {
+    constexpr int processes = 4;
+    constexpr int rounds = 200;
+    struct world {
+        std::atomic<int> inside;
+        std::uint64_t counter;
+    };
+    const shared_memory<world> all;
+    std::vector<process> workers;
+    for (int i = 0; i != processes; ++i)
+        workers.emplace_back([&] {
+            const auto mutex = open();
+            for (int round = 0; round != rounds; ++round) {
+                const auto held = mutex->lock(std::vector{entity(1), entity(2 + round % 3)});
+                if (not held) complain(held.error().operation());
+                if (all->inside.fetch_add(1) != 0) complain("two hold one entity");
+                all->counter = all->counter + 1;
+                all->inside.fetch_sub(1);
+            }
+        });
+    for (process& each : workers)
+        EXPECT_TRUE(each.join());
+    EXPECT_EQ(all->counter, processes * rounds);
+}
+
+TEST_P(every_mutex, is_let_go_of_by_a_holder_that_is_killed) {
+    const auto mutex = open();
+    process other = holder({entity(1), entity(2, shared)});
+    EXPECT_FALSE(mutex->try_lock(entity(1)));
+    std::jthread killer([&] {
+        std::this_thread::sleep_for(20ms);
+        other.stop();
+    });
+    auto held = mutex->lock(std::vector{entity(1), entity(2)}, 20s);
+    ASSERT_TRUE(held) << held.error().message();
+    EXPECT_EQ(held->owner_died(), tested().reports_deaths);
+    held->unlock();
+    EXPECT_FALSE(mutex->try_lock(entity(1)).value().owner_died()) << "it was repaired";
+}
+
+TEST_P(every_mutex, is_not_let_go_of_by_a_holder_that_is_stopped) {
+    const auto mutex = open();
+    const process other = holder({entity(1)});
+    other.send(SIGSTOP);
+    EXPECT_EQ(mutex->lock(entity(1), 200ms).error(), std::errc::timed_out);
+    EXPECT_TRUE(mutex->try_lock(entity(2)));
+    other.send(SIGCONT);
+    EXPECT_EQ(mutex->try_lock(entity(1)).error(), std::errc::timed_out);
+}
+
+TEST_P(every_mutex, lets_a_waiter_sleep) {
+    const auto mutex = open();
+    const auto held = mutex->lock(entity(1)).value();
+    process waiter([&] { (void)open()->lock(entity(1)); });
+    std::this_thread::sleep_for(100ms);
+    const auto before = processor_time_of(waiter.id());
+    std::this_thread::sleep_for(1s);
+    EXPECT_LE(processor_time_of(waiter.id()) - before, 10ms) << "1 % of a processor";
+}
+
+TEST_P(every_mutex, lets_a_waiter_with_a_deadline_sleep_too) {
+    const auto mutex = open();
+    const auto held = mutex->lock(entity(1)).value();
+    process waiter([&] { (void)open()->lock(entity(1), 60s); });
+    std::this_thread::sleep_for(100ms);
+    const auto before = processor_time_of(waiter.id());
+    std::this_thread::sleep_for(1s);
+    EXPECT_LE(processor_time_of(waiter.id()) - before, 20ms);
+}
+
+TEST_P(every_mutex, goes_on_waiting_when_a_signal_interrupts) {
+    struct sigaction action{};
+    action.sa_handler = [](int) {};
+    struct sigaction before{};
+    ASSERT_EQ(::sigaction(SIGUSR1, &action, &before), 0);
+    const auto mutex = open();
+    auto held = mutex->lock(entity(1)).value();
+    process waiter([&] {
+        if (not open()->lock(entity(1))) complain("an interruption ended the wait");
+    });
+    for (int i = 0; i != 20; ++i) {
+        std::this_thread::sleep_for(2ms);
+        waiter.send(SIGUSR1);
+    }
+    held.unlock();
+    EXPECT_TRUE(waiter.join());
+    ::sigaction(SIGUSR1, &before, nullptr);
+}
+
+TEST_P(every_mutex, grants_in_the_order_of_requests_if_it_is_fair) {
+    if (not open()->is_fair()) return;
+    const auto mutex = open();
+    const shared_memory<std::atomic<int>> arrivals;
+    const shared_memory<std::atomic<int>> grants;
+    auto held = mutex->lock(std::vector{entity(1), entity(2)}).value();
+    std::vector<process> waiters;
+    for (int i = 0; i != 5; ++i) {
+        waiters.emplace_back([&, i] {
+            const auto own = open();
+            arrivals->fetch_add(1);
+            const auto granted = own->lock(std::vector{entity(1), entity(2 + i)});
+            if (not granted) complain(granted.error().operation());
+            if (grants->fetch_add(1) != i) complain("granted out of order");
+        });
+        ASSERT_TRUE(eventually([&] { return arrivals->load() == i + 1; }));
+        std::this_thread::sleep_for(50ms);  // from "about to ask" to asleep
+        ASSERT_TRUE(eventually([&] { return is_asleep(waiters.back().id()); }));
+    }
+    EXPECT_FALSE(mutex->try_lock(entity(6))) << "somebody waits for it, and came first";
+    held.unlock();
+    for (process& each : waiters)
+        EXPECT_TRUE(each.join());
+}
+
+TEST_P(every_mutex, lists_who_holds_what_who_waits_and_who_died) {
+    const auto mutex = open();
+    const auto nobody = mutex->list();
+    if (not nobody and nobody.error() == std::errc::operation_not_supported) return;
+    EXPECT_TRUE(nobody.value().empty());
+    const auto before = std::chrono::system_clock::now() - 1s;  // listed by the kernel's ticks
+    const std::vector wanted{entity(1), entity(2)};
+    const auto held = mutex->lock(mutex->has_shared_mode() ? wanted : std::vector{entity(1)}).value();
+    process dead = holder({entity(7)});
+    const auto of_dead = static_cast<std::uint32_t>(dead.id());
+    dead.stop();
+    process waiter([&] { (void)open()->lock(std::vector{entity(2), entity(1)}); });
+    using standing = listed_request::standing;
+    std::vector<listed_request> seen;
+    const std::size_t expected = mutex->has_shared_mode() ? 3 : 2;  // files know of no waiters
+    ASSERT_TRUE(eventually([&] {
+        seen = mutex->list().value();
+        return seen.size() >= expected;
+    }));
+    ASSERT_EQ(seen.size(), expected);
+    std::sort(seen.begin(), seen.end(), [](const auto& a, const auto& b) { return a.what < b.what; });
+    EXPECT_EQ(seen.front().what, standing::holds);
+    EXPECT_EQ(seen.front().process_id, static_cast<std::uint32_t>(::getpid()));
+    EXPECT_FALSE(seen.front().host.empty());
+    EXPECT_GE(seen.front().since, before);
+    EXPECT_LE(seen.front().since, std::chrono::system_clock::now() + 1s);
+    EXPECT_EQ(seen.back().what, standing::died);
+    EXPECT_EQ(seen.back().entities, std::vector{entity(7)});
+    if (tested().name != "memory_map") EXPECT_EQ(seen.back().process_id, of_dead);
+    if (not mutex->has_shared_mode()) return;
+    EXPECT_EQ(seen.front().entities, wanted);
+    EXPECT_EQ(seen[1].what, standing::waits);
+    EXPECT_EQ(seen[1].process_id, static_cast<std::uint32_t>(waiter.id()));
+    EXPECT_EQ(seen[1].entities, wanted);
+}
+
+TEST_P(every_mutex, leaves_no_file_behind_that_its_users_can_remove) {
+    {
+        const auto mutex = open();
+        const auto held = mutex->lock(entity(1)).value();
+        const auto other = open();
+    }
+    if (not tested().leaves_its_file) EXPECT_EQ(directory.entry_count(), 0);
+}
+
+SLUICE_ON_EACH_ALGORITHM(every_mutex);
+
+}  // namespace
+}  // namespace sluice::fsmutex

@@ -1,0 +1,43 @@
+#include "sluice/fsmutex/conformance_testing.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "sluice/fsmutex/atomic_append.hpp"
+#include "sluice/fsmutex/byte_ranges.hpp"
+#include "sluice/fsmutex/lock_files.hpp"
+#include "sluice/fsmutex/memory_map.hpp"
+
+namespace sluice::fsmutex {
+
+const std::vector<tested_algorithm>& tested_algorithms() {
+    static const std::vector<tested_algorithm> all{
+        {.name = "byte_ranges", .open = byte_ranges::open, .leaves_its_file = true},
+        {.name = "atomic_append", .open = atomic_append::open, .reports_deaths = true},
+        {.name = "lock_files", .open = lock_files::open, .reports_deaths = true, .leaves_its_file = true},
+        {.name = "memory_map", .open = memory_map::open, .reports_deaths = true},
+    };
+    return all;
+}
+
+namespace {
+
+std::string folder_of(const std::string& volume) {
+    if (volume == "memory") return "/dev/shm";
+    const char* const chosen = std::getenv("TMPDIR");
+    return chosen != nullptr ? chosen : std::filesystem::current_path().string();
+}
+
+}  // namespace
+
+on_each_algorithm::on_each_algorithm() : directory(folder_of(std::get<1>(GetParam()))) {}
+
+std::unique_ptr<shared_fs_mutex> on_each_algorithm::open(const seams& from) const {
+    return tested().open(directory.anchor(), "locks", from).value();
+}
+
+std::string name_of_instance(const testing::TestParamInfo<std::tuple<std::size_t, const char*>>& info) {
+    return tested_algorithms()[std::get<0>(info.param)].name + "_on_" + std::get<1>(info.param);
+}
+
+}  // namespace sluice::fsmutex

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "sluice/fsmutex/shared_fs_mutex.hpp"
+#include "sluice/io/volume_test.hpp"
+
+// For tests: what every algorithm promises, tested once for all (conformance_test.cpp), and how to open each.
+namespace sluice::fsmutex {
+
+struct tested_algorithm {
+    std::string name;
+    std::function<result<std::unique_ptr<shared_fs_mutex>>(const io::path_handle&, io::path_view,
+                                                           const seams&)>
+        open;
+    bool reports_deaths = false;
+    bool leaves_its_file = false;
+};
+
+[[nodiscard]] const std::vector<tested_algorithm>& tested_algorithms();
+
+/// A fixture run for each algorithm on a disk and in memory.
+class on_each_algorithm : public testing::TestWithParam<std::tuple<std::size_t, const char*>> {
+protected:
+    on_each_algorithm();
+    [[nodiscard]] const tested_algorithm& tested() const {
+        return tested_algorithms()[std::get<0>(GetParam())];
+    }
+    [[nodiscard]] std::unique_ptr<shared_fs_mutex> open(const seams& from = seams::of_this_machine()) const;
+
+    io::test_directory directory;
+};
+
+[[nodiscard]] std::string name_of_instance(
+    const testing::TestParamInfo<std::tuple<std::size_t, const char*>>& info);
+
+#define SLUICE_ON_EACH_ALGORITHM(fixture)                                                                 \
+    INSTANTIATE_TEST_SUITE_P(algorithm, fixture,                                                          \
+                             testing::Combine(testing::Range(std::size_t{0}, tested_algorithms().size()), \
+                                              testing::Values("disk", "memory")),                         \
+                             name_of_instance)
+
+}  // namespace sluice::fsmutex

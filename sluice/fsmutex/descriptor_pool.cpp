@@ -1,0 +1,41 @@
+#include "sluice/fsmutex/descriptor_pool.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace sluice::fsmutex {
+
+descriptor_pool::~descriptor_pool() {
+    for (std::size_t i = 0; i != idle_count_; ++i)
+        ::close(idle_[i]);
+}
+
+result<int> descriptor_pool::take() noexcept {
+    {
+        const std::lock_guard holding(latch_);
+        if (idle_count_ != 0) return idle_[--idle_count_];
+    }
+    // By its descriptor: its name may lead to another file by now.
+    std::array<char, 40> path{};
+    std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", original_);
+    for (;;) {
+        const int opened = ::open(path.data(), flags_ | O_CLOEXEC);
+        if (opened >= 0) return opened;
+        if (errno != EINTR) return failure(error::last("open the lock file anew", original_));
+    }
+}
+
+void descriptor_pool::give_back(int descriptor) noexcept {
+    {
+        const std::lock_guard holding(latch_);
+        if (idle_count_ != idle_.size()) {
+            idle_[idle_count_++] = descriptor;
+            return;
+        }
+    }
+    ::close(descriptor);
+}
+
+}  // namespace sluice::fsmutex

@@ -1,0 +1,74 @@
+#include "sluice/fsmutex/kernel_lock.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "sluice/fsmutex/limits.hpp"
+
+namespace sluice::fsmutex {
+namespace kernel_lock {
+namespace {
+
+struct flock described(range where, short type) noexcept {
+    struct flock lock{};  // l_pid must be zero
+    lock.l_type = type;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = static_cast<off_t>(where.first);
+    lock.l_len = static_cast<off_t>(where.length);
+    return lock;
+}
+
+short type_of(kind how) noexcept {
+    return how == kind::exclusive ? F_WRLCK : F_RDLCK;
+}
+
+}  // namespace
+
+int try_lock(int descriptor, range where, kind how) noexcept {
+    struct flock wanted = described(where, type_of(how));
+    if (::fcntl(descriptor, F_OFD_SETLK, &wanted) == 0) return 0;
+    return errno == EACCES ? EAGAIN : errno;  // POSIX allows either
+}
+
+int lock(int descriptor, range where, kind how) noexcept {
+    struct flock wanted = described(where, type_of(how));
+    return ::fcntl(descriptor, F_OFD_SETLKW, &wanted) == 0 ? 0 : errno;
+}
+
+result<bool> is_locked(int descriptor, range where, kind how) noexcept {
+    struct flock asked = described(where, type_of(how));
+    if (::fcntl(descriptor, F_OFD_GETLK, &asked) != 0)
+        return failure(error::last("ask for a lock", descriptor));
+    return asked.l_type != F_UNLCK;
+}
+
+void unlock(int descriptor, range where) noexcept {
+    struct flock released = described(where, F_UNLCK);
+    while (::fcntl(descriptor, F_OFD_SETLK, &released) != 0 and errno == EINTR) {}
+}
+
+}  // namespace kernel_lock
+
+std::chrono::nanoseconds backoff::next(const clock_source& clock, random_source& random,
+                                       clock_source::steady_time end) noexcept {
+    using std::chrono::nanoseconds;
+    const auto doubled = limits::pause_min * (std::int64_t{1} << std::min<std::uint64_t>(rounds_, 16));
+    const nanoseconds longest = std::min(doubled, limits::pause_max);
+    ++rounds_;
+    // Between half and all of it, so that two who met do not meet again.
+    const nanoseconds pause =
+        longest / 2 + nanoseconds(random.below(static_cast<std::uint64_t>(longest.count() / 2)));
+    if (end == clock_source::steady_time::max()) return pause;
+    return std::clamp<nanoseconds>(end - clock.steady_now(), nanoseconds(0), pause);
+}
+
+void backoff::sleep(const clock_source& clock, random_source& random,
+                    clock_source::steady_time end) noexcept {
+    const auto pause = next(clock, random, end).count();
+    const timespec sleeping{.tv_sec = pause / 1'000'000'000, .tv_nsec = pause % 1'000'000'000};
+    (void)::nanosleep(&sleeping, nullptr);  // a signal only makes us look sooner
+}
+
+}  // namespace sluice::fsmutex

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "sluice/base/clock.hpp"
+#include "sluice/base/random.hpp"
+#include "sluice/base/result.hpp"
+
+// Internal to fsmutex: byte-range locks of open file descriptions (fcntl F_OFD_*), which the kernel gives
+// back when the last descriptor of the description is closed, by a crash, too.
+namespace sluice::fsmutex::kernel_lock {
+
+enum class kind : short { shared, exclusive };
+
+struct range {
+    std::uint64_t first = 0;
+    std::uint64_t length = 1;  // 0: to the largest offset there is
+};
+
+/// Errors of the three: EAGAIN, held by another description; EINTR (waiting only), nothing was locked;
+/// ENOLCK, EBADF, EOPNOTSUPP and others of the file system. 0: locked.
+[[nodiscard]] int try_lock(int descriptor, range where, kind how) noexcept;
+[[nodiscard]] int lock(int descriptor, range where, kind how) noexcept;
+/// Whether a lock of that kind would be in the way of another description.
+[[nodiscard]] result<bool> is_locked(int descriptor, range where, kind how) noexcept;
+void unlock(int descriptor, range where) noexcept;
+
+}  // namespace sluice::fsmutex::kernel_lock
+
+namespace sluice::fsmutex {
+
+/// Pauses that double, with chance in them, for those whom nobody wakes.
+class backoff {
+public:
+    explicit backoff(std::uint64_t& rounds) noexcept : rounds_(rounds) {}
+
+    /// How long to sleep now: at most until `end`, and never longer than limits::pause_max.
+    [[nodiscard]] std::chrono::nanoseconds next(const clock_source& clock, random_source& random,
+                                                clock_source::steady_time end) noexcept;
+    void sleep(const clock_source& clock, random_source& random, clock_source::steady_time end) noexcept;
+
+private:
+    std::uint64_t& rounds_;
+};
+
+}  // namespace sluice::fsmutex

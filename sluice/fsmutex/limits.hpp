@@ -1,0 +1,24 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace sluice::fsmutex::limits {
+
+/// Entities of one request that need no memory from the heap.
+inline constexpr std::size_t entities_inline = 16;
+
+/// Open file descriptions a mutex keeps for the next requests; more are opened when more are outstanding.
+inline constexpr std::size_t pooled_descriptions_max = 16;
+
+/// Pauses of a waiter whom the kernel cannot wake: they double from the first to the second. The second
+/// bounds how late a deadline is noticed and how much processor time a wait takes.
+inline constexpr std::chrono::nanoseconds pause_min = std::chrono::microseconds(50);
+inline constexpr std::chrono::nanoseconds pause_max = std::chrono::milliseconds(5);
+
+/// How often an entity's file is created or opened anew because it vanished just then, before its state
+/// counts as contention.
+inline constexpr unsigned vanished_file_attempts_max = 16;
+
+}  // namespace sluice::fsmutex::limits

@@ -1,0 +1,333 @@
+#include "sluice/fsmutex/lock_files.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <new>
+#include <utility>
+
+#include "sluice/fsmutex/kernel_lock.hpp"
+#include "sluice/fsmutex/process_identity.hpp"
+#include "sluice/io/volume_status.hpp"
+
+namespace sluice::fsmutex {
+namespace {
+
+constexpr kernel_lock::range owner_byte{.first = 0, .length = 1};
+
+struct file_name {
+    explicit file_name(entity of) noexcept {
+        std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(of.number()));
+    }
+    std::array<char, 17> text{};
+};
+
+// Closes unless taken.
+class descriptor {
+public:
+    explicit descriptor(int opened = -1) noexcept : number_(opened) {}
+    descriptor(descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+    descriptor& operator=(descriptor&& other) noexcept {
+        std::swap(number_, other.number_);
+        return *this;
+    }
+    ~descriptor() {
+        if (number_ >= 0) ::close(number_);
+    }
+    [[nodiscard]] int number() const noexcept { return number_; }
+
+private:
+    int number_;
+};
+
+struct record {
+    std::array<char, 256> text{};
+    std::size_t size = 0;
+};
+
+record record_of(const process_identity& who) noexcept {
+    record made;
+    const int size = std::snprintf(
+        made.text.data(), made.text.size(), "host %s\nboot %.36s\npid %u\nstart %llu\n", who.host.data(),
+        who.boot_id.data(), who.id, static_cast<unsigned long long>(who.start_time));
+    made.size = static_cast<std::size_t>(size);
+    return made;
+}
+
+}  // namespace
+
+struct lock_files::folder {
+    io::path_handle directory;
+    record own;                // what our files say
+    std::size_t own_host_end;  // behind the lines of host and boot
+    bool is_shared_by_hosts;
+
+    // What happened to one entity.
+    struct outcome {
+        enum { taken, contended } what;
+        descriptor file;
+        bool owner_died = false;
+    };
+    [[nodiscard]] result<outcome> take(entity wanted) const noexcept;
+
+private:
+    [[nodiscard]] result<outcome> take_created(descriptor file, const file_name& name) const noexcept;
+    [[nodiscard]] result<outcome> take_over(descriptor file) const noexcept;
+    [[nodiscard]] bool may_be_taken_over(const record& found) const noexcept;
+    [[nodiscard]] result<void> sign(int file) const noexcept;
+};
+
+// Of one request: the files of the entities held, and the one it waits for.
+struct lock_files::files {
+    explicit files(std::size_t entities) noexcept : held(new(std::nothrow) held_file[entities]) {}
+
+    struct held_file {
+        entity of;
+        descriptor file;
+        bool keeps_news = false;  // its owner died, and whoever gets it next has to be told
+    };
+    std::unique_ptr<held_file[]> held;
+    std::size_t held_count = 0;
+    descriptor contended;
+
+    void news_is_told() noexcept {
+        for (std::size_t i = 0; i != held_count; ++i)
+            held[i].keeps_news = false;
+    }
+
+    void give_back(const folder& in) noexcept {
+        for (; held_count != 0; --held_count) {
+            held_file& last = held[held_count - 1];
+            // While it is locked the name is ours. Closing it unlocks it.
+            if (not last.keeps_news) ::unlinkat(in.directory.descriptor(), file_name(last.of).text.data(), 0);
+            last.file = descriptor();
+        }
+    }
+};
+
+namespace {
+
+// Whether a locked file still has its name: its owner removes it while it is locked, and before closing it.
+result<bool> is_linked(int file) noexcept {
+    struct stat status{};
+    if (::fstat(file, &status) != 0) return failure(error::last("look at a lock file", file));
+    return status.st_nlink != 0;
+}
+
+}  // namespace
+
+result<void> lock_files::folder::sign(int file) const noexcept {
+    const ssize_t written = ::pwrite(file, own.text.data(), own.size, 0);
+    if (written == static_cast<ssize_t>(own.size)) return {};
+    return failure({written < 0 ? errno : ENOSPC, "write a lock file", file});
+}
+
+bool lock_files::folder::may_be_taken_over(const record& found) const noexcept {
+    if (not is_shared_by_hosts or found.size == 0) return true;
+    return std::string_view(found.text.data(), found.size)
+        .starts_with(std::string_view(own.text.data(), own_host_end));
+}
+
+result<lock_files::folder::outcome> lock_files::folder::take_created(descriptor file,
+                                                                     const file_name& name) const noexcept {
+    if (const auto signed_it = sign(file.number()); not signed_it) {
+        ::unlinkat(directory.descriptor(), name.text.data(), 0);
+        return failure(signed_it.error());
+    }
+    return outcome{.what = outcome::taken, .file = std::move(file)};
+}
+
+result<lock_files::folder::outcome> lock_files::folder::take_over(descriptor file) const noexcept {
+    record found;
+    const ssize_t got = ::pread(file.number(), found.text.data(), found.text.size(), 0);
+    if (got < 0) return failure(error::last("read a lock file", file.number()));
+    found.size = static_cast<std::size_t>(got);
+    if (not may_be_taken_over(found)) return outcome{.what = outcome::contended, .file = std::move(file)};
+    // Never empty in between: that would mean that nobody has died.
+    if (const auto signed_it = sign(file.number()); not signed_it) return failure(signed_it.error());
+    if (::ftruncate(file.number(), static_cast<off_t>(own.size)) != 0)
+        return failure(error::last("take a lock file over", file.number()));
+    // Without a record it was still being made: nobody has held the entity by it.
+    return outcome{.what = outcome::taken, .file = std::move(file), .owner_died = found.size != 0};
+}
+
+result<lock_files::folder::outcome> lock_files::folder::take(entity wanted) const noexcept {
+    const file_name name(wanted);
+    descriptor file;
+    for (unsigned attempt = 0; attempt != limits::vanished_file_attempts_max; ++attempt) {
+        const int at = directory.is_valid() ? directory.descriptor() : AT_FDCWD;
+        file = descriptor(::openat(at, name.text.data(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+        const bool is_new = file.number() >= 0;
+        if (not is_new) {
+            if (errno != EEXIST) return failure(error::last("make a lock file", at));
+            file = descriptor(::openat(at, name.text.data(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+            if (file.number() < 0 and errno == ENOENT) continue;
+            if (file.number() < 0) return failure(error::last("open a lock file", at));
+        }
+        const int code = kernel_lock::try_lock(file.number(), owner_byte, kernel_lock::kind::exclusive);
+        // A new one, too: somebody took it for one whose maker died, and locked it first.
+        if (code == EAGAIN) return outcome{.what = outcome::contended, .file = std::move(file)};
+        if (code != 0) return failure({code, "lock a lock file", file.number()});
+        const auto linked = is_linked(file.number());
+        if (not linked) return failure(linked.error());
+        if (not*linked) continue;
+        return is_new ? take_created(std::move(file), name) : take_over(std::move(file));
+    }
+    return outcome{.what = outcome::contended, .file = std::move(file)};
+}
+
+lock_files::lock_files(std::unique_ptr<folder> opened, const seams& from) noexcept
+    : shared_fs_mutex(from), folder_(std::move(opened)) {}
+lock_files::~lock_files() = default;
+
+result<std::unique_ptr<shared_fs_mutex>> lock_files::open(const io::path_handle& base, io::path_view path,
+                                                          const seams& from) noexcept {
+    const io::terminated_path name(path);
+    if (name.problem() != 0) return failure(error::with_path(name.problem(), "make a folder", path.text()));
+    const int at = base.is_valid() ? base.descriptor() : AT_FDCWD;
+    if (::mkdirat(at, name.c_str(), 0777) != 0 and errno != EEXIST)
+        return failure(error::with_path(errno, "make the folder", path.text()));
+    auto directory = io::path_handle::open(base, path);
+    if (not directory) return failure(directory.error());
+    const auto volume = io::volume_of(*directory);
+    if (not volume) return failure(volume.error());
+    const auto self = process_identity::of_this_process();
+    if (not self) return failure(self.error());
+    const record own = record_of(*self);
+    const auto host_end = std::string_view(own.text.data(), own.size).find("pid ");
+    std::unique_ptr<folder> opened(
+        new (std::nothrow) folder{.directory = std::move(*directory),
+                                  .own = own,
+                                  .own_host_end = host_end,
+                                  .is_shared_by_hosts = volume->reach != io::volume_reach::this_host});
+    if (opened == nullptr) return failure({ENOMEM, "open a mutex"});
+    std::unique_ptr<shared_fs_mutex> made(new (std::nothrow) lock_files(std::move(opened), from));
+    if (made == nullptr) return failure({ENOMEM, "open a mutex"});
+    return made;
+}
+
+// In a ticket, `state` are the files, `place` is the entity contended last, and `mark` counts the pauses.
+
+result<void> lock_files::enter(std::span<const entity> wanted, ticket& mine, patience) noexcept {
+    auto* const opened = new (std::nothrow) files(wanted.size());
+    if (opened == nullptr or opened->held == nullptr) {
+        delete opened;
+        return failure({ENOMEM, "lock entities"});
+    }
+    mine.state = opened;
+    return {};
+}
+
+result<bool> lock_files::poll(std::span<const entity> wanted, ticket& mine) noexcept {
+    auto& mine_files = *static_cast<files*>(mine.state);
+    mine.owner_died = false;
+    // First the one that was contended, so that little has to be undone if it still is; then round from a
+    // place that is drawn: two that want the same do not get into each other's way at the same place for
+    // ever.
+    const std::size_t count = wanted.size();
+    const std::size_t shift = mine.mark != 0 and count > 2 ? random().below(count - 1) : 0;
+    for (std::size_t i = 0; i != count; ++i) {
+        const std::size_t behind = i == 0 ? 0 : 1 + (i - 1 + shift) % (count - 1);
+        const std::size_t index = (mine.place + behind) % count;
+        auto tried = folder_->take(wanted[index]);
+        if (not tried) return failure(tried.error());
+        if (tried->what == folder::outcome::contended) {
+            mine_files.give_back(*folder_);
+            mine_files.contended = std::move(tried->file);
+            mine.place = index;
+            return false;
+        }
+        mine.owner_died = mine.owner_died or tried->owner_died;
+        mine_files.held[mine_files.held_count++] = {
+            .of = wanted[index], .file = std::move(tried->file), .keeps_news = tried->owner_died};
+    }
+    mine_files.news_is_told();
+    return true;
+}
+
+void lock_files::wait(std::span<const entity>, ticket& mine, steady_time end) noexcept {
+    auto& mine_files = *static_cast<files*>(mine.state);
+    const int contended = mine_files.contended.number();
+    // With one entity the file's owner wakes us. With several pauses must differ, or two undo each other's
+    // work.
+    if (end == steady_time::max() and contended >= 0 and not folder_->is_shared_by_hosts)
+        (void)kernel_lock::lock(contended, owner_byte, kernel_lock::kind::shared);
+    else
+        backoff(mine.mark).sleep(clock(), random(), end);
+    mine_files.contended = descriptor();
+}
+
+void lock_files::leave(ticket& mine) noexcept {
+    auto* const mine_files = static_cast<files*>(mine.state);
+    mine_files->give_back(*folder_);
+    delete mine_files;
+}
+
+namespace {
+
+// The number a file is named by; nothing if it is not one of ours.
+std::optional<std::uint64_t> number_of(std::string_view name) noexcept {
+    std::uint64_t number = 0;
+    const auto parsed = std::from_chars(name.data(), name.data() + name.size(), number, 16);
+    if (name.size() != 16 or parsed.ec != std::errc() or parsed.ptr != name.data() + name.size())
+        return std::nullopt;
+    return number;
+}
+
+// The rest of the line that begins with `key`.
+std::string_view field_of(std::string_view text, std::string_view key) noexcept {
+    const auto at = text.find(key);
+    if (at == std::string_view::npos) return {};
+    const std::string_view rest = text.substr(at + key.size());
+    return rest.substr(0, rest.find('\n'));
+}
+
+std::optional<listed_request> listed(int directory, const char* name) {
+    const auto number = number_of(name);
+    const descriptor file(::openat(directory, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    struct stat status{};
+    if (not number or file.number() < 0 or ::fstat(file.number(), &status) != 0) return std::nullopt;
+    record found;
+    const ssize_t got = ::pread(file.number(), found.text.data(), found.text.size(), 0);
+    const auto is_alive = kernel_lock::is_locked(file.number(), owner_byte, kernel_lock::kind::exclusive);
+    if (got <= 0 or not is_alive) return std::nullopt;
+    const std::string_view text(found.text.data(), static_cast<std::size_t>(got));
+    listed_request seen;
+    seen.what = *is_alive ? listed_request::standing::holds : listed_request::standing::died;
+    const std::string_view id = field_of(text, "\npid ");
+    (void)std::from_chars(id.data(), id.data() + id.size(), seen.process_id);
+    seen.host = field_of(text, "host ");
+    seen.since = clock_source::utc_time(std::chrono::seconds(status.st_mtim.tv_sec) +
+                                        std::chrono::nanoseconds(status.st_mtim.tv_nsec));
+    seen.entities.emplace_back(*number);
+    return seen;
+}
+
+}  // namespace
+
+result<std::vector<listed_request>> lock_files::list() noexcept {
+    const int opened = ::openat(folder_->directory.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (opened < 0) return failure(error::last("list the holders"));
+    DIR* const names = ::fdopendir(opened);
+    if (names == nullptr) {
+        ::close(opened);
+        return failure(error::last("list the holders"));
+    }
+    std::vector<listed_request> found;
+    bool has_memory = true;
+    try {
+        while (const dirent* const entry = ::readdir(names))
+            if (auto one = listed(opened, entry->d_name)) found.push_back(std::move(*one));
+    } catch (const std::bad_alloc&) {
+        has_memory = false;
+    }
+    ::closedir(names);
+    if (not has_memory) return failure({ENOMEM, "list the holders"});
+    return found;
+}
+
+}  // namespace sluice::fsmutex

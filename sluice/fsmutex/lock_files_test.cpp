@@ -1,0 +1,98 @@
+#include "sluice/fsmutex/lock_files.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "sluice/fsmutex/kernel_lock.hpp"
+#include "sluice/fsmutex/process_identity.hpp"
+#include "sluice/fsmutex/processes_testing.hpp"
+#include "sluice/io/volume_test.hpp"
+
+namespace sluice::fsmutex {
+namespace {
+
+using namespace std::chrono_literals;
+
+class lock_files_in : public testing::Test {
+protected:
+    io::test_directory directory{std::filesystem::current_path().string()};
+    std::unique_ptr<shared_fs_mutex> mutex = lock_files::open(directory.anchor(), "locks").value();
+    const std::string name = "locks/000000000000002a";
+    [[nodiscard]] bool is_locked() { return not mutex->try_lock(entity(42)); }
+};
+
+TEST_F(lock_files_in, a_folder_are_named_by_16_digits_and_tell_who_holds_them_until_given_back) {
+    auto held = mutex->lock(entity(42)).value();
+    const std::string text = directory.content(name);
+    EXPECT_NE(text.find("\npid " + std::to_string(::getpid()) + "\n"), std::string::npos) << text;
+    held.unlock();
+    EXPECT_FALSE(directory.exists(name));
+}
+
+TEST_F(lock_files_in, a_folder_are_taken_over_when_nobody_holds_the_lock_and_the_death_is_told_once) {
+    directory.write(
+        name,
+        "host x\nboot y\npid 1\nstart 1\nand a line too long for this version of the program to write\n");
+    auto held = mutex->try_lock(entity(42)).value();
+    EXPECT_TRUE(held.owner_died());
+    EXPECT_EQ(directory.content(name).find("host x"), std::string::npos);
+    EXPECT_EQ(directory.content(name).find("too long"), std::string::npos);
+    held.unlock();
+    EXPECT_FALSE(mutex->try_lock(entity(42)).value().owner_died());
+}
+
+TEST_F(lock_files_in, a_folder_without_a_record_have_had_no_holder) {
+    directory.write(name, "");
+    EXPECT_FALSE(mutex->try_lock(entity(42)).value().owner_died());
+}
+
+TEST_F(lock_files_in, a_folder_keep_the_news_of_a_death_while_their_finder_still_waits_for_others) {
+    directory.write(name, "host x\n");
+    {
+        const auto in_the_way = mutex->lock(entity(43)).value();
+        EXPECT_FALSE(mutex->try_lock(std::vector{entity(42), entity(43)}));
+    }
+    EXPECT_TRUE(mutex->try_lock(entity(42)).value().owner_died());
+}
+
+TEST_F(lock_files_in, a_folder_are_not_broken_while_their_maker_lives_whatever_they_say) {
+    directory.write(name, "");
+    const int file = ::open(directory.path_of(name).c_str(), O_RDWR | O_CLOEXEC);
+    ASSERT_EQ(kernel_lock::try_lock(file, {}, kernel_lock::kind::exclusive), 0);
+    EXPECT_TRUE(is_locked());
+    ::close(file);
+    EXPECT_FALSE(is_locked());
+}
+
+// Two find the same file of a dead maker: only one of them may take it over, at every moment in between.
+TEST_F(lock_files_in, a_folder_are_taken_over_by_one_of_many_that_find_them_dead) {
+    struct world {
+        std::atomic<int> inside;
+        std::atomic<int> told;
+    };
+    const shared_memory<world> all;
+    for (int round = 0; round != 30; ++round) {
+        directory.write(name, "host x\n");
+        all->told.store(0);
+        std::vector<process> takers;
+        for (int i = 0; i != 4; ++i)
+            takers.emplace_back([&] {
+                const auto own = lock_files::open(directory.anchor(), "locks").value();
+                const auto held = own->lock(entity(42)).value();
+                if (all->inside.fetch_add(1) != 0) complain("two have taken it over");
+                if (held.owner_died()) all->told.fetch_add(1);
+                std::this_thread::sleep_for(200us);
+                all->inside.fetch_sub(1);
+            });
+        for (process& each : takers)
+            EXPECT_TRUE(each.join());
+        EXPECT_EQ(all->told.load(), 1);
+    }
+}
+
+}  // namespace
+}  // namespace sluice::fsmutex

@@ -1,0 +1,299 @@
+#include "sluice/fsmutex/mapped_file.hpp"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <new>
+
+#include "sluice/fsmutex/kernel_lock.hpp"
+#include "sluice/io/fs_location.hpp"
+#include "sluice/io/volume_status.hpp"
+
+namespace sluice::fsmutex {
+namespace {
+
+using kernel_lock::kind;
+using namespace std::chrono_literals;
+
+// Bytes that are locked, behind the memory.
+constexpr std::uint64_t first_byte = std::uint64_t{1} << 61;
+constexpr kernel_lock::range in_use_byte{.first = first_byte, .length = 1};
+constexpr kernel_lock::range opening_byte{.first = first_byte + 1, .length = 1};
+constexpr kernel_lock::range byte_of_instance(std::uint32_t index) noexcept {
+    return {.first = (std::uint64_t{1} << 62) + index, .length = 1};
+}
+
+constexpr std::chrono::seconds opening_within{10};
+constexpr std::uint32_t latch_sleepers = std::uint32_t{1} << 31;
+constexpr std::uint32_t place_bits = 11;
+constexpr std::uint32_t generations = std::uint32_t{1} << (31 - place_bits);
+static_assert(mapped::instances_max < 1U << place_bits);
+constexpr int latch_spins = 200;
+// Until the latch's holder is looked after: it holds it for less than a microsecond, if it runs.
+constexpr std::chrono::milliseconds latch_patience = 10ms;
+
+result<void> lock_within(int descriptor, kernel_lock::range where, const seams& from) noexcept {
+    const auto end = from.clock->steady_now() + opening_within;
+    for (std::uint64_t rounds = 0;;) {
+        const int code = kernel_lock::try_lock(descriptor, where, kind::exclusive);
+        if (code == 0) return {};
+        if (code != EAGAIN) return failure({code, "lock a mutex file", descriptor});
+        if (from.clock->steady_now() >= end) return failure({ETIMEDOUT, "lock a mutex file", descriptor});
+        backoff(rounds).sleep(*from.clock, *from.random, end);
+    }
+}
+
+}  // namespace
+
+mapped_file::mapped_file(io::file_handle opened, const seams& from) noexcept
+    : file_(std::move(opened)), seams_(from) {}
+
+result<std::unique_ptr<mapped_file>> mapped_file::open(const io::path_handle& base, io::path_view path,
+                                                       const seams& from) noexcept {
+    const auto self = process_identity::of_this_process();
+    if (not self) return failure(self.error());
+    for (;;) {
+        auto file = io::file_handle::open(base, path, io::mode::write, io::creation::if_needed);
+        if (not file) return failure(file.error());
+        const int descriptor = file->descriptor();
+        if (auto locked = lock_within(descriptor, opening_byte, from); not locked)
+            return failure(locked.error());
+        struct stat status{};
+        if (::fstat(descriptor, &status) != 0)
+            return failure(error::last("look at a mutex file", descriptor));
+        if (status.st_nlink == 0) continue;  // its last user removed it between our two steps
+        std::unique_ptr<mapped_file> made(new (std::nothrow) mapped_file(std::move(*file), from));
+        if (made == nullptr) return failure({ENOMEM, "open a mutex"});
+        if (auto entered = made->enter_file(*self); not entered) return failure(entered.error());
+        kernel_lock::unlock(descriptor, opening_byte);
+        return made;
+    }
+}
+
+// While the byte for opening is locked.
+result<void> mapped_file::enter_file(const process_identity& self) noexcept {
+    const auto volume = io::volume_of(file_);
+    if (not volume) return failure(volume.error());
+    if (volume->reach != io::volume_reach::this_host)
+        return failure({EOPNOTSUPP, "map a mutex that other hosts can open", file_.descriptor()});
+    if (auto ready = prepare(self); not ready) return ready;
+    if (const int code = kernel_lock::try_lock(file_.descriptor(), in_use_byte, kind::shared); code != 0)
+        return failure({code, "lock a mutex file", file_.descriptor()});
+    if (auto mapped = map(); not mapped) return mapped;
+    return claim_instance(self);
+}
+
+// Writes the first page, of zeros but for what tells whose it is, if the file is empty or of an earlier boot.
+result<void> mapped_file::prepare(const process_identity& self) noexcept {
+    const int descriptor = file_.descriptor();
+    struct {
+        std::uint64_t version;
+        std::array<char, 40> boot_id;
+    } first{};
+    static_assert(offsetof(mapped::memory, boot_id) == 8 and sizeof first == 48);
+    const ssize_t got = ::pread(descriptor, &first, sizeof first, 0);
+    if (got < 0) return failure(error::last("read a mutex file", descriptor));
+    if (got != 0 and (got != sizeof first or (first.version != mapped::version_1 and first.version != 0)))
+        return failure({EBADMSG, "no mapped mutex of this version", descriptor});
+    const std::string_view boot(first.boot_id.data(), self.boot().size());
+    if (first.version == mapped::version_1 and boot == self.boot()) return {};
+
+    // Nobody who has it open can be of another boot.
+    const int code = kernel_lock::try_lock(descriptor, in_use_byte, kind::exclusive);
+    if (code != 0) return failure({code == EAGAIN ? EBADMSG : code, "begin a mapped mutex anew", descriptor});
+    constexpr off_t size = sizeof(mapped::memory);
+    // All its blocks now: a hole that cannot be filled later would be a SIGBUS.
+    if (::ftruncate(descriptor, 0) != 0 or ::fallocate(descriptor, 0, 0, size) != 0) {
+        const error why = error::last("make room for a mapped mutex", descriptor);
+        (void)!::ftruncate(descriptor, 0);
+        return failure(why);
+    }
+    first = {.version = mapped::version_1, .boot_id = {}};
+    self.boot().copy(first.boot_id.data(), first.boot_id.size());
+    if (::pwrite(descriptor, &first, sizeof first, 0) != sizeof first)
+        return failure(error::last("write a mutex file", descriptor));
+    return {};
+}
+
+result<void> mapped_file::map() noexcept {
+    const int descriptor = file_.descriptor();
+    struct stat status{};
+    if (::fstat(descriptor, &status) != 0) return failure(error::last("look at a mutex file", descriptor));
+    if (status.st_size != static_cast<off_t>(sizeof(mapped::memory)))
+        return failure({EBADMSG, "no mapped mutex of this version", descriptor});
+    void* const memory =
+        ::mmap(nullptr, sizeof(mapped::memory), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (memory == MAP_FAILED) return failure(error::last("map a mutex file", descriptor));
+    memory_ = static_cast<mapped::memory*>(memory);
+    void* const page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return failure(error::last("map a page"));
+    ours_ = static_cast<std::uint32_t*>(page);
+    if (::madvise(page, 4096, MADV_WIPEONFORK) != 0) return failure(error::last("notice a fork"));
+    *ours_ = 1;
+    return {};
+}
+
+result<void> mapped_file::claim_instance(const process_identity& self) noexcept {
+    id_namespace_ = self.id_namespace;
+    for (std::uint32_t index = 0; index != mapped::instances_max; ++index) {
+        const int code = kernel_lock::try_lock(file_.descriptor(), byte_of_instance(index), kind::exclusive);
+        if (code == EAGAIN) continue;
+        if (code != 0) return failure({code, "lock a mutex file", file_.descriptor()});
+        instance_ = index;
+        mapped::instance& place = memory_->instances[index];
+        // Before the latch: he who had the place before may have died with it.
+        const std::uint32_t generation = (place.generation.load(std::memory_order_relaxed) + 1) % generations;
+        place.generation.store(generation, std::memory_order_relaxed);
+        latch_word_ = generation << place_bits | (index + 1);
+        lock();
+        mapped_queue::wake_list list;
+        queue().bury(index, list);
+        place.process_id = self.id;
+        place.start_time = self.start_time;
+        place.id_namespace = self.id_namespace;
+        place.is_used = 1;
+        unlock();
+        wake(list);
+        return {};
+    }
+    return failure({EBUSY, "open a mutex that too many have open", file_.descriptor()});
+}
+
+void mapped_file::release_instance() noexcept {
+    lock();
+    memory_->instances[instance_].is_used = 0;
+    unlock();
+}
+
+mapped_file::~mapped_file() {
+    if (ours_ != nullptr and is_ours() and instance_ != mapped::instances_max) {
+        release_instance();
+        if (lock_within(file_.descriptor(), opening_byte, seams_) and
+            kernel_lock::try_lock(file_.descriptor(), in_use_byte, kind::exclusive) == 0) {
+            (void)bury_the_dead();
+            lock();
+            const bool is_empty = queue().is_empty();
+            unlock();
+            if (is_empty) (void)io::unlink(file_);
+        }
+    }
+    if (memory_ != nullptr) ::munmap(memory_, sizeof(mapped::memory));
+    if (ours_ != nullptr) ::munmap(ours_, 4096);
+}
+
+// --- the latch
+
+void mapped_file::relax() noexcept {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+void mapped_file::lock() noexcept {
+    std::uint32_t expected = 0;
+    // acquire: pairs with the release of unlock().
+    if (not memory_->latch.compare_exchange_strong(expected, latch_word_, std::memory_order_acquire,
+                                                   std::memory_order_relaxed))
+        lock_slowly();
+}
+
+void mapped_file::unlock() noexcept {
+    // release: pairs with the acquire of whoever locks next.
+    const std::uint32_t before = memory_->latch.exchange(0, std::memory_order_release);
+    if ((before & latch_sleepers) != 0)
+        (void)::syscall(SYS_futex, &memory_->latch, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+void mapped_file::lock_slowly() noexcept {
+    auto& latch = memory_->latch;
+    std::uint32_t mine = latch_word_;
+    for (int spin = 0;;) {
+        std::uint32_t seen = latch.load(std::memory_order_relaxed);
+        // acquire, here and below: pairs with the release of unlock().
+        if (seen == 0 and
+            latch.compare_exchange_weak(seen, mine, std::memory_order_acquire, std::memory_order_relaxed))
+            return;
+        if (seen == 0) continue;
+        if (++spin < latch_spins) {
+            relax();
+            continue;
+        }
+        // From here on somebody has to wake us, and whoever else may sleep.
+        mine = latch_word_ | latch_sleepers;
+        if ((seen & latch_sleepers) == 0 and
+            not latch.compare_exchange_weak(seen, seen | latch_sleepers, std::memory_order_relaxed))
+            continue;
+        const std::uint32_t holder = seen | latch_sleepers;
+        if (sleep(latch, holder, latch_patience)) continue;
+        if (not has_holder_died(holder & ~latch_sleepers)) continue;
+        // It died with the latch. Of all who see that, one takes it.
+        seen = holder;
+        if (latch.compare_exchange_strong(seen, mine, std::memory_order_acquire, std::memory_order_relaxed)) {
+            mapped_queue::wake_list list;
+            queue().rebuild(list);
+            wake(list);
+            return;
+        }
+    }
+}
+
+bool mapped_file::sleep(std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                        std::chrono::nanoseconds at_most) noexcept {
+    const timespec within{.tv_sec = at_most.count() / 1'000'000'000,
+                          .tv_nsec = at_most.count() % 1'000'000'000};
+    // Not private: the word is in memory that processes share.
+    return ::syscall(SYS_futex, &word, FUTEX_WAIT, expected, &within, nullptr, 0) == 0 or errno != ETIMEDOUT;
+}
+
+void mapped_file::wake(const mapped_queue::wake_list& list) noexcept {
+    for (const std::uint32_t number : list.all())
+        (void)::syscall(SYS_futex, &memory_->requests[number].state, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+// --- the dead
+
+bool mapped_file::is_dead(std::uint32_t other) const noexcept {
+    // The kernel gives the lock back when its last descriptor is closed, whatever the reason.
+    const auto is_alive =
+        kernel_lock::is_locked(file_.descriptor(), byte_of_instance(other), kind::exclusive);
+    if (not is_alive) return false;
+    if (not*is_alive) return true;
+    // A child it forked may keep the descriptor.
+    const mapped::instance& who = memory_->instances[other];
+    return who.id_namespace == id_namespace_ and who.is_used != 0 and
+           is_surely_dead(who.process_id, who.start_time);
+}
+
+bool mapped_file::has_holder_died(std::uint32_t latch_word) const noexcept {
+    const std::uint32_t index = latch_word % (1U << place_bits) - 1;
+    if (latch_word == latch_word_ or index >= mapped::instances_max) return false;  // another thread of ours
+    const std::uint32_t now = memory_->instances[index].generation.load(std::memory_order_relaxed);
+    return now != latch_word >> place_bits or is_dead(index);
+}
+
+unsigned mapped_file::bury_the_dead() noexcept {
+    unsigned count = 0;
+    for (std::uint32_t index = 0; index != mapped::instances_max; ++index) {
+        if (index == instance_ or memory_->instances[index].is_used == 0 or not is_dead(index)) continue;
+        mapped_queue::wake_list list;
+        lock();
+        // Somebody else may have been faster, and the place another's by now.
+        if (memory_->instances[index].is_used != 0 and is_dead(index)) {
+            queue().bury(index, list);
+            memory_->instances[index].is_used = 0;
+            ++count;
+        }
+        unlock();
+        wake(list);
+    }
+    return count;
+}
+
+}  // namespace sluice::fsmutex

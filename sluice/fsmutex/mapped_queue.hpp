@@ -1,0 +1,196 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sluice/fsmutex/entity.hpp"
+
+// Internal to fsmutex: the queue of memory_map, as it lies in the mapped file. Memory only, no system call.
+
+namespace sluice::fsmutex {
+
+namespace mapped {
+
+inline constexpr std::uint32_t instances_max = 1024;
+inline constexpr std::uint32_t requests_max = 4096;
+inline constexpr std::uint32_t buckets = 4096;
+inline constexpr std::uint32_t links_per_request = 8;
+inline constexpr std::uint64_t version_1 = 0x3150'616d'6563'6c73;  // "slcemaP1"
+
+/// What a request is doing. A futex word: its owner sleeps while it is `asleep`.
+enum : std::uint32_t {
+    unused,     // free, or being put together or taken apart by who has the latch
+    waiting,    //
+    next_up,    // waiting, and right behind somebody who holds: it is worth staying awake for a moment
+    asleep,     // waiting, and must be woken
+    granted,    //
+    abandoned,  // its owner died: what it held exclusively is news for the next
+};
+
+/// One entity of one request. Links are named by their number plus one; zero is none.
+///
+/// Those of one entity form a queue in order of arrival. Its head hangs in the bucket of the entity.
+struct link {
+    std::uint64_t bits;         // the entity
+    std::uint32_t next;         // in the queue
+    std::uint32_t previous;     // in the queue
+    std::uint32_t bucket_next;  // of a head: the head of another entity
+    std::uint32_t tail;         // of a head: the last of the queue
+    std::uint8_t is_granted;
+    std::uint8_t is_tombstone;  // not a lock, only the news of a death; always a head
+    std::uint8_t has_news;      // is told of a death when granted
+    std::uint8_t is_queued;
+    std::uint32_t unused;
+};
+static_assert(sizeof(link) == 32);
+
+/// A request, or the next eight entities of one.
+struct request {
+    std::atomic<std::uint32_t> state;  // of its first record; that of the others is `unused`, or `abandoned`
+    std::uint32_t instance;            // whose it is
+    std::uint32_t next_record;         // of the same request, plus one; of a free record: the next free one
+    std::uint32_t blocked;             // links not granted, over all records
+    std::uint32_t links_used;
+    std::uint32_t owner_died;
+    std::uint64_t arrival;
+    std::uint64_t since_ns;      // of the date
+    std::uint32_t first_record;  // of the same request
+    std::uint32_t unused_word;
+    std::uint64_t reserved[2];
+    link links[links_per_request];
+};
+static_assert(sizeof(request) == 320);
+
+/// Somebody who has the file open; alive as long as byte `first_instance_byte` + its index is locked.
+struct instance {
+    std::uint32_t is_used;
+    std::uint32_t process_id;
+    std::uint64_t start_time;
+    std::uint64_t id_namespace;
+    std::atomic<std::uint32_t>
+        generation;  // tells it from who had the place before; written by who locks its byte
+    std::uint32_t reserved;
+};
+static_assert(sizeof(instance) == 32);
+
+struct memory {
+    std::uint64_t version;
+    std::array<char, 40> boot_id;
+    std::array<char, 16> reserved;
+    alignas(
+        64) std::atomic<std::uint32_t> latch;  // of whom: see mapped_file; top bit: somebody sleeps for it
+    alignas(64) std::uint64_t arrivals;
+    std::uint32_t free_record;   // plus one
+    std::uint32_t records_used;  // those behind have never been
+    alignas(4096) instance instances[instances_max];
+    std::uint32_t heads[buckets];
+    request requests[requests_max];
+};
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free and sizeof(std::atomic<std::uint32_t>) == 4);
+
+}  // namespace mapped
+
+/// The operations on the queue; whoever calls one has the latch, but where it says otherwise.
+///
+/// Invariants, while nobody has the latch:
+///   1. a link of a request is granted if nothing conflicting stands before it in its entity's queue;
+///   2. `blocked` of a request is how many of its links are not; at zero it is granted;
+///   3. all links of a request were queued under one latch, so all queues have requests in one order.
+/// What the requests themselves say (state, arrival, entities) is the truth, and rebuild() makes everything
+/// else from it: so a process may die anywhere. A record is filled before its state says that it counts, and
+/// its state says that it does not before it is taken apart. Complexity: of enter and leave O(entities),
+/// whatever the length of the queues.
+class mapped_queue {
+public:
+    explicit mapped_queue(mapped::memory& where) noexcept : at_(&where) {}
+
+    /// Requests to wake after the latch is given back: those granted, and those that will be next.
+    class wake_list {
+    public:
+        [[nodiscard]] std::span<const std::uint32_t> all() const noexcept {
+            return {numbers_.data(), count_};
+        }
+        void add(std::uint32_t number) noexcept { numbers_[count_++] = number; }
+
+    private:
+        std::array<std::uint32_t, mapped::requests_max> numbers_;
+        std::uint32_t count_ = 0;
+    };
+
+    /// Queues a request; its number, or nothing if there is no room for it.
+    [[nodiscard]] std::optional<std::uint32_t> enter(std::uint32_t instance, std::span<const entity> wanted,
+                                                     std::uint64_t since_ns) noexcept;
+    /// Whether a request would have to wait.
+    [[nodiscard]] bool is_contended(std::span<const entity> wanted) const noexcept;
+    /// Takes a request out, whether it was granted or not. `was_told`: its owner knows that it was, and of
+    /// the deaths that came with it; otherwise they stay news.
+    void leave(std::uint32_t number, bool was_told, wake_list& wake) noexcept;
+    /// Takes out all of an instance that died; what it held exclusively leaves a tombstone.
+    void bury(std::uint32_t instance, wake_list& wake) noexcept;
+    /// Makes the queues anew, after somebody died with the latch.
+    void rebuild(wake_list& wake) noexcept;
+    [[nodiscard]] bool is_empty() const noexcept;
+    /// Those of a request that counts, appended to `into`, which has room; how many.
+    [[nodiscard]] std::size_t copy_entities(std::uint32_t number, std::vector<entity>& into) const noexcept;
+
+    /// Without the latch, for its owner.
+    [[nodiscard]] mapped::request& request_at(std::uint32_t number) const noexcept {
+        return at_->requests[number];
+    }
+    /// Calls `visit(record, is_first)` for every record that counts.
+    template <class Visit>
+    void for_each(Visit&& visit) const {
+        for (std::uint32_t i = 0; i != at_->records_used; ++i)
+            if (at_->requests[i].state.load(std::memory_order_relaxed) != mapped::unused) visit(i);
+    }
+
+private:
+    using link = mapped::link;
+    using record = mapped::request;
+    using name = std::uint32_t;  // of a link: number plus one
+
+    [[nodiscard]] link& link_at(name of) const noexcept {
+        return at_->requests[(of - 1) / mapped::links_per_request]
+            .links[(of - 1) % mapped::links_per_request];
+    }
+    [[nodiscard]] static name name_of(std::uint32_t number, std::uint32_t index) noexcept {
+        return number * mapped::links_per_request + index + 1;
+    }
+    [[nodiscard]] std::uint32_t& bucket_of(std::uint64_t bits) const noexcept;
+    [[nodiscard]] name find_head(std::uint64_t bits) const noexcept;
+    [[nodiscard]] bool may_be_granted(const link& one) const noexcept;
+    [[nodiscard]] static bool is_exclusive(const link& one) noexcept {
+        return (one.bits & entity::exclusive_bit) != 0;
+    }
+
+    [[nodiscard]] std::uint32_t take_record() noexcept;
+    void free_record(std::uint32_t number) noexcept;
+    [[nodiscard]] bool has_tombstones(const record& one) const noexcept;
+    void unlink_head(name head, name successor) noexcept;
+    template <class Visit>
+    void for_each_record(std::uint32_t first, Visit&& visit) const noexcept;
+    template <class Visit>
+    void for_each_link(std::uint32_t first, Visit&& visit) const noexcept;
+    struct survivors;
+    void collect(survivors& into) noexcept;
+    void queue_tombstones(std::uint32_t number) noexcept;
+    void queue_again(std::uint32_t number, wake_list& wake) noexcept;
+    void queue(name fresh) noexcept;
+    void grant(name one) noexcept;
+    void dequeue(name leaving, wake_list& wake) noexcept;
+    void settle(name first, wake_list& wake) noexcept;
+    void tell_granted(std::uint32_t number, wake_list& wake) noexcept;
+    void rouse_next(name behind, wake_list& wake) noexcept;
+    void remove_tombstone(name of) noexcept;
+    void bury_request(std::uint32_t number, wake_list& wake) noexcept;
+    void bury_link(name of, bool was_granted, wake_list& wake) noexcept;
+
+    mapped::memory* at_;
+};
+
+}  // namespace sluice::fsmutex

@@ -1,0 +1,166 @@
+#include "sluice/fsmutex/mapped_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "sluice/base/random.hpp"
+
+namespace sluice::fsmutex {
+namespace {
+
+constexpr std::uint64_t entities = 5;
+
+// The same by looking through everybody who came before: what the queue must agree with.
+struct model {
+    struct request {
+        std::uint32_t number;
+        std::uint32_t instance;
+        std::vector<entity> wanted;
+    };
+    std::list<request> all;  // in order of arrival
+
+    [[nodiscard]] bool is_granted(const request& one) const {
+        for (const request& earlier : all) {
+            if (&earlier == &one) return true;
+            if (conflict(earlier.wanted, one.wanted)) return false;
+        }
+        return false;
+    }
+};
+
+class a_mapped_queue : public testing::Test {
+protected:
+    std::unique_ptr<mapped::memory> memory = std::make_unique<mapped::memory>();
+    mapped_queue queue{*memory};
+    mapped_queue::wake_list ignored;
+
+    [[nodiscard]] std::uint32_t enter(std::initializer_list<entity> wanted, std::uint32_t instance = 1) {
+        return queue.enter(instance, std::vector(wanted), 0).value();
+    }
+    [[nodiscard]] bool is_granted(std::uint32_t number) const {
+        return queue.request_at(number).state.load(std::memory_order_relaxed) == mapped::granted;
+    }
+    [[nodiscard]] bool has_news(std::uint32_t number) const {
+        return queue.request_at(number).owner_died != 0;
+    }
+};
+
+std::vector<entity> draw(seeded_random& chance) {
+    std::vector<entity> wanted;
+    const std::uint64_t many = chance.below(10) == 0 ? 20 : entities;  // sometimes more than a record holds
+    for (std::uint64_t e = 0; e != many; ++e)
+        if (chance.below(2) == 0)
+            wanted.emplace_back(e, chance.below(2) == 0 ? lock_mode::shared : lock_mode::exclusive);
+    if (wanted.empty()) wanted.emplace_back(chance.below(entities));
+    return wanted;
+}
+
+TEST_F(a_mapped_queue, grants_what_a_look_through_all_requests_would_grant_also_when_made_anew) {
+    for (std::uint64_t seed = 0; seed != 20; ++seed) {
+        SCOPED_TRACE(seed);
+        seeded_random chance(seed);
+        model expected;
+        for (int step = 0; step != 600; ++step) {
+            mapped_queue::wake_list wake;
+            if (expected.all.size() < 12 and chance.below(2) == 0) {
+                const auto wanted = draw(chance);
+                const bool is_contended = queue.is_contended(wanted);
+                const auto number = queue.enter(3, wanted, 0).value();
+                expected.all.push_back({.number = number, .instance = 3, .wanted = wanted});
+                EXPECT_EQ(is_contended, not expected.is_granted(expected.all.back()));
+            } else if (not expected.all.empty()) {
+                auto leaving = expected.all.begin();
+                std::advance(leaving, chance.below(expected.all.size()));
+                queue.leave(leaving->number, is_granted(leaving->number), wake);
+                expected.all.erase(leaving);
+            }
+            if (chance.below(20) == 0) queue.rebuild(wake);
+            for (const auto& each : expected.all)
+                ASSERT_EQ(is_granted(each.number), expected.is_granted(each)) << "step " << step;
+        }
+        for (const auto& each : expected.all)
+            queue.leave(each.number, true, ignored);
+        EXPECT_TRUE(queue.is_empty());
+    }
+    EXPECT_LE(memory->records_used, 12 * 3) << "records are used again";
+}
+
+TEST_F(a_mapped_queue, wakes_those_granted_that_sleep_and_who_comes_next_and_no_others) {
+    const auto held = enter({entity(1), entity(2)});
+    const auto awake = enter({entity(1)});
+    const auto asleep = enter({entity(2)});
+    const auto next = enter({entity(2)});
+    const auto last = enter({entity(2)});
+    for (const auto each : {asleep, next, last})
+        queue.request_at(each).state.store(mapped::asleep);
+    mapped_queue::wake_list wake;
+    queue.leave(held, true, wake);
+    EXPECT_TRUE(is_granted(awake));
+    const std::vector<std::uint32_t> woken(wake.all().begin(), wake.all().end());
+    EXPECT_EQ(woken, (std::vector{asleep, next}));
+    EXPECT_FALSE(is_granted(next));
+    EXPECT_EQ(queue.request_at(last).state.load(), mapped::asleep);
+}
+
+TEST_F(a_mapped_queue, tells_of_a_dead_writer_until_a_writer_who_knows_has_left) {
+    (void)enter({entity(1), entity(2), entity(3, lock_mode::shared)}, 7);
+    const auto waits = enter({entity(1)});
+    queue.bury(7, ignored);
+    EXPECT_TRUE(is_granted(waits));
+    EXPECT_TRUE(has_news(waits));
+    queue.leave(waits, false, ignored);  // granted too late: its owner does not know
+    const auto reader = enter({entity(1, lock_mode::shared)});
+    const auto second_reader = enter({entity(1, lock_mode::shared)});
+    EXPECT_TRUE(has_news(reader));
+    EXPECT_TRUE(has_news(second_reader));
+    queue.leave(reader, true, ignored);
+    queue.leave(second_reader, true, ignored);
+    queue.rebuild(ignored);
+    const auto writer = enter({entity(1)});
+    EXPECT_TRUE(has_news(writer)) << "readers repair nothing";
+    queue.leave(writer, true, ignored);
+    EXPECT_FALSE(has_news(enter({entity(1)})));
+    EXPECT_FALSE(has_news(enter({entity(3)}))) << "a dead reader has changed nothing";
+    EXPECT_TRUE(has_news(enter({entity(2)}))) << "and nobody has repaired this";
+}
+
+TEST_F(a_mapped_queue, forgets_the_dead_who_only_waited) {
+    const auto held = enter({entity(1)});
+    (void)enter({entity(1)}, 7);
+    const auto third = enter({entity(1)});
+    queue.bury(7, ignored);
+    EXPECT_FALSE(is_granted(third));
+    queue.leave(held, true, ignored);
+    EXPECT_TRUE(is_granted(third));
+    EXPECT_FALSE(has_news(third));
+}
+
+TEST_F(a_mapped_queue, remembers_one_death_of_an_entity_not_each) {
+    for (int i = 0; i != 5; ++i) {
+        EXPECT_TRUE(is_granted(enter({entity(1)}, 7)));
+        queue.bury(7, ignored);
+    }
+    EXPECT_EQ(memory->records_used, 2);
+    queue.leave(enter({entity(1)}), true, ignored);
+    EXPECT_TRUE(queue.is_empty());
+}
+
+TEST_F(a_mapped_queue, refuses_what_it_has_no_room_for_and_is_whole_afterwards) {
+    std::vector<std::uint32_t> all;
+    while (const auto number = queue.enter(1, std::vector{entity(all.size() + 100)}, 0))
+        all.push_back(*number);
+    EXPECT_EQ(all.size(), mapped::requests_max);
+    queue.leave(all.back(), true, ignored);
+    std::vector<entity> nine;
+    for (std::uint64_t e = 0; e != 9; ++e)
+        nine.emplace_back(e);
+    EXPECT_FALSE(queue.enter(1, nine, 0)) << "two records";
+    EXPECT_TRUE(queue.enter(1, std::span(nine).first(8), 0));
+}
+
+}  // namespace
+}  // namespace sluice::fsmutex

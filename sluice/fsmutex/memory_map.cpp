@@ -1,0 +1,145 @@
+#include "sluice/fsmutex/memory_map.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <new>
+#include <thread>
+
+#include "sluice/fsmutex/mapped_file.hpp"
+
+namespace sluice::fsmutex {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A woken processor takes tens of microseconds to come, one that is still looking a tenth of one.
+constexpr int spins_with_other_processors = 300;
+// How long a death may go unnoticed.
+constexpr std::chrono::nanoseconds look_after_deaths = 40ms;
+
+// For listings only, so what the kernel knew at its last tick will do.
+std::uint64_t coarse_date_ns() noexcept {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+listed_request::standing standing_of(std::uint32_t state) noexcept {
+    if (state == mapped::abandoned) return listed_request::standing::died;
+    return state == mapped::granted ? listed_request::standing::holds : listed_request::standing::waits;
+}
+
+}  // namespace
+
+memory_map::memory_map(std::unique_ptr<mapped_file> file, const seams& from) noexcept
+    : shared_fs_mutex(from),
+      file_(std::move(file)),
+      spins_(std::thread::hardware_concurrency() > 1 ? spins_with_other_processors : 0) {}
+memory_map::~memory_map() = default;
+
+result<std::unique_ptr<shared_fs_mutex>> memory_map::open(const io::path_handle& base, io::path_view path,
+                                                          const seams& from) noexcept {
+    auto file = mapped_file::open(base, path, from);
+    if (not file) return failure(file.error());
+    std::unique_ptr<shared_fs_mutex> made(new (std::nothrow) memory_map(std::move(*file), from));
+    if (made == nullptr) return failure({ENOMEM, "open a mutex"});
+    return made;
+}
+
+// In a ticket, `place` is the number of the request, and `mark` is 1 once its owner knows that it was
+// granted.
+
+result<void> memory_map::enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept {
+    if (not file_->is_ours()) return failure({ENOTRECOVERABLE, "use a mutex that was opened before a fork"});
+    for (bool may_look_after_deaths = true;;) {
+        file_->lock();
+        const bool is_refused = how == patience::none and file_->queue().is_contended(wanted);
+        const auto number =
+            is_refused ? std::nullopt : file_->queue().enter(file_->instance(), wanted, coarse_date_ns());
+        file_->unlock();
+        if (number) {
+            mine.place = *number;
+            return {};
+        }
+        // It may be the dead who are in the way, or who take up the room.
+        if (not std::exchange(may_look_after_deaths, false) or file_->bury_the_dead() == 0)
+            return failure({is_refused ? ETIMEDOUT : ENOLCK, "lock entities"});
+    }
+}
+
+result<bool> memory_map::poll(std::span<const entity>, ticket& mine) noexcept {
+    const mapped::request& own = file_->queue().request_at(static_cast<std::uint32_t>(mine.place));
+    // acquire: pairs with the release of whoever granted it.
+    if (own.state.load(std::memory_order_acquire) != mapped::granted) return false;
+    mine.owner_died = own.owner_died != 0;
+    mine.mark = 1;
+    return true;
+}
+
+void memory_map::wait(std::span<const entity>, ticket& mine, steady_time end) noexcept {
+    auto& state = file_->queue().request_at(static_cast<std::uint32_t>(mine.place)).state;
+    std::uint32_t seen = state.load(std::memory_order_relaxed);
+    for (int spin = 0; spin != spins_ and seen == mapped::next_up; ++spin) {
+        mapped_file::relax();
+        seen = state.load(std::memory_order_relaxed);
+    }
+    // Again if it becomes the next meanwhile; but it has had its moment.
+    while (seen == mapped::waiting or seen == mapped::next_up)
+        if (state.compare_exchange_weak(seen, mapped::asleep, std::memory_order_relaxed))
+            seen = mapped::asleep;
+    if (seen == mapped::granted) return;
+    std::chrono::nanoseconds longest = look_after_deaths;
+    if (end != steady_time::max())
+        longest = std::clamp<std::chrono::nanoseconds>(end - clock().steady_now(), 0ns, longest);
+    if (mapped_file::sleep(state, mapped::asleep, longest)) return;
+    if (longest == look_after_deaths) (void)file_->bury_the_dead();
+}
+
+void memory_map::leave(ticket& mine) noexcept {
+    if (not file_->is_ours()) return;
+    mapped_queue::wake_list list;
+    file_->lock();
+    file_->queue().leave(static_cast<std::uint32_t>(mine.place), mine.mark != 0, list);
+    file_->unlock();
+    file_->wake(list);
+}
+
+result<std::vector<listed_request>> memory_map::list() noexcept {
+    if (not file_->is_ours()) return failure({ENOTRECOVERABLE, "use a mutex that was opened before a fork"});
+    (void)file_->bury_the_dead();
+    try {
+        const auto self = process_identity::of_this_process();
+        std::vector<std::pair<std::uint64_t, listed_request>> found;
+        found.reserve(mapped::requests_max);  // nothing may fail while all others are kept out
+        std::vector<entity> entities;
+        entities.reserve(mapped::requests_max * mapped::links_per_request);
+        std::vector<std::size_t> counts;
+        counts.reserve(mapped::requests_max);
+        file_->lock();
+        file_->queue().for_each([&](std::uint32_t number) {
+            const mapped::request& one = file_->queue().request_at(number);
+            listed_request seen;
+            seen.what = standing_of(one.state.load(std::memory_order_relaxed));
+            seen.process_id = file_->instance_at(one.instance).process_id;
+            seen.since = clock_source::utc_time(std::chrono::nanoseconds(one.since_ns));
+            found.emplace_back(one.arrival, std::move(seen));
+            counts.push_back(file_->queue().copy_entities(number, entities));
+        });
+        file_->unlock();
+        auto next = entities.begin();
+        for (std::size_t i = 0; i != found.size(); ++i) {
+            const auto end = next + static_cast<std::ptrdiff_t>(counts[i]);
+            found[i].second.entities.assign(std::exchange(next, end), end);
+            if (self) found[i].second.host = self->host_name();
+        }
+        std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        std::vector<listed_request> sorted;
+        for (auto& each : found)
+            sorted.push_back(std::move(each.second));
+        return sorted;
+    } catch (const std::bad_alloc&) {
+        return failure({ENOMEM, "list the holders"});
+    }
+}
+
+}  // namespace sluice::fsmutex

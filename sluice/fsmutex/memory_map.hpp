@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+
+#include "sluice/fsmutex/shared_fs_mutex.hpp"
+#include "sluice/io/path_handle.hpp"
+
+namespace sluice::fsmutex {
+
+class mapped_file;
+
+/// A queue in a mapped file: locking and unlocking what nobody else wants takes no system call, and who waits
+/// is handed what he waits for, and woken, by who had it. For processes of one host.
+///
+/// Strictly fair. Who waits looks for a microsecond and then sleeps on a futex. Deaths are reported
+/// (owner_died), of holders only; they are noticed by who waits, within 50 ms, by the lock that the kernel
+/// keeps for every open mutex, and also if the dead has left a forked child, unless that is in another
+/// namespace of process ids. After fork the child opens its own; the inherited one refuses.
+///
+/// The file is made with all its blocks, 1.4 MiB, and removed by its last user. Cutting it while it is open
+/// kills its users by SIGBUS. After a reboot it is begun anew. A process stopped (SIGSTOP) within the dozens
+/// of nanoseconds in which it has the queue stops the others until it goes on or dies, also beyond their
+/// deadlines. Errors: ENOLCK if 4096 requests (of up to 8 entities; longer ones count more) are outstanding;
+/// ENOTRECOVERABLE after fork. Allocates: nothing per request. Complexity: O(entities), whatever the length
+/// of the queue.
+class memory_map final : public shared_fs_mutex {
+public:
+    /// Opens or creates the file. Errors: as file_handle::open; EOPNOTSUPP on a volume that other hosts can
+    /// have mounted: use atomic_append, as open_best_available does; EBADMSG if it is something else; ENOSPC;
+    /// EBUSY if 1024 have it open. Allocates: the mutex.
+    [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open(
+        const io::path_handle& base, io::path_view path,
+        const seams& from = seams::of_this_machine()) noexcept;
+
+    ~memory_map() override;
+
+    [[nodiscard]] result<std::vector<listed_request>> list() noexcept override;
+    [[nodiscard]] algorithm which() const noexcept override { return algorithm::memory_map; }
+    [[nodiscard]] bool is_fair() const noexcept override { return true; }
+
+private:
+    memory_map(std::unique_ptr<mapped_file> file, const seams& from) noexcept;
+
+    result<void> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
+    result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
+    void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
+    void leave(ticket& mine) noexcept override;
+
+    std::unique_ptr<mapped_file> file_;
+    int spins_;
+};
+
+}  // namespace sluice::fsmutex

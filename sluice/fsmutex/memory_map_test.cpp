@@ -1,0 +1,132 @@
+#include "sluice/fsmutex/memory_map.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include "sluice/fsmutex/mapped_queue.hpp"
+#include "sluice/fsmutex/processes_testing.hpp"
+#include "sluice/io/volume_test.hpp"
+
+namespace sluice::fsmutex {
+namespace {
+
+using namespace std::chrono_literals;
+
+class a_mapped_mutex : public testing::Test {
+protected:
+    [[nodiscard]] std::unique_ptr<shared_fs_mutex> open() const {
+        return memory_map::open(directory.anchor(), "map").value();
+    }
+    io::test_directory directory{std::filesystem::current_path().string()};
+};
+
+TEST_F(a_mapped_mutex, is_refused_after_a_fork_and_left_alone_by_the_child) {
+    const auto mutex = open();
+    auto held = mutex->lock(entity(1)).value();
+    process child([&] {
+        if (mutex->lock(entity(2)).error() != std::errc::state_not_recoverable) complain("the child locked");
+        held.unlock();
+        if (open()->try_lock(entity(1))) complain("the child gave back what its parent holds");
+    });
+    EXPECT_TRUE(child.join());
+    EXPECT_FALSE(open()->try_lock(entity(1)));
+}
+
+TEST_F(a_mapped_mutex, notices_the_death_of_a_holder_whose_child_lives_on) {
+    const auto mutex = open();
+    const shared_memory<std::atomic<pid_t>> grandchild;
+    process other([&] {
+        const auto own = open();
+        const auto held = own->lock(entity(1));
+        if (const pid_t id = ::fork(); id != 0) {
+            grandchild->store(id);
+        }
+        std::this_thread::sleep_for(1h);
+    });
+    ASSERT_TRUE(eventually([&] { return grandchild->load() != 0; }));
+    EXPECT_FALSE(mutex->try_lock(entity(1)));
+    other.send(SIGKILL);
+    const auto held = mutex->lock(entity(1), 10s);
+    ::kill(grandchild->load(), SIGKILL);
+    ASSERT_TRUE(held) << held.error().message();
+    EXPECT_TRUE(held->owner_died());
+}
+
+TEST_F(a_mapped_mutex, is_granted_within_a_tenth_of_a_second_after_its_holder_died) {
+    const auto mutex = open();
+    const shared_memory<std::atomic<bool>> holds;
+    process other([&] {
+        const auto own = open();
+        const auto held = own->lock(entity(1));
+        holds->store(true);
+        std::this_thread::sleep_for(1h);
+    });
+    ASSERT_TRUE(eventually([&] { return holds->load(); }));
+    std::chrono::steady_clock::time_point died;
+    std::jthread killer([&] {
+        std::this_thread::sleep_for(50ms);
+        other.stop();
+        died = std::chrono::steady_clock::now();
+    });
+    EXPECT_TRUE(mutex->lock(entity(1)).value().owner_died());
+    const auto granted = std::chrono::steady_clock::now();
+    killer.join();
+    EXPECT_LT(granted - died, 100ms);
+}
+
+TEST_F(a_mapped_mutex, is_refused_if_it_is_something_else_and_left_as_it_was) {
+    for (const std::string& content : {std::string("short"), std::string(5000, 'x')}) {
+        directory.write("map", content);
+        EXPECT_EQ(memory_map::open(directory.anchor(), "map").error(), std::errc::bad_message);
+        EXPECT_EQ(directory.content("map"), content);
+    }
+}
+
+TEST_F(a_mapped_mutex, is_begun_anew_after_a_reboot) {
+    {
+        const auto mutex = open();
+        const auto held = mutex->lock(entity(1)).value();
+        std::string content = directory.content("map");
+        content[8] = content[8] == 'f' ? 'e' : 'f';  // the boot's id
+        directory.write("old", content);
+    }
+    const auto mutex = memory_map::open(directory.anchor(), "old").value();
+    EXPECT_FALSE(mutex->try_lock(entity(1)).value().owner_died());
+}
+
+TEST_F(a_mapped_mutex, is_not_made_where_there_is_no_room_for_all_of_it) {
+    process other([&] {
+        ::signal(SIGXFSZ, SIG_IGN);
+        const rlimit limit{.rlim_cur = 65536, .rlim_max = 65536};
+        ::setrlimit(RLIMIT_FSIZE, &limit);
+        if (memory_map::open(directory.anchor(), "map")) complain("it was made");
+    });
+    EXPECT_TRUE(other.join());
+    EXPECT_TRUE(open()->try_lock(entity(1))) << "what was left can be begun anew";
+}
+
+TEST_F(a_mapped_mutex, is_one_file_for_all_though_it_is_removed_and_made_again_all_the_time) {
+    const shared_memory<std::atomic<int>> inside;
+    std::vector<process> workers;
+    for (int i = 0; i != 4; ++i)
+        workers.emplace_back([&] {
+            for (int round = 0; round != 100; ++round) {
+                const auto own = open();
+                const auto held = own->lock(entity(1));
+                if (not held or inside->fetch_add(1) != 0) complain("two hold one entity");
+                inside->fetch_sub(1);
+            }
+        });
+    for (process& each : workers)
+        EXPECT_TRUE(each.join());
+    EXPECT_EQ(directory.entry_count(), 0);
+}
+
+}  // namespace
+}  // namespace sluice::fsmutex

@@ -1,0 +1,96 @@
+#include "sluice/fsmutex/processes_testing.hpp"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "sluice/base/ensure.hpp"
+
+namespace sluice::fsmutex {
+namespace {
+
+// What follows the name in /proc/PID/stat: the state, and the numbers behind it.
+std::string status_of(pid_t id) {
+    std::ifstream file("/proc/" + std::to_string(id) + "/stat");
+    std::string line;
+    std::getline(file, line);
+    const auto name_end = line.rfind(')');
+    return name_end == std::string::npos ? "" : line.substr(name_end + 2);
+}
+
+}  // namespace
+
+void* map_shared(std::size_t bytes) {
+    void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ENSURE(memory != MAP_FAILED);
+    return memory;
+}
+
+void unmap_shared(void* memory, std::size_t bytes) {
+    ::munmap(memory, bytes);
+}
+
+process::process(const std::function<void()>& body) : id_(::fork()) {
+    ENSURE(id_ >= 0);
+    if (id_ != 0) return;
+    body();
+    ::_exit(0);
+}
+
+void process::send(int signal) const {
+    if (id_ > 0) ::kill(id_, signal);
+}
+
+bool process::join() {
+    if (id_ <= 0) return false;
+    int status = 0;
+    ENSURE(::waitpid(std::exchange(id_, -1), &status, 0) > 0);
+    return WIFEXITED(status) and WEXITSTATUS(status) == 0;
+}
+
+void process::stop() {
+    if (id_ <= 0) return;
+    send(SIGKILL);
+    (void)join();
+}
+
+void complain(const char* what) {
+    // No stream: another thread may have held its lock when this process was forked.
+    const std::string line = "process " + std::to_string(::getpid()) + ": " + what + '\n';
+    (void)!::write(STDERR_FILENO, line.data(), line.size());
+    ::_exit(1);
+}
+
+bool eventually(const std::function<bool()>& holds, std::chrono::milliseconds within) {
+    const auto end = std::chrono::steady_clock::now() + within;
+    while (not holds()) {
+        if (std::chrono::steady_clock::now() >= end) return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
+}
+
+std::chrono::milliseconds processor_time_of(pid_t id) {
+    std::istringstream fields(status_of(id));
+    std::string skipped;
+    for (int i = 0; i != 11; ++i)
+        fields >> skipped;
+    long user = 0;
+    long system = 0;
+    fields >> user >> system;
+    return std::chrono::milliseconds((user + system) * 1000 / ::sysconf(_SC_CLK_TCK));
+}
+
+bool is_asleep(pid_t id) {
+    const std::string status = status_of(id);
+    return not status.empty() and (status[0] == 'S' or status[0] == 'D');
+}
+
+}  // namespace sluice::fsmutex

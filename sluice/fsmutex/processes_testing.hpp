@@ -1,0 +1,71 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+// For tests: real processes, and memory they share with the test.
+namespace sluice::fsmutex {
+
+/// Zeroed pages that processes forked from now on share with this one.
+[[nodiscard]] void* map_shared(std::size_t bytes);
+void unmap_shared(void* memory, std::size_t bytes);
+
+/// A `T` that they share. Atomics in it work between them.
+template <class T>
+class shared_memory {
+public:
+    shared_memory() : memory_(new(map_shared(sizeof(T))) T) {}
+    shared_memory(const shared_memory&) = delete;
+    shared_memory& operator=(const shared_memory&) = delete;
+    ~shared_memory() { unmap_shared(memory_, sizeof(T)); }
+    T* operator->() const { return memory_; }
+    T& operator*() const { return *memory_; }
+
+private:
+    static_assert(std::is_trivially_destructible_v<T>);
+    T* memory_;
+};
+
+/// A process forked to run `body`, which ends without destructors or exit handlers: with 0, or, if `body`
+/// calls complain(), with 1. Killed and waited for at the end.
+class process {
+public:
+    explicit process(const std::function<void()>& body);
+    process(process&& other) noexcept : id_(std::exchange(other.id_, -1)) {}
+    process& operator=(process&& other) noexcept {
+        stop();
+        id_ = std::exchange(other.id_, -1);
+        return *this;
+    }
+    ~process() { stop(); }
+
+    [[nodiscard]] pid_t id() const { return id_; }
+    void send(int signal) const;
+    /// Waits for its end; whether it ended well by itself.
+    bool join();
+    /// Kills it, and waits until it is gone.
+    void stop();
+
+private:
+    pid_t id_;
+};
+
+/// Of a process: says on standard error what is wrong, and ends it.
+[[noreturn]] void complain(const char* what);
+
+/// Looks every millisecond until `holds()`, for at most that long.
+[[nodiscard]] bool eventually(const std::function<bool()>& holds,
+                              std::chrono::milliseconds within = std::chrono::seconds(20));
+
+/// Processor time of a process until now. Complexity: reads /proc.
+[[nodiscard]] std::chrono::milliseconds processor_time_of(pid_t id);
+/// Whether it sleeps in the kernel just now.
+[[nodiscard]] bool is_asleep(pid_t id);
+
+}  // namespace sluice::fsmutex

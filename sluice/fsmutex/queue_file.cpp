@@ -1,0 +1,403 @@
+#include "sluice/fsmutex/queue_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+
+#include "sluice/fsmutex/descriptor_pool.hpp"
+#include "sluice/io/fs_location.hpp"
+#include "sluice/io/volume_status.hpp"
+
+namespace sluice::fsmutex {
+namespace {
+
+using namespace queue_format;
+using kernel_lock::kind;
+using std::chrono::seconds;
+
+constexpr seconds opening_within{10};
+constexpr unsigned torn_reads_max = 400;  // with pauses up to 5 ms, more than a second
+constexpr unsigned append_attempts_max = 8;
+
+result<void> write_all(int descriptor, std::span<const std::byte> bytes, std::uint64_t offset) noexcept {
+    while (not bytes.empty()) {
+        const ssize_t written = ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+        if (written < 0 and errno == EINTR) continue;
+        if (written < 0) return failure(error::last("write a mutex file", descriptor));
+        if (written == 0) return failure({ENOSPC, "write a mutex file", descriptor});
+        bytes = bytes.subspan(static_cast<std::size_t>(written));
+        offset += static_cast<std::uint64_t>(written);
+    }
+    return {};
+}
+
+result<std::uint64_t> size_of(int descriptor, nlink_t* links = nullptr) noexcept {
+    struct stat status{};
+    if (::fstat(descriptor, &status) != 0) return failure(error::last("look at a mutex file", descriptor));
+    if (links != nullptr) *links = status.st_nlink;
+    return static_cast<std::uint64_t>(status.st_size);
+}
+
+// Waits for those who are opening or closing: moments, unless one of them was stopped in the middle.
+result<void> lock_within(int descriptor, kernel_lock::range where, const seams& from) noexcept {
+    const auto end = from.clock->steady_now() + opening_within;
+    for (std::uint64_t rounds = 0;;) {
+        const int code = kernel_lock::try_lock(descriptor, where, kind::exclusive);
+        if (code == 0) return {};
+        if (code != EAGAIN) return failure({code, "lock a mutex file", descriptor});
+        if (from.clock->steady_now() >= end) return failure({ETIMEDOUT, "lock a mutex file", descriptor});
+        backoff(rounds).sleep(*from.clock, *from.random, end);
+    }
+}
+
+}  // namespace
+
+queue_file::queue_file(io::file_handle opened, const seams& from) noexcept
+    : file_(std::move(opened)), seams_(from) {}
+
+result<std::unique_ptr<queue_file>> queue_file::open(const io::path_handle& base, io::path_view path,
+                                                     const seams& from) noexcept {
+    for (;;) {
+        auto file = io::file_handle::open(base, path, io::mode::write, io::creation::if_needed);
+        if (not file) return failure(file.error());
+        const int descriptor = file->descriptor();
+        if (auto locked = lock_within(descriptor, queue_bytes::opening, from); not locked)
+            return failure(locked.error());
+        nlink_t links = 0;
+        if (const auto seen = size_of(descriptor, &links); not seen) return failure(seen.error());
+        if (links == 0) continue;  // its last user removed it between our two steps
+        std::unique_ptr<queue_file> made(new (std::nothrow) queue_file(std::move(*file), from));
+        if (made == nullptr) return failure({ENOMEM, "open a mutex"});
+        const auto entered = made->enter_file();
+        if (not entered) {
+            (void)made->file_.close();  // nothing of it is ours to remove
+            return failure(entered.error());
+        }
+        // Another byte than the one in use: giving this back gives nothing else back.
+        kernel_lock::unlock(descriptor, queue_bytes::opening);
+        return made;
+    }
+}
+
+// While the byte for opening is locked.
+result<void> queue_file::enter_file() noexcept {
+    if (const int code = kernel_lock::try_lock(descriptor(), queue_bytes::in_use, kind::shared); code != 0)
+        return failure({code, "lock a mutex file", descriptor()});
+    const auto bytes = size_of(descriptor());
+    if (not bytes) return failure(bytes.error());
+    if (*bytes == 0)
+        if (auto written = write_first_header(); not written) return failure(written.error());
+    const auto now = read_header();
+    if (not now) return failure(now.error());
+    if (not*now) return failure({EBADMSG, "no mutex file of this version", descriptor()});
+    created_s_ = (*now)->created_s;
+    method_ = (*now)->is_range_locked ? append_method::range_locked : append_method::atomic;
+    auto seen = view_of(**now);
+    if (not seen) return failure(seen.error());
+    view_ = std::move(*seen);
+    return {};
+}
+
+result<void> queue_file::write_first_header() noexcept {
+    const auto volume = io::volume_of(file_);
+    if (not volume) return failure(volume.error());
+    const auto since_1970 = seams_.clock->utc_now().time_since_epoch();
+    std::array<std::byte, page_bytes> page;
+    encode({.created_s = static_cast<std::uint64_t>(std::chrono::floor<seconds>(since_1970).count()),
+            .is_range_locked = volume->reach != io::volume_reach::this_host,
+            .elders = {}},
+           page);
+    return write_all(descriptor(), page, 0);
+}
+
+queue_file::~queue_file() {
+    if (not file_.is_valid()) return;
+    // Whoever opens it now waits for the first lock, and then finds the file without a name.
+    if (lock_within(descriptor(), queue_bytes::opening, seams_) and
+        kernel_lock::try_lock(descriptor(), queue_bytes::in_use, kind::exclusive) == 0 and
+        not has_live_slots())
+        (void)io::unlink(file_);
+}
+
+std::uint64_t queue_file::age_us() const noexcept {
+    using std::chrono::microseconds;
+    const auto age = seams_.clock->utc_now().time_since_epoch() - seconds(created_s_);
+    return static_cast<std::uint64_t>(
+        std::max<std::int64_t>(std::chrono::floor<microseconds>(age).count(), 0));
+}
+
+result<std::uint64_t> queue_file::size() const noexcept {
+    return size_of(descriptor());
+}
+
+result<bytes_view> queue_file::read(std::uint64_t offset, std::span<std::byte> into) const noexcept {
+    std::size_t done = 0;
+    while (done != into.size()) {
+        const ssize_t got =
+            ::pread(descriptor(), into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
+        if (got < 0 and errno == EINTR) continue;
+        if (got < 0) return failure(error::last("read a mutex file", descriptor()));
+        if (got == 0) break;
+        done += static_cast<std::size_t>(got);
+    }
+    return bytes_view(into.data(), done);
+}
+
+result<slot> queue_file::read_slot(std::uint64_t offset) const noexcept {
+    std::array<std::byte, slot_bytes> bytes;
+    std::uint64_t rounds = 0;
+    for (unsigned attempt = 0; attempt != torn_reads_max; ++attempt) {
+        const auto got = read(offset, bytes);
+        if (not got) return failure(got.error());
+        const slot found = decode_slot(*got);
+        if (found.kind != slot_kind::torn) return found;
+        backoff(rounds).sleep(*seams_.clock, *seams_.random, clock_source::steady_time::max());
+    }
+    return failure({EBADMSG, "read a slot of a mutex file", descriptor()});
+}
+
+// --- the header
+
+result<std::optional<header>> queue_file::read_header() const noexcept {
+    std::array<std::byte, page_bytes> page;
+    std::optional<header> found;
+    // Torn while somebody writes it: at most once or twice.
+    for (int attempt = 0; not found and attempt != 8; ++attempt) {
+        const auto got = read(0, page);
+        if (not got) return failure(got.error());
+        found = decode_header(*got);
+    }
+    return found;
+}
+
+void queue_file::note_dead_before(std::uint64_t place) noexcept {
+    std::uint64_t before = seen_dead_before();
+    while (before < place and
+           not seen_dead_before_.compare_exchange_weak(before, place, std::memory_order_relaxed)) {}
+}
+
+std::shared_ptr<const queue_view> queue_file::view() noexcept {
+    const std::lock_guard holding(latch_);
+    return view_;
+}
+
+result<std::shared_ptr<const queue_view>> queue_file::view_of(const header& now) noexcept {
+    const auto before = view();
+    try {
+        const auto made = std::make_shared<queue_view>();
+        made->generation = now.generation;
+        made->first_known_good = now.first_known_good;
+        for (const std::uint64_t offset : now.elders) {
+            std::shared_ptr<const queue_view::elder_page> known;
+            if (before != nullptr)
+                for (const auto& each : before->elders)
+                    if (each->offset == offset) known = each;
+            if (known == nullptr) {
+                const auto fresh = std::make_shared<queue_view::elder_page>();
+                fresh->offset = offset;
+                if (const auto got = read(offset, fresh->content); not got) return failure(got.error());
+                known = fresh;
+            }
+            made->elders.push_back(std::move(known));
+        }
+        return made;
+    } catch (const std::bad_alloc&) {
+        return failure({ENOMEM, "look through a mutex file"});
+    }
+}
+
+result<std::shared_ptr<const queue_view>> queue_file::refreshed_view() noexcept {
+    const auto before = view();
+    const auto now = read_header();
+    if (not now) return failure(now.error());
+    // Torn for ever only if the machine stopped while it was written; what was true before still is.
+    if (not*now or (*now)->generation <= before->generation) return before;
+    auto fresh = view_of(**now);
+    if (not fresh) return failure(fresh.error());
+    const std::lock_guard holding(latch_);
+    if (view_->generation < (*fresh)->generation) view_ = *fresh;
+    return view_;
+}
+
+// --- slots
+
+result<std::uint64_t> queue_file::append(int lane, std::span<const std::byte> slots) noexcept {
+    return method_ == append_method::atomic ? append_atomically(lane, slots) : append_locked(lane, slots);
+}
+
+result<std::uint64_t> queue_file::append_atomically(int lane, std::span<const std::byte> slots) noexcept {
+    for (unsigned attempt = 0; attempt != append_attempts_max; ++attempt) {
+        const ssize_t written = ::write(lane, slots.data(), slots.size());
+        if (written < 0 and errno == EINTR) continue;
+        if (written < 0) return failure(error::last("append to a mutex file", lane));
+        // The description is this request's alone, so its position is still where the append ended.
+        const off_t end = ::lseek(lane, 0, SEEK_CUR);
+        if (end < 0) return failure(error::last("append to a mutex file", lane));
+        const std::uint64_t place = static_cast<std::uint64_t>(end - written);
+        const bool is_whole = static_cast<std::size_t>(written) == slots.size();
+        if (is_whole and place % slot_bytes == 0) return place;
+        // A part of it, as on a full disk, means nothing and goes; and so does what stands askew behind the
+        // part of somebody who could not go on. Then the end is brought back to where slots may stand.
+        static constexpr std::array<std::byte, slot_bytes> zeros{};
+        for (std::uint64_t at = place; at < static_cast<std::uint64_t>(end); at += slot_bytes)
+            (void)write_all(descriptor(),
+                            std::span(zeros).first(
+                                std::min<std::uint64_t>(slot_bytes, static_cast<std::uint64_t>(end) - at)),
+                            at);
+        const std::size_t askew = static_cast<std::uint64_t>(end) % slot_bytes;
+        if (askew != 0) (void)!::write(lane, zeros.data(), slot_bytes - askew);
+        if (not is_whole) return failure({ENOSPC, "append to a mutex file", lane});
+    }
+    return failure({EBADMSG, "append to a mutex file", lane});
+}
+
+result<std::uint64_t> queue_file::append_locked(int lane, std::span<const std::byte> slots) noexcept {
+    const auto before = size();
+    if (not before) return failure(before.error());
+    // From wherever the end was to where slots must end: two such ranges always overlap.
+    const kernel_lock::range to_the_end{.first = *before, .length = queue_bytes::slots_end - *before};
+    int code = EINTR;
+    while (code == EINTR)
+        code = kernel_lock::lock(lane, to_the_end, kind::exclusive);
+    if (code != 0) return failure({code, "lock the end of a mutex file", lane});
+    result<std::uint64_t> place = size();  // the lock has made the client ask the server anew
+    if (place) {
+        *place = (*place + slot_bytes - 1) / slot_bytes * slot_bytes;
+        if (const auto written = write_all(descriptor(), slots, *place); not written) {
+            erase(*place, slots.size() / slot_bytes);
+            place = failure(written.error());
+        }
+    }
+    kernel_lock::unlock(lane, to_the_end);
+    return place;
+}
+
+void queue_file::erase(std::uint64_t offset, std::size_t slots) noexcept {
+    static constexpr std::array<std::byte, page_bytes> zeros{};
+    // From the end, page by page: killed in between, it leaves a head without its continuation, which is
+    // found dead; never a continuation that nobody looks for.
+    for (std::uint64_t end = offset + slots * slot_bytes; end > offset;) {
+        const std::uint64_t begin = std::max(offset, (end - 1) / page_bytes * page_bytes);
+        (void)write_all(descriptor(), std::span(zeros).first(end - begin), begin);
+        end = begin;
+    }
+}
+
+void queue_file::rewrite(std::uint64_t offset, const slot& with) noexcept {
+    std::array<std::byte, slot_bytes> bytes;
+    encode(with, bytes);
+    (void)write_all(descriptor(), bytes, offset);
+}
+
+// --- tidying
+
+bool queue_file::is_dead_page(std::uint64_t offset) const noexcept {
+    std::array<std::byte, page_bytes> page;
+    const auto got = read(offset, page);
+    return got and got->size() == page_bytes and is_zero(*got);
+}
+
+void queue_file::advance(header& now, std::uint64_t limit) const noexcept {
+    while (now.first_known_good + page_bytes <= limit) {
+        const bool is_dead = is_dead_page(now.first_known_good);
+        if (not is_dead) {
+            const bool is_old = limit - now.first_known_good > elder_distance;
+            if (not is_old or now.elders.size() == elders_max) break;
+            now.elders.push_back(now.first_known_good);
+        }
+        now.first_known_good += page_bytes;
+    }
+}
+
+void queue_file::drop_dead_elders(header& now) const noexcept {
+    std::erase_if(now.elders, [&](std::uint64_t offset) {
+        const bool is_dead = is_dead_page(offset);
+        if (is_dead and offset < now.first_after_hole_punch) punch_hole(offset, offset + page_bytes);
+        return is_dead;
+    });
+}
+
+void queue_file::punch_hole(std::uint64_t from, std::uint64_t to) const noexcept {
+    // Where the file system has no holes the file grows until its last user closes it.
+    (void)::fallocate(descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
+                      static_cast<off_t>(to - from));
+}
+
+void queue_file::punch(header& now) const noexcept {
+    if (now.first_known_good - now.first_after_hole_punch < punch_bytes) return;
+    std::uint64_t from = now.first_after_hole_punch;
+    for (const std::uint64_t elder : now.elders) {
+        if (elder < from) continue;
+        if (elder > from) punch_hole(from, elder);
+        from = elder + page_bytes;
+    }
+    if (now.first_known_good > from) punch_hole(from, now.first_known_good);
+    now.first_after_hole_punch = now.first_known_good;
+}
+
+void queue_file::tidy(int lane, std::uint64_t limit, bool thorough) noexcept {
+    if (kernel_lock::try_lock(lane, queue_bytes::tidying, kind::exclusive) != 0) return;
+    // What was read under this lock is what others have left: nothing goes back.
+    const auto found = read_header();
+    if (found and *found) {
+        try {
+            header now = **found;
+            if (thorough) drop_dead_elders(now);
+            advance(now, limit);
+            punch(now);
+            if (not(now == **found)) {
+                ++now.generation;
+                std::array<std::byte, page_bytes> page;
+                const std::size_t used = encode(now, page);
+                (void)write_all(descriptor(), std::span(page).first(used), 0);
+            }
+        } catch (const std::bad_alloc&) {
+            // It can be tidied another time.
+        }
+    }
+    kernel_lock::unlock(lane, queue_bytes::tidying);
+}
+
+result<std::vector<slot>> queue_file::live_slots() noexcept {
+    const auto seen = refreshed_view();
+    if (not seen) return failure(seen.error());
+    const auto end = size();
+    if (not end) return failure(end.error());
+    try {
+        std::vector<std::uint64_t> pages;
+        for (const auto& elder : (*seen)->elders)
+            pages.push_back(elder->offset);
+        for (std::uint64_t at = (*seen)->first_known_good; at < *end; at += page_bytes)
+            pages.push_back(at);
+        std::vector<slot> found;
+        std::array<std::byte, page_bytes> page;
+        for (const std::uint64_t offset : pages) {
+            const auto got = read(offset, page);
+            if (not got) return failure(got.error());
+            for (std::size_t at = 0; at + slot_bytes <= got->size(); at += slot_bytes)
+                if (const slot each = decode_slot(*got->from(at)); each.is_live()) found.push_back(each);
+        }
+        return found;
+    } catch (const std::bad_alloc&) {
+        return failure({ENOMEM, "look through a mutex file"});
+    }
+}
+
+bool queue_file::has_live_slots() noexcept {
+    const auto seen = refreshed_view();
+    const auto end = size();
+    if (not seen or not end) return true;
+    for (const auto& elder : (*seen)->elders)
+        if (not is_dead_page(elder->offset)) return true;
+    std::array<std::byte, page_bytes> page;
+    for (std::uint64_t at = (*seen)->first_known_good; at < *end; at += page_bytes) {
+        const auto got = read(at, page);
+        if (not got or not is_zero(*got)) return true;
+    }
+    return false;
+}
+
+}  // namespace sluice::fsmutex

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "sluice/fsmutex/kernel_lock.hpp"
+#include "sluice/fsmutex/queue_format.hpp"
+#include "sluice/fsmutex/shared_fs_mutex.hpp"
+#include "sluice/io/file_handle.hpp"
+#include "sluice/sync/latch.hpp"
+
+// Internal to fsmutex: the file of atomic_append as something that is opened, looked through, tidied and, by
+// the last who closes it, removed. docs/formats/fs_mutex_file.md says what its bytes and locks mean.
+
+namespace sluice::fsmutex {
+
+/// Bytes that are locked and never written, far behind the slots.
+namespace queue_bytes {
+inline constexpr std::uint64_t slots_end = std::uint64_t{1}
+                                           << 61;  // appends under a range lock lock up to here
+inline constexpr kernel_lock::range in_use{.first = slots_end,
+                                           .length = 1};  // shared: by everyone who has it open
+inline constexpr kernel_lock::range opening{.first = slots_end + 1,
+                                            .length = 1};  // exclusive: opening, closing
+inline constexpr kernel_lock::range tidying{.first = slots_end + 2,
+                                            .length = 1};  // exclusive: changing the header
+inline constexpr std::uint64_t first_request = std::uint64_t{1} << 62;
+inline constexpr std::uint64_t id_mask = (std::uint64_t{1} << 61) - 1;
+inline constexpr kernel_lock::range all_requests{.first = first_request, .length = id_mask + 1};
+/// Exclusive from before a request is appended until after it is erased; free, and its slot still there:
+/// dead.
+[[nodiscard]] constexpr kernel_lock::range of_request(std::uint64_t id) noexcept {
+    return {.first = first_request + (id & id_mask), .length = 1};
+}
+}  // namespace queue_bytes
+
+/// Where the live slots are, as of some moment. Stays true for ever, since slots only die or come behind.
+struct queue_view {
+    struct elder_page {
+        std::uint64_t offset;
+        std::array<std::byte, queue_format::page_bytes> content;
+    };
+    std::uint64_t generation = 0;
+    std::uint64_t first_known_good = queue_format::page_bytes;
+    std::vector<std::shared_ptr<const elder_page>> elders;
+};
+
+/// Thread safety: any thread, except opening and destruction. Allocates: views, when the header has changed.
+class queue_file {
+public:
+    /// How a slot gets behind all others: by the kernel's atomic append, or, where several hosts have the
+    /// file, under a lock of the range to the end.
+    enum class append_method : bool { atomic, range_locked };
+
+    /// Errors: as file_handle::open; ETIMEDOUT if others are opening or closing it for seconds; EBADMSG if it
+    /// is no such file; ENOLCK, EOPNOTSUPP.
+    [[nodiscard]] static result<std::unique_ptr<queue_file>> open(const io::path_handle& base,
+                                                                  io::path_view path,
+                                                                  const seams& from) noexcept;
+    queue_file(const queue_file&) = delete;
+    queue_file& operator=(const queue_file&) = delete;
+    /// Removes the file if nobody else has it open and no slot is live.
+    ~queue_file();
+
+    [[nodiscard]] int descriptor() const noexcept { return file_.descriptor(); }
+    [[nodiscard]] append_method method() const noexcept { return method_; }
+    /// For the records: microseconds since the file was made.
+    [[nodiscard]] std::uint64_t age_us() const noexcept;
+    [[nodiscard]] std::uint64_t created_s() const noexcept { return created_s_; }
+
+    /// Before this, too, no slot is live but on the elders' pages: what this process has seen itself.
+    [[nodiscard]] std::uint64_t seen_dead_before() const noexcept {
+        return seen_dead_before_.load(std::memory_order_relaxed);
+    }
+    void note_dead_before(std::uint64_t place) noexcept;
+    [[nodiscard]] std::shared_ptr<const queue_view> view() noexcept;
+    /// Looks into the header. Errors: EIO, ENOMEM.
+    [[nodiscard]] result<std::shared_ptr<const queue_view>> refreshed_view() noexcept;
+
+    /// Errors: EIO, ESTALE.
+    [[nodiscard]] result<std::uint64_t> size() const noexcept;
+    /// Fewer than asked for at the end.
+    [[nodiscard]] result<bytes_view> read(std::uint64_t offset, std::span<std::byte> into) const noexcept;
+    /// Again and again while it is torn. Errors: EBADMSG if it stays so.
+    [[nodiscard]] result<queue_format::slot> read_slot(std::uint64_t offset) const noexcept;
+
+    /// All there are, in their order; what is being written just now is left out.
+    [[nodiscard]] result<std::vector<queue_format::slot>> live_slots() noexcept;
+
+    /// Behind all others; where they stand. `lane` is a description opened with O_APPEND.
+    /// Errors: ENOSPC, EDQUOT, EFBIG, EIO: nothing of it is left.
+    [[nodiscard]] result<std::uint64_t> append(int lane, std::span<const std::byte> slots) noexcept;
+    /// Frees slots. Whoever reads meanwhile finds them torn.
+    void erase(std::uint64_t offset, std::size_t slots) noexcept;
+    /// Puts one in the place of another of the same request.
+    void rewrite(std::uint64_t offset, const queue_format::slot& with) noexcept;
+
+    /// Advances the header over slots that are dead, up to `limit`, notes elders and frees blocks; nothing if
+    /// somebody else is at it. `lane` is the caller's own description. `thorough` looks at old elders, too.
+    void tidy(int lane, std::uint64_t limit, bool thorough) noexcept;
+
+    /// Frees blocks once so many bytes are dead: one call per mebibyte costs a few nanoseconds per slot.
+    static constexpr std::uint64_t punch_bytes = 1U << 20;
+    /// A page with a live slot this far before the end is an elder.
+    static constexpr std::uint64_t elder_distance = 16 * queue_format::page_bytes;
+
+private:
+    queue_file(io::file_handle opened, const seams& from) noexcept;
+
+    [[nodiscard]] result<void> enter_file() noexcept;
+    [[nodiscard]] result<void> write_first_header() noexcept;
+    [[nodiscard]] result<std::optional<queue_format::header>> read_header() const noexcept;
+    [[nodiscard]] result<std::shared_ptr<const queue_view>> view_of(const queue_format::header& now) noexcept;
+    [[nodiscard]] result<std::uint64_t> append_atomically(int lane,
+                                                          std::span<const std::byte> slots) noexcept;
+    [[nodiscard]] result<std::uint64_t> append_locked(int lane, std::span<const std::byte> slots) noexcept;
+    void advance(queue_format::header& now, std::uint64_t limit) const noexcept;
+    void drop_dead_elders(queue_format::header& now) const noexcept;
+    void punch(queue_format::header& now) const noexcept;
+    void punch_hole(std::uint64_t from, std::uint64_t to) const noexcept;
+    [[nodiscard]] bool is_dead_page(std::uint64_t offset) const noexcept;
+    [[nodiscard]] bool has_live_slots() noexcept;
+
+    io::file_handle file_;  // writes where it is told to: never with O_APPEND
+    seams seams_;
+    append_method method_ = append_method::atomic;
+    std::uint64_t created_s_ = 0;
+    // relaxed throughout: a smaller number only means to look at more.
+    std::atomic<std::uint64_t> seen_dead_before_ = 0;
+    sync::basic_latch<sync::real_atomics> latch_;
+    std::shared_ptr<const queue_view> view_;  // under the latch
+};
+
+}  // namespace sluice::fsmutex

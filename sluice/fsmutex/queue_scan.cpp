@@ -1,0 +1,102 @@
+#include "sluice/fsmutex/queue_scan.hpp"
+
+#include <algorithm>
+
+namespace sluice::fsmutex {
+
+using namespace queue_format;
+
+namespace {
+
+std::optional<queue_scan::obstacle> obstacle_of(const slot& found, std::uint64_t offset,
+                                                std::span<const entity> wanted) noexcept {
+    if (not found.is_live() or not conflict(found.entities(), wanted)) return std::nullopt;
+    bool was_exclusive = false;
+    for (const entity each : found.entities())
+        was_exclusive = was_exclusive or
+                        (each.is_exclusive() and std::any_of(wanted.begin(), wanted.end(), [&](entity mine) {
+                             return mine.number() == each.number();
+                         }));
+    return queue_scan::obstacle{.offset = offset, .id = found.id, .was_exclusive = was_exclusive};
+}
+
+}  // namespace
+
+void queue_scan::begin(queue_file& file, std::uint64_t place) noexcept {
+    take_view(file, file.view());
+    has_seen_only_dead_ = true;
+    cursor_ = place;
+    is_refreshed_ = false;
+    elder_ = 0;
+}
+
+void queue_scan::take_view(queue_file& file, std::shared_ptr<const queue_view> fresh) noexcept {
+    view_ = std::move(fresh);
+    floor_ = std::max(view_->first_known_good, file.seen_dead_before());
+}
+
+result<std::optional<queue_scan::obstacle>> queue_scan::next(queue_file& file,
+                                                             std::span<const entity> wanted) noexcept {
+    auto found = next_near(file, wanted);
+    if (not found or *found) return found;
+    return next_elder(file, wanted);
+}
+
+result<std::optional<queue_scan::obstacle>> queue_scan::next_near(queue_file& file,
+                                                                  std::span<const entity> wanted) noexcept {
+    while (cursor_ > floor_) {
+        if (cursor_ - floor_ > chunk_bytes and not is_refreshed_) {
+            auto fresh = file.refreshed_view();
+            if (not fresh) return failure(fresh.error());
+            take_view(file, std::move(*fresh));
+            is_refreshed_ = true;
+            continue;
+        }
+        const std::size_t size = std::min<std::uint64_t>(chunk_bytes, cursor_ - floor_);
+        const std::uint64_t begin = cursor_ - size;
+        const auto got = file.read(begin, std::span(chunk_).first(size));
+        if (not got) return failure(got.error());
+        while (cursor_ != begin) {
+            cursor_ -= slot_bytes;
+            const auto bytes = got->slice({.offset = cursor_ - begin, .length = slot_bytes});
+            slot seen = bytes ? decode_slot(*bytes) : slot{.kind = slot_kind::torn};
+            if (seen.kind == slot_kind::torn) {
+                const auto again = file.read_slot(cursor_);
+                if (not again) return failure(again.error());
+                seen = *again;
+            }
+            if (seen.kind == slot_kind::free) continue;
+            if (auto found = obstacle_of(seen, cursor_, wanted)) return found;
+            has_seen_only_dead_ = false;
+        }
+    }
+    return std::nullopt;
+}
+
+result<std::optional<queue_scan::obstacle>> queue_scan::next_elder(queue_file& file,
+                                                                   std::span<const entity> wanted) noexcept {
+    for (; elder_ != view_->elders.size() * slots_per_page; ++elder_) {
+        const auto& page = *view_->elders[elder_ / slots_per_page];
+        const std::uint64_t within = elder_ % slots_per_page * slot_bytes;
+        const slot known =
+            decode_slot(bytes_view(page.content).slice({.offset = within, .length = slot_bytes}).value());
+        // What was free stays free; what was live then may be dead by now; what was torn must be looked at.
+        if (known.kind == slot_kind::free or (known.is_live() and not conflict(known.entities(), wanted)))
+            continue;
+        const auto now = file.read_slot(page.offset + within);
+        if (not now) return failure(now.error());
+        if (auto found = obstacle_of(*now, page.offset + within, wanted)) {
+            ++elder_;
+            return found;
+        }
+    }
+    return std::nullopt;
+}
+
+result<slot> queue_scan::look_again(const queue_file& file, const obstacle& found) noexcept {
+    auto now = file.read_slot(found.offset);
+    if (now and (not now->is_live() or now->id != found.id)) return slot{};
+    return now;
+}
+
+}  // namespace sluice::fsmutex

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+
+#include "sluice/fsmutex/queue_file.hpp"
+
+namespace sluice::fsmutex {
+
+/// Internal to fsmutex. Looks through the slots before a place, from the nearest backwards, for those in the
+/// way of a request; what it has passed it never looks at again, since no slot comes back to life.
+class queue_scan {
+public:
+    struct obstacle {
+        std::uint64_t offset;
+        std::uint64_t id;
+        bool was_exclusive;  // about an entity of ours
+    };
+
+    void begin(queue_file& file, std::uint64_t place) noexcept;
+    void end() noexcept { view_.reset(); }
+    /// Whether all it has passed was free, or is by now, but on the elders' pages.
+    [[nodiscard]] bool has_seen_only_dead() const noexcept { return has_seen_only_dead_; }
+    /// What was in the way stays: a dead one's slot.
+    void note_remains() noexcept { has_seen_only_dead_ = false; }
+
+    /// The next slot that is in the way; nothing once there is none. Errors: EIO, ENOMEM, EBADMSG.
+    [[nodiscard]] result<std::optional<obstacle>> next(queue_file& file,
+                                                       std::span<const entity> wanted) noexcept;
+    /// That slot as it is now; free if it was given back.
+    [[nodiscard]] static result<queue_format::slot> look_again(const queue_file& file,
+                                                               const obstacle& found) noexcept;
+
+private:
+    static constexpr std::size_t chunk_bytes = 6 << 10;
+
+    [[nodiscard]] result<std::optional<obstacle>> next_near(queue_file& file,
+                                                            std::span<const entity> wanted) noexcept;
+    void take_view(queue_file& file, std::shared_ptr<const queue_view> fresh) noexcept;
+    [[nodiscard]] result<std::optional<obstacle>> next_elder(queue_file& file,
+                                                             std::span<const entity> wanted) noexcept;
+
+    std::shared_ptr<const queue_view> view_;
+    std::uint64_t floor_ = 0;
+    bool has_seen_only_dead_ = true;
+    std::uint64_t cursor_ = 0;  // all from here to the place is passed
+    bool is_refreshed_ = false;
+    std::size_t elder_ = 0;  // the next one, counted in slots
+    std::array<std::byte, chunk_bytes> chunk_;
+};
+
+}  // namespace sluice::fsmutex

@@ -1,0 +1,176 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sluice/base/clock.hpp"
+#include "sluice/base/deadline.hpp"
+#include "sluice/base/random.hpp"
+#include "sluice/base/result.hpp"
+#include "sluice/fsmutex/entity.hpp"
+
+// Mutual exclusion between processes, and between hosts that share a file system, over any number of entities
+// at once.
+
+namespace sluice::fsmutex {
+
+class lock_attempt;
+class shared_fs_mutex;
+
+enum class algorithm : unsigned char { lock_files, byte_ranges, atomic_append, memory_map };
+[[nodiscard]] std::string_view name_of(algorithm which) noexcept;
+
+/// What time it is and where chance comes from; both outlive the mutex they are given to.
+struct seams {
+    const clock_source* clock;
+    random_source* random;  // safe from any thread, if the mutex is used from several
+
+    /// The machine's own.
+    [[nodiscard]] static seams of_this_machine() noexcept;
+};
+
+/// A request as somebody else sees it.
+struct listed_request {
+    enum class standing : unsigned char {
+        holds,
+        waits,
+        died,  ///< and whoever comes next is told
+    };
+    standing what = standing::holds;
+    std::uint32_t process_id = 0;  // in its own namespace; 0: not known
+    std::string host;
+    clock_source::utc_time since{};  // when it was asked for
+    std::vector<entity> entities;
+};
+
+/// What an algorithm knows of one request. Only the algorithm looks inside.
+struct ticket {
+    void* state = nullptr;
+    std::uint64_t place = 0;
+    std::uint64_t mark = 0;
+    int descriptor = -1;
+    bool owner_died = false;
+};
+
+/// Entities that are held, or nothing. Gives them back when it goes.
+///
+/// Move-only. Outlived by its mutex. Thread safety: one thread at a time, any one. After fork() the child's
+/// copy is worth nothing: unlocking belongs to the parent, and the child leaves with _exit or exec.
+class fs_mutex_guard {
+public:
+    fs_mutex_guard() noexcept = default;
+    fs_mutex_guard(fs_mutex_guard&& other) noexcept
+        : mutex_(std::exchange(other.mutex_, nullptr)), ticket_(other.ticket_) {}
+    fs_mutex_guard& operator=(fs_mutex_guard&& other) noexcept;
+    ~fs_mutex_guard() { unlock(); }
+
+    [[nodiscard]] explicit operator bool() const noexcept { return mutex_ != nullptr; }
+
+    /// Somebody died who held one of these entities exclusively, or who waited for it where that cannot be
+    /// told apart: what it protects may be half changed. Readers are told, too, until somebody who holds the
+    /// entity exclusively unlocks it, having repaired what needs it; if he dies before, the next one is told.
+    [[nodiscard]] bool owner_died() const noexcept { return ticket_.owner_died; }
+
+    /// Gives back now. Again: does nothing. Errors: none that a caller could do anything about. Blocks: for
+    /// the file system, never for another request.
+    void unlock() noexcept;
+
+private:
+    friend class shared_fs_mutex;
+    friend class lock_attempt;
+    fs_mutex_guard(shared_fs_mutex& mutex, const ticket& place) noexcept : mutex_(&mutex), ticket_(place) {}
+
+    shared_fs_mutex* mutex_ = nullptr;
+    ticket ticket_;
+};
+
+/// Locks sets of entities for everybody who opened the same file (or directory) with the same algorithm, in
+/// whatever process or, where the algorithm and the file system allow, on whatever host.
+///
+/// A request is granted as a whole. Who holds entities and asks for more may deadlock with another who does
+/// the same; nobody detects that, so give a deadline. Thread safety: one mutex may be used from many threads,
+/// which exclude each other like processes. Destroyed after its guards.
+class shared_fs_mutex {
+public:
+    using guard = fs_mutex_guard;
+
+    shared_fs_mutex(const shared_fs_mutex&) = delete;
+    shared_fs_mutex& operator=(const shared_fs_mutex&) = delete;
+    virtual ~shared_fs_mutex() = default;
+
+    /// Waits until all of `wanted` is granted. Order and repetition do not matter; what is wanted both shared
+    /// and exclusive is exclusive.
+    ///
+    /// Errors: ETIMEDOUT if not granted in time, and then nothing is held; EINVAL if nothing is wanted;
+    /// ENOMEM; EMFILE, ENFILE, ENOLCK, ENOSPC, EIO and others of the file system, as the algorithm says.
+    /// Allocates: for more than limits::entities_inline entities, and as the algorithm says. Blocks: until
+    /// granted or the deadline passes (within 10 ms), and for the file system.
+    [[nodiscard]] result<guard> lock(std::span<const entity> wanted, deadline within = {}) noexcept;
+    [[nodiscard]] result<guard> lock(entity wanted, deadline within = {}) noexcept {
+        return lock(std::span(&wanted, 1), within);
+    }
+
+    /// Takes it or leaves it. Errors: ETIMEDOUT if somebody else holds any of it or waits for it; otherwise
+    /// as lock. Blocks: for the file system only.
+    [[nodiscard]] result<guard> try_lock(std::span<const entity> wanted) noexcept;
+    [[nodiscard]] result<guard> try_lock(entity wanted) noexcept { return try_lock(std::span(&wanted, 1)); }
+
+    /// Who holds and who waits, in the order in which they came; a moment later it is different.
+    /// Errors: EOPNOTSUPP if the algorithm cannot tell (byte_ranges); ENOMEM; those of reading. Allocates:
+    /// the list.
+    [[nodiscard]] virtual result<std::vector<listed_request>> list() noexcept {
+        return failure({EOPNOTSUPP, "list the holders"});
+    }
+
+    [[nodiscard]] virtual algorithm which() const noexcept = 0;
+    /// False where every lock is exclusive, however it is wanted.
+    [[nodiscard]] virtual bool has_shared_mode() const noexcept { return true; }
+    /// Whether requests are granted in the order in which they came.
+    [[nodiscard]] virtual bool is_fair() const noexcept = 0;
+
+protected:
+    using steady_time = clock_source::steady_time;
+    enum class patience : bool { none, some };
+
+    explicit shared_fs_mutex(const seams& from) noexcept : seams_(from) {}
+
+    [[nodiscard]] const clock_source& clock() const noexcept { return *seams_.clock; }
+    [[nodiscard]] random_source& random() const noexcept { return *seams_.random; }
+
+private:
+    friend class fs_mutex_guard;
+    friend class lock_attempt;
+
+    // How an algorithm is written: enter once; poll until it says true; wait between; leave at last, also
+    // after an error of poll. After an error of enter nothing is left to do.
+
+    /// Takes a place in the order of requests. With patience none, ETIMEDOUT if it would have to wait and
+    /// that can be told beforehand.
+    [[nodiscard]] virtual result<void> enter(std::span<const entity> wanted, ticket& mine,
+                                             patience how) noexcept = 0;
+    /// Whether it is granted. Never waits for another request.
+    [[nodiscard]] virtual result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept = 0;
+    /// Sleeps until it is worth polling again, at most until `end` (time_point::max(): without end).
+    virtual void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept = 0;
+    /// Gives back what is held, or up what is waited for.
+    virtual void leave(ticket& mine) noexcept = 0;
+
+    seams seams_;
+};
+
+inline void fs_mutex_guard::unlock() noexcept {
+    if (mutex_ != nullptr) std::exchange(mutex_, nullptr)->leave(ticket_);
+}
+
+inline fs_mutex_guard& fs_mutex_guard::operator=(fs_mutex_guard&& other) noexcept {
+    if (this == &other) return *this;
+    unlock();
+    mutex_ = std::exchange(other.mutex_, nullptr);
+    ticket_ = other.ticket_;
+    return *this;
+}
+
+}  // namespace sluice::fsmutex

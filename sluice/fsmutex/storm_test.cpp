@@ -1,0 +1,192 @@
+// Kill storms: processes that lock sets of entities drawn at random are killed and stopped at any moment. An
+// oracle in memory they share sees when two hold what only one may.
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "sluice/base/random.hpp"
+#include "sluice/fsmutex/conformance_testing.hpp"
+#include "sluice/fsmutex/processes_testing.hpp"
+
+namespace sluice::fsmutex {
+namespace {
+
+using namespace std::chrono_literals;
+using steady = std::chrono::steady_clock;
+
+constexpr std::size_t workers = 8;
+constexpr std::size_t entities = 6;
+
+// A life of a worker: its slot, and how many there have lived in it. Never zero.
+using life = std::uint32_t;
+constexpr life life_of(std::size_t slot, std::uint32_t count) {
+    return static_cast<life>(slot + 1) | count << 8;
+}
+
+struct world {
+    std::array<std::atomic<life>, entities> writer;
+    std::array<std::array<std::atomic<life>, workers>, entities> readers;
+    std::array<std::atomic<std::uint32_t>, workers> deaths;  // of each slot, told by the parent
+    std::array<std::atomic<std::uint64_t>, workers> grants;
+    std::atomic<std::uint64_t> reported_deaths;
+};
+
+// Whoever else is written down as a holder must be dead: wait for the parent to say so.
+void must_be_dead(const world& all, life other, const char* complaint) {
+    const std::size_t slot = (other & 0xff) - 1;
+    if (not eventually([&] { return all.deaths[slot].load() > other >> 8; }, 3s)) complain(complaint);
+}
+
+class oracle {
+public:
+    oracle(world& all, std::size_t slot, life self, bool tells_deaths)
+        : all_(all), slot_(slot), self_(self), tells_deaths_(tells_deaths) {}
+
+    void got(std::span<const entity> held, bool owner_died) {
+        for (const entity each : held) {
+            const std::size_t e = each.number();
+            bool is_written = each.is_exclusive();
+            const life writer = is_written ? all_.writer[e].exchange(self_) : all_.writer[e].load();
+            if (writer != 0) {
+                must_be_dead(all_, writer, "a writer holds it as well");
+                if (tells_deaths_ and not owner_died) complain("the death of a writer was not told");
+                if (not is_written) (void)all_.writer[e].compare_exchange_strong(writer_of(writer), 0);
+            }
+            if (not is_written) {
+                all_.readers[e][slot_].store(self_);
+                continue;
+            }
+            for (std::size_t other = 0; other != workers; ++other)
+                if (const life reader = all_.readers[e][other].exchange(0); reader != 0)
+                    must_be_dead(all_, reader, "a reader holds it as well");
+        }
+    }
+    void gives_back(std::span<const entity> held) {
+        for (const entity each : held) {
+            const std::size_t e = each.number();
+            if (each.is_exclusive()) {
+                if (all_.writer[e].exchange(0) != self_) complain("somebody came in between");
+            } else if (all_.readers[e][slot_].exchange(0) != self_) {
+                complain("a writer came in between");
+            }
+        }
+    }
+
+private:
+    life& writer_of(life seen) { return seen_ = seen; }
+
+    world& all_;
+    std::size_t slot_;
+    life self_;
+    bool tells_deaths_;
+    life seen_ = 0;
+};
+
+std::vector<entity> draw(seeded_random& chance, bool has_shared) {
+    std::vector<entity> drawn;
+    for (std::uint64_t e = 0; e != entities; ++e)
+        if (chance.below(3) == 0)
+            drawn.emplace_back(
+                e, has_shared and chance.below(2) == 0 ? lock_mode::shared : lock_mode::exclusive);
+    if (drawn.empty()) drawn.emplace_back(chance.below(entities));
+    return drawn;
+}
+
+class every_storm : public on_each_algorithm {
+protected:
+    [[nodiscard]] process worker(std::size_t slot) {
+        const life self = life_of(slot, all->deaths[slot].load());
+        return process([this, slot, self] { work(slot, self); });
+    }
+    void work(std::size_t slot, life self) {
+        const auto mutex = open();
+        seeded_random chance(self);
+        oracle judge(*all, slot, self, tested().reports_deaths);
+        for (;;) {
+            const auto wanted = draw(chance, mutex->has_shared_mode());
+            const deadline within = chance.below(4) == 0 ? deadline(1ms) : deadline();
+            auto held = chance.below(8) == 0 ? mutex->try_lock(wanted) : mutex->lock(wanted, within);
+            if (not held and held.error() == std::errc::timed_out) continue;
+            if (not held) complain(held.error().message().c_str());
+            judge.got(wanted, held->owner_died());
+            if (held->owner_died()) all->reported_deaths.fetch_add(1);
+            if (chance.below(4) == 0)
+                std::this_thread::sleep_for(std::chrono::microseconds(chance.below(500)));
+            judge.gives_back(wanted);
+            held->unlock();
+            all->grants[slot].fetch_add(1);
+        }
+    }
+    [[nodiscard]] std::uint64_t grants() const {
+        std::uint64_t sum = 0;
+        for (const auto& each : all->grants)
+            sum += each.load();
+        return sum;
+    }
+    // Kills it; a worker that has ended by itself has complained.
+    void kill(process& victim, std::size_t slot) {
+        siginfo_t end{};
+        victim.send(SIGKILL);
+        ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(victim.id()), &end, WEXITED | WNOWAIT), 0);
+        EXPECT_EQ(end.si_code, CLD_KILLED) << "a worker has complained";
+        victim.stop();
+        all->deaths[slot].fetch_add(1);
+    }
+
+    shared_memory<world> all;
+};
+
+TEST_P(every_storm, sees_nobody_hold_what_another_does_and_nobody_stuck) {
+    const char* const chosen = std::getenv("SLUICE_STORM_SECONDS");
+    const auto end =
+        steady::now() + (chosen != nullptr ? std::chrono::seconds(std::strtoul(chosen, nullptr, 10)) : 2s);
+    const auto seed = std::random_device{}();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    seeded_random chance(seed);
+    std::vector<process> running;
+    for (std::size_t slot = 0; slot != workers; ++slot)
+        running.push_back(worker(slot));
+    std::uint64_t kills = 0;
+    while (steady::now() < end and not HasFailure()) {
+        std::this_thread::sleep_for(std::chrono::microseconds(chance.below(8000)));
+        const std::size_t slot = chance.below(workers);
+        if (chance.below(4) == 0) {
+            running[slot].send(SIGSTOP);
+            std::this_thread::sleep_for(std::chrono::microseconds(chance.below(8000)));
+            running[slot].send(SIGCONT);
+            continue;
+        }
+        kill(running[slot], slot);
+        running[slot] = worker(slot);
+        ++kills;
+    }
+    const std::uint64_t before = grants();
+    EXPECT_TRUE(eventually([&] { return grants() > before + 200; })) << "somebody is stuck";
+    for (std::size_t slot = 0; slot != workers; ++slot)
+        kill(running[slot], slot);
+    // Whatever the dead have left is cleared by who asks for it.
+    {
+        const auto mutex = open();
+        std::vector<entity> every;
+        for (std::uint64_t e = 0; e != entities; ++e)
+            every.emplace_back(e);
+        EXPECT_TRUE(mutex->lock(every, 20s));
+        EXPECT_FALSE(mutex->try_lock(every).value().owner_died());
+    }
+    RecordProperty("kills", static_cast<int>(kills));
+    RecordProperty("grants", static_cast<int>(grants()));
+    if (tested().reports_deaths and kills > 100) EXPECT_GT(all->reported_deaths.load(), 0);
+    if (not tested().leaves_its_file) EXPECT_EQ(directory.entry_count(), 0);
+}
+
+SLUICE_ON_EACH_ALGORITHM(every_storm);
+
+}  // namespace
+}  // namespace sluice::fsmutex
