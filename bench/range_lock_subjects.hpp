@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <new>
 
 #include "bench/range_lock_peers/peers.hpp"
 #include "sluice/sync/range_lock.hpp"
+#include "sluice/sync/skiplist/skiplist_range_lock.hpp"
 
 // Whom the benchmark of range locks compares, and by what names.
 
@@ -58,6 +60,38 @@ private:
     sync::range_lock lock_;
 };
 
+/// sluice::sync::skiplist_range_lock in the form of the peers.
+class sluice_skiplist {
+public:
+    static constexpr bool has_readers = false;
+    using holder = guard_holder<sync::skiplist_range_guard>;
+    static constexpr std::size_t node_bytes = 64;
+    static constexpr std::size_t held_bytes = sizeof(sync::skiplist_range_guard) + node_bytes;
+
+    explicit sluice_skiplist(const resource& what)
+        : lock_({.height_max = std::min(what.height_max, sync::skiplist::height_max)}) {}
+
+    [[nodiscard]] std::size_t object_bytes() noexcept { return sizeof(lock_) + lock_.nodes() * node_bytes; }
+
+    void lock(holder& held, const extent& where, access) noexcept {
+        ::new (&held.guard) auto(lock_.lock(wanted(where)));
+    }
+    [[nodiscard]] bool try_lock(holder& held, const extent& where, access) noexcept {
+        ::new (&held.guard) auto(lock_.try_lock(wanted(where)));
+        if (held.guard) return true;
+        std::destroy_at(&held.guard);
+        return false;
+    }
+    void unlock(holder& held) noexcept { std::destroy_at(&held.guard); }
+
+private:
+    [[nodiscard]] static sync::byte_range wanted(const extent& where) noexcept {
+        return sync::byte_range::between({.first = where.begin, .last = where.end - 1});
+    }
+
+    sync::skiplist_range_lock lock_;
+};
+
 /// What can be asked of a subject beyond the concept range_lock.
 template <class Lock>
 inline constexpr bool excludes = true;
@@ -75,6 +109,8 @@ template <class Lock>
 inline constexpr bool has_height = false;
 template <>
 inline constexpr bool has_height<song_skip_list> = true;
+template <>
+inline constexpr bool has_height<sluice_skiplist> = true;
 
 /// Calls `visit.template operator()<Lock>(name)` for every subject. A new one is one line here, a struct like
 /// the one above if it is not in the form of the peers, and its traits where they differ.
@@ -82,6 +118,7 @@ template <class Visit>
 void for_each_subject(Visit&& visit) {
     visit.template operator()<no_lock>("limit");
     visit.template operator()<sluice_range_lock>("sluice.range_lock");
+    visit.template operator()<sluice_skiplist>("sluice.skiplist");
     visit.template operator()<pnova_segments>("pnova_segments");
     visit.template operator()<leanstore_bitmap>("leanstore_bitmap");
     visit.template operator()<kogan_list<true>>("kogan_list.fast_path");
