@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // A woken processor takes tens of microseconds to come, one that is still looking a tenth of one.
-constexpr int spins_with_other_processors = 300;
+constexpr int spins_with_other_processors = 100;
 // How long a death may go unnoticed.
 constexpr std::chrono::nanoseconds look_after_deaths = 40ms;
 

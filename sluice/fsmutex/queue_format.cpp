@@ -105,13 +105,14 @@ std::string_view slot::host_name() const noexcept {
 }
 
 slot decode_slot(bytes_view bytes) noexcept {
-    slot read{.kind = slot_kind::torn};
+    static constexpr slot torn{.kind = slot_kind::torn};
     const auto record = bytes.take<slot_record>();
-    if (not record) return read;
+    if (not record) return torn;
     const auto first = bytes.first(slot_bytes).value();
     if (record->hash[0].value() == 0 and is_zero(first)) return {};
-    if (not has_hash_of(*record, *first.from(hash_bytes))) return read;
+    if (not has_hash_of(*record, *first.from(hash_bytes))) return torn;
     const std::uint64_t flags = record->when_and_count.value() >> count_shift;
+    slot read;
     const bool is_continuation = (flags & continuation_flag) != 0;
     read.count = static_cast<std::uint8_t>(flags & count_mask);
     read.is_continued = (flags & continued_flag) != 0;
@@ -119,11 +120,11 @@ slot decode_slot(bytes_view bytes) noexcept {
     read.when_us = record->when_and_count.value() & when_mask;
     if (read.count == 0 or read.count > (is_continuation ? continuation_entities_max : head_entities_max) or
         (flags & ~(count_mask | continued_flag | continuation_flag)) != 0)
-        return read;
+        return torn;
     for (std::size_t i = 0; i != read.count; ++i)
         read.all[i] =
             entity::from_bits((i < 9 ? record->entities[i] : record->owner_or_entity[i - 9]).value());
-    if (not are_ascending(read.entities())) return read;
+    if (not are_ascending(read.entities())) return torn;
     if (not is_continuation) {
         const auto owner = std::bit_cast<std::array<char, 24>>(record->owner_or_entity);
         le32 id;

@@ -1,7 +1,7 @@
 #include "sluice/fsmutex/sip_hash.hpp"
 
+#include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "sluice/base/endian.hpp"
 
@@ -21,7 +21,7 @@ public:
         for (; data.size() - at >= 8; at += 8)
             absorb_word(data.take_at<le64>(at)->value());
         std::array<std::byte, 8> last{};
-        std::memcpy(last.data(), data.data() + at, data.size() - at);
+        std::copy(data.begin() + at, data.end(), last.begin());
         last[7] = static_cast<std::byte>(data.size());
         absorb_word(std::bit_cast<le64>(last).value());
     }

@@ -154,7 +154,14 @@ TEST_P(every_storm, sees_nobody_hold_what_another_does_and_nobody_stuck) {
     for (std::size_t slot = 0; slot != workers; ++slot)
         running.push_back(worker(slot));
     std::uint64_t kills = 0;
+    std::uint64_t grants_seen = 0;
+    auto last_grant = steady::now();
+    auto longest_pause = steady::duration::zero();
     while (steady::now() < end and not HasFailure()) {
+        if (const std::uint64_t now = grants(); now != std::exchange(grants_seen, now)) {
+            longest_pause = std::max(longest_pause, steady::now() - last_grant);
+            last_grant = steady::now();
+        }
         std::this_thread::sleep_for(std::chrono::microseconds(chance.below(8000)));
         const std::size_t slot = chance.below(workers);
         if (chance.below(4) == 0) {
@@ -180,6 +187,9 @@ TEST_P(every_storm, sees_nobody_hold_what_another_does_and_nobody_stuck) {
         EXPECT_TRUE(mutex->lock(every, 20s));
         EXPECT_FALSE(mutex->try_lock(every).value().owner_died());
     }
+    // Nobody was granted anything for so long: on an idle machine a tenth of a second at most.
+    EXPECT_LT(longest_pause, 2s);
+    RecordProperty("longest_pause_ms", static_cast<int>(longest_pause / 1ms));
     RecordProperty("kills", static_cast<int>(kills));
     RecordProperty("grants", static_cast<int>(grants()));
     if (tested().reports_deaths and kills > 100) EXPECT_GT(all->reported_deaths.load(), 0);
