@@ -4,12 +4,14 @@
 #include <pthread.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <ctime>
 #include <thread>
 
@@ -40,6 +42,7 @@ crowd::crowd(unsigned processes, const std::function<std::unique_ptr<locker>(uns
             workers_.push_back(id);
             continue;
         }
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody is left to say that it is over
         {
             const auto mine = make(process);
             auto& line = board_->workers[process];
