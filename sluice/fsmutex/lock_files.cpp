@@ -102,8 +102,10 @@ struct lock_files::files {
     void give_back(const folder& in) noexcept {
         for (; held_count != 0; --held_count) {
             held_file& last = held[held_count - 1];
-            // While it is locked the name is ours. Closing it unlocks it.
+            // While it is locked the name is ours. Closing it would not unlock it for as long as a child
+            // forked meanwhile has the descriptor, too.
             if (not last.keeps_news) ::unlinkat(in.directory.descriptor(), file_name(last.of).text.data(), 0);
+            kernel_lock::unlock(last.file.number(), owner_byte);
             last.file = descriptor();
         }
     }

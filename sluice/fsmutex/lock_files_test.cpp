@@ -68,6 +68,18 @@ TEST_F(lock_files_in, a_folder_are_not_broken_while_their_maker_lives_whatever_t
     EXPECT_FALSE(is_locked());
 }
 
+TEST_F(lock_files_in, a_folder_are_given_back_though_a_child_forked_meanwhile_has_their_descriptors) {
+    auto held = mutex->lock(entity(42)).value();
+    const shared_memory<std::atomic<bool>> is_granted;
+    process child([&] {
+        if (lock_files::open(directory.anchor(), "locks").value()->lock(entity(42))) is_granted->store(true);
+    });
+    ASSERT_TRUE(eventually([&] { return is_asleep(child.id()); }));
+    std::this_thread::sleep_for(50ms);
+    held.unlock();
+    EXPECT_TRUE(eventually([&] { return is_granted->load(); }, 5s));
+}
+
 // Two find the same file of a dead maker: only one of them may take it over, at every moment in between.
 TEST_F(lock_files_in, a_folder_are_taken_over_by_one_of_many_that_find_them_dead) {
     struct world {
