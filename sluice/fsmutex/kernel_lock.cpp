@@ -49,6 +49,19 @@ void unlock(int descriptor, range where) noexcept {
     while (::fcntl(descriptor, F_OFD_SETLK, &released) != 0 and errno == EINTR) {}
 }
 
+result<void> lock_for_opening(int descriptor, range where, const clock_source& clock,
+                              random_source& random) noexcept {
+    constexpr std::chrono::seconds within{10};
+    const auto end = clock.steady_now() + within;
+    for (std::uint64_t rounds = 0;;) {
+        const int code = try_lock(descriptor, where, kind::exclusive);
+        if (code == 0) return {};
+        if (code != EAGAIN) return failure({code, "lock a mutex file", descriptor});
+        if (clock.steady_now() >= end) return failure({ETIMEDOUT, "lock a mutex file", descriptor});
+        backoff(rounds).sleep(clock, random, end);
+    }
+}
+
 }  // namespace kernel_lock
 
 std::chrono::nanoseconds backoff::next(const clock_source& clock, random_source& random,

@@ -26,6 +26,11 @@ struct range {
 [[nodiscard]] result<bool> is_locked(int descriptor, range where, kind how) noexcept;
 void unlock(int descriptor, range where) noexcept;
 
+/// Waits for those who are opening or closing a mutex file: moments, unless one of them was stopped in the
+/// middle. Errors: ETIMEDOUT after ten seconds; those of try_lock().
+[[nodiscard]] result<void> lock_for_opening(int descriptor, range where, const clock_source& clock,
+                                            random_source& random) noexcept;
+
 }  // namespace sluice::fsmutex::kernel_lock
 
 namespace sluice::fsmutex {

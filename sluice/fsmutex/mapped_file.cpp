@@ -28,7 +28,6 @@ constexpr kernel_lock::range byte_of_instance(std::uint32_t index) noexcept {
     return {.first = (std::uint64_t{1} << 62) + index, .length = 1};
 }
 
-constexpr std::chrono::seconds opening_within{10};
 constexpr std::uint32_t latch_sleepers = std::uint32_t{1} << 31;
 constexpr std::uint32_t place_bits = 11;
 constexpr std::uint32_t generations = std::uint32_t{1} << (31 - place_bits);
@@ -36,17 +35,6 @@ static_assert(mapped::instances_max < 1U << place_bits);
 constexpr int latch_spins = 200;
 // Until the latch's holder is looked after: it holds it for less than a microsecond, if it runs.
 constexpr std::chrono::milliseconds latch_patience = 10ms;
-
-result<void> lock_within(int descriptor, kernel_lock::range where, const seams& from) noexcept {
-    const auto end = from.clock->steady_now() + opening_within;
-    for (std::uint64_t rounds = 0;;) {
-        const int code = kernel_lock::try_lock(descriptor, where, kind::exclusive);
-        if (code == 0) return {};
-        if (code != EAGAIN) return failure({code, "lock a mutex file", descriptor});
-        if (from.clock->steady_now() >= end) return failure({ETIMEDOUT, "lock a mutex file", descriptor});
-        backoff(rounds).sleep(*from.clock, *from.random, end);
-    }
-}
 
 }  // namespace
 
@@ -61,7 +49,8 @@ result<std::unique_ptr<mapped_file>> mapped_file::open(const io::path_handle& ba
         auto file = io::file_handle::open(base, path, io::mode::write, io::creation::if_needed);
         if (not file) return failure(file.error());
         const int descriptor = file->descriptor();
-        if (auto locked = lock_within(descriptor, opening_byte, from); not locked)
+        if (auto locked = kernel_lock::lock_for_opening(descriptor, opening_byte, *from.clock, *from.random);
+            not locked)
             return failure(locked.error());
         struct stat status{};
         if (::fstat(descriptor, &status) != 0)
@@ -173,7 +162,7 @@ void mapped_file::release_instance() noexcept {
 mapped_file::~mapped_file() {
     if (ours_ != nullptr and is_ours() and instance_ != mapped::instances_max) {
         release_instance();
-        if (lock_within(file_.descriptor(), opening_byte, seams_) and
+        if (kernel_lock::lock_for_opening(file_.descriptor(), opening_byte, *seams_.clock, *seams_.random) and
             kernel_lock::try_lock(file_.descriptor(), in_use_byte, kind::exclusive) == 0) {
             (void)bury_the_dead();
             lock();

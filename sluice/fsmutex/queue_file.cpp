@@ -18,7 +18,6 @@ using namespace queue_format;
 using kernel_lock::kind;
 using std::chrono::seconds;
 
-constexpr seconds opening_within{10};
 constexpr unsigned torn_reads_max = 400;  // with pauses up to 5 ms, more than a second
 constexpr unsigned append_attempts_max = 8;
 
@@ -41,18 +40,6 @@ result<std::uint64_t> size_of(int descriptor, nlink_t* links = nullptr) noexcept
     return static_cast<std::uint64_t>(status.st_size);
 }
 
-// Waits for those who are opening or closing: moments, unless one of them was stopped in the middle.
-result<void> lock_within(int descriptor, kernel_lock::range where, const seams& from) noexcept {
-    const auto end = from.clock->steady_now() + opening_within;
-    for (std::uint64_t rounds = 0;;) {
-        const int code = kernel_lock::try_lock(descriptor, where, kind::exclusive);
-        if (code == 0) return {};
-        if (code != EAGAIN) return failure({code, "lock a mutex file", descriptor});
-        if (from.clock->steady_now() >= end) return failure({ETIMEDOUT, "lock a mutex file", descriptor});
-        backoff(rounds).sleep(*from.clock, *from.random, end);
-    }
-}
-
 }  // namespace
 
 queue_file::queue_file(io::file_handle opened, const seams& from) noexcept
@@ -64,7 +51,9 @@ result<std::unique_ptr<queue_file>> queue_file::open(const io::path_handle& base
         auto file = io::file_handle::open(base, path, io::mode::write, io::creation::if_needed);
         if (not file) return failure(file.error());
         const int descriptor = file->descriptor();
-        if (auto locked = lock_within(descriptor, queue_bytes::opening, from); not locked)
+        if (auto locked =
+                kernel_lock::lock_for_opening(descriptor, queue_bytes::opening, *from.clock, *from.random);
+            not locked)
             return failure(locked.error());
         nlink_t links = 0;
         if (const auto seen = size_of(descriptor, &links); not seen) return failure(seen.error());
@@ -116,7 +105,7 @@ result<void> queue_file::write_first_header() noexcept {
 queue_file::~queue_file() {
     if (not file_.is_valid()) return;
     // Whoever opens it now waits for the first lock, and then finds the file without a name.
-    if (lock_within(descriptor(), queue_bytes::opening, seams_) and
+    if (kernel_lock::lock_for_opening(descriptor(), queue_bytes::opening, *seams_.clock, *seams_.random) and
         kernel_lock::try_lock(descriptor(), queue_bytes::in_use, kind::exclusive) == 0 and
         not has_live_slots())
         (void)io::unlink(file_);
