@@ -211,6 +211,10 @@ TEST_P(every_mutex, is_not_let_go_of_by_a_holder_that_is_stopped) {
     EXPECT_EQ(mutex->try_lock(entity(1)).error(), std::errc::timed_out);
 }
 
+// In a second: it is counted in steps of ten, and a busy machine or a sanitizer makes a look dearer. Who
+// looks all the time uses all of it.
+constexpr auto asleep_ms_max = 200ms;
+
 TEST_P(every_mutex, lets_a_waiter_sleep) {
     const auto mutex = open();
     const auto held = mutex->lock(entity(1)).value();
@@ -218,7 +222,7 @@ TEST_P(every_mutex, lets_a_waiter_sleep) {
     std::this_thread::sleep_for(100ms);
     const auto before = processor_time_of(waiter.id());
     std::this_thread::sleep_for(1s);
-    EXPECT_LE(processor_time_of(waiter.id()) - before, 10ms) << "1 % of a processor";
+    EXPECT_LE(processor_time_of(waiter.id()) - before, asleep_ms_max) << "of a second";
 }
 
 TEST_P(every_mutex, lets_a_waiter_with_a_deadline_sleep_too) {
@@ -228,7 +232,7 @@ TEST_P(every_mutex, lets_a_waiter_with_a_deadline_sleep_too) {
     std::this_thread::sleep_for(100ms);
     const auto before = processor_time_of(waiter.id());
     std::this_thread::sleep_for(1s);
-    EXPECT_LE(processor_time_of(waiter.id()) - before, 20ms);
+    EXPECT_LE(processor_time_of(waiter.id()) - before, asleep_ms_max) << "of a second";
 }
 
 TEST_P(every_mutex, goes_on_waiting_when_a_signal_interrupts) {

@@ -15,7 +15,7 @@ class basic_range_request;
 template <class Atomics>
 class alignas(16) lock_node final : public interval_node {
 public:
-    enum : std::uint32_t { settled, waiting, asleep };  // of `state`
+    enum : std::uint32_t { granted, cancelled, waiting, asleep };  // of `state`
 
     lock_node() noexcept = default;
 
@@ -37,12 +37,13 @@ public:
     // Every lock makes one of these, and waits until what it wrote is out before it locks a bus: what is not
     // said here is written by whoever needs it first.
     const void* owner;
-    // Written by the waiter (waiting to asleep) and by whoever ends its wait (to settled, at last).
-    typename Atomics::template atomic<std::uint32_t> state{settled};
+    // Written by the waiter (waiting to asleep) and by whoever ends its wait (to one of the first two, at
+    // last).
+    typename Atomics::template atomic<std::uint32_t> state{granted};
     bool is_marked = false;  // in a bucket_table
 
     // In a fair_set:
-    bool is_cancelled;
+    bool is_cancelled;        // known under the latch only; whoever waits learns it from `state`
     std::uint32_t blockers;   // earlier nodes, held or waiting, that are in the way; not 0: it waits
     std::uint32_t overtaken;  // how often, since it waits
     basic_range_request<Atomics>* request;  // of one that waits; null: a thread does

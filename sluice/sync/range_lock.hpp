@@ -101,7 +101,7 @@ public:
 
 protected:
     ~basic_range_request() {
-        ENSURE(guard_.node_.state.load(std::memory_order_relaxed) == lock_node<Atomics>::settled,
+        ENSURE(guard_.node_.state.load(std::memory_order_relaxed) < lock_node<Atomics>::waiting,
                "a request lives until it is completed");
     }
 
@@ -240,8 +240,9 @@ private:
     [[nodiscard]] bool take(node& fresh, deadline until) noexcept;
     [[nodiscard]] bool wait(node& waiting, time_point until) noexcept;
     [[nodiscard]] bool give_up(node& waiting) noexcept;
-    static void tell(ended& over) noexcept;
-    static void settle(node& waiting) noexcept;
+    static void tell_granted(ended& over) noexcept { tell(over, node::granted); }
+    static void tell(ended& over, std::uint32_t how) noexcept;
+    [[nodiscard]] static bool settle(node& waiting) noexcept;
     [[nodiscard]] static time_point end_of(deadline until) noexcept;
     void begin_holding() noexcept;
     void look() noexcept;

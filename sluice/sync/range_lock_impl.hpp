@@ -135,7 +135,7 @@ void basic_range_lock<Atomics>::unlock_slowly(node& held) noexcept {
         ENSURE(not held.is_in_set() or held.blockers == 0, "what is given back was granted");
         release(held, over);
     }
-    tell(over);
+    tell_granted(over);
 }
 
 // Makes a table, or takes the one laid aside, if it is no smaller.
@@ -216,20 +216,19 @@ void basic_range_lock<Atomics>::for_each_conflict(const lock_args& wanted, Visit
     if (in_use != nullptr) in_use->unmark(wanted.where);
 }
 
-// A node may be gone as soon as its state is settled, or its request completed.
+// `how` is granted or cancelled. A node may be gone as soon as its state says so, or its request is
+// completed.
 template <class Atomics>
-void basic_range_lock<Atomics>::tell(ended& over) noexcept {
+void basic_range_lock<Atomics>::tell(ended& over, std::uint32_t how) noexcept {
     while (node* const one = over.pop()) {
         if (request* const by = one->request; by != nullptr) {
-            const bool is_granted = not one->is_cancelled;
-            if (not is_granted) by->guard_.lock_ = nullptr;
-            one->state.store(node::settled, std::memory_order_relaxed);
-            by->completed(is_granted);
+            if (how == node::cancelled) by->guard_.lock_ = nullptr;
+            one->state.store(how, std::memory_order_relaxed);
+            by->completed(how == node::granted);
         } else {
             auto& state = one->state;
             // release: pairs with the acquire of who waits; what was done under the range is seen.
-            if (state.exchange(node::settled, std::memory_order_release) == node::asleep)
-                Atomics::wake_one(state);
+            if (state.exchange(how, std::memory_order_release) == node::asleep) Atomics::wake_one(state);
         }
     }
 }
@@ -240,29 +239,35 @@ auto basic_range_lock<Atomics>::end_of(deadline until) noexcept -> time_point {
     return until.steady_end(Atomics::now(), deadline::system_clock::now());
 }
 
-// Until somebody has ended the wait; acquire: pairs with the release of tell().
+// Until somebody has ended the wait: whether it was granted.
 template <class Atomics>
-void basic_range_lock<Atomics>::settle(node& waiting) noexcept {
-    while (waiting.state.load(std::memory_order_acquire) != node::settled)
+bool basic_range_lock<Atomics>::settle(node& waiting) noexcept {
+    for (;;) {
+        // acquire: pairs with the release of tell().
+        const std::uint32_t state = waiting.state.load(std::memory_order_acquire);
+        if (state < node::waiting) return state == node::granted;
         Atomics::wait(waiting.state, node::asleep, time_point::max());
+    }
 }
 
 template <class Atomics>
 bool basic_range_lock<Atomics>::wait(node& waiting, time_point until) noexcept {
+    std::uint32_t state = node::waiting;
     for (unsigned round = 0; round != Atomics::spins_max; ++round) {
         // acquire: pairs with the release of tell().
-        if (waiting.state.load(std::memory_order_acquire) == node::settled) return not waiting.is_cancelled;
+        state = waiting.state.load(std::memory_order_acquire);
+        if (state != node::waiting) return state == node::granted;
         Atomics::back_off(round);
     }
-    std::uint32_t expected = node::waiting;
     // acquire, if it fails: pairs with the release of tell().
-    if (not waiting.state.compare_exchange_strong(expected, node::asleep, std::memory_order_relaxed,
+    if (not waiting.state.compare_exchange_strong(state, node::asleep, std::memory_order_relaxed,
                                                   std::memory_order_acquire))
-        return not waiting.is_cancelled;
+        return state == node::granted;
     for (;;) {
         Atomics::wait(waiting.state, node::asleep, until);
         // acquire: pairs with the release of tell().
-        if (waiting.state.load(std::memory_order_acquire) == node::settled) return not waiting.is_cancelled;
+        state = waiting.state.load(std::memory_order_acquire);
+        if (state != node::asleep) return state == node::granted;
         if (until != time_point::max() and Atomics::now() >= until) return give_up(waiting);
     }
 }
@@ -277,14 +282,10 @@ bool basic_range_lock<Atomics>::give_up(node& waiting) noexcept {
         still_waits = waiting.blockers != 0 and not waiting.is_cancelled;
         if (still_waits) release(waiting, over);
     }
-    if (still_waits) {
-        waiting.blockers = 0;
-        waiting.state.store(node::settled, std::memory_order_relaxed);
-        tell(over);
-        return false;
-    }
-    settle(waiting);  // somebody is about to tell it
-    return not waiting.is_cancelled;
+    if (not still_waits) return settle(waiting);  // somebody is about to tell it
+    waiting.state.store(node::cancelled, std::memory_order_relaxed);
+    tell_granted(over);
+    return false;
 }
 
 template <class Atomics>
@@ -304,7 +305,7 @@ bool basic_range_lock<Atomics>::try_lock_all(std::span<const lock_args> wanted,
             for (guard& each : guards.first(count))
                 release(each.node_, over);
     }
-    tell(over);
+    tell_granted(over);
     if (count != wanted.size()) return false;
     for (guard& each : guards)
         each.lock_ = this;
@@ -335,8 +336,8 @@ bool basic_range_lock<Atomics>::cancel(request& waiting) noexcept {
         still_waited = set_.cancel(one, granted, cancelled);
         if (still_waited) unmark(one);
     }
-    tell(granted);
-    tell(cancelled);
+    tell_granted(granted);
+    tell(cancelled, node::cancelled);
     return still_waited;
 }
 
@@ -351,8 +352,8 @@ std::size_t basic_range_lock<Atomics>::cancel_all(const void* owner) noexcept {
         for (node* one = cancelled.first(); one != nullptr; one = one->next)
             unmark(*one);
     }
-    tell(granted);
-    tell(cancelled);
+    tell_granted(granted);
+    tell(cancelled, node::cancelled);
     return count;
 }
 
@@ -371,7 +372,7 @@ void basic_range_lock<Atomics>::downgrade(node& held) noexcept {
         bring(held);
         set_.downgrade(held, over);
     }
-    tell(over);
+    tell_granted(over);
 }
 
 template <class Atomics>
@@ -397,7 +398,7 @@ void basic_range_lock<Atomics>::shrink(node& held, const byte_range& kept) noexc
         }
         set_.shrink(held, kept, over);
     }
-    tell(over);
+    tell_granted(over);
 }
 
 template <class Atomics>
@@ -415,7 +416,7 @@ void basic_range_lock<Atomics>::split(node& held, const byte_range& kept, node& 
         }
         set_.split(held, kept, rest, rest_where, over);
     }
-    tell(over);
+    tell_granted(over);
 }
 
 template <class Atomics>
