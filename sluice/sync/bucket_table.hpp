@@ -21,12 +21,10 @@ namespace sluice::sync {
 /// Invariants, with `set` the fair_set of the same lock and "the latch" the one that guards it:
 ///   1. a range that is entered is held; it conflicts with no other that is entered;
 ///   2. a node is entered, or in the set, or both; both means that somebody in the set asked for part of it;
-///   3. a node of the set that is not entered has a mark on each of its buckets, or, if it is wide, one on
-///   the
-///      whole table; what has a mark takes nothing in. So whoever comes after it meets it in the set;
+///   3. a node of the set that is not entered has a mark on each of its buckets, or one on the whole table if
+///      it is wide; what has a mark takes nothing in. So whoever comes after it meets it in the set;
 ///   4. an entered node goes into the set under the latch and that of a bucket it is entered in; it leaves
-///   its
-///      buckets before its holder looks whether it is in the set;
+///      its buckets before its holder looks whether it is in the set;
 ///   5. order of latches: the latch, then buckets from the first to the last.
 /// A table is never given back while the lock lives, since threads may be on their way to one that was left:
 /// its buckets are *closed*, which they see under a bucket's latch, and then they take the latch. Thread

@@ -22,6 +22,7 @@ struct range_lock_options {
     /// How often a request that waits may be overtaken by later ones that could run beside all who hold. 0:
     /// never; then, with [1,3] held and [2,7] waiting, [4,5] waits for nothing but its turn. Without limit
     /// only what is held is ever in the way, as of files ([MS-FSA] 2.1.4.10), and a wide request can starve.
+    /// Other than 0, to give a range back can cost the square of how many wait for part of it.
     std::uint32_t overtakes_max = 0;
     /// Whether it may take memory to spread over buckets. What is seldom held beside much else needs none;
     /// and who asks more for what is in the way than for locks is better off without.
@@ -146,7 +147,11 @@ public:
         : set_(options.overtakes_max), heat_limit_(options.spreads ? tuning::heat_max : heat_never) {}
     basic_range_lock(const basic_range_lock&) = delete;
     basic_range_lock& operator=(const basic_range_lock&) = delete;
-    ~basic_range_lock() { table::give_back(tables_); }
+    ~basic_range_lock() {
+        const std::uint64_t word = word_.load(std::memory_order_relaxed);
+        ENSURE(word == idle or table_of(word) != nullptr, "guards and requests go before their lock");
+        table::give_back(tables_);
+    }
 
     /// Waits until it is granted. Empty only if cancel_all() ended the wait. Blocks: until then.
     [[nodiscard]] guard lock(const lock_args& wanted) noexcept { return try_lock(wanted, deadline()); }

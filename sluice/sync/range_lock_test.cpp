@@ -276,6 +276,18 @@ TEST(range_lock, grants_past_one_that_still_waits_what_was_given_back_to_those_b
     EXPECT_TRUE(narrow.take());
 }
 
+TEST(range_lock_death, stops_the_program_if_a_lock_goes_before_its_guards_in_whatever_form) {
+    const auto go_with_guards = [](std::size_t count) {
+        auto lock = std::make_unique<basic_range_lock<hot_atomics>>();
+        std::vector<basic_range_guard<hot_atomics>> held(count);
+        for (std::size_t i = 0; i != count; ++i)
+            held[i] = lock->lock(exclusive(i * 10, i * 10 + 9));
+        lock.reset();
+    };
+    for (const std::size_t count : {1U, 2U, 5U})
+        EXPECT_DEATH(go_with_guards(count), "before") << count << " guards";
+}
+
 // A coroutine that runs at once and is over when it is over.
 struct detached {
     struct promise_type {
