@@ -22,16 +22,6 @@ public:
     static constexpr std::size_t held_bytes = sizeof(kogan_node) + sizeof(holder);
 
     explicit kogan_list(const resource&) noexcept {}
-    kogan_list(const kogan_list&) = delete;
-    kogan_list& operator=(const kogan_list&) = delete;
-    ~kogan_list() {  // no range is held
-        kogan_pools::pool& pool = kogan_pools::of_this_thread();
-        for (kogan_node* node = kogan_node::at(head_.load(std::memory_order_seq_cst)); node != nullptr;) {
-            kogan_node* const behind = kogan_node::at(node->next.load(std::memory_order_seq_cst));
-            pool.give_back(*node);
-            node = behind;
-        }
-    }
 
     [[nodiscard]] std::size_t object_bytes() const noexcept { return sizeof(*this); }
 
@@ -52,14 +42,7 @@ public:
         return false;
     }
     void unlock(holder& held) noexcept {
-        std::uintptr_t alone = held.node->link() | kogan_node::mark;
-        if (has_fast_path and head_.load(std::memory_order_relaxed) == alone and
-            head_.compare_exchange_strong(alone, 0, std::memory_order_seq_cst)) {
-            // Nobody follows a marked head without taking the mark off first, so nobody has reached the node.
-            kogan_pools::of_this_thread().give_back(*held.node);
-            return;
-        }
-        held.node->release();
+        if (not has_fast_path or not head_.take_out(*held.node)) held.node->release();
     }
 
 private:
@@ -72,11 +55,10 @@ private:
     // False if a range is in the way and stays there while we look `looks` times.
     [[nodiscard]] bool enter(kogan_node& fresh, kogan_pools::pool& pool, unsigned looks) {
         const kogan_pools::walk walking(pool);
-        kogan_place place{.from = &head_, .link = 0};
-        place.look();
+        kogan_place place = head_.begin();
         for (;;) {
             if (kogan_node::is_marked(place.link)) {
-                leave_marked(place);
+                head_.leave_marked(place);
                 continue;
             }
             kogan_node* const next = place.node();
@@ -89,22 +71,13 @@ private:
                 --looks;
                 relax();
             } else {
-                const bool is_alone = has_fast_path and next == nullptr and place.from == &head_;
+                const bool is_alone = has_fast_path and next == nullptr and head_.is_at(place);
                 if (place.insert(fresh, fresh.link() | (is_alone ? kogan_node::mark : 0))) return true;
             }
         }
     }
-    // The node we stand on is released: begins anew. Or the head is marked: then the one node becomes a
-    // common one.
-    void leave_marked(kogan_place& place) noexcept {
-        if (place.from == &head_)
-            head_.compare_exchange_strong(place.link, place.link & ~kogan_node::mark,
-                                          std::memory_order_seq_cst);
-        place.from = &head_;
-        place.look();
-    }
 
-    kogan_link head_{0};
+    kogan_head head_;
 };
 
 }  // namespace sluice::bench::range_locks

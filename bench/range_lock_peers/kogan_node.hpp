@@ -67,4 +67,48 @@ struct kogan_place {
     }
 };
 
+/// The head of a list lock. Gives the nodes that are left back when it goes: no range is held then.
+class kogan_head {
+public:
+    kogan_head() noexcept = default;
+    kogan_head(const kogan_head&) = delete;
+    kogan_head& operator=(const kogan_head&) = delete;
+    ~kogan_head() {
+        kogan_pools::pool& pool = kogan_pools::of_this_thread();
+        for (kogan_node* node = kogan_node::at(first_.load(std::memory_order_seq_cst)); node != nullptr;) {
+            kogan_node* const behind = kogan_node::at(node->next.load(std::memory_order_seq_cst));
+            pool.give_back(*node);
+            node = behind;
+        }
+    }
+
+    [[nodiscard]] kogan_place begin() noexcept {
+        kogan_place place{.from = &first_, .link = 0};
+        place.look();
+        return place;
+    }
+    [[nodiscard]] bool is_at(const kogan_place& place) const noexcept { return place.from == &first_; }
+    /// The node we stand on is released: begins anew. Or the head is marked: then the one node becomes a
+    /// common one.
+    void leave_marked(kogan_place& place) noexcept {
+        if (is_at(place))
+            first_.compare_exchange_strong(place.link, place.link & ~kogan_node::mark,
+                                           std::memory_order_seq_cst);
+        place = begin();
+    }
+    /// Takes out a node that the fast path put in, and gives it back: nobody follows a marked head without
+    /// taking the mark off first, so nobody has reached the node. False: it is a common one.
+    [[nodiscard]] bool take_out(kogan_node& alone) noexcept {
+        std::uintptr_t link = alone.link() | kogan_node::mark;
+        if (first_.load(std::memory_order_relaxed) != link or
+            not first_.compare_exchange_strong(link, 0, std::memory_order_seq_cst))
+            return false;
+        kogan_pools::of_this_thread().give_back(alone);
+        return true;
+    }
+
+private:
+    kogan_link first_{0};
+};
+
 }  // namespace sluice::bench::range_locks

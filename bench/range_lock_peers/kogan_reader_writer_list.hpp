@@ -22,16 +22,6 @@ public:
     static constexpr std::size_t held_bytes = sizeof(kogan_node) + sizeof(holder);
 
     explicit kogan_reader_writer_list(const resource&) noexcept {}
-    kogan_reader_writer_list(const kogan_reader_writer_list&) = delete;
-    kogan_reader_writer_list& operator=(const kogan_reader_writer_list&) = delete;
-    ~kogan_reader_writer_list() {  // no range is held
-        kogan_pools::pool& pool = kogan_pools::of_this_thread();
-        for (kogan_node* node = kogan_node::at(head_.load(std::memory_order_seq_cst)); node != nullptr;) {
-            kogan_node* const behind = kogan_node::at(node->next.load(std::memory_order_seq_cst));
-            pool.give_back(*node);
-            node = behind;
-        }
-    }
 
     [[nodiscard]] std::size_t object_bytes() const noexcept { return sizeof(*this); }
 
@@ -68,12 +58,7 @@ public:
         return is_clear;
     }
     void unlock(holder& held) noexcept {
-        std::uintptr_t alone = held.node->link() | kogan_node::mark;
-        if (head_.load(std::memory_order_relaxed) == alone and
-            head_.compare_exchange_strong(alone, 0, std::memory_order_seq_cst))
-            kogan_pools::of_this_thread().give_back(*held.node);  // nobody has reached it: see kogan_list
-        else
-            held.node->release();
+        if (not head_.take_out(*held.node)) held.node->release();
     }
 
 private:
@@ -97,11 +82,10 @@ private:
 
     [[nodiscard]] outcome enter(kogan_node& fresh, kogan_pools::pool& pool, unsigned looks) {
         const kogan_pools::walk walking(pool);
-        kogan_place place{.from = &head_, .link = 0};
-        place.look();
+        kogan_place place = head_.begin();
         for (;;) {
             if (kogan_node::is_marked(place.link)) {
-                leave_marked(place);
+                head_.leave_marked(place);
                 continue;
             }
             kogan_node* const next = place.node();
@@ -119,19 +103,12 @@ private:
                     relax();
                     break;
                 case order::insert: {
-                    const bool is_alone = next == nullptr and place.from == &head_;
+                    const bool is_alone = next == nullptr and head_.is_at(place);
                     if (place.insert(fresh, fresh.link() | (is_alone ? kogan_node::mark : 0)))
                         return is_alone ? outcome::alone : outcome::linked;
                 }
             }
         }
-    }
-    void leave_marked(kogan_place& place) noexcept {
-        if (place.from == &head_)
-            head_.compare_exchange_strong(place.link, place.link & ~kogan_node::mark,
-                                          std::memory_order_seq_cst);
-        place.from = &head_;
-        place.look();
     }
 
     void wait_for_writers(kogan_node& mine, kogan_pools::pool& pool, backoff& pause) {
@@ -161,11 +138,10 @@ private:
     }
     [[nodiscard]] bool no_reader_reaches_into(kogan_node& mine, kogan_pools::pool& pool) {
         const kogan_pools::walk walking(pool);
-        kogan_place place{.from = &head_, .link = 0};
-        place.look();
+        kogan_place place = head_.begin();
         for (;;) {
             if (kogan_node::is_marked(place.link)) {
-                leave_marked(place);
+                head_.leave_marked(place);
                 continue;
             }
             kogan_node* const next = place.node();
@@ -179,7 +155,7 @@ private:
         }
     }
 
-    kogan_link head_{0};
+    kogan_head head_;
 };
 
 }  // namespace sluice::bench::range_locks

@@ -354,19 +354,7 @@ TEST_F(a_queue_file, whose_slot_is_damaged_is_an_error_and_no_grant) {
 // Somebody opens it between the last user's unlocking and removing, or the other way round: at every moment
 // both have the same file, or one has none.
 TEST_F(a_queue_file, is_one_file_for_all_though_it_is_removed_and_made_again_all_the_time) {
-    const shared_memory<std::atomic<int>> inside;
-    std::vector<process> workers;
-    for (int i = 0; i != 4; ++i)
-        workers.emplace_back([&] {
-            for (int round = 0; round != 150; ++round) {
-                const auto own = open();
-                const auto held = own->lock(entity(1));
-                if (not held or inside->fetch_add(1) != 0) complain("two hold one entity");
-                inside->fetch_sub(1);
-            }
-        });
-    for (process& each : workers)
-        EXPECT_TRUE(each.join());
+    EXPECT_TRUE(excludes_while_it_comes_and_goes([&] { return open(); }, 150));
     EXPECT_EQ(directory.entry_count(), 0);
 }
 

@@ -4,12 +4,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "sluice/base/ensure.hpp"
 
@@ -66,6 +68,25 @@ void complain(const char* what) {
     const std::string line = "process " + std::to_string(::getpid()) + ": " + what + '\n';
     (void)!::write(STDERR_FILENO, line.data(), line.size());
     ::_exit(1);
+}
+
+bool excludes_while_it_comes_and_goes(const std::function<std::unique_ptr<shared_fs_mutex>()>& open,
+                                      int rounds) {
+    const shared_memory<std::atomic<int>> inside;
+    std::vector<process> workers;
+    for (int i = 0; i != 4; ++i)
+        workers.emplace_back([&] {
+            for (int round = 0; round != rounds; ++round) {
+                const auto own = open();
+                const auto held = own->lock(entity(1));
+                if (not held or inside->fetch_add(1) != 0) complain("two hold one entity");
+                inside->fetch_sub(1);
+            }
+        });
+    bool are_well = true;
+    for (process& each : workers)
+        are_well = each.join() and are_well;
+    return are_well;
 }
 
 bool eventually(const std::function<bool()>& holds, std::chrono::milliseconds within) {

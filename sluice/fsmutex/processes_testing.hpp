@@ -5,9 +5,12 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
+
+#include "sluice/fsmutex/shared_fs_mutex.hpp"
 
 // For tests: real processes, and memory they share with the test.
 namespace sluice::fsmutex {
@@ -58,6 +61,11 @@ private:
 
 /// Of a process: says on standard error what is wrong, and ends it.
 [[noreturn]] void complain(const char* what);
+
+/// Whether four processes that open, lock, unlock and close a mutex `rounds` times each were never in
+/// together.
+[[nodiscard]] bool excludes_while_it_comes_and_goes(
+    const std::function<std::unique_ptr<shared_fs_mutex>()>& open, int rounds);
 
 /// Looks every millisecond until `holds()`, for at most that long.
 [[nodiscard]] bool eventually(const std::function<bool()>& holds,
