@@ -250,6 +250,13 @@ def public_headers(repository):
 
 
 @rule
+def include_guards(repository):
+    for path, source in repository.sources.items():
+        if path.endswith(".hpp") and not source.code.lstrip().startswith("#pragma once"):
+            yield path, 1, "begin the header with #pragma once"
+
+
+@rule
 def file_length(repository):
     for path, text in repository.texts(".cpp", ".hpp", ".py"):
         lines = text.count("\n")

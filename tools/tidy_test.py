@@ -22,15 +22,21 @@ def body(lines):
     return "".join(f"    step({n});\n" for n in range(lines))
 
 
+def guarded(files):
+    """The same files, each header that says nothing of a guard with one."""
+    return {path: "#pragma once\n" + text if path.endswith(".hpp") and "#pragma once" not in text else text
+            for path, text in files.items()}
+
+
 class TidyTest(unittest.TestCase):
     def refuses(self, rule, remedy, files):
         """`files`, put over the clean repository, break `rule` once and nothing else."""
-        found = tidy.findings(tidy.Repository({**CLEAN, **files}))
+        found = tidy.findings(tidy.Repository({**CLEAN, **guarded(files)}))
         self.assertEqual([finding.rule for finding in found], [rule], found)
         self.assertIn(remedy, found[0].remedy)
 
     def accepts(self, files):
-        self.assertEqual(tidy.findings(tidy.Repository({**CLEAN, **files})), [])
+        self.assertEqual(tidy.findings(tidy.Repository({**CLEAN, **guarded(files)})), [])
 
 
 class Layering(TidyTest):
@@ -92,6 +98,15 @@ class PublicHeaders(TidyTest):
 
     def test_headers_that_include_each_other_do_not_hang_the_check(self):
         self.accepts({"sluice/io/a.hpp": '#include "sluice/io/b.hpp"\n', "sluice/io/b.hpp": '#include "sluice/io/a.hpp"\n'})
+
+
+class IncludeGuards(TidyTest):
+    def test_a_header_begins_with_its_guard(self):
+        self.refuses("include_guards", "#pragma once",
+                     {"sluice/base/error.hpp": "struct late;\n#pragma once\n"})
+
+    def test_a_comment_may_stand_before_it(self):
+        self.accepts({"sluice/base/error.hpp": "// What it is.\n#pragma once\n"})
 
 
 class Lengths(TidyTest):
