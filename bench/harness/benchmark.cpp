@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <numeric>
+#include <random>
 
 #include "bench/harness/allocation_counter.hpp"
 #include "bench/harness/json_row.hpp"
@@ -22,6 +24,8 @@ namespace {
 constexpr unsigned repeats = 9;
 constexpr unsigned repeats_quick = 3;
 constexpr std::uint64_t quick_divisor = 10;
+constexpr unsigned rounds_of_turns = 400;
+constexpr unsigned rounds_of_turns_quick = 40;
 
 double now_ns(clockid_t clock) {
     timespec time{};
@@ -76,22 +80,43 @@ void add_percentiles(json_row& row, const latency_histogram& latencies) {
     if (latencies.count() > 0) row.add("max_ns", latencies.max());
 }
 
+measurement measure_by(const clockid_t& clock, const std::function<void()>& work) {
+    const std::uint64_t allocations_before = allocations_so_far();
+    const double cpu_before = now_ns(clock);
+    const double wall_before = now_ns(CLOCK_MONOTONIC);
+    work();
+    const double wall_after = now_ns(CLOCK_MONOTONIC);
+    return {.wall_ns = wall_after - wall_before,
+            .cpu_ns = now_ns(clock) - cpu_before,
+            .allocations = static_cast<double>(allocations_so_far() - allocations_before)};
+}
+
 }  // namespace
 
 void run::measure(const std::function<void()>& work) {
-    ENSURE(not measured_, "measure() is called once per repeat");
-    measured_ = true;
-    const std::uint64_t allocations_before = allocations_so_far();
-    const double cpu_before = now_ns(clock_);
-    const double wall_before = now_ns(CLOCK_MONOTONIC);
-    work();
-    wall_ns_ = now_ns(CLOCK_MONOTONIC) - wall_before;
-    cpu_ns_ = now_ns(clock_) - cpu_before;
-    allocations_ = static_cast<double>(allocations_so_far() - allocations_before);
+    ENSURE(not has_measured_, "measure() is called once per repeat");
+    has_measured_ = true;
+    measured_ = measure_by(clock_, work);
 }
 
 void run::cpu_of(pthread_t thread) {
     ENSURE(pthread_getcpuclockid(thread, &clock_) == 0, "the thread must run");
+}
+
+void turns::measure(std::span<const turn> of) {
+    ENSURE(measured_.empty(), "measure() is called once");
+    constexpr unsigned seed = 1;  // the same lots each time: two runs differ in what they measure alone
+    constexpr unsigned warming_up = 2;
+    std::minstd_rand lots(seed);
+    std::vector<std::size_t> order(of.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (unsigned round = 0; round != warming_up + rounds_; ++round) {
+        std::shuffle(order.begin(), order.end(), lots);
+        std::vector<measurement> these(of.size());
+        for (const std::size_t who : order)
+            these[who] = measure_by(clock_, [&] { of[who](operations_); });
+        if (round >= warming_up) measured_.push_back(std::move(these));
+    }
 }
 
 workload& workload::subject(std::string name, std::function<void(run&)> body) {
@@ -101,36 +126,46 @@ workload& workload::subject(std::string name, std::function<void(run&)> body) {
     return *this;
 }
 
-workload::sample workload::sample_of(const run& measured) const {
-    const auto operations = static_cast<double>(std::max<std::uint64_t>(measured.operations_, 1));
-    const double seconds = measured.wall_ns_ / 1e9;
+workload& workload::subjects_in_turns(const std::vector<std::string>& names,
+                                      std::function<void(turns&)> body) {
+    ENSURE(contenders_.empty(), "a workload's subjects take turns all or none");
+    for (const std::string& name : names)
+        (void)subject(name, {});
+    in_turns_ = std::move(body);
+    return *this;
+}
+
+clockid_t workload::clock() const noexcept {
+    return options_.cpu == cpu_clock::thread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID;
+}
+
+workload::sample workload::sample_of(std::uint64_t done, const measurement& measured) const {
+    const auto operations = static_cast<double>(std::max<std::uint64_t>(done, 1));
+    const double seconds = measured.wall_ns / 1e9;
     sample result{.value = 0,
-                  .cpu_ns_per_operation = measured.cpu_spent_ns_.value_or(measured.cpu_ns_) / operations,
-                  .allocations_per_operation = measured.allocations_ / operations};
+                  .cpu_ns_per_operation = measured.cpu_ns / operations,
+                  .allocations_per_operation = measured.allocations / operations};
     switch (options_.metric) {
         case metric::time_per_operation:
-            result.value = measured.wall_ns_ / operations;
+            result.value = measured.wall_ns / operations;
             break;
         case metric::cpu_per_operation:
             result.value = result.cpu_ns_per_operation;
             break;
         case metric::operations_per_second:
-            result.value = static_cast<double>(measured.operations_) / seconds;  // none, for all we know
+            result.value = static_cast<double>(done) / seconds;  // none, for all we know
             break;
         case metric::gigabytes_per_second:
             result.value = operations * static_cast<double>(options_.bytes_per_operation) / 1e9 / seconds;
             break;
         case metric::bytes:
-            ENSURE(measured.bytes_.has_value(), "a subject says how many bytes it occupies, or calls skip()");
-            result.value = *measured.bytes_;
-            break;
+            break;  // what the subject said
     }
     return result;
 }
 
 bool workload::repeat(contender& who, std::uint64_t operations, bool keep) {
-    run current(operations,
-                options_.cpu == cpu_clock::thread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID);
+    run current(operations, clock());
     try {
         who.body(current);
     } catch (const std::exception& failure) {  // some peers throw
@@ -144,13 +179,30 @@ bool workload::repeat(contender& who, std::uint64_t operations, bool keep) {
         who.active = false;
         return true;
     }
-    ENSURE(current.measured_ or current.bytes_, "a subject calls measure() or skip()");
+    ENSURE(current.has_measured_ or current.bytes_, "a subject calls measure() or skip()");
     if (not keep) return true;
-    who.samples.push_back(sample_of(current));
+    measurement measured = current.measured_;
+    measured.cpu_ns = current.cpu_spent_ns_.value_or(measured.cpu_ns);
+    sample& kept = who.samples.emplace_back(sample_of(current.operations_, measured));
+    if (options_.metric == metric::bytes) {
+        ENSURE(current.bytes_.has_value(), "a subject says how many bytes it occupies, or calls skip()");
+        kept.value = *current.bytes_;
+    }
     who.latencies.merge(current.latencies_);
     for (const auto& [name, value] : current.notes_)
         who.notes[name].push_back(value);
     return true;
+}
+
+void workload::repeat_turns(unsigned rounds) {
+    turns all(options_.operations, rounds, clock());
+    in_turns_(all);
+    ENSURE(all.measured_.size() == rounds, "what takes turns calls turns::measure()");
+    for (const std::vector<measurement>& these : all.measured_) {
+        ENSURE(these.size() == contenders_.size(), "a turn for each name");
+        for (std::size_t who = 0; who != these.size(); ++who)
+            contenders_[who].samples.push_back(sample_of(options_.operations, these[who]));
+    }
 }
 
 std::string workload::row(std::string_view bench, const contender& who) const {
@@ -183,12 +235,8 @@ std::string workload::row(std::string_view bench, const contender& who) const {
     return row.text();
 }
 
-bool benchmark::run_workload(workload& what, std::string_view only, bool quick, bool show_progress) {
-    const bool whole = what.options_.name.find(only) != std::string::npos;
-    std::vector<workload::contender*> chosen;
-    for (workload::contender& who : what.contenders_)
-        if (whole or who.name.find(only) != std::string::npos) chosen.push_back(&who);
-
+bool benchmark::run_repeats(workload& what, const std::vector<workload::contender*>& chosen, bool quick,
+                            bool show_progress) {
     const std::uint64_t all = what.options_.operations;
     const std::uint64_t few = std::max<std::uint64_t>(all / quick_divisor, 1);
     const unsigned rounds = quick ? repeats_quick : repeats;
@@ -203,6 +251,23 @@ bool benchmark::run_workload(workload& what, std::string_view only, bool quick, 
                              round, rounds);
             good = what.repeat(who, warming_up or quick ? few : all, not warming_up) and good;
         }
+    }
+    return good;
+}
+
+bool benchmark::run_workload(workload& what, std::string_view only, bool quick, bool show_progress) {
+    const bool whole = what.options_.name.find(only) != std::string::npos;
+    std::vector<workload::contender*> chosen;
+    for (workload::contender& who : what.contenders_)
+        if (whole or who.name.find(only) != std::string::npos) chosen.push_back(&who);
+    if (chosen.empty()) return true;
+
+    bool good = true;
+    if (what.in_turns_) {
+        if (show_progress) std::fprintf(stderr, "\r\033[K%s", what.options_.name.c_str());
+        what.repeat_turns(quick ? rounds_of_turns_quick : rounds_of_turns);
+    } else {
+        good = run_repeats(what, chosen, quick, show_progress);
     }
     if (show_progress) std::fprintf(stderr, "\r\033[K");
     for (const workload::contender* who : chosen)

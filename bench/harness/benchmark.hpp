@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,13 @@ enum class metric {
 /// Whose CPU time is counted: all threads of the process, or the one that calls run::measure().
 /// A subject with the interesting part in another thread, as an echo server, says so with run::cpu_of().
 enum class cpu_clock { process, thread };
+
+/// What some work took.
+struct measurement {
+    double wall_ns = 0;
+    double cpu_ns = 0;
+    double allocations = 0;
+};
 
 /// One repeat of one subject, as the subject sees it.
 class run {
@@ -67,15 +75,35 @@ private:
 
     std::uint64_t operations_;
     clockid_t clock_;
-    bool measured_ = false;
-    double wall_ns_ = 0;
-    double cpu_ns_ = 0;
-    double allocations_ = 0;
+    bool has_measured_ = false;
+    measurement measured_;
     std::optional<double> cpu_spent_ns_;
     std::optional<double> bytes_;
     latency_histogram latencies_;
     std::map<std::string, double> notes_;
     std::optional<std::string> skipped_;
+};
+
+/// Subjects that take turns, as they see it: what differs by a few per cent shows only where nothing else
+/// differs, neither the moment nor the memory nor the descriptors.
+class turns {
+public:
+    /// A turn: does so many operations.
+    using turn = std::function<void(std::uint64_t operations)>;
+
+    /// Measures each subject's turn again and again, `of` being in the order of their names. Who goes first
+    /// in a round is drawn by lot, so that nobody always finds what another has left behind. Once.
+    void measure(std::span<const turn> of);
+
+private:
+    friend class workload;
+    turns(std::uint64_t operations, unsigned rounds, clockid_t clock) noexcept
+        : operations_(operations), rounds_(rounds), clock_(clock) {}
+
+    std::uint64_t operations_;
+    unsigned rounds_;
+    clockid_t clock_;
+    std::vector<std::vector<measurement>> measured_;  // of each round, by subject
 };
 
 /// Of workloads that differ in one number alone: what they are called together, what the number is, and
@@ -90,7 +118,7 @@ struct workload_options {
     std::string name;
     std::optional<workload_series> series = {};
     bench::metric metric = metric::time_per_operation;
-    std::uint64_t operations = 1;           // per repeat; a tenth of them with --quick
+    std::uint64_t operations = 1;           // per repeat, a tenth of them with --quick; or per turn
     std::uint64_t bytes_per_operation = 0;  // for gigabytes_per_second
     cpu_clock cpu = cpu_clock::process;
 };
@@ -103,6 +131,10 @@ public:
     explicit workload(workload_options options) : options_(std::move(options)) {}
 
     workload& subject(std::string name, std::function<void(run&)> body);
+
+    /// Subjects that take turns in one repeat, all or none of a workload's; each turn is a sample. `body`
+    /// prepares what they share and calls turns::measure().
+    workload& subjects_in_turns(const std::vector<std::string>& names, std::function<void(turns&)> body);
 
 private:
     friend class benchmark;
@@ -123,22 +155,25 @@ private:
 
     // One repeat of one contender; false if it failed. With `keep` false it only warms up.
     bool repeat(contender& who, std::uint64_t operations, bool keep);
-    [[nodiscard]] sample sample_of(const run& measured) const;
+    void repeat_turns(unsigned rounds);
+    [[nodiscard]] clockid_t clock() const noexcept;
+    [[nodiscard]] sample sample_of(std::uint64_t operations, const measurement& measured) const;
     [[nodiscard]] std::string row(std::string_view bench, const contender& who) const;
 
     workload_options options_;
     std::deque<contender> contenders_;  // a deque: a histogram is too large to be moved about
+    std::function<void(turns&)> in_turns_;
 };
 
 /// A benchmark program: one question, some workloads, and the command line that all such programs share.
 ///
 /// The repeats are interleaved: one of each subject in turn, then again, so that a machine that changes its
 /// speed does so for all. Each round starts with another subject, because the first one finds other caches
-/// than the last. Standard output gets one JSON object per subject and workload and nothing else: bench,
-/// workload, subject, metric, unit, better (lower or higher), median, min, max, n, cpu_ns_per_op; where it
-/// applies also series, parameter and value; ratio_to_limit and cpu_ratio_to_limit (the median of the ratios
-/// of paired repeats), allocations_per_op, p50_ns … p999999_ns, and what the subject noted. Progress goes to
-/// standard error if that is a terminal.
+/// than the last. Of subjects that take turns there is one long repeat. Standard output gets one JSON object
+/// per subject and workload and nothing else: bench, workload, subject, metric, unit, better (lower or
+/// higher), median, min, max, n, cpu_ns_per_op; where it applies also series, parameter and value;
+/// ratio_to_limit and cpu_ratio_to_limit (the median of the ratios of paired repeats), allocations_per_op,
+/// p50_ns … p999999_ns, and what the subject noted. Progress goes to standard error if that is a terminal.
 class benchmark {
 public:
     benchmark(std::string name, std::string question)
@@ -153,6 +188,8 @@ public:
 
 private:
     bool run_workload(workload& what, std::string_view only, bool quick, bool show_progress);
+    bool run_repeats(workload& what, const std::vector<workload::contender*>& chosen, bool quick,
+                     bool show_progress);
 
     std::string name_;
     std::string question_;

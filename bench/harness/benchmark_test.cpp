@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 #include <thread>
@@ -48,6 +49,37 @@ TEST(benchmark, the_repeats_are_interleaved_and_start_with_another_subject_each_
     bench.add({.name = "w"}).subject("limit", named(order, "l")).subject("sluice.x", named(order, "s"));
     run_with(bench, {"--quick"});
     EXPECT_THAT(order, ElementsAre("l", "s", "s", "l", "l", "s", "s", "l"));
+}
+
+TEST(benchmark, subjects_in_turns_do_their_operations_in_an_order_drawn_anew_each_time) {
+    std::string order;
+    benchmark bench("b", "?");
+    bench.add({.name = "w", .operations = 3}).subjects_in_turns({"limit", "sluice.x"}, [&](turns& both) {
+        const auto noting = [&order](char who) {
+            return [&order, who](std::uint64_t operations) { order.append(operations, who); };
+        };
+        const turns::turn of[] = {noting('l'), noting('x')};
+        both.measure(of);
+    });
+    const outcome done = run_with(bench, {"--quick"});
+    EXPECT_EQ(std::ranges::count(order, 'l'), std::ranges::count(order, 'x'));
+    EXPECT_THAT(order, AllOf(HasSubstr("lllxxxlllxxx"), HasSubstr("xxxlllxxxlll")));
+    EXPECT_THAT(done.rows, ElementsAre(HasSubstr("\"n\":40"), HasSubstr("\"ratio_to_limit\":")));
+}
+
+TEST(benchmark, of_subjects_in_turns_naming_one_runs_both_and_prints_that_one) {
+    benchmark bench("b", "?");
+    int begun = 0;
+    bench.add({.name = "w"}).subjects_in_turns({"limit", "sluice.x"}, [&](turns& both) {
+        ++begun;
+        const turns::turn of[] = {[](std::uint64_t) { busy_for(std::chrono::microseconds(20)); },
+                                  [](std::uint64_t) { busy_for(std::chrono::microseconds(200)); }};
+        both.measure(of);
+    });
+    EXPECT_THAT(run_with(bench, {"--quick", "--only", "sluice.x"}).rows, ElementsAre(HasSubstr("sluice.x")));
+    EXPECT_EQ(begun, 1);
+    EXPECT_TRUE(run_with(bench, {"--only", "nothing"}).rows.empty());
+    EXPECT_EQ(begun, 1);
 }
 
 TEST(benchmark, prints_one_row_per_subject_with_its_ratio_to_the_limit) {

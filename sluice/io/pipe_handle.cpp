@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <climits>
 #include <ctime>
 
@@ -30,9 +31,11 @@ void nap(std::chrono::nanoseconds length) noexcept {
 }
 
 // Whether somebody has a FIFO, whose reading end this is, open to write: only then does an empty one make
-// readers wait. Asked by tee, which takes nothing away, into a pipe made for the purpose.
+// readers wait. Asked by tee, which takes nothing away, into a pipe made for the purpose. A signal that comes
+// first leaves it unanswered: false, and to be asked again.
 bool has_writer(int reader, const pipe_handle& scratch) noexcept {
-    return ::tee(reader, scratch.descriptor(), 1, SPLICE_F_NONBLOCK) != 0;
+    const ssize_t held = ::tee(reader, scratch.descriptor(), 1, SPLICE_F_NONBLOCK);
+    return held > 0 or (held < 0 and errno != EINTR);
 }
 
 // One attempt at a writing end that is repeated until a reader has come.

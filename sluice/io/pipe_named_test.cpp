@@ -1,11 +1,15 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <string>
 #include <thread>
 
 #include "sluice/io/pipe_handle.hpp"
+#include "sluice/io/sandbox_testing.hpp"
 #include "sluice/io/socket_testing.hpp"
 #include "sluice/io/volume_test.hpp"
 
@@ -56,6 +60,15 @@ TEST_F(named_pipe, opened_to_write_without_a_reader_is_refused_or_waits_until_it
     EXPECT_NE(late.error().message().find(path), std::string::npos);
     EXPECT_EQ(pipe_handle::open(path, mode::read, 20ms).error(), std::errc::timed_out);
     EXPECT_GE(std::chrono::steady_clock::now() - begun, 40ms);
+}
+
+TEST_F(named_pipe, a_signal_is_not_taken_for_a_writer) {
+    EXPECT_EQ(sandbox_test::ask_in_child([this] {
+                  sandbox_test::deny(SYS_tee, EINTR);  // as if a signal always came first
+                  const auto opened = pipe_handle::open(path, mode::read, 20ms);
+                  return opened ? std::string("opened") : std::to_string(opened.error().code());
+              }),
+              std::to_string(ETIMEDOUT));
 }
 
 TEST_F(named_pipe, ends_opened_with_a_deadline_wait_for_each_other) {

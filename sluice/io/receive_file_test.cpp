@@ -119,6 +119,30 @@ TEST(receive_file, an_append_only_file_is_copied_to_through_the_memory_given) {
     EXPECT_NE(scratch.front(), std::byte{});
 }
 
+TEST(send_file, without_a_deadline_waits_in_the_call_itself) {
+    const auto content = pattern(400'000);
+    auto file = empty_file();
+    ASSERT_EQ(file.write({.buffers = content}).bytes_transferred(), content.size());
+    auto through = splice_pipe::create().value();
+    for (const auto& kind : stream_kinds()) {
+        for (const bool by_pipe : {false, true}) {
+            SCOPED_TRACE(kind.name + (by_pipe ? " by way of a pipe" : ""));
+            auto both = connect_streams(kind, {.send_buffer_bytes = 1, .receive_buffer_bytes = 1});
+            auto received = empty_file();
+            const std::jthread reader([&] {
+                std::this_thread::sleep_for(5ms);
+                EXPECT_EQ(receive_file_from(both.server, received, {.length = content.size()}).value_or(0),
+                          content.size());
+            });
+            EXPECT_EQ(
+                (by_pipe ? send_file_to(file, both.client, {}, through) : send_file_to(file, both.client, {}))
+                    .value_or(0),
+                content.size());
+            EXPECT_EQ(::fcntl(both.client.descriptor(), F_GETFL) & O_NONBLOCK, 0);
+        }
+    }
+}
+
 class receive_file_test : public with_multiplexer {};
 
 task<std::uint64_t> receive(socket_handle& from, file_handle& file, const receive_file_request& request) {

@@ -20,10 +20,11 @@ namespace sluice::io {
 // The file's side is never waited for asynchronously: pages that are not in memory are read from the device
 // by the calling thread. Where files may be cold, read them (async_read) and write.
 //
-// Sockets become non-blocking by their first use here; see socket_handle. Results count bytes; a smaller
-// number than asked for means that the file or stream has ended, or that the deadline, a cancellation or an
-// error came after some had gone. No SIGPIPE; a thread that has a sigpipe_guard saves two system calls with
-// each transfer.
+// Sockets become non-blocking by their first use here, unless it has all the time in the world: a blocking
+// call without a deadline waits in the kernel. See socket_handle. Results count bytes; a smaller number than
+// asked for means that the file or stream has ended, or that the deadline, a cancellation or an error came
+// after some had gone. No SIGPIPE; a thread that has a sigpipe_guard saves two system calls with each
+// transfer.
 
 /// Everything up to the end of the file or stream.
 inline constexpr std::uint64_t to_the_end = std::numeric_limits<std::uint64_t>::max();

@@ -310,7 +310,7 @@ TEST(splice, a_socket_used_for_splicing_still_waits_in_blocking_calls) {
     for (const auto& kind : stream_kinds()) {
         SCOPED_TRACE(kind.name);
         auto both = connect_streams(kind);
-        ASSERT_EQ(send_file_to(file, both.client, {}).value_or(0), 1U);
+        ASSERT_EQ(send_file_to(file, both.client, {}, 20s).value_or(0), 1U);
         EXPECT_NE(::fcntl(both.client.descriptor(), F_GETFL) & O_NONBLOCK, 0);
         std::thread later([&] {
             std::this_thread::sleep_for(20ms);

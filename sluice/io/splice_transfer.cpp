@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <limits>
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/io/limits.hpp"
@@ -56,18 +57,18 @@ constexpr unsigned splice_flags = SPLICE_F_NONBLOCK | SPLICE_F_MOVE;
 
 // splice(2) with the offset of what has one.
 ssize_t call_splice(const native_handle& from, extent_type from_offset, const native_handle& to,
-                    extent_type to_offset, std::size_t bytes) noexcept {
+                    extent_type to_offset, std::size_t bytes, unsigned flags = splice_flags) noexcept {
     auto in = static_cast<off64_t>(from_offset);
     auto out = static_cast<off64_t>(to_offset);
     return ::splice(from.descriptor, is_file(from) ? &in : nullptr, to.descriptor,
-                    is_file(to) ? &out : nullptr, bytes, splice_flags);
+                    is_file(to) ? &out : nullptr, bytes, flags);
 }
 
-// Writes memory to the target's stream, without waiting.
-ssize_t put(const native_handle& to, const_bytes_type bytes, bool more_follows) noexcept {
-    if (not is_socket(to)) return ::write(to.descriptor, bytes.data(), bytes.size());
-    const int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more_follows ? MSG_MORE : 0);
-    return ::send(to.descriptor, bytes.data(), bytes.size(), flags);
+// Writes memory to the target's stream.
+ssize_t put(const splice_transfer& t, const_bytes_type bytes, bool more_follows) noexcept {
+    if (not is_socket(t.to)) return ::write(t.to.descriptor, bytes.data(), bytes.size());
+    const int flags = MSG_NOSIGNAL | (t.waits ? 0 : MSG_DONTWAIT) | (more_follows ? MSG_MORE : 0);
+    return ::send(t.to.descriptor, bytes.data(), bytes.size(), flags);
 }
 
 // Writes memory to a file, all of it. Returns how much before an error, or -1.
@@ -93,7 +94,7 @@ ssize_t copy_from_file(splice_transfer& t, std::size_t bytes) noexcept {
     if (got <= 0) return got;
     // What is not taken now is read again.
     const auto piece = std::span(memory).first(static_cast<std::size_t>(got));
-    return put(t.to, piece, static_cast<std::size_t>(got) < bytes);
+    return put(t, piece, static_cast<std::size_t>(got) < bytes);
 }
 
 // Waits, if it may, until there is as much as the memory holds: one wake-up and one write for all of it.
@@ -124,7 +125,10 @@ ssize_t send_through(splice_transfer& t, std::size_t bytes) noexcept {
         if (got <= 0) return got;
         pipe.add(static_cast<std::size_t>(got));
     }
-    const ssize_t sent = call_splice(pipe.reader().native(), 0, t.to, 0, std::min(bytes, pipe.pending()));
+    // Else TCP would push out what is left of each pipe's worth as a segment of its own.
+    const unsigned more = bytes > pipe.pending() ? SPLICE_F_MORE : 0U;
+    const ssize_t sent =
+        call_splice(pipe.reader().native(), 0, t.to, 0, std::min(bytes, pipe.pending()), splice_flags | more);
     if (sent > 0) pipe.remove(static_cast<std::size_t>(sent));
     return sent;
 }
@@ -183,9 +187,11 @@ ssize_t move_piece(splice_transfer& t, std::size_t bytes) noexcept {
     return call_splice(t.from, 0, t.to, 0, bytes);
 }
 
-// For the socket's side of a splice the kernel looks at O_NONBLOCK alone: SPLICE_F_NONBLOCK is for pipes.
+// For the socket's side of a splice the kernel looks at O_NONBLOCK alone: SPLICE_F_NONBLOCK is for pipes. A
+// transfer that may wait waits there, in the call: to be told EAGAIN, poll and call again costs more.
 int prepare(splice_transfer& t) noexcept {
     t.is_prepared = true;
+    if (t.waits) return 0;
     // Copied by calls that say themselves whether they wait.
     if (is_socket(t.from) and is_file(t.to) and t.through == nullptr) return 0;
     for (native_handle* const end : {&t.from, &t.to}) {
@@ -209,13 +215,13 @@ what side_that_waits(const splice_transfer& t) noexcept {
 ssize_t put_zeros(splice_transfer& t, std::size_t bytes) noexcept {
     static constexpr std::array<std::byte, 16 * 1024> nothing{};
     const ssize_t sent =
-        put(t.to, std::span(nothing).first(std::min(bytes, nothing.size())), bytes > nothing.size());
+        put(t, std::span(nothing).first(std::min(bytes, nothing.size())), bytes > nothing.size());
     if (sent > 0) t.zeros += static_cast<std::uint64_t>(sent);
     return sent;
 }
 
 ssize_t move_some(splice_transfer& t, std::size_t bytes) noexcept {
-    if (t.moved < t.header.size()) return put(t.to, t.header.subspan(t.moved), t.length != 0);
+    if (t.moved < t.header.size()) return put(t, t.header.subspan(t.moved), t.length != 0);
     if (t.zeros != 0) return put_zeros(t, bytes);
     const ssize_t moved = move_piece(t, bytes);
     const bool file_ended = moved == 0 and is_file(t.from) and t.fills;
@@ -236,7 +242,8 @@ splice_step advance(splice_transfer& t) noexcept {
         if (const int code = prepare(t); code != 0) return {what::finished, code};
     }
     no_broken_pipe_signal quiet(not is_file(t.to));
-    std::size_t turn = limits::splice_bytes_per_turn_max;
+    // Nobody else has a turn where the thread may wait.
+    std::size_t turn = t.waits ? std::numeric_limits<std::size_t>::max() : limits::splice_bytes_per_turn_max;
     for (;;) {
         const std::uint64_t left = t.length - t.payload();
         if (left == 0 and t.moved >= t.header.size()) return {};

@@ -30,7 +30,7 @@ struct splice_transfer {
     bool duplicates = false;     // tee: what is read stays
     bool ends_when_dry = false;  // whatever is there will do, as for a read
     bool fills = false;          // zeros for what the file no longer has
-    bool waits = false;          // a copy to a file may wait for its source
+    bool waits = false;          // the calls themselves may wait
 
     // How far it has come.
     std::uint64_t moved = 0;
@@ -55,9 +55,10 @@ struct splice_step {
     int code = 0;
 };
 
-/// Goes on with a transfer without waiting for a pipe or socket (unless it `waits`); at most
-/// limits::splice_bytes_per_turn_max bytes. Files are read and written however long that takes. No SIGPIPE;
-/// see sigpipe_guard. Allocates: nothing.
+/// Goes on with a transfer without waiting for a pipe or socket, by at most limits::splice_bytes_per_turn_max
+/// bytes. One that `waits` goes on until its end, or until a pipe or a socket its owner has made non-blocking
+/// is not ready. Files are read and written however long that takes. No SIGPIPE; see sigpipe_guard.
+/// Allocates: nothing.
 [[nodiscard]] splice_step advance(splice_transfer& transfer) noexcept;
 
 }  // namespace sluice::io

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,6 +26,14 @@ using namespace std::chrono_literals;
 // A write to a pipe nobody reads must fail, not end the tests; nothing below `main` may decide that for a
 // user.
 const auto previous_sigpipe = std::signal(SIGPIPE, SIG_IGN);
+
+// A shell grants 1,024 descriptors unless asked for more, and thousands of handles need two each.
+const int descriptors_granted = [] {
+    rlimit descriptors{};
+    (void)::getrlimit(RLIMIT_NOFILE, &descriptors);
+    descriptors.rlim_cur = descriptors.rlim_max;
+    return ::setrlimit(RLIMIT_NOFILE, &descriptors);
+}();
 
 template <class Made>
 result<std::unique_ptr<io_multiplexer>> upcast(result<Made> made) {

@@ -5,6 +5,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <cstdint>
+#include <limits>
+#include <span>
 
 #include "sluice/io/worker_pool.hpp"
 
@@ -48,6 +52,7 @@ private:
     void set_interest(registration& target, std::uint32_t events) noexcept;
     void arm(registration::half& half) noexcept;
     void take_events(time_point until) noexcept;
+    [[nodiscard]] int wait_for_events(std::span<epoll_event> into, const timespec* timeout) noexcept;
     void on_event(registration& target, std::uint32_t events) noexcept;
     void on_side(registration::half& half) noexcept;
     bool finish_files() noexcept;
@@ -57,8 +62,9 @@ private:
     handle poller_;
     handle waker_;
     std::unique_ptr<worker_pool> workers_;
-    operation_queue unthreaded_;  // files to be read and written by the loop itself
-    std::size_t armed_ = 0;       // halves somebody waits for
+    operation_queue unthreaded_;        // files to be read and written by the loop itself
+    std::size_t armed_ = 0;             // halves somebody waits for
+    bool waits_in_nanoseconds_ = true;  // until the kernel says it cannot
 };
 
 result<void> epoll_multiplexer::open(std::size_t file_threads) noexcept {
@@ -132,6 +138,25 @@ void epoll_multiplexer::on_event(registration& target, std::uint32_t events) noe
     }
 }
 
+// How many there are. A kernel before 5.11, or a sandbox that does not know the call, waits in milliseconds,
+// which are rounded up: what is left of one would be spent asking again and again.
+int epoll_multiplexer::wait_for_events(std::span<epoll_event> into, const timespec* timeout) noexcept {
+    const auto events_max = static_cast<int>(into.size());
+    if (waits_in_nanoseconds_) [[likely]] {
+        const int count = ::epoll_pwait2(poller_.descriptor(), into.data(), events_max, timeout, nullptr);
+        if (count >= 0 or (errno != ENOSYS and errno != EPERM)) return count;
+        waits_in_nanoseconds_ = false;
+    }
+    constexpr std::int64_t milliseconds_max = std::numeric_limits<int>::max();
+    std::int64_t milliseconds = -1;  // for ever
+    if (timeout != nullptr) {
+        milliseconds = timeout->tv_sec >= milliseconds_max / 1000
+                           ? milliseconds_max
+                           : timeout->tv_sec * 1000 + (timeout->tv_nsec + 999'999) / 1'000'000;
+    }
+    return ::epoll_wait(poller_.descriptor(), into.data(), events_max, static_cast<int>(milliseconds));
+}
+
 void epoll_multiplexer::take_events(time_point until) noexcept {
     const bool may_sleep = until != time_point::min() and ready_.empty() and dirty_.empty();
     timespec timeout{};
@@ -148,8 +173,7 @@ void epoll_multiplexer::take_events(time_point until) noexcept {
     if (armed_ == 0 and not sleeps) return;
     std::array<epoll_event, events_per_wait> events;
     const bool for_ever = sleeps and until == time_point::max();
-    const int count = ::epoll_pwait2(poller_.descriptor(), events.data(), events_per_wait,
-                                     for_ever ? nullptr : &timeout, nullptr);
+    const int count = wait_for_events(events, for_ever ? nullptr : &timeout);
     if (sleeps) woke_up();
     for (int i = 0; i < count; ++i) {
         const epoll_event& event = events[static_cast<std::size_t>(i)];

@@ -1,0 +1,159 @@
+"""A virtual machine for tests: qemu without KVM, a kernel of Debian's, and a root file system in memory."""
+
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+# Program -> the Debian package that has it.
+TOOLS = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "depmod": "kmod", "modprobe": "kmod",
+         "cpio": "cpio", "unxz": "xz-utils", "gcc": "gcc libc6-dev", "dpkg": "dpkg", "apt-get": "apt"}
+FETCH_SECONDS_MAX = 300
+
+
+class Unavailable(Exception):
+    """Something a machine needs cannot be had here; the text says what, and what to do."""
+
+
+def require(tools=TOOLS):
+    """Raises Unavailable unless all of `tools`, named as in TOOLS, are installed."""
+    missing = [tool for tool in tools if not shutil.which(tool)]
+    if missing:
+        packages = " ".join(dict.fromkeys(tools[tool] for tool in missing))
+        raise Unavailable(f"not installed: {', '.join(missing)}; apt-get install --no-install-recommends {packages}")
+    # A program that needs libraries names its loader right behind the ELF headers.
+    if b"/ld-linux" in pathlib.Path(shutil.which("busybox")).read_bytes()[:4096]:
+        raise Unavailable("busybox needs libraries that the machine will not have; apt-get install busybox-static")
+
+
+class Apt:
+    """The package lists of one Debian release: this machine's own, or another's from the same mirror."""
+
+    def __init__(self, release=None, folder=None):
+        # Downloads go to a folder of the caller's own, which apt's own user may not enter.
+        self._options = ["-o", "APT::Sandbox::User=root"]
+        if release is not None:
+            self._options += self._lists_of(release, folder)
+
+    @staticmethod
+    def _lists_of(release, folder):
+        """apt's options for lists of their own below `folder`, fetched once."""
+        targets = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages",
+                                  "Origin: Debian", "Label: Debian"], capture_output=True, text=True, check=True)
+        if not targets.stdout.split():
+            raise Unavailable("apt knows no mirror of Debian")
+        mirror = targets.stdout.split()[0]
+        keys = "/usr/share/keyrings/debian-archive-keyring.gpg"
+        lists = folder / "lists"
+        options = ["-o", f"Dir::Etc::sourcelist={folder}/sources.list", "-o", "Dir::Etc::sourceparts=/dev/null",
+                   "-o", f"Dir::State::lists={lists}", "-o", f"Dir::Cache={folder}/cache", "-o", "Acquire::Languages=none"]
+        if not lists.exists():
+            (folder / "cache").mkdir(parents=True, exist_ok=True)
+            (folder / "sources.list").write_text(f"deb [signed-by={keys}] {mirror} {release} main\n")
+            try:
+                (folder / "lists.part" / "partial").mkdir(parents=True, exist_ok=True)
+                subprocess.run(["apt-get", *options, "-o", f"Dir::State::lists={folder}/lists.part", "update"],
+                               check=True, capture_output=True, timeout=FETCH_SECONDS_MAX)
+            except (subprocess.SubprocessError, OSError) as wrong:
+                raise Unavailable(f"the package lists of Debian {release} cannot be had: {wrong}") from None
+            (folder / "lists.part").rename(lists)
+        return options
+
+    def dependency(self, package, prefix):
+        """The first package with that prefix that `package` depends on."""
+        depends = subprocess.run(["apt-cache", *self._options, "depends", package], capture_output=True, text=True,
+                                 check=True).stdout
+        return next(line.split()[1] for line in depends.splitlines() if f"Depends: {prefix}" in line)
+
+    def unpack(self, package, into):
+        """Fetches the package and unpacks it, installing nothing."""
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(["apt-get", *self._options, "download", package], cwd=folder, check=True,
+                           capture_output=True, timeout=FETCH_SECONDS_MAX)
+            unpacked = into.with_name(into.name + ".part")
+            shutil.rmtree(unpacked, ignore_errors=True)
+            subprocess.run(["dpkg", "-x", str(next(pathlib.Path(folder).glob("*.deb"))), str(unpacked)], check=True)
+            unpacked.rename(into)
+
+
+class Kernel:
+    """An unpacked kernel package."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        found = sorted(folder.glob("boot/vmlinuz-*"))
+        if not found:
+            raise Unavailable(f"{folder} holds no kernel")
+        self.image = found[0]
+        self.version = self.image.name.removeprefix("vmlinuz-")
+        if not (folder / "lib").exists():  # from Debian 13 on
+            (folder / "lib").symlink_to("usr/lib")
+
+    @staticmethod
+    def fetch(into, package="linux-image-amd64", release=None):
+        """The kernel `package` stands for, of this machine's Debian or of another release; fetched once."""
+        try:
+            if not into.exists():
+                into.parent.mkdir(parents=True, exist_ok=True)
+                apt = Apt(release, into.with_name(into.name + ".apt"))
+                apt.unpack(apt.dependency(package, "linux-image-"), into)
+        except (subprocess.SubprocessError, OSError, StopIteration) as wrong:
+            raise Unavailable(f"the kernel package of Debian {release or 'here'} cannot be had: {wrong}") from None
+        return Kernel(into)
+
+    def copy_modules(self, modules, root):
+        """The modules and what they depend on, uncompressed, and the index modprobe needs."""
+        subprocess.run(["depmod", "-b", str(self.folder), self.version], check=True)
+        for module in modules:
+            shown = subprocess.run(["modprobe", "-d", str(self.folder), "-S", self.version, "--show-depends", module],
+                                   capture_output=True, text=True, check=False).stdout
+            for line in shown.splitlines():
+                if line.startswith("insmod "):
+                    self._copy_module(pathlib.Path(line.split()[1]), root)
+        for index in (self.folder / "lib" / "modules" / self.version).glob("modules.*"):
+            shutil.copy(index, root / "lib" / "modules" / self.version)
+        subprocess.run(["depmod", "-b", str(root), self.version], check=True)
+
+    def _copy_module(self, source, root):
+        target = root / source.relative_to(self.folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
+        if target.suffix == ".xz":
+            subprocess.run(["unxz", "--force", str(target)], check=True)
+
+
+def make_root(root, init, folders=()):
+    """A root file system of busybox and the first process."""
+    for folder in ("bin", "proc", "sys", "dev", "mnt", "tmp", *folders):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    shutil.copy(shutil.which("busybox"), root / "bin" / "busybox")
+    shutil.copy(init, root / "init")
+    (root / "init").chmod(0o755)
+
+
+def compile_static(source, into):
+    """A C program that needs no libraries."""
+    subprocess.run(["gcc", "-O1", "-static", "-Wall", "-Wextra", "-o", str(into), str(source)], check=True)
+
+
+def pack(root, initrd):
+    """The root file system as the kernel takes it."""
+    subprocess.run(["sh", "-c", 'find . | cpio --quiet -o -H newc | gzip -1 > "$0"', str(initrd)], cwd=root, check=True)
+    return initrd
+
+
+def run(kernel, initrd, settings, *, console, seconds_max, processor="max", processors=1, memory_mib=768,
+        devices=()):
+    """Boots; what the console showed until the machine went off, which is in the file `console` meanwhile. `settings`
+    become variables of the first process."""
+    append = ["console=ttyS0 quiet panic=-1", *(f"{name}={value}" for name, value in settings.items())]
+    command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", processor, "-m", str(memory_mib),
+               "-smp", str(processors), "-nographic", "-no-reboot", "-kernel", str(kernel.image), "-initrd", str(initrd),
+               "-append", " ".join(append), *devices]
+    late = ""
+    with console.open("wb") as shown:
+        try:
+            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=shown, stderr=subprocess.STDOUT, timeout=seconds_max)
+        except subprocess.TimeoutExpired:
+            late = f"\nFAILED: the machine did not end within {seconds_max} s"
+    return console.read_text(errors="replace").replace("\r", "") + late
