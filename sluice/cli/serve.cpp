@@ -20,7 +20,9 @@
 #include "sluice/cli/limits.hpp"
 #include "sluice/cli/log_writer.hpp"
 #include "sluice/cli/serve_options.hpp"
+#include "sluice/cli/shared_locks.hpp"
 #include "sluice/cli/signals.hpp"
+#include "sluice/cli/user_edits.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/user_database.hpp"
@@ -187,7 +189,7 @@ struct users_result {
 };
 [[nodiscard]] users_result open_users(const serve_options& options) {
     const std::string path = options.users_file.empty() ? user_database::default_path() : options.users_file;
-    auto opened = user_database::open(path);
+    auto opened = user_database::open(path, exclude_editors);
     if (not opened) fail(opened.error().message());
     users_result users{
         .database = *std::move(opened), .names = {}, .fresh_password = {}, .are_for_now = false};
@@ -204,6 +206,14 @@ struct users_result {
         if (not made) fail(made.error().message());
     }
     return users;
+}
+
+// Null: no other server serves these folders.
+[[nodiscard]] std::unique_ptr<shared_locks> open_shared_locks(const serve_options& options) {
+    if (options.shared_locks.empty()) return nullptr;
+    auto opened = shared_locks::open(options.shared_locks);
+    if (not opened) fail(opened.error().message());
+    return *std::move(opened);
 }
 
 [[nodiscard]] std::vector<io::socket_address> addresses_for(const serve_options& options,
@@ -297,13 +307,18 @@ void serve(const serve_options& given, const std::string& file) {
     if (options.encrypt) configuration.encryption = smb::server::protection::required;
     if (options.no_signing) configuration.signing = smb::server::protection::offered;
 
+    const std::unique_ptr<shared_locks> peers = open_shared_locks(options);
     system_clock_source clock;
     system_random random;
     log_writer log(options.verbose ? smb::server::event_severity::detail : smb::server::event_severity::info);
     smb::server::event<bool> stop(**loop);
-    smb_server server(
-        {.loop = **loop, .clock = clock, .random = random, .accounts = *users.database, .log = log},
-        std::move(configuration));
+    smb_server server({.loop = **loop,
+                       .clock = clock,
+                       .random = random,
+                       .accounts = *users.database,
+                       .log = log,
+                       .peers = peers.get()},
+                      std::move(configuration));
     const signals handling(
         **loop, [&] { stop.set(true); }, [&] { reload(server, *users.database, given, file, log); });
     const bool is_fallback_port = start(server, options);
@@ -331,6 +346,10 @@ void add_serve(CLI::App& app) {
         "--user", given->options.users,
         "who may log on, and nobody else: NAME of the users file, or NAME%PASSWORD for this run");
     command->add_option("--users-file", given->options.users_file, "where the users are kept");
+    command
+        ->add_option("--shared-locks", given->options.shared_locks,
+                     "a file: servers of this host that name it mind each other's opens and locks")
+        ->type_name("FILE");
     command->add_flag("--encrypt", given->options.encrypt, "refuse clients that do not encrypt");
     command->add_flag("--no-signing", given->options.no_signing, "do not insist on signed messages");
     command->add_flag("--guest", given->options.guest,

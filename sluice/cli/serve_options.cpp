@@ -80,6 +80,7 @@ private:
     reader.take("port", port);
     reader.take("user", options.users);
     reader.take("users-file", options.users_file);
+    reader.take("shared-locks", options.shared_locks);
     reader.take("read-only", options.read_only);
     reader.take("encrypt", options.encrypt);
     reader.take("no-signing", options.no_signing);

@@ -30,6 +30,7 @@ struct serve_options {
     std::uint16_t port = 0;  // 0: 445 if allowed, else 1445
     std::vector<std::string> users;
     std::string users_file;
+    std::string shared_locks;  // empty: no other server serves these folders
     bool read_only = false;
     bool encrypt = false;
     bool no_signing = false;

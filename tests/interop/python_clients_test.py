@@ -1,50 +1,11 @@
 #!/usr/bin/env python3
-"""Two clients written in Python against `sluice serve`: smbprotocol and impacket.
+"""Two clients written in Python against `sluice serve`: smbprotocol and impacket."""
 
-They come from the package index into a virtual environment in the build folder, once; without a network the test is
-skipped. Whoever has both installed already needs no network.
-"""
-
-import importlib.util
-import os
-import subprocess
-import sys
 import time
 import uuid
 
+import python_clients  # noqa: F401  (first: what follows may be in its environment only)
 import served
-
-PACKAGES = ("smbprotocol==1.17.0", "impacket==0.13.1")
-INSTALL_SECONDS_MAX = 240
-
-
-def has_packages():
-    return all(importlib.util.find_spec(package.split("==")[0]) for package in PACKAGES)
-
-
-def enter_environment():
-    """Starts this program again with an interpreter that has the packages."""
-    if os.environ.get("SLUICE_INTEROP_ENVIRONMENT"):
-        served.skip(f"{PACKAGES} were installed, but cannot be imported")
-    environment = served.cache_folder(sys.argv[1]) / "python"
-    interpreter = environment / "bin" / "python"
-    complete = environment / "complete"
-    if not complete.exists():
-        try:
-            subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True, capture_output=True, timeout=120)
-            subprocess.run([str(interpreter), "-m", "pip", "install", "--quiet", "--retries", "1", *PACKAGES],
-                           check=True, capture_output=True, timeout=INSTALL_SECONDS_MAX)
-        except (subprocess.SubprocessError, OSError) as wrong:
-            served.skip(f"{' and '.join(PACKAGES)} cannot be installed: {wrong}")
-        complete.touch()
-    os.environ["SLUICE_INTEROP_ENVIRONMENT"] = "1"
-    os.execv(interpreter, [str(interpreter), "-B", *sys.argv])
-
-
-if not has_packages():
-    if len(sys.argv) < 2:
-        sys.exit(f"usage: {sys.argv[0]} SLUICE-PROGRAM [TEST]...")
-    enter_environment()
 
 import smbclient  # noqa: E402  (smbprotocol's own interface of that name, not Samba's program)
 import smbclient.shutil  # noqa: E402

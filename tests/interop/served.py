@@ -43,6 +43,7 @@ class Server:
                          "--users-file", str(pathlib.Path(self._state.name) / "users"),
                          "--user", f"{USER}%{PASSWORD}", *arguments]
         self._process = None
+        self._was_killed = False
         self.port = port
 
     def __enter__(self):
@@ -64,6 +65,8 @@ class Server:
 
     def __exit__(self, kind, value, traceback):
         try:
+            if self._was_killed:
+                return
             if self._process.poll() is not None:
                 raise ServerFault(self._describe(f"died with status {self._process.returncode}"))
             self._process.send_signal(signal.SIGTERM)
@@ -75,6 +78,12 @@ class Server:
                 raise ServerFault(self._describe(f"ended with status {status}"))
         finally:
             self._kill()
+
+    def kill(self):
+        """Ends it as a crash would, for a test that means to."""
+        self._was_killed = True
+        self._process.kill()
+        self._process.wait()
 
     @property
     def pid(self):

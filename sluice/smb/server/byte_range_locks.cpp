@@ -12,6 +12,54 @@ namespace {
         .value_or(sync::byte_range::from(where.offset));
 }
 
+// The same as other servers see it, to whom all bytes behind a certain one are that one.
+[[nodiscard]] sync::byte_range as_peers_see(const sync::byte_range& where) noexcept {
+    return sync::byte_range::between(
+        {std::min(where.first(), peer_byte_last), std::min(where.last(), peer_byte_last)});
+}
+
+struct stretch {
+    sync::byte_range where;
+    peer_lock lock;
+};
+
+// A range, as other servers see it, as a row of stretches, each locked as strongly as the strongest lock
+// there.
+[[nodiscard]] std::vector<stretch> stretches_of(sync::range_lock& held, const sync::byte_range& seen) {
+    struct edge {
+        std::uint64_t at;
+        int shared;  // how many more from here on
+        int exclusive;
+    };
+    const sync::byte_range whole = seen.last() < peer_byte_last ? seen : sync::byte_range::from(seen.first());
+    std::vector<edge> edges;
+    held.for_each_conflict(
+        {.where = whole, .mode = sync::lock_mode::exclusive, .owner = nullptr},
+        [&](const sync::lock_conflict& one) {
+            if (one.where.is_empty()) return true;
+            const int is_shared = one.mode == sync::lock_mode::shared ? 1 : 0;
+            const sync::byte_range at = as_peers_see(one.where);
+            edges.push_back({std::max(at.first(), seen.first()), is_shared, 1 - is_shared});
+            if (at.last() < seen.last()) edges.push_back({at.last() + 1, -is_shared, is_shared - 1});
+            return true;
+        });
+    std::ranges::sort(edges, {}, &edge::at);
+
+    std::vector<stretch> row;
+    edge now{.at = seen.first(), .shared = 0, .exclusive = 0};
+    const auto end_at = [&](std::uint64_t last) {
+        const peer_lock weaker = now.shared != 0 ? peer_lock::shared : peer_lock::free;
+        const peer_lock lock = now.exclusive != 0 ? peer_lock::exclusive : weaker;
+        row.push_back({sync::byte_range::between({now.at, last}), lock});
+    };
+    for (const edge& next : edges) {
+        if (next.at != now.at) end_at(next.at - 1);
+        now = {next.at, now.shared + next.shared, now.exclusive + next.exclusive};
+    }
+    end_at(seen.last());
+    return row;
+}
+
 }  // namespace
 
 sync::lock_args byte_range_locks::args_of(const lock& wanted) noexcept {
@@ -32,7 +80,20 @@ bool byte_range_locks::try_lock(const lock& wanted) {
     sync::range_guard guard = ranges_.try_lock(args_of(wanted));
     if (not guard) return false;
     keep(wanted, std::move(guard));
-    return true;
+    if (peers_ == nullptr or settle(bytes_at(wanted.where))) return true;
+    drop(wanted);
+    return false;
+}
+
+// Takes a lock back that other servers would not have.
+void byte_range_locks::drop(const lock& taken) noexcept {
+    auto& held = opens_[taken.owner].held;
+    const auto found = held.find(place{
+        .offset = taken.where.offset, .length = taken.where.length, .is_shared = not taken.is_exclusive});
+    ENSURE(found != held.end());
+    held.erase(found);
+    --held_count_;
+    (void)settle(bytes_at(taken.where));
 }
 
 bool byte_range_locks::try_lock_all(std::span<const lock> wanted) {
@@ -43,7 +104,11 @@ bool byte_range_locks::try_lock_all(std::span<const lock> wanted) {
     if (not ranges_.try_lock_all(args, guards)) return false;
     for (std::size_t i = 0; i != wanted.size(); ++i)
         keep(wanted[i], std::move(guards[i]));
-    return true;
+    const auto is_settled = [this](const lock& one) { return settle(bytes_at(one.where)); };
+    if (peers_ == nullptr or std::ranges::all_of(wanted, is_settled)) return true;
+    for (const lock& one : wanted)
+        drop(one);
+    return false;
 }
 
 void byte_range_locks::enqueue(waiter& waiting) {
@@ -65,6 +130,7 @@ bool byte_range_locks::unlock(const open& owner, range where) noexcept {
         return false;
     held.erase(first);
     --held_count_;
+    if (peers_ != nullptr) (void)settle(bytes_at(where));
     serve_waiters(bytes_at(where));
     return true;
 }
@@ -77,13 +143,22 @@ void byte_range_locks::release_all(const open& owner) noexcept {
     });
     const auto of = opens_.find(&owner);
     if (of == opens_.end()) return;
+    std::vector<range> freed;
+    if (peers_ != nullptr)
+        for (const held_lock& one : of->second.held)
+            freed.push_back({.offset = one.at.offset, .length = one.at.length});
     held_count_ -= of->second.held.size();
     opens_.erase(of);
+    for (const range& where : freed)
+        (void)settle(bytes_at(where));
     serve_waiters(sync::byte_range::whole());
 }
 
 bool byte_range_locks::allows_read(const open& who, range where) noexcept {
-    if (where.length == 0 or held_count_ == 0) return true;
+    if (where.length == 0) return true;
+    if (peers_ != nullptr and not peers_->is_lockable(as_peers_see(bytes_at(where)), peer_lock::shared))
+        return false;
+    if (held_count_ == 0) return true;
     bool is_free = true;
     ranges_.for_each_conflict({.where = bytes_at(where), .mode = sync::lock_mode::shared, .owner = &who},
                               [&](const sync::lock_conflict& one) { return is_free = not one.is_held; });
@@ -91,7 +166,10 @@ bool byte_range_locks::allows_read(const open& who, range where) noexcept {
 }
 
 bool byte_range_locks::allows_write(const open& who, range where) noexcept {
-    if (where.length == 0 or held_count_ == 0) return true;
+    if (where.length == 0) return true;
+    if (peers_ != nullptr and not peers_->is_lockable(as_peers_see(bytes_at(where)), peer_lock::exclusive))
+        return false;
+    if (held_count_ == 0) return true;
     bool is_free = true;
     ranges_.for_each_conflict({.where = bytes_at(where), .mode = sync::lock_mode::exclusive, .owner = &who},
                               [&](const sync::lock_conflict& one) {
@@ -100,6 +178,15 @@ bool byte_range_locks::allows_write(const open& who, range where) noexcept {
                                   return is_free = not one.is_held or is_own;
                               });
     return is_free;
+}
+
+// Shows other servers what is locked of a range by now. False if they are in the way of some of it. A row of
+// several stretches is not set in one step: of two servers that want parts of it just then, both may be
+// refused.
+bool byte_range_locks::settle(const sync::byte_range& where) noexcept {
+    if (where.is_empty()) return true;
+    return std::ranges::all_of(stretches_of(ranges_, as_peers_see(where)),
+                               [this](const stretch& one) { return peers_->lock(one.where, one.lock); });
 }
 
 std::size_t byte_range_locks::held_by(const open& owner) const noexcept {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/smb/server/event.hpp"
+#include "sluice/smb/server/peer_servers.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
 #include "sluice/sync/range_lock.hpp"
 
@@ -21,6 +22,9 @@ class open;
 /// both of them, never with another such. Exclusive locks conflict with whatever overlaps, of the same open,
 /// too; shared ones with the exclusive ones of others: an open may stack them on its own. Only what is held
 /// is in the way of anybody, never what waits: it is that in the specification, in Windows and in Samba.
+///
+/// Where other servers have the file, too, each shows the others, as one, what its opens have locked: for
+/// each byte the strongest lock there is. Locks of no bytes are not among it.
 ///
 /// Complexity: O(log n) expected in the locks of the file, plus those that overlap, where nothing else is
 /// said; where something is given back, that for each that waits for part of it, and a glance at the others.
@@ -47,6 +51,9 @@ public:
         return sync::byte_range::of({.offset = where.offset, .length = where.length}).has_value();
     }
 
+    /// From now on other servers are minded, by way of `others`, which outlives this. Nothing is locked yet.
+    void tell(peer_file& others) noexcept { peers_ = &others; }
+
     /// Takes the lock if nobody is in the way; otherwise says false.
     [[nodiscard]] bool try_lock(const lock& wanted);
     /// Takes all of them, which may be in each other's way like any others, or says false and takes none.
@@ -64,6 +71,10 @@ public:
     /// and what it shares itself it may not write either. No bytes are always allowed.
     [[nodiscard]] bool allows_read(const open& who, range where) noexcept;
     [[nodiscard]] bool allows_write(const open& who, range where) noexcept;
+
+    /// Grants what waits and can be had by now: other servers do not say when they unlock.
+    void retry_waiters() noexcept { serve_waiters(sync::byte_range::whole()); }
+    [[nodiscard]] bool has_waiters() const noexcept { return not waiters_.empty(); }
 
     [[nodiscard]] bool is_empty() const noexcept { return held_count_ == 0 and waiters_.empty(); }
     /// How many locks an open has, and how many with those it waits for. Complexity: constant, expected.
@@ -97,6 +108,8 @@ private:
 
     [[nodiscard]] static sync::lock_args args_of(const lock& wanted) noexcept;
     void keep(const lock& taken, sync::range_guard&& guard);
+    void drop(const lock& taken) noexcept;
+    [[nodiscard]] bool settle(const sync::byte_range& where) noexcept;
     void serve_waiters(const sync::byte_range& freed) noexcept;
 
     // First: outlives the guards. Not in buckets: every READ and WRITE asks what is in its way, which is one
@@ -105,6 +118,7 @@ private:
     std::unordered_map<const open*, locks_of_open> opens_;
     std::size_t held_count_ = 0;
     std::vector<waiter*> waiters_;
+    peer_file* peers_ = nullptr;
 };
 
 }  // namespace sluice::smb::server

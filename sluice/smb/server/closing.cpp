@@ -1,5 +1,7 @@
 #include "sluice/smb/server/closing.hpp"
 
+#include <algorithm>
+
 #include "sluice/smb/server/caching.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/status_of_error.hpp"
@@ -10,25 +12,51 @@ using wire::nt_status;
 
 namespace {
 
+// While other servers have the file open it stays, and is looked at again until they have not. Holds the open
+// for its node, and with it the file's state, by which nobody opens it any more, here or there. A server that
+// stops has nobody to leave this to.
+io::task<void> remove_when_alone(smb_server& host, std::shared_ptr<open> last) noexcept {
+    for (std::chrono::milliseconds pause = limits::peer_pause_min;;
+         pause = std::min(2 * pause, limits::peer_pause_max)) {
+        const deadline until(pause);
+        const auto slept = co_await io::co_sleep(host.loop(), until);
+        const peer_seal alone(last->file->peers()->file());
+        if (slept and not alone) continue;
+        (void)last->node->remove();
+        co_return;
+    }
+}
+
+[[nodiscard]] nt_status remove(smb_server& host, std::shared_ptr<open> last) {
+    std::optional<peer_seal> alone;
+    if (peer_signs* const peers = last->file->peers()) {
+        if (not alone.emplace(peers->file())) {
+            host.background.spawn(remove_when_alone(host, std::move(last)));
+            return nt_status::success;
+        }
+    }
+    const result<void> removed = last->node->remove();
+    return removed ? nt_status::success : status_of(removed.error());
+}
+
 // The last open of a file takes it along, if it was to be removed; but not before the streams of it that are
 // still open ([MS-FSA] 2.1.5.5).
 [[nodiscard]] nt_status remove_if_last(smb_server& host, open& one) noexcept {
     file_state& file = *one.file;
-    if (not file.opens().empty() or not file.is_delete_pending) return nt_status::success;
+    if (not file.opens().empty() or not file.is_delete_pending()) return nt_status::success;
     if (file.key().stream == 0 and one.tree->target->files().has_open_streams(file.key())) {
         file.waits_for_streams = host.opens.find(one.id);
         return nt_status::success;
     }
-    const result<void> removed = one.node->remove();
-    return removed ? nt_status::success : status_of(removed.error());
+    return remove(host, host.opens.find(one.id));
 }
 
 // The last stream of a file that waited for it. Whoever removed the file has had the answer.
-void remove_base_if_last(const open& one) noexcept {
+void remove_base_if_last(smb_server& host, const open& one) noexcept {
     const std::shared_ptr<file_state> base = one.file->base;
     if (base == nullptr or one.tree->target->files().has_open_streams(base->key())) return;
-    if (const std::shared_ptr<open> last = std::exchange(base->waits_for_streams, nullptr))
-        (void)last->node->remove();
+    if (std::shared_ptr<open> last = std::exchange(base->waits_for_streams, nullptr))
+        (void)remove(host, std::move(last));
 }
 
 }  // namespace
@@ -45,13 +73,15 @@ nt_status end_open(smb_server& host, open& one) noexcept {
         one.file->locks().release_all(one);
         one.file->remove(one);
         if (one.deletes_on_close) {
-            one.file->is_delete_pending = true;
+            one.file->set_delete_pending(true);
             end_handle_caching(host, *one.file, &one);
             end_watches_of_removed(*one.file);
         }
         end_caching(host, one);
+        one.claim.give_up();
+        one.claim_to_base.give_up();
         status = remove_if_last(host, one);
-        remove_base_if_last(one);
+        remove_base_if_last(host, one);
     }
     if (one.pipe != nullptr) one.pipe->end();
     one.watch.reset();

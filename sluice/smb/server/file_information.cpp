@@ -78,7 +78,7 @@ template <class Writer>
 
 [[nodiscard]] wire::standard_information standard_of(const open& one, const vfs::metadata& status) noexcept {
     const bool is_directory = one.is_directory();
-    const bool is_pending = one.file->is_delete_pending;
+    const bool is_pending = one.file->is_delete_pending();
     // Windows counts a link that is to go as gone; and directories, whatever Unix says, have one.
     const std::uint32_t links = is_directory ? 1 : status.links;
     return {.allocation_bytes = is_directory ? 0 : status.allocated_bytes,

@@ -24,6 +24,21 @@ void file_state::remove(open& one) noexcept {
     opens_.erase(found);
 }
 
+void file_state::set_delete_pending(bool is) noexcept {
+    is_delete_pending_ = is;
+    goes_.give_up();
+    // Should the others not hear of it, whatever they open until the file goes they have open without a name.
+    if (is and peers_) (void)peers_->claim({.up = peer_sign::goes, .unless = peer_sign::none}, goes_);
+}
+
+peer_signs& file_state::peers_among(peer_servers& all) {
+    if (not peers_) {
+        peers_.emplace(all.file(key_));
+        locks_.tell(peers_->file());
+    }
+    return *peers_;
+}
+
 void file_state::wake_caching_waiters() noexcept {
     for (event<wire::nt_status>* waiting : waiters_)
         waiting->set(wire::nt_status::success);

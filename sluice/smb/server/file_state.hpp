@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sluice/smb/server/byte_range_locks.hpp"
+#include "sluice/smb/server/peer_claims.hpp"
 #include "sluice/vfs/metadata.hpp"
 
 namespace sluice::smb::server {
@@ -44,8 +45,19 @@ public:
     };
     std::optional<set_change_time> change_time;
 
-    /// Set by disposition or by closing an open with FILE_DELETE_ON_CLOSE; new opens are refused then.
-    bool is_delete_pending = false;
+    /// Set by disposition or by closing an open with FILE_DELETE_ON_CLOSE; new opens are refused then, also
+    /// by other servers.
+    [[nodiscard]] bool is_delete_pending() const noexcept { return is_delete_pending_; }
+    void set_delete_pending(bool is) noexcept;
+
+    /// Where the file stands with other servers of it; null if there are none to be minded. It tells them of
+    /// the byte ranges that are locked, too.
+    [[nodiscard]] peer_signs* peers() noexcept { return peers_ ? &*peers_ : nullptr; }
+    /// The same, begun if it has not been.
+    [[nodiscard]] peer_signs& peers_among(peer_servers& all);
+
+    /// Somebody tries locks that wait for other servers' again from time to time.
+    bool retries_locks = false;
 
     /// Of an open stream: the file it belongs to, which may have no open of its own.
     std::shared_ptr<file_state> base;
@@ -57,9 +69,12 @@ private:
     friend class file_table;
     file_table& table_;
     vfs::file_key key_;
+    std::optional<peer_signs> peers_;
+    peer_claim goes_;
     std::vector<open*> opens_;
     byte_range_locks locks_;
     std::vector<event<wire::nt_status>*> waiters_;
+    bool is_delete_pending_ = false;
 };
 
 /// The files that are open, by what they are. Thread safety: the loop's thread.

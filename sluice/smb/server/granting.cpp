@@ -47,6 +47,8 @@ struct others {
 
 [[nodiscard]] lease_state grantable(const open& fresh, const others& rest, lease_state requested,
                                     wire::create_action action) noexcept {
+    // Other servers cannot have a client give up what it caches, and so none may cache anything.
+    if (fresh.file->peers() != nullptr) return lease_state::none;
     // Only an open for attributes gets by somebody who caches writes; what it would read may be stale.
     if (rest.cache_writes) return lease_state::none;
     lease_state state = sensible(requested);

@@ -53,6 +53,13 @@ inline constexpr std::chrono::seconds break_within{35};
 inline constexpr std::chrono::seconds durable_timeout_default{60};
 inline constexpr std::chrono::seconds durable_timeout_max{300};
 
+/// How long a file that another server is looking at, or has open or locked, is let be before one tries
+/// again; the pause doubles from the first to the second.
+inline constexpr std::chrono::milliseconds peer_pause_min{1};
+inline constexpr std::chrono::milliseconds peer_pause_max{64};
+/// How often an open is tried that always finds another server looking at the file: some three seconds.
+inline constexpr unsigned peer_attempts_max = 50;
+
 /// Longest path within a share, in UTF-16 units, and its longest component.
 inline constexpr std::size_t path_units_max = 32'760;
 inline constexpr std::size_t component_units_max = 255;

@@ -62,6 +62,9 @@ public:
     vfs::node_ptr node;
     std::shared_ptr<file_state> file;
     std::unique_ptr<named_pipe> pipe;
+    // What other servers see of it, of the file and, if this is a stream, of the file it belongs to.
+    peer_claim claim;
+    peer_claim claim_to_base;
 
     wire::access_mask access = wire::access_mask::none;
     wire::share_access share_access = wire::share_access::none;

@@ -70,7 +70,6 @@ io::task<opening::step> opening::attempt() noexcept {
         file_ = r_.tree->target->files().of(node_->key());
         const step way = co_await make_way();
         if (way != step::done) co_return way;
-        status_ = overwrites() ? overwrite() : nt_status::success;
     } else {
         status_ = make();
         // Somebody was faster in making it: then it exists, and is opened as such.
@@ -78,12 +77,19 @@ io::task<opening::step> opening::attempt() noexcept {
             co_return step::again;
         if (status_ == nt_status::success) file_ = r_.tree->target->files().of(node_->key());
     }
+    if (status_ == nt_status::success and r_.host().peers() != nullptr) {
+        const step settled = co_await settle_with_peers(*r_.host().peers());
+        if (settled != step::done) co_return settled;
+    }
+    if (status_ == nt_status::success and overwrites()) status_ = overwrite();
     if (status_ == nt_status::success) status_ = open_data();
     if (status_ == nt_status::success) status_ = register_open();
     co_return status_ == nt_status::success ? step::done : step::failed;
 }
 
 nt_status opening::find() noexcept {
+    claim_.give_up();
+    claim_to_base_.give_up();
     node_.reset();
     file_.reset();
     const auto links =
@@ -101,7 +107,7 @@ nt_status opening::find() noexcept {
 nt_status opening::find_stream() noexcept {
     if (not volume_.features().has_streams) return nt_status::object_name_invalid;
     const auto file = r_.tree->target->files().find(node_->key());
-    if (file != nullptr and file->is_delete_pending) return nt_status::delete_pending;
+    if (file != nullptr and file->is_delete_pending()) return nt_status::delete_pending;
     result<vfs::node_ptr> stream = node_->open_stream({.name = name_.stream});
     if (stream) {
         node_ = *std::move(stream);
@@ -119,7 +125,7 @@ nt_status opening::find_stream() noexcept {
 
 nt_status opening::check_existing() noexcept {
     if (const auto file = r_.tree->target->files().find(node_->key());
-        file != nullptr and file->is_delete_pending)
+        file != nullptr and file->is_delete_pending())
         return nt_status::delete_pending;
     if (args_.disposition == create_disposition::create and action_ != create_action::created)
         return nt_status::object_name_collision;
@@ -201,11 +207,14 @@ bool opening::streams_allow(access_mask needs) const noexcept {
     });
 }
 
+// What it needs while it is made; overwriting is over once it is.
+sharing opening::wanted() const noexcept {
+    const bool empties = overwrites() and action_ != create_action::created;
+    return {.access = empties ? granted_ | access_mask::write_data : granted_, .share = args_.share_access};
+}
+
 io::task<opening::step> opening::make_way() noexcept {
-    access_mask needs = granted_;
-    if (overwrites()) needs |= access_mask::write_data;
-    const bool shares =
-        can_join(*file_, {.access = needs, .share = args_.share_access}) and streams_allow(needs);
+    const bool shares = can_join(*file_, wanted()) and streams_allow(wanted().access);
     const caching_intent intent{
         .access = granted_,
         .overwrites = overwrites(),
@@ -230,6 +239,52 @@ io::task<opening::step> opening::make_way() noexcept {
     co_return step::done;
 }
 
+// One attempt to come beside the opens of other servers.
+result<peer_sign> opening::claim(peer_servers& peers) {
+    if (file_->key().stream == 0) return file_->peers_among(peers).claim(terms_of_file(wanted()), claim_);
+    base_ = r_.tree->target->files().of({.volume = file_->key().volume, .file = file_->key().file});
+    const result<peer_sign> at_base =
+        base_->peers_among(peers).claim(terms_of_stream_at_file(wanted()), claim_to_base_);
+    if (not at_base or *at_base != peer_sign::none) return at_base;
+    return file_->peers_among(peers).claim(terms_of(wanted()), claim_);
+}
+
+opening::step opening::step_after(const result<peer_sign>& in_the_way) noexcept {
+    if (not in_the_way) {
+        status_ = nt_status::insufficient_resources;
+        return step::failed;
+    }
+    if (*in_the_way != peer_sign::none) {
+        status_ = wire::has(*in_the_way, peer_sign::goes) ? nt_status::delete_pending
+                                                          : nt_status::sharing_violation;
+        return step::failed;
+    }
+    // Another server may have removed it before we had our sign up; from now on none will.
+    const result<vfs::metadata> status = node_->status();
+    return status and status->links == 0 ? step::again : step::done;
+}
+
+// Whoever has the sign of the file to themselves has it for microseconds; only a stopped process has it
+// longer.
+io::task<opening::step> opening::settle_with_peers(peer_servers& peers) noexcept {
+    for (;;) {
+        const result<peer_sign> in_the_way = claim(peers);
+        const bool is_busy =
+            not in_the_way and in_the_way.error() == std::errc::resource_unavailable_try_again;
+        if (not is_busy) co_return step_after(in_the_way);
+        status_ = nt_status::sharing_violation;
+        if (++peer_attempts_ == limits::peer_attempts_max) co_return step::failed;
+        const deadline until(
+            std::min(limits::peer_pause_min * (1 << std::min(peer_attempts_, 10U)), limits::peer_pause_max));
+        (void)co_await io::co_sleep(r_.loop(), until);
+        if (r_.interrupted()) status_ = *r_.interrupted();
+        if (r_.interrupted()) co_return step::failed;
+        if (action_ != create_action::created) co_return step::again;
+        // What was just made is not made again; but somebody may have found it meanwhile.
+        if (not can_join(*file_, wanted())) co_return step::failed;
+    }
+}
+
 // A key stands for one file of its client ([MS-SMB2] 3.3.5.9.8).
 nt_status opening::check_lease_key() const noexcept {
     const std::shared_ptr<lease> held = find_lease(r_, args_);
@@ -239,7 +294,7 @@ nt_status opening::check_lease_key() const noexcept {
 
 nt_status opening::check_making(vfs::node& directory, bool makes_directory) const {
     const auto file = r_.tree->target->files().find(directory.key());
-    if (file != nullptr and file->is_delete_pending) return nt_status::delete_pending;
+    if (file != nullptr and file->is_delete_pending()) return nt_status::delete_pending;
     const access_mask needed = makes_directory ? access_mask::add_subdirectory : access_mask::add_file;
     if (not wire::has(rights_to(r_, directory), needed)) {
         explain(needed);
@@ -339,7 +394,7 @@ result<void> opening::drop_streams() {
 }
 
 nt_status opening::overwrite() noexcept {
-    if (action_ == create_action::created) return nt_status::success;  // a stream made a moment ago
+    if (action_ == create_action::created) return nt_status::success;  // made a moment ago
     result<void> done = node_->open_data({.read = false, .write = true});
     if (done) done = node_->truncate(0);
     if (done and name_.stream.empty()) {
@@ -379,6 +434,9 @@ nt_status opening::register_open() noexcept {
     one->mode = bits_of(args_.options & shown_as_mode);
     one->deletes_on_close = wants(create_options::delete_on_close);
     one->client = r_.connection().agreed.client;
+    claim_.keep(terms_of({.access = granted_, .share = args_.share_access}).up);
+    one->claim = std::move(claim_);
+    one->claim_to_base = std::move(claim_to_base_);
     file_->add(*one);
     if (file_->key().stream != 0) {
         const vfs::file_key whole{.volume = file_->key().volume, .file = file_->key().file};

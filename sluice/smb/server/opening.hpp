@@ -2,6 +2,7 @@
 
 #include "sluice/smb/server/caching.hpp"
 #include "sluice/smb/server/file_name.hpp"
+#include "sluice/smb/server/peer_claims.hpp"
 #include "sluice/smb/server/request.hpp"
 #include "sluice/smb/wire/create.hpp"
 
@@ -11,7 +12,7 @@ namespace sluice::smb::server {
 /// makes it, and asks everybody who has a say. Lives in the command's frame.
 ///
 /// Each step says `success`, or why not. Between finding the file and registering the open nothing may
-/// suspend except make_way(), after which everything is looked at again.
+/// suspend except make_way() and settle_with_peers(), after which everything is looked at again.
 class opening {
 public:
     opening(request& r, const wire::create_args& args, file_name name) noexcept;
@@ -43,7 +44,11 @@ private:
     [[nodiscard]] wire::nt_status overwrite() noexcept;
     [[nodiscard]] wire::nt_status open_data() noexcept;
     [[nodiscard]] wire::nt_status register_open() noexcept;
+    [[nodiscard]] sharing wanted() const noexcept;
     [[nodiscard]] io::task<step> make_way() noexcept;
+    [[nodiscard]] result<peer_sign> claim(peer_servers& peers);
+    [[nodiscard]] step step_after(const result<peer_sign>& in_the_way) noexcept;
+    [[nodiscard]] io::task<step> settle_with_peers(peer_servers& peers) noexcept;
     [[nodiscard]] io::task<step> attempt() noexcept;
 
     [[nodiscard]] bool wants(wire::create_options option) const noexcept;
@@ -57,11 +62,15 @@ private:
     vfs::volume& volume_;
     vfs::node_ptr node_;  // null: there is none
     std::shared_ptr<file_state> file_;
+    std::shared_ptr<file_state> base_;  // if it is a stream, and other servers are to know
+    peer_claim claim_;                  // to file_
+    peer_claim claim_to_base_;
     wire::access_mask granted_ = wire::access_mask::none;
     wire::create_action action_ = wire::create_action::opened;
     wire::nt_status status_ = wire::nt_status::success;
     std::shared_ptr<open> fresh_;
     bool has_waited_ = false;
+    unsigned peer_attempts_ = 0;
 };
 
 }  // namespace sluice::smb::server

@@ -17,6 +17,8 @@ namespace {
 
 [[nodiscard]] nt_status rename_stream(request& r, open& one, const naming_wish& wish) {
     if (wish.makes_link or one.node->stream_name().empty()) return nt_status::invalid_parameter;
+    // What other servers know a stream by is its name.
+    if (one.file->peers() != nullptr) return nt_status::not_supported;
     // With the file's name in front, even its own, Windows opens the file anew, and is in its own way.
     if (not wish.target.starts_with(':')) return nt_status::sharing_violation;
     const auto name = parse_stream_name(wish.target);
@@ -102,6 +104,15 @@ public:
         return done ? nt_status::success : status_of(done.error());
     }
 
+    /// From here until the end of the attempt no other server has, or gets, the file in the way open.
+    [[nodiscard]] nt_status keep_peers_out(peer_servers& peers) {
+        if (not taken_ or taken_->is_same_file or wish_.is_posix) return nt_status::success;
+        peer_of_taken_ = peers.file(taken_key_);
+        const peer_seal& alone = no_peer_has_it_.emplace(*peer_of_taken_);
+        if (alone) return nt_status::success;
+        return alone.is_busy() ? nt_status::retry : nt_status::access_denied;
+    }
+
     [[nodiscard]] nt_status check_taken() const {
         if (not taken_) return nt_status::success;
         name_taken now = *taken_;
@@ -124,6 +135,7 @@ private:
             .is_read_only = vfs::has(status->dos, vfs::dos_attributes::read_only),
             .may_be_removed = wire::has(rights_to(r_, **there), access_mask::delete_object),
         };
+        taken_key_ = (*there)->key();
         if (not taken_->is_same_file) taken_file_ = r_.tree->target->files().find((*there)->key());
         name_taken as_if_closed = *taken_;
         as_if_closed.is_open = false;
@@ -135,7 +147,10 @@ private:
     const naming_wish& wish_;
     const file_name& target_;
     std::optional<name_taken> taken_;
+    vfs::file_key taken_key_{};
     std::shared_ptr<file_state> taken_file_;
+    std::unique_ptr<peer_file> peer_of_taken_;
+    std::optional<peer_seal> no_peer_has_it_;
 };
 
 [[nodiscard]] bool has_opens(const std::vector<std::shared_ptr<file_state>>& files) noexcept {
@@ -165,7 +180,7 @@ io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, naming_wish
     const auto target = target_of(wish);
     if (not target) co_return target.error();
 
-    for (;;) {
+    for (unsigned attempts = 1;; ++attempts) {
         naming attempt(r, *one, wish, *target);
         const nt_status refused = attempt.look();
         if (refused != nt_status::success) co_return refused;
@@ -183,7 +198,13 @@ io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, naming_wish
         if (const nt_status held = attempt.check_taken(); held != nt_status::success) co_return held;
         if (not wish.makes_link) others.pop_back();
         if (one->is_directory() and has_opens(others)) co_return nt_status::access_denied;
-        co_return attempt.carry_out();
+        nt_status status = nt_status::success;
+        if (r.host().peers() != nullptr) status = attempt.keep_peers_out(*r.host().peers());
+        if (status == nt_status::success) co_return attempt.carry_out();
+        if (status != nt_status::retry or attempts == limits::peer_attempts_max)
+            co_return nt_status::access_denied;
+        const deadline until(limits::peer_pause_max);
+        (void)co_await io::co_sleep(r.loop(), until);
     }
 }
 

@@ -18,6 +18,7 @@
 #include "sluice/smb/server/lease_table.hpp"
 #include "sluice/smb/server/log_on_failures.hpp"
 #include "sluice/smb/server/open_table.hpp"
+#include "sluice/smb/server/peer_servers.hpp"
 #include "sluice/smb/server/refusal_log.hpp"
 #include "sluice/smb/server/replay.hpp"
 #include "sluice/smb/server/session.hpp"
@@ -31,6 +32,7 @@ struct server_seams {
     secret_random_source& random;
     auth::account_source& accounts;
     event_log& log;
+    peer_servers* peers = nullptr;  // null: nobody else serves these files
 };
 
 /// How much there is of everything a client can make the server hold; all zero once the clients are gone.
@@ -82,6 +84,8 @@ public:
     [[nodiscard]] secret_random_source& random() const noexcept { return seams_.random; }
     [[nodiscard]] auth::account_source& accounts() const noexcept { return seams_.accounts; }
     [[nodiscard]] event_log& log() const noexcept { return seams_.log; }
+    /// Null if nobody else serves the same files.
+    [[nodiscard]] peer_servers* peers() const noexcept { return seams_.peers; }
     [[nodiscard]] const wire::guid& identity() const noexcept { return identity_; }
     /// Who we say we are when a client logs on, and the mechanisms to do so.
     [[nodiscard]] const auth::server_names& names() const noexcept { return names_; }

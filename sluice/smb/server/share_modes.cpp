@@ -6,13 +6,10 @@
 
 namespace sluice::smb::server {
 
-namespace {
-
 using wire::access_mask;
 using wire::share_access;
 
-// What of its rights others must have agreed to share.
-[[nodiscard]] share_access needs_of(access_mask access) noexcept {
+share_access needs_of(access_mask access) noexcept {
     share_access needs = share_access::none;
     if (wire::has_any(access, access_mask::read_data | access_mask::execute)) needs |= share_access::read;
     if (wire::has_any(access, access_mask::write_data | access_mask::append_data))
@@ -20,8 +17,6 @@ using wire::share_access;
     if (wire::has(access, access_mask::delete_object)) needs |= share_access::remove;
     return needs;
 }
-
-}  // namespace
 
 bool can_coexist(const sharing& a, const sharing& b) noexcept {
     const share_access a_needs = needs_of(a.access);

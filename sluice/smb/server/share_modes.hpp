@@ -14,6 +14,8 @@ struct sharing {
     wire::access_mask access = wire::access_mask::none;
     wire::share_access share = wire::share_access::none;
 };
+/// What of its rights others must have agreed to share.
+[[nodiscard]] wire::share_access needs_of(wire::access_mask access) noexcept;
 [[nodiscard]] bool can_coexist(const sharing& a, const sharing& b) noexcept;
 [[nodiscard]] bool can_join(file_state& file, const sharing& fresh) noexcept;
 

@@ -62,7 +62,7 @@ io::task<nt_status> serve_change_notify(request& r) {
     const std::shared_ptr<open> of = r.find_open(args->file);
     if (of == nullptr) co_return nt_status::file_closed;
     if (const nt_status refused = check(r, *of, *args); refused != nt_status::success) co_return refused;
-    if (of->file->is_delete_pending) co_return nt_status::delete_pending;
+    if (of->file->is_delete_pending()) co_return nt_status::delete_pending;
     if (of->watch == nullptr) {
         const nt_status refused = begin_watch(*of, *args);
         if (refused != nt_status::success) co_return refused;

@@ -77,6 +77,18 @@ using range = byte_range_locks::range;
     return locks.try_lock_all(wanted);
 }
 
+// Other servers do not say when they unlock: while somebody waits, one tries again.
+[[nodiscard]] io::task<void> retry_locks(io::io_multiplexer& loop, std::shared_ptr<file_state> of) noexcept {
+    of->retries_locks = true;
+    for (std::chrono::milliseconds pause = limits::peer_pause_min; of->locks().has_waiters();
+         pause = std::min(2 * pause, limits::peer_pause_max)) {
+        const deadline until(pause);
+        if (const auto slept = co_await io::co_sleep(loop, until); not slept) break;
+        of->locks().retry_waiters();
+    }
+    of->retries_locks = false;
+}
+
 // Suspends until the lock is there, or the open, the session, or the client's patience has ended.
 [[nodiscard]] io::task<nt_status> wait_for_lock(request& r, std::shared_ptr<open> of,
                                                 wire::lock_element element) {
@@ -84,6 +96,8 @@ using range = byte_range_locks::range;
     byte_range_locks::waiter waiting{.wanted = wanted_by(*of, element), .granted = &granted};
     const std::shared_ptr<file_state> file = of->file;
     file->locks().enqueue(waiting);
+    if (file->peers() != nullptr and not file->retries_locks)
+        r.host().background.spawn(retry_locks(r.loop(), file));
     io::task<nt_status> pending = r.pend(granted);
     const nt_status outcome = co_await std::move(pending);
     file->locks().forget(waiting);

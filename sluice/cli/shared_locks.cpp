@@ -1,0 +1,195 @@
+#include "sluice/cli/shared_locks.hpp"
+
+#include <fmt/core.h>
+
+#include <bit>
+
+#include "sluice/fsmutex/byte_ranges.hpp"
+#include "sluice/fsmutex/offset_locks.hpp"
+#include "sluice/io/directory_handle.hpp"
+#include "sluice/io/fs_location.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+using fsmutex::offset_locks;
+using smb::server::peer_lock;
+using smb::server::peer_sign;
+using smb::wire::bits_of;
+using smb::wire::without;
+using smb::wire::operator&;
+using smb::wire::operator|=;
+
+constexpr std::uint64_t first_sign = smb::server::peer_byte_last + 1;
+constexpr offset_locks::range all_signs{first_sign, first_sign + smb::server::peer_sign_bits - 1};
+static_assert(all_signs.last <= offset_locks::offset_max);
+
+// Signs that are next to each other, as the offsets that stand for them.
+struct run_of_signs {
+    peer_sign signs;
+    offset_locks::range where;
+};
+
+// The first run of a set that has some.
+[[nodiscard]] run_of_signs first_run(peer_sign of) noexcept {
+    const std::uint32_t bits = bits_of(of);
+    const auto begin = static_cast<unsigned>(std::countr_zero(bits));
+    const auto count = static_cast<unsigned>(std::countr_one(bits >> begin));
+    const std::uint32_t run = ((1U << count) - 1U) << begin;
+    return {static_cast<peer_sign>(run), {first_sign + begin, first_sign + begin + count - 1}};
+}
+
+[[nodiscard]] offset_locks::state state_of(peer_lock lock) noexcept {
+    switch (lock) {
+        case peer_lock::free:
+            return offset_locks::state::free;
+        case peer_lock::shared:
+            return offset_locks::state::shared;
+        case peer_lock::exclusive:
+            return offset_locks::state::exclusive;
+    }
+    return offset_locks::state::exclusive;
+}
+
+}  // namespace
+
+class shared_locks::shared_file final : public smb::server::peer_file {
+public:
+    shared_file(shared_locks& all, const vfs::file_key& key)
+        : all_(all),
+          name_(fmt::format("{:x}-{:x}-{:x}", key.volume, key.file, key.stream)),
+          entity_(fsmutex::entity::of_name(name_)) {}
+    ~shared_file() override { lower(shown_); }
+
+    [[nodiscard]] result<peer_sign> raise(peer_sign up, peer_sign unless) noexcept override {
+        const auto entered = enter();
+        if (not entered) return failure(entered.error());
+        if (const auto opened = open_board(io::creation::if_needed); not opened)
+            return failure(opened.error());
+        result<peer_sign> in_the_way = shown_by_others(unless);
+        if (in_the_way and *in_the_way == peer_sign::none) {
+            const peer_sign before = shown_;
+            if (const auto done = show(without(up, before)); not done) {
+                hide(without(shown_, before));
+                in_the_way = failure(done.error());
+            }
+        }
+        if (shown_ == peer_sign::none) leave_board();
+        return in_the_way;
+    }
+
+    void lower(peer_sign down) noexcept override {
+        hide(down & shown_);
+        if (shown_ != peer_sign::none or not board_.is_open()) return;
+        if (const auto entered = enter(); entered)
+            leave_board();
+        else
+            board_ = {};
+    }
+
+    [[nodiscard]] result<void> seal() noexcept override {
+        auto entered = enter();
+        if (not entered) return failure(entered.error());
+        const auto opened = open_board(io::creation::open_existing);
+        if (not opened and opened.error() != std::errc::no_such_file_or_directory)
+            return failure(opened.error());
+        result<peer_sign> in_the_way = peer_sign::none;
+        if (opened) in_the_way = shown_by_others(peer_sign::has_open);
+        if (in_the_way and *in_the_way == peer_sign::none) {
+            seal_ = *std::move(entered);
+            return {};
+        }
+        if (shown_ == peer_sign::none) leave_board();
+        if (not in_the_way) return failure(in_the_way.error());
+        return failure(error::with_path(EBUSY, "seal a file", name_));
+    }
+    void unseal() noexcept override {
+        if (shown_ == peer_sign::none) leave_board();
+        seal_.unlock();
+    }
+
+    [[nodiscard]] bool lock(const sync::byte_range& where, peer_lock to) noexcept override {
+        return board_.set({where.first(), where.last()}, state_of(to)).value_or(false);
+    }
+    [[nodiscard]] bool is_lockable(const sync::byte_range& where, peer_lock to) noexcept override {
+        return board_.is_settable({where.first(), where.last()}, state_of(to)).value_or(false);
+    }
+
+private:
+    [[nodiscard]] result<fsmutex::fs_mutex_guard> enter() noexcept {
+        auto held = all_.entities_->try_lock(entity_);
+        if (not held and held.error() == std::errc::timed_out)
+            return failure(error::with_path(EAGAIN, "look at a file of several servers", name_));
+        return held;
+    }
+
+    // From here to leave_board() with the entity.
+    [[nodiscard]] result<void> open_board(io::creation how) noexcept {
+        if (board_.is_open()) return {};
+        auto opened = offset_locks::open(all_.boards_, name_, how);
+        if (not opened) return failure(opened.error());
+        board_ = *std::move(opened);
+        return {};
+    }
+    [[nodiscard]] result<peer_sign> shown_by_others(peer_sign of) const noexcept {
+        while (of != peer_sign::none) {
+            const run_of_signs run = first_run(of);
+            const auto free = board_.is_settable(run.where, offset_locks::state::exclusive);
+            if (not free) return failure(free.error());
+            if (not*free) return run.signs;
+            of = without(of, run.signs);
+        }
+        return peer_sign::none;
+    }
+    [[nodiscard]] result<void> show(peer_sign up) noexcept {
+        while (up != peer_sign::none) {
+            const run_of_signs run = first_run(up);
+            const auto done = board_.set(run.where, offset_locks::state::shared);
+            if (not done) return failure(done.error());
+            if (not*done)
+                return failure(error::with_path(EIO, "show a sign, which is only ever shared", name_));
+            shown_ |= run.signs;
+            up = without(up, run.signs);
+        }
+        return {};
+    }
+    void hide(peer_sign down) noexcept {
+        shown_ = without(shown_, down);
+        while (down != peer_sign::none) {
+            const run_of_signs run = first_run(down);
+            (void)board_.set(run.where, offset_locks::state::free);
+            down = without(down, run.signs);
+        }
+    }
+    void leave_board() noexcept {
+        if (not board_.is_open()) return;
+        const auto is_alone = board_.is_settable(all_signs, offset_locks::state::exclusive);
+        if (is_alone and *is_alone) (void)io::remove(all_.boards_, name_);
+        board_ = {};
+    }
+
+    shared_locks& all_;
+    std::string name_;
+    fsmutex::entity entity_;
+    offset_locks board_;
+    peer_sign shown_ = peer_sign::none;
+    fsmutex::fs_mutex_guard seal_;
+};
+
+result<std::unique_ptr<shared_locks>> shared_locks::open(const std::string& path) {
+    auto entities = fsmutex::byte_ranges::open({}, path);
+    if (not entities) return failure(entities.error());
+    const std::string folder = path + ".d";
+    const auto made = io::directory_handle::open({}, folder, io::mode::none, io::creation::if_needed);
+    if (not made) return failure(made.error());
+    auto boards = io::path_handle::open(folder);
+    if (not boards) return failure(boards.error());
+    return std::unique_ptr<shared_locks>(new shared_locks(*std::move(entities), *std::move(boards)));
+}
+
+std::unique_ptr<smb::server::peer_file> shared_locks::file(const vfs::file_key& key) {
+    return std::make_unique<shared_file>(*this, key);
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""Two `sluice serve --shared-locks FILE` on one folder, each with a client that believes it has the only server."""
+
+import contextlib
+import pathlib
+import subprocess
+import tempfile
+import threading
+import time
+import uuid
+
+import python_clients  # noqa: F401  (first: what follows may be in its environment only)
+import served
+
+import smbprotocol.exceptions as smb_errors  # noqa: E402
+from impacket.smbconnection import SessionError, SMBConnection  # noqa: E402
+from smbprotocol.connection import Connection  # noqa: E402
+from smbprotocol.file_info import FileDispositionInformation, FileRenameInformation  # noqa: E402
+from smbprotocol.open import (CreateDisposition, CreateOptions, ImpersonationLevel, LockFlags, Open,  # noqa: E402
+                              RequestedOplockLevel, SMB2LockElement, SMB2SetInfoRequest)
+from smbprotocol.session import Session  # noqa: E402
+from smbprotocol.tree import TreeConnect  # noqa: E402
+
+READ, WRITE, DELETE = 0x0001, 0x0002, 0x0001_0000
+SHARED_WITH = {"": 0, "r": 1, "w": 2, "d": 4, "rw": 3, "rwd": 7}
+SHARING_VIOLATION, DELETE_PENDING, ACCESS_DENIED = 0xc0000043, 0xc0000056, 0xc0000022
+FILE_LOCK_CONFLICT, LOCK_NOT_GRANTED, NOT_FOUND = 0xc0000054, 0xc0000055, 0xc0000034
+
+
+class Client:
+    """A client of one of the servers, one request at a time."""
+
+    def __init__(self, case, server):
+        connection = Connection(uuid.uuid4(), "127.0.0.1", server.port)
+        connection.connect()
+        session = Session(connection, served.USER, served.PASSWORD, require_encryption=False)
+        session.connect()
+        self.tree = TreeConnect(session, r"\\127.0.0.1\share")
+        self.tree.connect()
+        case.addCleanup(self.disconnect)
+
+    def disconnect(self):
+        try:
+            self.tree.session.connection.disconnect(close=False)
+        except OSError:  # its server was killed
+            pass
+
+    def open(self, name="file", access=READ, share="rwd", disposition=CreateDisposition.FILE_OPEN, options=0,
+             oplock=RequestedOplockLevel.SMB2_OPLOCK_LEVEL_NONE):
+        file = Open(self.tree, name)
+        file.create(ImpersonationLevel.Impersonation, access, 0, SHARED_WITH[share], disposition,
+                    CreateOptions.FILE_NON_DIRECTORY_FILE | options, oplock_level=oplock)
+        return file
+
+
+def change(file, information):
+    """SET_INFO, of which smbprotocol knows the messages only."""
+    request = SMB2SetInfoRequest()
+    request["info_type"] = information.INFO_TYPE
+    request["file_info_class"] = information.INFO_CLASS
+    request["file_id"] = file.file_id
+    request["buffer"] = information
+    sent = file.connection.send(request, file.tree_connect.session.session_id, file.tree_connect.tree_connect_id)
+    file.connection.receive(sent)
+
+
+def set_disposition(file, is_to_go=True):
+    wanted = FileDispositionInformation()
+    wanted["delete_pending"] = is_to_go
+    change(file, wanted)
+
+
+def replace(file, target):
+    wanted = FileRenameInformation()
+    wanted["replace_if_exists"] = True
+    wanted["file_name"] = target
+    change(file, wanted)
+
+
+def lock_element(offset, length, flags):
+    element = SMB2LockElement()
+    element["offset"] = offset
+    element["length"] = length
+    element["flags"] = flags
+    return element
+
+
+def lock(file, offset, length, flags=LockFlags.SMB2_LOCKFLAG_EXCLUSIVE_LOCK):
+    if flags != LockFlags.SMB2_LOCKFLAG_UNLOCK:
+        flags |= LockFlags.SMB2_LOCKFLAG_FAIL_IMMEDIATELY
+    file.lock([lock_element(offset, length, flags)])
+
+
+@served.on_every_multiplexer
+class TwoServers:
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="sluice-peers-")
+        self.addCleanup(scratch.cleanup)
+        self.locks = pathlib.Path(scratch.name) / "locks"
+        self.server_arguments = ("--shared-locks", str(self.locks))
+        super().setUp()
+        self.other_server = served.Server(self.program, self.folder, self.multiplexer, self.server_arguments)
+        self.other_server.__enter__()
+        self.addCleanup(self.other_server.__exit__, None, None, None)
+        (self.folder / "file").write_bytes(bytes(100))
+        self.here, self.there = Client(self, self.server), Client(self, self.other_server)
+
+    def assert_refused(self, status, action, *arguments, **named):
+        with self.assertRaises(smb_errors.SMBResponseException) as seen:
+            action(*arguments, **named)
+        self.assertEqual(hex(seen.exception.status), hex(status))
+
+    def assert_soon(self, condition, what):
+        deadline = time.monotonic() + 10
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, what)
+            time.sleep(0.01)
+
+    def test_share_modes_hold_both_ways(self):
+        for first, second in ((self.here, self.there), (self.there, self.here)):
+            held = first.open(access=READ, share="r")
+            self.assert_refused(SHARING_VIOLATION, second.open, access=WRITE)
+            self.assert_refused(SHARING_VIOLATION, second.open, access=READ, share="w")
+            self.assert_refused(SHARING_VIOLATION, second.open, access=DELETE)
+            second.open(access=READ, share="r").close()
+            held.close()
+            second.open(access=WRITE, share="").close()
+
+    def test_a_file_that_was_just_made_is_shared_as_its_maker_said(self):
+        made = self.here.open("new", access=WRITE, share="", disposition=CreateDisposition.FILE_CREATE)
+        self.assert_refused(SHARING_VIOLATION, self.there.open, "new", access=READ)
+        self.assert_refused(SHARING_VIOLATION, self.there.open, "new", access=WRITE,
+                            disposition=CreateDisposition.FILE_OVERWRITE_IF)
+        made.write(b"kept", 0)
+        made.close()
+        self.assertEqual((self.folder / "new").read_bytes(), b"kept")
+
+    def test_a_file_to_be_removed_goes_when_the_last_of_both_has_closed_it(self):
+        doomed = self.here.open(access=DELETE)
+        other = self.there.open(access=READ)
+        set_disposition(doomed)
+        self.assert_refused(DELETE_PENDING, self.there.open)
+        self.assert_refused(DELETE_PENDING, self.here.open)
+        doomed.close()
+        time.sleep(0.3)
+        self.assertTrue((self.folder / "file").exists(), "the other server has it open")
+        self.assert_refused(DELETE_PENDING, self.here.open)
+        self.assert_refused(DELETE_PENDING, self.there.open)
+        self.assertEqual(other.read(0, 1), b"\0")
+        other.close()
+        self.assert_soon(lambda: not (self.folder / "file").exists(), "the last has closed it")
+        self.assert_refused(NOT_FOUND, self.there.open)
+
+    def test_who_changes_his_mind_about_removing_a_file_lets_the_others_in_again(self):
+        doomed = self.here.open(access=DELETE)
+        set_disposition(doomed)
+        self.assert_refused(DELETE_PENDING, self.there.open)
+        set_disposition(doomed, False)
+        self.there.open().close()
+        doomed.close()
+        self.assertTrue((self.folder / "file").exists())
+
+    def test_delete_on_close_waits_for_the_other_server_too(self):
+        other = self.there.open(access=READ)
+        self.here.open(access=DELETE, options=CreateOptions.FILE_DELETE_ON_CLOSE).close()
+        self.assertTrue((self.folder / "file").exists())
+        other.close()
+        self.assert_soon(lambda: not (self.folder / "file").exists(), "the last has closed it")
+
+    def test_a_file_that_is_open_at_the_other_server_is_not_replaced(self):
+        (self.folder / "fresh").write_bytes(b"fresh")
+        other = self.there.open(access=READ)
+        fresh = self.here.open("fresh", access=DELETE)
+        self.assert_refused(ACCESS_DENIED, replace, fresh, "file")
+        other.close()
+        replace(fresh, "file")
+        fresh.close()
+        self.assertEqual(served.tree_of(self.folder), {"file": b"fresh"})
+
+    def test_ranges_that_are_locked_at_one_are_locked_at_the_other(self):
+        mine, theirs = (client.open(access=READ | WRITE) for client in (self.here, self.there))
+        lock(mine, 0, 10)
+        lock(mine, 20, 10, LockFlags.SMB2_LOCKFLAG_SHARED_LOCK)
+        self.assert_refused(LOCK_NOT_GRANTED, lock, theirs, 9, 5)
+        self.assert_refused(LOCK_NOT_GRANTED, lock, theirs, 25, 1)
+        self.assert_refused(FILE_LOCK_CONFLICT, theirs.read, 9, 1)
+        self.assert_refused(FILE_LOCK_CONFLICT, theirs.write, b"x", 29)
+        self.assertEqual(theirs.read(20, 10), bytes(10))
+        lock(theirs, 25, 1, LockFlags.SMB2_LOCKFLAG_SHARED_LOCK)
+        lock(theirs, 10, 10)
+        theirs.write(b"x" * 10, 10)
+        self.assert_refused(FILE_LOCK_CONFLICT, mine.read, 19, 1)
+        lock(mine, 0, 10, LockFlags.SMB2_LOCKFLAG_UNLOCK)
+        lock(theirs, 9, 1)
+        mine.close()
+        lock(theirs, 20, 5)
+
+    def test_who_waits_for_a_range_gets_it_when_the_other_server_unlocks_it(self):
+        mine, theirs = (client.open(access=READ | WRITE) for client in (self.here, self.there))
+        lock(mine, 0, 10)
+        request, _ = theirs.lock([lock_element(5, 1, LockFlags.SMB2_LOCKFLAG_EXCLUSIVE_LOCK)], send=False)
+        waiting = theirs.connection.send(request, self.there.tree.session.session_id, self.there.tree.tree_connect_id)
+        time.sleep(0.3)
+        self.assert_refused(LOCK_NOT_GRANTED, lock, theirs, 5, 1)
+        lock(mine, 0, 10, LockFlags.SMB2_LOCKFLAG_UNLOCK)
+        theirs.connection.receive(waiting, timeout=10)
+        self.assert_refused(LOCK_NOT_GRANTED, lock, mine, 5, 1)
+
+    def test_nobody_may_cache_what_nobody_could_take_back(self):
+        file = self.here.open(oplock=RequestedOplockLevel.SMB2_OPLOCK_LEVEL_BATCH)
+        self.assertEqual(file.oplock_level, RequestedOplockLevel.SMB2_OPLOCK_LEVEL_NONE)
+
+    def test_a_killed_server_leaves_nothing_locked(self):
+        theirs = self.there.open(access=READ | WRITE, share="")
+        lock(theirs, 0, 10)
+        self.assert_refused(SHARING_VIOLATION, self.here.open)
+        self.other_server.kill()
+        mine = self.here.open(access=READ | WRITE, share="")
+        lock(mine, 0, 10)
+        self.assertEqual(mine.read(0, 10), bytes(10))
+
+    @contextlib.contextmanager
+    def somebody_looking_at(self, board):
+        """Another process that is stopped just while it has a file's entity."""
+        command = [self.program, "lock", "--algorithm", "byte_ranges", "--exclusive", board, self.locks, "--",
+                   "sh", "-c", "echo held; read line"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            self.assertEqual(process.stdout.readline(), "held\n")
+            yield lambda: process.communicate("\n", timeout=20)
+
+    def test_a_stopped_neighbour_holds_up_only_who_wants_the_same_file_and_not_for_ever(self):
+        (self.folder / "other").touch()
+        file = self.here.open()
+        board = next(pathlib.Path(f"{self.locks}.d").iterdir()).name
+        file.close()
+        with self.somebody_looking_at(board) as let_go:
+            self.assert_refused(SHARING_VIOLATION, self.here.open)
+            opening = threading.Thread(target=self.here.open, daemon=True)
+            opening.start()
+            another = Client(self, self.server)
+            another.open("other").close()
+            self.assertTrue(opening.is_alive())
+            let_go()
+            opening.join(10)
+            self.assertFalse(opening.is_alive())
+        self.assert_refused(SHARING_VIOLATION, self.there.open, share="")
+
+    def test_what_nobody_has_open_leaves_nothing_behind(self):
+        self.here.open().close()
+        self.there.open().close()
+        self.assertEqual(list(pathlib.Path(f"{self.locks}.d").iterdir()), [])
+
+    def test_impacket_is_refused_what_another_impacket_has_to_itself(self):
+        ids = []
+        for server in (self.server, self.other_server):
+            connection = SMBConnection("127.0.0.1", "127.0.0.1", sess_port=server.port)
+            connection.login(served.USER, served.PASSWORD)
+            self.addCleanup(connection.close)
+            ids.append((connection, connection.connectTree("share")))
+        (first, first_tree), (second, second_tree) = ids
+        held = first.openFile(first_tree, "file", shareMode=0)
+        with self.assertRaisesRegex(SessionError, "STATUS_SHARING_VIOLATION"):
+            second.openFile(second_tree, "file", shareMode=7)
+        first.closeFile(first_tree, held)
+        second.closeFile(second_tree, second.openFile(second_tree, "file", shareMode=0))
+
+
+@served.on_every_multiplexer
+class WithoutTheOption:
+    """What the tests above would see if the option did nothing: they can fail."""
+
+    def test_servers_that_do_not_share_locks_know_nothing_of_each_other(self):
+        (self.folder / "file").write_bytes(bytes(100))
+        with served.Server(self.program, self.folder, self.multiplexer) as other:
+            here, there = Client(self, self.server), Client(self, other)
+            held = here.open(access=READ | WRITE, share="", oplock=RequestedOplockLevel.SMB2_OPLOCK_LEVEL_BATCH)
+            self.assertEqual(held.oplock_level, RequestedOplockLevel.SMB2_OPLOCK_LEVEL_BATCH)
+            there.open(access=READ | WRITE, share="").close()
+
+
+if __name__ == "__main__":
+    served.main()
