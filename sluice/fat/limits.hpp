@@ -14,4 +14,11 @@ inline constexpr std::size_t partitions_max = 256;
 inline constexpr std::uint32_t gpt_entry_bytes_max = 4096;
 inline constexpr std::uint64_t gpt_array_bytes_max = 1 << 20;
 
+/// Slots of a directory: FAT's own limit, 2 MiB.
+inline constexpr std::uint32_t directory_slots_max = 65'536;
+
+/// Problems a check lists; more are counted. Paths in reports are cut to so many bytes, from the front.
+inline constexpr std::size_t problems_max = 10'000;
+inline constexpr std::size_t reported_path_bytes_max = 1024;
+
 }  // namespace sluice::fat::limits
