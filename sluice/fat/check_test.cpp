@@ -79,7 +79,8 @@ TEST(check, of_a_cut_image_reports_the_cut_and_ends) {
     for (const fat_type type : all_types) {
         sample_volume volume(type);
         const auto bytes = volume.image().bytes();
-        memory_device cut(std::vector<std::byte>(bytes.begin(), bytes.begin() + bytes.size() / 2));
+        memory_device cut(std::vector<std::byte>(
+            bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(volume.shape.volume_bytes / 2)));
         const auto report = check(cut);
         ASSERT_TRUE(report);
         EXPECT_TRUE(report->has(problem_kind::image_is_short));

@@ -35,6 +35,7 @@ public:
         const auto plan = plan_format(image_.size_bytes(), options).value();
         ENSURE(format(image_, plan).has_value());
         shape = plan.shape;
+        if (type == fat_type::fat32) shrink();
         fill();
     }
 
@@ -105,7 +106,7 @@ public:
         const auto used = image_.bytes().first(shape.cluster_offset(200));
         std::ofstream(path, std::ios::binary)
             .write(reinterpret_cast<const char*>(used.data()), static_cast<std::streamsize>(used.size()));
-        std::filesystem::resize_file(path, image_.bytes().size());
+        std::filesystem::resize_file(path, shape.volume_bytes);
     }
 
     // Slots in the root: 0 label, 1 ONE.TXT, 2 and 3 pieces, 4 the entry of the long name, 5 SUB.
@@ -120,6 +121,16 @@ public:
 private:
     static std::size_t bytes_of_type(fat_type type) {
         return type == fat_type::fat12 ? 1440 << 10 : type == fat_type::fat16 ? 5 << 20 : 35 << 20;
+    }
+
+    // To 3,000 clusters: still FAT32 as Linux and fsck.fat read it, and many times faster to check.
+    void shrink() {
+        const auto sectors = static_cast<std::uint32_t>(shape.data_offset / 512 + 3000);
+        for (const std::uint64_t offset : {std::uint64_t{0}, *shape.backup_offset}) {
+            const le32 wire(sectors);
+            std::memcpy(image_.bytes().data() + offset + offsetof(boot_sector, total_sectors_32), &wire, 4);
+        }
+        shape = read_geometry(image_).value();
     }
 
     void data(std::initializer_list<std::uint32_t> clusters) {
