@@ -91,17 +91,18 @@ std::vector<cluster_extent> allocator::take_released() {
     return std::exchange(released_, {});
 }
 
-void allocator::reuse(const std::vector<cluster_extent>& released) noexcept {
+void allocator::reuse(const std::vector<cluster_extent>& freed, std::uint32_t asked) noexcept {
     const std::scoped_lock guard(mutex_);
-    for (const cluster_extent& each : released) {
+    for (const cluster_extent& each : freed)
         map_.give(each);
-        released_count_ -= each.length;
-    }
+    ENSURE(asked <= released_count_);
+    released_count_ -= asked;
 }
 
 std::uint32_t allocator::free_count() noexcept {
     const std::scoped_lock guard(mutex_);
-    return map_.free_count() + reserved_ + released_count_;
+    // Of a damaged volume, a cluster may have been released twice.
+    return std::min(map_.count(), map_.free_count() + reserved_ + released_count_);
 }
 
 std::uint32_t allocator::next() noexcept {

@@ -63,8 +63,9 @@ public:
     void release(cluster_extent what);
     /// What has been released so far; the caller makes that durable, then calls reuse() with it.
     [[nodiscard]] std::vector<cluster_extent> take_released();
-    /// They are free.
-    void reuse(const std::vector<cluster_extent>& released) noexcept;
+    /// Of `asked` clusters taken by take_released(), those of `freed` are free now. The others were not the
+    /// caller's to give back: of a damaged volume, a second file can have had them.
+    void reuse(const std::vector<cluster_extent>& freed, std::uint32_t asked) noexcept;
 
     [[nodiscard]] std::uint32_t free_count() noexcept;
     /// Where the search goes on: a hint for the next mount.

@@ -17,6 +17,12 @@ free_map all_free(std::uint32_t count) {
     return map;
 }
 
+std::uint32_t clusters_in(const std::vector<cluster_extent>& extents);
+
+void reuse_all(allocator& from, const std::vector<cluster_extent>& released) {
+    from.reuse(released, clusters_in(released));
+}
+
 std::uint32_t clusters_in(const std::vector<cluster_extent>& extents) {
     std::uint32_t sum = 0;
     for (const auto& each : extents)
@@ -114,7 +120,7 @@ TEST(allocator, what_was_released_is_not_to_be_had_before_it_is_durable) {
     EXPECT_EQ(from.allocate({.wanted = 4}, own, again).error().code(), ENOSPC);
     const auto released = from.take_released();
     EXPECT_EQ(from.allocate({.wanted = 3}, own, again).error().code(), EAGAIN) << "taken is not durable yet";
-    from.reuse(released);
+    reuse_all(from, released);
     ASSERT_TRUE(from.allocate({.wanted = 3}, own, again));
     EXPECT_EQ(again, (std::vector<cluster_extent>{{.first = 4, .length = 3}}));
     EXPECT_EQ(from.free_count(), 0U);
@@ -146,7 +152,7 @@ TEST(allocator, nobody_gets_what_another_has_over_random_calls) {
                 mine.own, taken);
             if (not done) {
                 ASSERT_TRUE(taken.empty());
-                if (done.error().code() == EAGAIN) from.reuse(from.take_released());
+                if (done.error().code() == EAGAIN) reuse_all(from, from.take_released());
                 continue;
             }
             ASSERT_EQ(clusters_in(taken), wanted);
@@ -164,7 +170,7 @@ TEST(allocator, nobody_gets_what_another_has_over_random_calls) {
             std::fill_n(used.begin() + gone.first, gone.length, false);
             in_use -= gone.length;
             from.release(gone);
-            if (random.below(4) == 0) from.reuse(from.take_released());
+            if (random.below(4) == 0) reuse_all(from, from.take_released());
         }
         ASSERT_EQ(from.free_count(), count - in_use);
     }
