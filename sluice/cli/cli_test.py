@@ -46,7 +46,7 @@ class CommandLine(unittest.TestCase):
         self.assertIn("standard output", done.stderr)
 
 
-class Serve(unittest.TestCase):
+class Configuration(unittest.TestCase):
     def test_a_setting_of_the_file_that_would_be_without_effect_is_refused_with_its_line(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "sluice.toml")
@@ -147,6 +147,24 @@ class Lock(unittest.TestCase):
             with self.subTest(algorithm=algorithm), self.holding("--exclusive", "a", algorithm=algorithm) as holder:
                 listed = sluice("lock", "--list", "--exclusive", "a", self.file)
                 self.assertRegex(listed.stdout, rf"(?m)^holds +{holder.pid} +{socket.gethostname()[:20]} .* exclusive:a$")
+
+    def test_whoever_holds_the_users_file_keeps_editors_waiting(self):
+        users = os.path.join(os.path.dirname(self.file), "users")
+        holder = subprocess.Popen([PROGRAM, "lock", f"{users}.lock", "--", "sh", "-c", "echo held; read line"],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.assertEqual(holder.stdout.readline(), "held\n")
+        editor = subprocess.Popen([PROGRAM, "user", "--users-file", users, "add", "bob"], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True)
+        editor.stdin.write("secret\n")
+        editor.stdin.close()
+        with self.assertRaises(subprocess.TimeoutExpired):
+            editor.wait(0.5)
+        self.assertFalse(os.path.exists(users))
+        holder.communicate("\n", timeout=20)
+        self.assertEqual(editor.wait(20), 0)
+        editor.stdout.close()
+        self.assertEqual(sluice("user", "--users-file", users, "list").stdout, "bob\n")
+        self.assertFalse(os.path.exists(f"{users}.lock"))
 
     def test_the_command_ends_with_its_locker_and_the_next_one_is_told(self):
         with self.holding("--exclusive", "a") as holder:

@@ -21,6 +21,7 @@
 #include "sluice/cli/log_writer.hpp"
 #include "sluice/cli/serve_options.hpp"
 #include "sluice/cli/signals.hpp"
+#include "sluice/cli/user_edits.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/user_database.hpp"
@@ -187,7 +188,7 @@ struct users_result {
 };
 [[nodiscard]] users_result open_users(const serve_options& options) {
     const std::string path = options.users_file.empty() ? user_database::default_path() : options.users_file;
-    auto opened = user_database::open(path);
+    auto opened = user_database::open(path, exclude_editors);
     if (not opened) fail(opened.error().message());
     users_result users{
         .database = *std::move(opened), .names = {}, .fresh_password = {}, .are_for_now = false};

@@ -12,6 +12,7 @@
 
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/user_edits.hpp"
 #include "sluice/smb/server/user_database.hpp"
 
 namespace sluice::cli {
@@ -50,7 +51,8 @@ struct user_arguments {
 }
 
 [[nodiscard]] std::unique_ptr<user_database> open_database(const user_arguments& arguments) {
-    auto users = user_database::open(arguments.file.empty() ? user_database::default_path() : arguments.file);
+    auto users = user_database::open(arguments.file.empty() ? user_database::default_path() : arguments.file,
+                                     exclude_editors);
     if (not users) fail(users.error().message());
     return *std::move(users);
 }

@@ -109,20 +109,22 @@ result<user_database::user_map> user_database::read(const std::string& path) {
     return parse(text, path);
 }
 
-result<std::unique_ptr<user_database>> user_database::load(std::string path) {
+result<std::unique_ptr<user_database>> user_database::load(std::string path, edit_exclusion editing) {
     auto users = read(path);
     if (not users) return failure(users.error());
     auto loaded = std::make_unique<user_database>();
     loaded->path_ = std::move(path);
+    loaded->exclude_editors_ = std::move(editing);
     loaded->users_ = *std::move(users);
     return loaded;
 }
 
-result<std::unique_ptr<user_database>> user_database::open(std::string path) {
-    auto loaded = load(path);
+result<std::unique_ptr<user_database>> user_database::open(std::string path, edit_exclusion editing) {
+    auto loaded = load(path, editing);
     if (loaded or loaded.error() != std::errc::no_such_file_or_directory) return loaded;
     auto empty = std::make_unique<user_database>();
     empty->path_ = std::move(path);
+    empty->exclude_editors_ = std::move(editing);
     return empty;
 }
 
@@ -172,16 +174,12 @@ bool user_database::contains(std::string_view name) const {
     return users_.contains(fold(name));
 }
 
-// Takes the lock that keeps other editors away, starts from what the file says now, and stores the change.
+// Keeps other editors away, starts from what the file says now, and stores the change.
 template <class Edit>
 result<void> user_database::edit(Edit&& change) {
     if (path_.empty()) return change(users_);
     if (const auto made = make_folders(folder_of(path_)); not made) return made;
-    auto lock = io::file_handle::open({}, path_ + ".lock", io::mode::write, io::creation::if_needed,
-                                      io::caching::all, io::open_flag::none, 0600);
-    if (not lock) return failure(lock.error());
-    const auto held = lock->lock_range({.offset = 0, .length = 1}, io::lock_kind::exclusive,
-                                       deadline(std::chrono::seconds(10)));
+    const auto held = exclude_editors_(path_);
     if (not held) return failure(held.error());
     auto users = read(path_);
     if (not users and users.error() != std::errc::no_such_file_or_directory) return failure(users.error());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,22 +14,29 @@
 
 namespace sluice::smb::server {
 
+/// How others are kept from editing a file: called with its path before each edit, gives what keeps them away
+/// until it is let go. The program knows how: between processes that takes more than this component has.
+using edit_exclusion = std::function<result<std::shared_ptr<void>>(const std::string& path)>;
+
 /// Who may log on, in one file: a line `name:hash` for each user, the hash being the NT hash in hexadecimal
 /// (docs/formats/users.md). As good as the passwords to whoever reads it, so the file is for its owner alone
 /// (0600), and one that others can read is refused.
 ///
 /// Edits are atomic: the new file takes the old one's place whole, or nothing changes; two programs that edit
-/// at once take turns. A database in memory has no path. Names are compared without case; domains are
-/// ignored. Thread safety: one thread at a time. Blocks: where the file is read or written.
+/// at once take turns, if they were given the same exclusion. A database in memory has no path. Names are
+/// compared without case; domains are ignored. Thread safety: one thread at a time. Blocks: where the file is
+/// read or written.
 class user_database final : public auth::account_source {
 public:
     user_database() noexcept = default;
 
     /// Errors: ENOENT; EACCES if others can read it ("chmod 600"); EINVAL for a line that is not one, naming
     /// it; those of reading a file.
-    [[nodiscard]] static result<std::unique_ptr<user_database>> load(std::string path);
+    [[nodiscard]] static result<std::unique_ptr<user_database>> load(std::string path,
+                                                                     edit_exclusion editing);
     /// The same, but empty if there is no such file yet; the first edit makes it.
-    [[nodiscard]] static result<std::unique_ptr<user_database>> open(std::string path);
+    [[nodiscard]] static result<std::unique_ptr<user_database>> open(std::string path,
+                                                                     edit_exclusion editing);
     /// Where it is by default: $XDG_CONFIG_HOME/sluice/users if that is set, else ~/.config/sluice/users, and
     /// for root, or without a home, /etc/sluice/users.
     [[nodiscard]] static std::string default_path();
@@ -54,9 +62,9 @@ public:
     [[nodiscard]] bool is_empty() const noexcept { return users_.empty(); }
 
     /// Adds a user, or changes a password. Errors: EINVAL for a name or password that cannot be; those of
-    /// writing a file, and then nothing has changed.
+    /// the exclusion and of writing a file, and then nothing has changed.
     [[nodiscard]] result<void> set(std::string_view name, std::string_view password);
-    /// Errors: ENOENT; those of writing a file.
+    /// Errors: ENOENT; those of the exclusion and of writing a file.
     [[nodiscard]] result<void> remove(std::string_view name);
 
     /// What a name may be: 1 to 64 characters, none of `:"/\[]|<>+=;,?*@` and none that cannot be seen.
@@ -76,6 +84,7 @@ private:
     [[nodiscard]] result<void> store(const user_map& users) const;
 
     std::string path_;
+    edit_exclusion exclude_editors_;
     user_map users_;
     // By folded name, with the hash of a password that counts instead of the file's. None: all in the file.
     std::optional<std::map<std::string, std::optional<auth::nt_hash>>> admitted_;

@@ -24,13 +24,22 @@ protected:
         std::filesystem::permissions(path, permissions);
     }
     [[nodiscard]] std::unique_ptr<user_database> loaded() const {
-        auto users = user_database::load(path.string());
+        auto users = user_database::load(path.string(), exclusion);
         EXPECT_TRUE(users) << users.error().message();
         return *std::move(users);
     }
 
     std::filesystem::path folder;
     std::filesystem::path path;
+    // Stands for a mutex between processes: says what it was asked for, and refuses while somebody has it.
+    std::vector<std::string> excluded;
+    bool is_held = false;
+    const edit_exclusion exclusion = [this](const std::string& file) -> result<std::shared_ptr<void>> {
+        excluded.push_back(file);
+        if (std::exchange(is_held, true)) return failure({EBUSY, "edit users"});
+        return std::shared_ptr<void>(this,
+                                     [](void* self) { static_cast<user_file*>(self)->is_held = false; });
+    };
 };
 
 TEST_F(user_file, keeps_users_across_loads_and_finds_them_in_any_case) {
@@ -79,14 +88,14 @@ TEST_F(user_file, is_for_its_owner_alone) {
     ASSERT_TRUE(loaded()->set("a", "b"));
     EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0600});
     write("", std::filesystem::perms{0644});
-    const auto refused = user_database::load(path.string());
+    const auto refused = user_database::load(path.string(), exclusion);
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().message(), testing::HasSubstr("chmod 600"));
 }
 
 TEST_F(user_file, with_a_line_that_is_none_is_refused_and_kept) {
     write("alice:00\n");
-    EXPECT_EQ(user_database::load(path.string()).error(), std::errc::invalid_argument);
+    EXPECT_EQ(user_database::load(path.string(), exclusion).error(), std::errc::invalid_argument);
     write("# note\n\nalice:0123456789abcdef0123456789abcdef\n");
     const auto users = loaded();
     write("rubbish");
@@ -112,6 +121,19 @@ TEST_F(user_file, takes_edits_of_two_programs_without_losing_one) {
     ASSERT_TRUE(first->set("a", "1"));
     ASSERT_TRUE(second->set("b", "2"));
     EXPECT_THAT(loaded()->names(), testing::ElementsAre("a", "b"));
+}
+
+TEST_F(user_file, is_edited_by_one_program_at_a_time_and_not_at_all_while_another_does) {
+    write("");
+    const auto users = loaded();
+    EXPECT_THAT(excluded, testing::IsEmpty()) << "reading keeps nobody away";
+    ASSERT_TRUE(users->set("alice", "1"));
+    EXPECT_THAT(excluded, testing::ElementsAre(path.string()));
+    EXPECT_FALSE(is_held) << "held no longer than the edit takes";
+    is_held = true;
+    EXPECT_EQ(users->set("bob", "2").error(), std::errc::device_or_resource_busy);
+    EXPECT_EQ(users->remove("alice").error(), std::errc::device_or_resource_busy);
+    EXPECT_THAT(loaded()->names(), testing::ElementsAre("alice"));
 }
 
 TEST(user_name, must_be_one_that_fits_a_line_and_a_client) {

@@ -1,0 +1,14 @@
+#include "sluice/cli/user_edits.hpp"
+
+#include "sluice/cli/write_hold.hpp"
+
+namespace sluice::cli {
+
+result<std::shared_ptr<void>> exclude_editors(const std::string& path) {
+    auto held = write_hold::take(path, std::chrono::seconds(10));
+    if (not held) return failure(held.error());
+    // An editor that died has left the file as it was: it is replaced whole, or not at all.
+    return std::make_shared<write_hold>(*std::move(held));
+}
+
+}  // namespace sluice::cli
