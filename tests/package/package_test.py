@@ -108,7 +108,7 @@ class Subdirectory(Package):
             "cmake_minimum_required(VERSION 3.25)\nproject(parent LANGUAGES CXX)\nenable_testing()\n"
             f'add_subdirectory("{SOURCE}" sluice)\n'
             f'add_executable(consumer "{CONSUMER}/main.cpp")\n'
-            "target_link_libraries(consumer PRIVATE sluice::io)\n")
+            "target_link_libraries(consumer PRIVATE sluice::fat)\n")
         build = self.folder / "build"
         configure(self.folder, build)
         commands = compile_commands(build)

@@ -6,11 +6,16 @@
 #include <string_view>
 
 #include "sluice/base/error.hpp"
+#include "sluice/fat/boot_sector.hpp"
+#include "sluice/fat/memory_device.hpp"
 #include "sluice/io/pipe_handle.hpp"
 
 int main() {
     using namespace sluice;
     if (error(ENOENT, "open").message().empty()) return 1;
+
+    fat::memory_device image(1024);
+    if (fat::read_geometry(image)) return 5;
 
     auto pipe = io::pipe_handle::anonymous();
     if (!pipe) return 2;

@@ -1,0 +1,305 @@
+#include "sluice/fat/allocation_table.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "sluice/base/ensure.hpp"
+
+namespace sluice::fat {
+
+allocation_table::allocation_table(device& on, const geometry& shape, std::size_t windows_max)
+    : device_(on), shape_(shape), windows_max_(std::max<std::size_t>(windows_max, 2)) {
+    // Of a table that says it is larger than any could be, only as much as there are clusters.
+    const std::uint64_t used = std::min(shape.fat_bytes, shape.fat_used_bytes());
+    windows_.resize(static_cast<std::size_t>((used + window_bytes - 1) / window_bytes));
+}
+
+allocation_table::window* allocation_table::loaded(std::uint32_t cluster) noexcept {
+    const std::uint64_t index = entry_extent(shape_.type, cluster).offset / window_bytes;
+    ENSURE(index < windows_.size(), "a cluster of the volume");
+    window* const found = windows_[static_cast<std::size_t>(index)].get();
+    if (found != nullptr) found->used_at.store(++ticks_, std::memory_order_relaxed);
+    return found;
+}
+
+// With mutex_ held exclusively.
+void allocation_table::make_room() noexcept {
+    if (loaded_count_ < windows_max_) return;
+    std::unique_ptr<window>* oldest = nullptr;
+    for (auto& each : windows_) {
+        if (each == nullptr or each->dirty.any() or each->is_being_written) continue;
+        if (oldest == nullptr or each->used_at.load(std::memory_order_relaxed) <
+                                     (*oldest)->used_at.load(std::memory_order_relaxed))
+            oldest = &each;
+    }
+    if (oldest == nullptr) return;
+    oldest->reset();
+    --loaded_count_;
+}
+
+// With mutex_ held exclusively.
+result<allocation_table::window*> allocation_table::load(std::uint32_t cluster) noexcept {
+    if (window* const found = loaded(cluster)) return found;
+    make_room();
+    auto made = std::make_unique<window>();
+    const auto index = static_cast<std::size_t>(entry_extent(shape_.type, cluster).offset / window_bytes);
+    made->first_byte = std::uint64_t{index} * window_bytes;
+    made->bytes.resize(
+        static_cast<std::size_t>(std::min<std::uint64_t>(window_bytes, shape_.fat_bytes - made->first_byte)));
+    const std::uint64_t offset = shape_.fat_copy_offset(shape_.active_fat) + made->first_byte;
+    if (const auto read = device_.read_at(offset, std::span(made->bytes)); not read)
+        return failure(read.error());
+    counters_.loads.fetch_add(1, std::memory_order_relaxed);
+    ++loaded_count_;
+    windows_[index] = std::move(made);
+    return loaded(cluster);
+}
+
+std::uint32_t allocation_table::value_in(const window& in, std::uint32_t cluster) const noexcept {
+    const auto value =
+        read_entry(shape_.type, bytes_view(in.bytes.data(), in.bytes.size()), cluster, in.first_byte);
+    ENSURE(value.has_value(), "every entry is inside its window");
+    return *value;
+}
+
+result<std::uint32_t> allocation_table::value_of(std::uint32_t cluster) noexcept {
+    {
+        const std::shared_lock guard(mutex_);
+        if (const window* const found = loaded(cluster)) return value_in(*found, cluster);
+    }
+    const std::unique_lock guard(mutex_);
+    const auto found = load(cluster);
+    if (not found) return failure(found.error());
+    return value_in(**found, cluster);
+}
+
+result<table_entry> allocation_table::next(std::uint32_t cluster) noexcept {
+    ENSURE(shape_.is_cluster(cluster));
+    const auto value = value_of(cluster);
+    if (not value) return failure(value.error());
+    counters_.steps.fetch_add(1, std::memory_order_relaxed);
+    return shape_.classify(*value);
+}
+
+result<allocation_table::stretch> allocation_table::follow(std::uint32_t cluster,
+                                                           std::uint32_t most) noexcept {
+    ENSURE(shape_.is_cluster(cluster) and most != 0);
+    stretch found;
+    for (;;) {
+        // One entry that may have to be loaded, then all that go on in its window.
+        const auto value = value_of(cluster);
+        if (not value) return failure(value.error());
+        found.after = shape_.classify(*value);
+        const auto goes_on = [&] {
+            return found.length < most and found.after.kind == entry_kind::next and
+                   found.after.next == cluster + 1;
+        };
+        const std::shared_lock guard(mutex_);
+        const window* in = nullptr;
+        while (goes_on()) {
+            const byte_extent where = entry_extent(shape_.type, cluster + 1);
+            if (in == nullptr) in = loaded(cluster + 1);
+            if (in == nullptr or where.offset - in->first_byte >= in->bytes.size()) break;
+            ++cluster;
+            ++found.length;
+            found.after = shape_.classify(value_in(*in, cluster));
+        }
+        if (not goes_on()) break;
+        ++cluster;
+        ++found.length;
+    }
+    counters_.steps.fetch_add(found.length, std::memory_order_relaxed);
+    return found;
+}
+
+// With mutex_ held exclusively.
+result<void> allocation_table::put(std::uint32_t cluster, std::uint32_t value) noexcept {
+    const auto in = load(cluster);
+    if (not in) return failure(in.error());
+    window& into = **in;
+    const table_piece piece{.bytes = mutable_bytes(into.bytes.data(), into.bytes.size()),
+                            .first_byte = into.first_byte};
+    const bool is_inside = write_entry(shape_.type, piece, cluster, value);
+    ENSURE(is_inside, "every entry is inside its window");
+    const byte_extent where = entry_extent(shape_.type, cluster);
+    for (const std::uint64_t byte : {where.offset, where.offset + where.length - 1}) {
+        const auto sector = static_cast<std::size_t>((byte - into.first_byte) / shape_.sector_bytes);
+        if (not into.dirty[sector]) ++dirty_sectors_;
+        into.dirty.set(sector);
+    }
+    return {};
+}
+
+result<void> allocation_table::chain_up(cluster_extent what, std::uint32_t last) noexcept {
+    const std::unique_lock guard(mutex_);
+    for (std::uint32_t i = 0; i < what.length; ++i) {
+        const std::uint32_t cluster = what.first + i;
+        const auto done = put(cluster, i + 1 == what.length ? last : cluster + 1);
+        if (not done) return done;
+    }
+    return {};
+}
+
+result<void> allocation_table::set(cluster_extent what, std::uint32_t value) noexcept {
+    const std::unique_lock guard(mutex_);
+    for (std::uint32_t i = 0; i < what.length; ++i)
+        if (const auto done = put(what.first + i, value); not done) return done;
+    return {};
+}
+
+result<void> allocation_table::link(std::uint32_t cluster, std::uint32_t next) noexcept {
+    const std::unique_lock guard(mutex_);
+    const auto in = load(cluster);
+    if (not in) return failure(in.error());
+    links_.try_emplace(cluster, value_in(**in, cluster));  // the first change knows what is on the device
+    return put(cluster, next);
+}
+
+bool allocation_table::is_dirty() const noexcept {
+    return dirty_sectors_ != 0;
+}
+
+std::vector<allocation_table::chunk> allocation_table::take_dirty(bool& has_links) {
+    const std::unique_lock guard(mutex_);
+    std::vector<chunk> chunks;
+    for (std::size_t index = 0; index < windows_.size(); ++index) {
+        window* const each = windows_[index].get();
+        if (each == nullptr or each->dirty.none()) continue;
+        const std::size_t sectors = each->bytes.size() / shape_.sector_bytes;
+        for (std::size_t sector = 0; sector < sectors; ++sector) {
+            if (not each->dirty[sector]) continue;
+            const bool goes_on =
+                not chunks.empty() and chunks.back().window == index and
+                chunks.back().first_sector + chunks.back().bytes.size() / shape_.sector_bytes == sector;
+            if (not goes_on)
+                chunks.push_back({.window = index,
+                                  .first_sector = sector,
+                                  .first_byte = each->first_byte + sector * shape_.sector_bytes,
+                                  .bytes = {}});
+            const auto from = each->bytes.begin() + static_cast<std::ptrdiff_t>(sector * shape_.sector_bytes);
+            chunks.back().bytes.insert(chunks.back().bytes.end(), from, from + shape_.sector_bytes);
+        }
+        each->is_being_written = true;
+        each->dirty.reset();
+    }
+    const std::uint64_t taken = dirty_sectors_.exchange(0);
+    links_in_flush_ = std::exchange(links_, {});
+    // A single sector reaches the disk whole or not at all.
+    has_links = not links_in_flush_.empty() and taken > 1;
+    return chunks;
+}
+
+result<void> allocation_table::write_copies(std::uint64_t first_byte,
+                                            std::span<const std::byte> bytes) noexcept {
+    const auto write = [&](std::uint32_t copy) {
+        return device_.write_at(shape_.fat_copy_offset(copy) + first_byte, bytes);
+    };
+    if (const auto done = write(shape_.active_fat); not done or not shape_.is_mirrored) return done;
+    for (std::uint32_t copy = 0; copy < shape_.fat_count; ++copy)
+        if (copy != shape_.active_fat)
+            if (const auto done = write(copy); not done) return done;
+    return {};
+}
+
+// Masked: with the links as they were.
+result<void> allocation_table::write_pass(const std::vector<chunk>& chunks, bool is_masked) noexcept {
+    for (const chunk& each : chunks) {
+        std::vector<std::byte> masked;
+        if (is_masked) {
+            masked = each.bytes;
+            const table_piece piece{.bytes = mutable_bytes(masked.data(), masked.size()),
+                                    .first_byte = each.first_byte};
+            // Only FAT12, whose entries may lie across the edge, has a link that is not inside; its sectors
+            // are all in one chunk or the neighbour was not changed.
+            for (const auto& [cluster, before] : links_in_flush_)
+                (void)write_entry(shape_.type, piece, cluster, before);
+        }
+        const auto done = write_copies(each.first_byte, is_masked ? masked : each.bytes);
+        if (not done) return done;
+    }
+    return {};
+}
+
+result<void> allocation_table::write_links(const std::vector<chunk>& chunks) noexcept {
+    for (const chunk& each : chunks) {
+        std::size_t written_to = 0;
+        for (const auto& [cluster, before] : links_in_flush_) {
+            const byte_extent where = entry_extent(shape_.type, cluster);
+            const std::uint64_t end = where.offset + where.length;
+            if (end <= each.first_byte or where.offset >= each.first_byte + each.bytes.size()) continue;
+            // Whole sectors from that of its first byte to that of its last, once each.
+            const std::uint64_t within = where.offset < each.first_byte ? 0 : where.offset - each.first_byte;
+            const auto from = std::max(
+                written_to, static_cast<std::size_t>(within / shape_.sector_bytes * shape_.sector_bytes));
+            const auto to =
+                std::min(each.bytes.size(),
+                         static_cast<std::size_t>(((end - each.first_byte - 1) / shape_.sector_bytes + 1) *
+                                                  shape_.sector_bytes));
+            if (from >= to) continue;
+            const auto done =
+                write_copies(each.first_byte + from, std::span(each.bytes).subspan(from, to - from));
+            if (not done) return done;
+            written_to = to;
+        }
+    }
+    return {};
+}
+
+void allocation_table::finish(const std::vector<chunk>& chunks, bool is_written) noexcept {
+    const std::unique_lock guard(mutex_);
+    for (const chunk& each : chunks) {
+        window& of = *windows_[each.window];
+        of.is_being_written = false;
+        if (is_written) continue;
+        for (std::size_t i = 0; i < each.bytes.size() / shape_.sector_bytes; ++i) {
+            if (not of.dirty[each.first_sector + i]) ++dirty_sectors_;
+            of.dirty.set(each.first_sector + i);
+        }
+    }
+    if (not is_written) links_.insert(links_in_flush_.begin(), links_in_flush_.end());
+    links_in_flush_.clear();
+}
+
+result<void> allocation_table::flush(bool is_ordered) noexcept {
+    bool has_links = false;
+    const std::vector<chunk> chunks = take_dirty(has_links);
+    result<void> done = write_pass(chunks, has_links);
+    if (done and has_links) {
+        if (is_ordered) done = device_.barrier();
+        if (done) done = write_links(chunks);
+    }
+    finish(chunks, done.has_value());
+    return done;
+}
+
+result<free_map> allocation_table::scan() noexcept {
+    free_map found(geometry::first_cluster, shape_.cluster_count);
+    std::vector<bool> is_followed(shape_.cluster_count);
+    for (std::uint32_t cluster = geometry::first_cluster; shape_.is_cluster(cluster); ++cluster) {
+        const auto value = value_of(cluster);
+        if (not value) return failure(value.error());
+        const table_entry entry = shape_.classify(*value);
+        if (entry.kind == entry_kind::free) found.give({.first = cluster, .length = 1});
+        if (entry.kind == entry_kind::next) is_followed[entry.next - geometry::first_cluster] = true;
+    }
+    for (std::uint32_t i = 0; i < shape_.cluster_count; ++i)
+        if (is_followed[i] and found.is_free(i + geometry::first_cluster))
+            found.take({.first = i + geometry::first_cluster, .length = 1});
+    return found;
+}
+
+result<std::uint32_t> allocation_table::reserved_entry(std::uint32_t index) noexcept {
+    ENSURE(index < geometry::first_cluster);
+    if (windows_.empty()) return failure({EIO, "read FAT"});
+    return value_of(index);
+}
+
+result<void> allocation_table::set_reserved_entry(std::uint32_t index, std::uint32_t value) noexcept {
+    ENSURE(index < geometry::first_cluster);
+    if (windows_.empty()) return failure({EIO, "write FAT"});
+    const std::unique_lock guard(mutex_);
+    return put(index, value);
+}
+
+}  // namespace sluice::fat

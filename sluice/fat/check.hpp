@@ -1,0 +1,27 @@
+#pragma once
+
+#include "sluice/fat/check_report.hpp"
+#include "sluice/fat/code_page.hpp"
+#include "sluice/fat/device.hpp"
+#include "sluice/fat/limits.hpp"
+
+// Whether a volume is sound. Reads boot sector, FAT and directories by the codecs alone, not through the
+// volume, so that a mistake of the volume's shows here.
+
+namespace sluice::fat {
+
+struct check_options {
+    code_page page = code_page::cp437;                // of short names, in reports
+    std::optional<std::uint32_t> table_copy = {};     // the FAT to believe; otherwise the active one
+    std::size_t problems_max = limits::problems_max;  // listed
+};
+
+/// Checks the whole volume and changes nothing. Ends on any bytes, in time and memory proportional to the
+/// FAT and the directories: each cluster is followed once, each directory read once, by invariant 2 of
+/// chain_map; a directory is read up to 65,536 slots.
+/// Errors: EIO of the device within the FAT. Damage is no error but what the report is about; what lies
+/// behind the end of a cut image is not looked at. Allocates: the FAT, 4 bytes per cluster, the names of the
+/// tree. Blocks: for the device.
+[[nodiscard]] result<check_report> check(device& image, const check_options& options = {});
+
+}  // namespace sluice::fat

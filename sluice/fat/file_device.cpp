@@ -1,0 +1,67 @@
+#include "sluice/fat/file_device.hpp"
+
+#include <utility>
+
+namespace sluice::fat {
+
+result<file_device> file_device::over(io::file_handle file) noexcept {
+    if (file.native().append_only) return failure({EINVAL, "image opened for appending", file.descriptor()});
+    const result<io::extent_type> size = file.maximum_extent();
+    if (not size) return failure(size.error());
+    return file_device(std::move(file), *size);
+}
+
+result<void> file_device::read_at(std::uint64_t offset, io::buffers_type pieces) noexcept {
+    const std::uint64_t wanted = bytes_in(pieces);
+    if (const auto inside = check_inside({offset, wanted}, "read past the end of the image"); not inside)
+        return inside;
+    const auto done = file_.read({.buffers = pieces, .offset = offset});
+    if (not done) return failure(done.error());
+    if (done.bytes_transferred() != wanted)
+        return failure({EIO, "read of an image that was cut", file_.descriptor()});
+    return {};
+}
+
+result<void> file_device::write_at(std::uint64_t offset, io::const_buffers_type pieces) noexcept {
+    if (not is_writable())
+        return failure({EBADF, "write to an image opened for reading", file_.descriptor()});
+    std::uint64_t left = bytes_in(pieces);
+    if (const auto inside = check_inside({offset, left}, "write past the end of the image"); not inside)
+        return inside;
+    const auto done = file_.write({.buffers = pieces, .offset = offset});
+    if (not done) return failure(done.error());
+    if (done.bytes_transferred() == left) return {};
+    // A write ends short only when an error struck after some bytes had gone; ask for it by writing the rest
+    // of the piece it struck in.
+    std::uint64_t written = done.bytes_transferred();
+    for (const io::const_buffer& piece : pieces) {
+        const std::uint64_t skipped = std::min<std::uint64_t>(written, piece.size());
+        written -= skipped;
+        offset += skipped;
+        if (skipped == piece.size()) continue;
+        const auto rest = piece.bytes().subspan(static_cast<std::size_t>(skipped));
+        const auto again = file_.write({.buffers = rest, .offset = offset});
+        if (not again) return failure(again.error());
+        if (again.bytes_transferred() != rest.size())
+            return failure({EIO, "write to the image", file_.descriptor()});
+        offset += rest.size();
+    }
+    return {};
+}
+
+result<void> file_device::barrier(io::barrier_kind kind) noexcept {
+    const auto done = file_.barrier(kind);
+    if (not done) return failure(done.error());
+    return {};
+}
+
+result<void> file_device::punch_hole(byte_extent range) noexcept {
+    if (const auto inside = check_inside(range, "hole past the end of the image"); not inside) return inside;
+    return file_.zero({.offset = range.offset, .length = range.length});
+}
+
+std::optional<file_place> file_device::place_of(std::uint64_t offset) noexcept {
+    return file_place{.file = &file_, .offset = offset};
+}
+
+}  // namespace sluice::fat

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "sluice/fat/device.hpp"
+#include "sluice/io/file_handle.hpp"
+
+namespace sluice::fat {
+
+/// An image file, or a block device of the host, as a device.
+///
+/// Invariant: the size is the one the file had when the device was made. Someone who cuts the file meanwhile
+/// makes reads fail with EIO; nobody is killed by a signal, since nothing is mapped.
+class file_device final : public device {
+public:
+    /// Takes over an open file. Errors: of asking for its length; EINVAL if it is append-only, where writes
+    /// would all go to the end. Allocates: nothing.
+    [[nodiscard]] static result<file_device> over(io::file_handle file) noexcept;
+
+    file_device(file_device&& other) noexcept : file_(std::move(other.file_)), size_(other.size_) {}
+    file_device& operator=(file_device&&) = delete;
+
+    [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return size_; }
+    [[nodiscard]] bool is_writable() const noexcept override { return file_.native().writable; }
+    [[nodiscard]] result<void> read_at(std::uint64_t offset, io::buffers_type pieces) noexcept override;
+    [[nodiscard]] result<void> write_at(std::uint64_t offset,
+                                        io::const_buffers_type pieces) noexcept override;
+    [[nodiscard]] result<void> barrier(io::barrier_kind kind) noexcept override;
+    [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override;
+    [[nodiscard]] std::optional<file_place> place_of(std::uint64_t offset) noexcept override;
+    using device::read_at;
+    using device::write_at;
+
+private:
+    file_device(io::file_handle file, std::uint64_t size) noexcept : file_(std::move(file)), size_(size) {}
+
+    io::file_handle file_;
+    std::uint64_t size_;
+};
+
+}  // namespace sluice::fat

@@ -1,0 +1,315 @@
+#include "sluice/fat/file_system.hpp"
+
+#include <algorithm>
+
+#include "sluice/base/case_fold.hpp"
+#include "sluice/base/ensure.hpp"
+#include "sluice/fat/boot_sector.hpp"
+#include "sluice/vfs/host_name.hpp"
+#include "sluice/vfs/path.hpp"
+
+// Mounting, and finding things by their names.
+
+namespace sluice::fat {
+namespace {
+
+constexpr std::uint64_t root_id = 1;
+constexpr std::size_t contents_max = 1024;            // directories kept in memory
+constexpr std::size_t content_bytes_max = 64U << 20;  // the bytes of those
+constexpr std::uint32_t root_key = 0;                 // of by_cluster_: no directory begins at cluster 0
+
+std::uint32_t key_of(const item& of) noexcept {
+    return of.parent == nullptr ? root_key : of.chain.first();
+}
+
+}  // namespace
+
+item_handle::~item_handle() {
+    if (system_ != nullptr) system_->closed(item_);
+}
+
+file_system::file_system(device& on, const geometry& shape, const clock_source& clock,
+                         const mount_options& options)
+    : device_(on), shape_(shape), clock_(clock), options_(options), table_(on, shape_) {
+    const std::uint32_t first = shape_.type == fat_type::fat32 ? shape_.root_cluster : 0;
+    root_ = std::make_shared<item>(root_id, true, cluster_chain(table_, shape_, options_.strategy, first));
+    root_->entry.attribute_bits = le8(static_cast<std::uint8_t>(attributes::directory));
+    items_.emplace(root_id, root_);
+}
+
+result<std::unique_ptr<file_system>> file_system::mount(device& on, const geometry& shape,
+                                                        const clock_source& clock,
+                                                        const mount_options& options) {
+    mount_options chosen = options;
+    chosen.is_read_only = options.is_read_only or not on.is_writable();
+    std::unique_ptr<file_system> made(new file_system(on, shape, clock, chosen));
+    made->was_dirty_ = shape.is_dirty;
+    if (clean_bit(shape.type) != 0) {
+        const auto flags = made->table_.reserved_entry(1);
+        if (not flags) return failure(flags.error());
+        if ((*flags & clean_bit(shape.type)) == 0) made->was_dirty_ = true;
+    }
+    const std::scoped_lock guard(made->names_);
+    const auto content = made->content_of(made->root_);
+    if (not content) return failure(content.error());
+    return made;
+}
+
+file_system::~file_system() {
+    (void)unmount();
+    const std::scoped_lock guard(names_);
+    ENSURE(std::ranges::all_of(items_,
+                               [](const auto& each) {
+                                   const item_ptr held = each.second.lock();
+                                   return held == nullptr or held->handles == 0;
+                               }),
+           "handles go before their file system");
+}
+
+result<void> file_system::unmount() noexcept {
+    if (options_.is_read_only) return {};
+    const std::scoped_lock guard(names_);
+    if (const auto done = commit_locked(); not done) return done;
+    return mark_clean();
+}
+
+cluster_width file_system::width() const noexcept {
+    return shape_.type == fat_type::fat32 ? cluster_width::four_bytes : cluster_width::two_bytes;
+}
+
+// 16 bits for the slot: a directory has 65,536.
+file_system::location file_system::location_of(const item& parent, std::uint32_t slot) noexcept {
+    return (std::uint64_t{parent.parent == nullptr ? 1U : parent.chain.first()} << 16 | (slot & 0xffffU)) +
+           root_id + 1;
+}
+
+item_ptr file_system::item_at(const item_ptr& parent, const name_entry& entry) {
+    const location where = location_of(*parent, entry.slot);
+    const auto known_id = ids_.find(where);
+    const std::uint64_t id = known_id == ids_.end() ? where : known_id->second;
+    std::weak_ptr<item>& known = items_[id];
+    if (item_ptr held = known.lock()) return held;
+    const directory_entry raw = parent->content->read(entry.slot);
+    const bool is_directory = kind_of(raw) == slot_kind::directory;
+    auto made = std::make_shared<item>(
+        id, is_directory, cluster_chain(table_, shape_, options_.strategy, first_cluster(raw, width())));
+    made->parent = parent;
+    made->slot = entry.slot;
+    made->name = entry.name;
+    made->entry = raw;
+    made->size_bytes = made->valid_bytes = is_directory ? 0 : raw.size_bytes.value();
+    known = made;
+    if (items_.size() >= sweep_at_) {
+        std::erase_if(items_, [](const auto& each) { return each.second.expired(); });
+        sweep_at_ = std::max<std::size_t>(1024, items_.size() * 2);
+    }
+    return made;
+}
+
+result<directory*> file_system::content_of(const item_ptr& of) {
+    if (not of->is_directory) return failure({ENOTDIR, "look into directory"});
+    if (of->content == nullptr) {
+        const std::uint32_t key = key_of(*of);
+        const auto claimed = by_cluster_.find(key);
+        if (claimed != by_cluster_.end() and claimed->second != of.get())
+            return failure({ELOOP, "look into directory"});
+        if (key == root_key and of->parent != nullptr) return failure({EIO, "look into directory"});
+        // The root may be reached by its cluster, too.
+        if (of->parent != nullptr and shape_.type == fat_type::fat32 and key == shape_.root_cluster)
+            return failure({ELOOP, "look into directory"});
+        const bool is_fixed = of->parent == nullptr and shape_.type != fat_type::fat32;
+        const std::unique_lock guard(of->mutex);
+        auto loaded = directory::load({.on = device_, .shape = shape_, .page = options_.page},
+                                      is_fixed ? nullptr : &of->chain);
+        if (not loaded) return failure(loaded.error());
+        of->content = std::move(*loaded);
+        by_cluster_[key] = of.get();
+        recent_.push_front(of);
+        recent_bytes_ += of->content->bytes();
+    }
+    return of->content.get();
+}
+
+void file_system::drop_content(item& of) noexcept {
+    if (of.content == nullptr) return;
+    by_cluster_.erase(key_of(of));
+    recent_bytes_ -= std::min(recent_bytes_, of.content->bytes());
+    of.content.reset();
+}
+
+// Forgets what was used longest ago. Not in the middle of anything: contents must not go under their users.
+void file_system::trim() noexcept {
+    if (recent_.size() <= contents_max and recent_bytes_ <= content_bytes_max) return;
+    if (dirty_directories_.size() > contents_max / 2) (void)commit_locked();
+    for (auto each = recent_.end(); each != recent_.begin();) {
+        if (recent_.size() <= contents_max / 2 and recent_bytes_ <= content_bytes_max / 2) return;
+        --each;
+        item& one = **each;
+        if (one.parent == nullptr or dirty_directories_.contains(*each)) continue;
+        drop_content(one);
+        each = recent_.erase(each);
+    }
+}
+
+// Of the components above the last, each has to be a directory.
+result<item_ptr> file_system::walk(std::string_view path) {
+    if (const auto valid = vfs::check_path(path); not valid) return failure(valid.error());
+    item_ptr here = root_;
+    while (not path.empty()) {
+        const std::size_t slash = path.find('/');
+        const auto content = content_of(here);
+        if (not content) return failure(content.error());
+        const name_entry* const found = (*content)->find(fold(path.substr(0, slash)));
+        if (found == nullptr)
+            return failure(error::with_path(slash == path.npos ? ENOENT : ENOTDIR, "find", path));
+        here = item_at(here, *found);
+        path = slash == path.npos ? std::string_view() : path.substr(slash + 1);
+    }
+    return here;
+}
+
+item_handle file_system::hold(item_ptr which) {
+    ++which->handles;
+    return {*this, std::move(which)};
+}
+
+result<item_handle> file_system::find(std::string_view path) noexcept {
+    const std::scoped_lock guard(names_);
+    trim();
+    auto found = walk(path);
+    if (not found) return failure(found.error());
+    return hold(std::move(*found));
+}
+
+void file_system::closed(item_ptr& which) noexcept {
+    bool is_last = false;
+    {
+        const std::scoped_lock guard(names_);
+        is_last = which->handles == 1 and not which->is_removed;
+    }
+    // Zeros may have to be written; nobody should have to wait for that. Where it fails, the file ends, on
+    // the disk, where its data does.
+    if (is_last and not which->is_directory and not options_.is_read_only) {
+        const auto settled = settle(*which);
+        (void)settled;
+    }
+    const std::scoped_lock guard(names_);
+    if (--which->handles != 0) return;
+    if (which->is_removed) {
+        give_up(*which);
+    } else {
+        const std::unique_lock alone(which->mutex);
+        if (which->reserved) which->reserved->give_back();
+    }
+}
+
+std::string file_system::path_locked(const item& of) const {
+    if (of.parent == nullptr) return {};
+    std::string path = of.is_removed ? of.last_path : of.name;
+    if (of.is_removed) return path;
+    for (const item* above = of.parent.get(); above->parent != nullptr; above = above->parent.get())
+        path = (above->is_removed ? above->last_path : above->name) + '/' + path;
+    return path;
+}
+
+std::string file_system::path_of(const item& of) noexcept {
+    const std::scoped_lock guard(names_);
+    return path_locked(of);
+}
+
+item_status file_system::status_of(const directory_entry& entry) const noexcept {
+    const time_zone& zone = options_.zone;
+    const time_point modified =
+        unpack({.date = entry.modified_date.value(), .time = entry.modified_time.value()}, zone);
+    return {
+        .bits = static_cast<attributes>(entry.attribute_bits.value()),
+        .created = unpack({.date = entry.created_date.value(),
+                           .time = entry.created_time.value(),
+                           .hundredths = entry.created_10ms.value()},
+                          zone),
+        .accessed = unpack({.date = entry.accessed_date.value()}, zone),
+        .modified = modified,
+        .changed = modified,
+        .is_directory = has(static_cast<attributes>(entry.attribute_bits.value()), attributes::directory)};
+}
+
+// With the item's mutex held.
+item_status file_system::status_locked(const item& of) const noexcept {
+    item_status found = status_of(of.entry);
+    found.id = of.id;
+    found.size_bytes = of.size_bytes;
+    if (of.changed) found.changed = *of.changed;
+    found.is_directory = of.is_directory;
+    found.is_removed = of.is_removed;
+    const std::uint64_t clusters = (of.size_bytes + shape_.cluster_bytes - 1) / shape_.cluster_bytes;
+    found.allocated_bytes = clusters * shape_.cluster_bytes;
+    return found;
+}
+
+item_status file_system::status(item& of) noexcept {
+    const std::scoped_lock names(names_);
+    const std::shared_lock guard(of.mutex);
+    return status_locked(of);
+}
+
+result<std::optional<file_system::listed>> file_system::list(item& of, std::uint32_t from_slot) noexcept {
+    const std::scoped_lock guard(names_);
+    if (of.is_removed) return std::nullopt;
+    trim();
+    const auto content = content_of(of.shared_from_this());
+    if (not content) return failure(content.error());
+    const name_entry* const found = (*content)->next(from_slot);
+    if (found == nullptr) return std::nullopt;
+    const location where = location_of(of, found->slot);
+    const auto known_id = ids_.find(where);
+    const std::uint64_t id = known_id == ids_.end() ? where : known_id->second;
+    listed one{.name = found->name, .status = {}, .slot = found->slot};
+    // What is in use knows better than what is on the disk.
+    const auto known = items_.find(id);
+    if (const item_ptr held = known == items_.end() ? nullptr : known->second.lock()) {
+        const std::shared_lock reading(held->mutex);
+        one.status = status_locked(*held);
+        return one;
+    }
+    const directory_entry raw = (*content)->read(found->slot);
+    one.status = status_of(raw);
+    one.status.id = id;
+    one.status.size_bytes = one.status.is_directory ? 0 : raw.size_bytes.value();
+    const std::uint64_t clusters = (one.status.size_bytes + shape_.cluster_bytes - 1) / shape_.cluster_bytes;
+    one.status.allocated_bytes = clusters * shape_.cluster_bytes;
+    return one;
+}
+
+item_handle file_system::again(item& of) noexcept {
+    const std::scoped_lock guard(names_);
+    return hold(of.shared_from_this());
+}
+
+std::string file_system::label() {
+    const std::scoped_lock guard(names_);
+    short_name_bytes bytes;
+    std::copy(shape_.label.begin(), shape_.label.end(), bytes.begin());
+    const auto content = content_of(root_);
+    if (content and (*content)->label_slot()) bytes = (*content)->read(*(*content)->label_slot()).name;
+    std::u16string text;
+    for (const unsigned char each : bytes)
+        text.push_back(decode(each, options_.page));
+    while (not text.empty() and text.back() == u' ')
+        text.pop_back();
+    return to_utf8(text);
+}
+
+result<std::uint32_t> file_system::free_clusters() noexcept {
+    // Whoever left the volume clean has counted; as long as we change nothing, that holds.
+    if (clusters_.load() == nullptr and not was_dirty_ and shape_.info_offset) {
+        info_sector raw;
+        if (device_.read_at(*shape_.info_offset, std::as_writable_bytes(std::span(&raw, 1))))
+            if (const auto info = decode_info(raw, shape_); info and info->free_count)
+                return *info->free_count;
+    }
+    const auto from = clusters();
+    if (not from) return failure(from.error());
+    return (*from)->free_count();
+}
+
+}  // namespace sluice::fat

@@ -1,0 +1,206 @@
+#include <algorithm>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/fat/boot_sector.hpp"
+#include "sluice/fat/file_system.hpp"
+
+// Writing down what has changed, in an order that leaves the volume usable at every moment.
+
+namespace sluice::fat {
+namespace {
+
+// Beyond that, changes are not left to gather.
+constexpr std::uint64_t table_bytes_max = 16U << 20;
+constexpr std::size_t queued_items_max = 4096;
+
+}  // namespace
+
+bool file_system::is_commit_due() noexcept {
+    if (table_.dirty_bytes() > table_bytes_max) return true;
+    const std::scoped_lock guard(queue_);
+    return dirty_items_.size() > queued_items_max;
+}
+
+bool file_system::has_changes() noexcept {
+    if (table_.is_dirty() or not dirty_directories_.empty() or not unfinished_.empty()) return true;
+    const std::scoped_lock guard(queue_);
+    return not dirty_items_.empty() or not cuts_.empty();
+}
+
+// Keeps what was written before from coming after what is written next.
+result<void> file_system::order() noexcept {
+    return options_.mode == write_mode::fast ? result<void>() : device_.barrier();
+}
+
+directory_entry file_system::entry_of(item& of) noexcept {
+    const std::unique_lock guard(of.mutex);
+    directory_entry raw = of.entry;
+    set_first_cluster(raw, of.chain.first(), width());
+    // What is only thought to be zero is not the file's on the disk.
+    if (not of.is_directory)
+        raw.size_bytes = le32(static_cast<std::uint32_t>(std::min(of.valid_bytes, of.size_bytes)));
+    return raw;
+}
+
+void file_system::write_entries() {
+    std::vector<item_ptr> changed;
+    {
+        const std::scoped_lock guard(queue_);
+        changed.swap(dirty_items_);
+    }
+    for (const item_ptr& each : changed) {
+        {
+            const std::unique_lock guard(each->mutex);
+            each->is_queued = false;
+        }
+        if (each->is_removed or each->parent == nullptr) continue;
+        const auto in = content_of(each->parent);
+        if (not in) continue;  // it was there when the item was found; a damaged volume may change its mind
+        directory_entry raw = entry_of(*each);
+        raw.case_bits = (*in)->read(each->slot).case_bits;
+        (*in)->update(each->slot, raw);
+        touch(each->parent);
+    }
+}
+
+result<void> file_system::write_directories(bool is_removing) noexcept {
+    for (const item_ptr& each : dirty_directories_) {
+        if (each->content == nullptr) continue;
+        if (is_removing) each->content->apply_removals();
+        if (not each->content->is_dirty()) continue;
+        const auto done = each->content->write(options_.mode != write_mode::fast);
+        if (not done) return done;
+    }
+    return {};
+}
+
+file_system::given_up file_system::take_given_up() {
+    const std::scoped_lock guard(queue_);
+    given_up taken{.cuts = std::exchange(cuts_, {}), .rest = {}};
+    if (allocator* const from = clusters_.load()) taken.rest = from->take_released();
+    return taken;
+}
+
+result<void> file_system::free_given_up(given_up& what) noexcept {
+    for (const cut& each : what.cuts) {
+        const auto done = table_.set({.first = each.last, .length = 1}, end_entry(shape_.type));
+        if (not done) return done;
+    }
+    std::vector<cluster_extent> freed;
+    std::uint32_t asked = 0;
+    for (const cluster_extent& each : what.rest) {
+        asked += each.length;
+        for (std::uint32_t cluster = each.first; cluster < each.first + each.length; ++cluster) {
+            const auto entry = table_.next(cluster);
+            if (not entry) return failure(entry.error());
+            if (entry->kind == entry_kind::free) continue;  // another's, which gave it up before
+            if (not freed.empty() and freed.back().first + freed.back().length == cluster) {
+                ++freed.back().length;
+            } else {
+                freed.push_back({.first = cluster, .length = 1});
+            }
+            if (const auto done = table_.set({.first = cluster, .length = 1}, free_entry); not done)
+                return done;
+        }
+    }
+    auto done = table_.flush(options_.mode != write_mode::fast);
+    if (done) done = order();
+    if (not done) return done;
+    if (asked != 0) clusters_.load()->reuse(freed, asked);
+    for (const cut& each : what.cuts) {
+        const std::unique_lock guard(each.of->mutex);
+        --each.of->cuts;
+    }
+    return {};
+}
+
+result<void> file_system::commit() noexcept {
+    if (options_.is_read_only) return {};
+    const std::scoped_lock guard(names_);
+    return commit_locked();
+}
+
+result<void> file_system::commit_locked() noexcept {
+    if (not has_changes()) {
+        given_up left = take_given_up();
+        if (left.rest.empty()) return device_.barrier();
+        unfinished_.push_back(std::move(left));
+    }
+    // Before the entries: see the invariants.
+    unfinished_.push_back(take_given_up());
+    write_entries();
+    if (const auto done = mark_dirty(); not done) return done;
+    if (const auto done = order(); not done) return done;
+    const bool has_table = table_.is_dirty();
+    if (const auto done = table_.flush(options_.mode != write_mode::fast); not done) return done;
+    if (has_table)
+        if (const auto done = order(); not done) return done;
+    if (const auto done = write_directories(false); not done) return done;
+    if (const auto done = order(); not done) return done;
+    const bool has_removals = std::ranges::any_of(dirty_directories_, [](const item_ptr& each) {
+        return each->content != nullptr and each->content->has_removals();
+    });
+    if (has_removals) {
+        if (const auto done = write_directories(true); not done) return done;
+        if (const auto done = order(); not done) return done;
+    }
+    dirty_directories_.clear();
+    while (not unfinished_.empty()) {
+        given_up& each = unfinished_.front();  // in the order in which it was given up
+        if (not each.cuts.empty() or not each.rest.empty())
+            if (const auto done = free_given_up(each); not done) return done;
+        unfinished_.pop_front();
+    }
+    return options_.mode == write_mode::fast ? device_.barrier() : result<void>();
+}
+
+result<void> file_system::write_mark(bool is_dirty) noexcept {
+    if (not shape_.has_extended_fields) return {};
+    std::array<std::byte, 1> state{};
+    if (const auto done = device_.read_at(shape_.dirty_byte_offset(), state); not done) return done;
+    state[0] = is_dirty ? state[0] | std::byte{1} : state[0] & ~std::byte{1};
+    return device_.write_at(shape_.dirty_byte_offset(), state);
+}
+
+// The first of all that is written since the volume was clean.
+result<void> file_system::mark_dirty() noexcept {
+    if (is_marked_) return {};
+    if (const auto done = write_mark(true); not done) return done;
+    if (const std::uint32_t bit = clean_bit(shape_.type); bit != 0) {
+        const auto flags = table_.reserved_entry(1);
+        if (not flags) return failure(flags.error());
+        if (const auto done = table_.set_reserved_entry(1, *flags & ~bit); not done) return done;
+    }
+    is_marked_ = true;
+    return {};
+}
+
+// The last: everything else is durable.
+result<void> file_system::mark_clean() noexcept {
+    if (not is_marked_) return {};
+    if (shape_.info_offset and clusters_.load() != nullptr) {
+        info_sector raw;
+        const auto bytes = std::as_writable_bytes(std::span(&raw, 1));
+        if (device_.read_at(*shape_.info_offset, bytes) and decode_info(raw, shape_)) {
+            const std::uint32_t next = clusters_.load()->next();
+            raw.free_count = le32(clusters_.load()->free_count());
+            if (shape_.is_cluster(next)) raw.next_free = le32(next);
+            if (const auto done = device_.write_at(*shape_.info_offset, bytes); not done) return done;
+        }
+    }
+    if (const auto done = device_.barrier(); not done) return done;
+    is_marked_ = false;
+    // Somebody left it in the middle of something, which we have not looked for.
+    if (was_dirty_) return {};
+    if (const std::uint32_t bit = clean_bit(shape_.type); bit != 0) {
+        const auto flags = table_.reserved_entry(1);
+        if (not flags) return failure(flags.error());
+        if (const auto done = table_.set_reserved_entry(1, *flags | bit); not done) return done;
+        if (const auto done = table_.flush(false); not done) return done;
+        if (const auto done = device_.barrier(); not done) return done;
+    }
+    if (const auto done = write_mark(false); not done) return done;
+    return device_.barrier();
+}
+
+}  // namespace sluice::fat

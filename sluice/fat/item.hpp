@@ -1,0 +1,58 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+
+#include "sluice/fat/allocator.hpp"
+#include "sluice/fat/cluster_chain.hpp"
+#include "sluice/fat/directory.hpp"
+#include "sluice/sync/range_lock.hpp"
+
+// Internal to the file system: a file or directory that somebody uses, or did lately.
+
+namespace sluice::fat {
+
+struct item;
+using item_ptr = std::shared_ptr<item>;
+
+/// Invariants:
+///   1. There is one for each id: who finds a file twice finds the same item.
+///   2. parent is null for the root only; a parent outlives its children.
+///   3. valid_bytes <= size_bytes <= clusters of the chain, unless the volume is damaged. Bytes from
+///      valid_bytes on read as zeros whatever is on the device.
+struct item : std::enable_shared_from_this<item> {
+    item(std::uint64_t number, bool is_one, cluster_chain lies)
+        : id(number), is_directory(is_one), chain(std::move(lies)) {}
+
+    const std::uint64_t id;
+    const bool is_directory;
+
+    // Guarded by file_system::names_.
+    item_ptr parent;
+    std::uint32_t slot = 0;
+    std::string name;
+    std::string last_path;  // once removed
+    bool is_removed = false;
+    std::size_t handles = 0;
+    std::unique_ptr<directory> content;  // of a directory that was looked into
+
+    // Guarded by mutex. Who has only a shared lock reads.
+    std::shared_mutex mutex;
+    directory_entry entry;  // but for size and first cluster, which are those of:
+    cluster_chain chain;
+    std::uint64_t size_bytes = 0;
+    std::uint64_t valid_bytes = 0;
+    std::uint64_t expected_bytes = 0;
+    std::optional<std::chrono::system_clock::time_point> changed;  // since it is in use
+    std::size_t cuts = 0;    // its chain is shorter than the table has it, until so many commits are done
+    bool is_queued = false;  // in file_system::dirty_items_
+    std::optional<reservation> reserved;
+
+    // Of their own. Order within ranges before mutex.
+    sync::range_lock ranges;
+};
+
+}  // namespace sluice::fat

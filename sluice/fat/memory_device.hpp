@@ -1,0 +1,33 @@
+#pragma once
+
+#include <vector>
+
+#include "sluice/fat/device.hpp"
+
+namespace sluice::fat {
+
+/// Bytes in memory as a device, for tests and fuzzing. Barriers do nothing.
+class memory_device final : public device {
+public:
+    /// All zeros. Allocates: `size_bytes`.
+    explicit memory_device(std::size_t size_bytes) : bytes_(size_bytes) {}
+    explicit memory_device(std::vector<std::byte> bytes) noexcept : bytes_(std::move(bytes)) {}
+
+    /// The bytes themselves, to look at or to damage; not while others transfer.
+    [[nodiscard]] std::span<std::byte> bytes() noexcept { return bytes_; }
+
+    [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return bytes_.size(); }
+    [[nodiscard]] bool is_writable() const noexcept override { return true; }
+    [[nodiscard]] result<void> read_at(std::uint64_t offset, io::buffers_type pieces) noexcept override;
+    [[nodiscard]] result<void> write_at(std::uint64_t offset,
+                                        io::const_buffers_type pieces) noexcept override;
+    [[nodiscard]] result<void> barrier(io::barrier_kind) noexcept override { return {}; }
+    [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override;
+    using device::read_at;
+    using device::write_at;
+
+private:
+    std::vector<std::byte> bytes_;
+};
+
+}  // namespace sluice::fat

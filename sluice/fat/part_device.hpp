@@ -1,0 +1,40 @@
+#pragma once
+
+#include "sluice/fat/device.hpp"
+
+namespace sluice::fat {
+
+/// A range of another device as a device: a partition. The other one outlives it.
+///
+/// Invariant: the range lies inside the other device, so an offset checked here is right there.
+class part_device final : public device {
+public:
+    /// Errors: EINVAL if `range` (bytes) reaches outside `whole`. Allocates: nothing.
+    [[nodiscard]] static result<part_device> of(device& whole, byte_extent range) noexcept;
+
+    part_device(part_device&& other) noexcept : whole_(other.whole_), range_(other.range_) {}
+    part_device& operator=(part_device&&) = delete;
+
+    [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return range_.length; }
+    [[nodiscard]] bool is_writable() const noexcept override { return whole_.is_writable(); }
+    [[nodiscard]] result<void> read_at(std::uint64_t offset, io::buffers_type pieces) noexcept override;
+    [[nodiscard]] result<void> write_at(std::uint64_t offset,
+                                        io::const_buffers_type pieces) noexcept override;
+    [[nodiscard]] result<void> barrier(io::barrier_kind kind) noexcept override {
+        return whole_.barrier(kind);
+    }
+    [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override;
+    [[nodiscard]] std::optional<file_place> place_of(std::uint64_t offset) noexcept override {
+        return whole_.place_of(range_.offset + offset);
+    }
+    using device::read_at;
+    using device::write_at;
+
+private:
+    part_device(device& whole, byte_extent range) noexcept : whole_(whole), range_(range) {}
+
+    device& whole_;
+    byte_extent range_;
+};
+
+}  // namespace sluice::fat

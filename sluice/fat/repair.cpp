@@ -1,0 +1,73 @@
+#include "sluice/fat/repair.hpp"
+
+#include <algorithm>
+
+#include "sluice/fat/repair_stages.hpp"
+
+namespace sluice::fat {
+namespace {
+
+// The earliest stage that has something to do.
+repair_stage next_stage(const check_report& report) noexcept {
+    repair_stage first = repair_stage::never;
+    for (const problem& one : report.problems)
+        first = std::min(first, stage_of(one.kind));
+    return first;
+}
+
+result<void> clear_dirty(device& image, const geometry& shape) {
+    auto table = table_editor::load(image, shape);
+    if (not table) return failure(table.error());
+    table->set(1, table->value(1) | clean_bit(shape.type));
+    if (const auto done = table->flush(); not done) return done;
+    std::array<std::byte, 1> mark{};
+    if (const auto done = image.read_at(shape.dirty_byte_offset(), std::span<std::byte>(mark)); not done)
+        return done;
+    mark[0] &= ~std::byte{1};
+    if (shape.has_extended_fields) {
+        const auto bytes = std::span<const std::byte>(mark);
+        if (const auto done = image.write_at(shape.dirty_byte_offset(), bytes); not done) return done;
+    }
+    return image.barrier();
+}
+
+bool is_only_dirty(const check_report& report) noexcept {
+    return std::ranges::all_of(report.problems, [](const problem& one) {
+        return one.kind == problem_kind::dirty or one.weight() == severity::unusual;
+    });
+}
+
+}  // namespace
+
+result<repair_report> repair(device& image, const repair_options& options) {
+    const check_options looking{.page = options.page};
+    repair_report report;
+    auto found = check(image, looking);
+    if (not found) return failure(found.error());
+    report.before = *found;
+    std::set<std::uint64_t> renamed;
+    for (unsigned round = 0; round != limits::repair_rounds and found->shape; ++round) {
+        repair_round remedies(image, *found, options, report.actions);
+        unsigned applied = 0;
+        for (auto stage = next_stage(*found); stage != repair_stage::never and applied == 0;
+             stage = static_cast<repair_stage>(static_cast<unsigned>(stage) + 1)) {
+            const auto done = remedies.run(stage, renamed);
+            if (not done) return failure(done.error());
+            applied = *done;
+        }
+        if (applied == 0) break;
+        if (const auto done = image.barrier(); not done) return failure(done.error());
+        found = check(image, looking);
+        if (not found) return failure(found.error());
+    }
+    if (found->shape and found->has(problem_kind::dirty) and is_only_dirty(*found)) {
+        if (const auto done = clear_dirty(image, *found->shape); not done) return failure(done.error());
+        report.actions.emplace_back("cleared the dirty mark");
+        found = check(image, looking);
+        if (not found) return failure(found.error());
+    }
+    report.after = *std::move(found);
+    return report;
+}
+
+}  // namespace sluice::fat

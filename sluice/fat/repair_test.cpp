@@ -1,0 +1,209 @@
+#include "sluice/fat/repair.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "sluice/base/random.hpp"
+#include "sluice/fat/damaged_image_testing.hpp"
+#include "sluice/fat/recording_device.hpp"
+#include "sluice/io/volume_test.hpp"
+
+namespace sluice::fat {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+constexpr fat_type all_types[] = {fat_type::fat12, fat_type::fat16, fat_type::fat32};
+
+// What can be read of every file of a damaged volume: along its chain as far as that goes, up to its size.
+class contents {
+public:
+    explicit contents(sample_volume& volume) : volume_(volume) {
+        read_directory(volume.root_slot(0),
+                       volume.shape.type == fat_type::fat32 ? 16 : volume.shape.root_entries, 0);
+    }
+
+    std::vector<std::string> files;
+    std::map<std::string, std::string> by_short_name;
+
+private:
+    void read_directory(std::uint64_t first, std::uint64_t slots, int depth) {
+        if (depth == 3) return;
+        for (std::uint64_t i = 0; i != slots; ++i) {
+            const directory_entry entry = volume_.entry(first + i * slot_bytes);
+            const slot_kind kind = kind_of(entry);
+            if (kind == slot_kind::end) return;
+            const bool is_wide = volume_.shape.type == fat_type::fat32;
+            const std::uint32_t start =
+                first_cluster(entry, is_wide ? cluster_width::four_bytes : cluster_width::two_bytes);
+            if (kind == slot_kind::directory and volume_.shape.is_cluster(start))
+                read_directory(volume_.slot_of(start, 0), 16, depth + 1);
+            if (kind != slot_kind::file) continue;
+            const std::string text = read_file(start, entry.size_bytes.value());
+            if (not text.empty()) files.push_back(text);
+            by_short_name[std::string(entry.name.begin(), entry.name.end())] = text;
+        }
+    }
+
+    std::string read_file(std::uint32_t cluster, std::size_t size) {
+        const geometry& shape = volume_.shape;
+        const auto fat = volume_.image().bytes().subspan(shape.fat_offset, shape.fat_bytes);
+        std::string text;
+        while (text.size() < size and shape.is_cluster(cluster)) {
+            const std::uint32_t value = *read_entry(shape.type, fat, cluster);
+            const entry_kind kind = shape.classify(value).kind;
+            if (kind == entry_kind::free or kind == entry_kind::bad) break;
+            const auto bytes =
+                volume_.image().bytes().subspan(shape.cluster_offset(cluster), shape.cluster_bytes);
+            text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+            cluster = value;
+        }
+        return text.substr(0, size);
+    }
+
+    sample_volume& volume_;
+};
+
+std::string all_of(const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& each : lines)
+        text += each + "\n";
+    return text;
+}
+
+void expect_sound_for_fsck(sample_volume& volume) {
+    if (not has_tool("fsck.fat")) return;
+    const io::test_directory folder("/dev/shm");
+    volume.save(folder.path_of("image"));
+    std::string said;
+    EXPECT_EQ(status_of("fsck.fat -n " + folder.path_of("image"), said), 0) << said;
+}
+
+TEST(repair, makes_each_damage_good_and_keeps_everything_that_could_be_read) {
+    for (const fat_type type : all_types)
+        for (const sample_damage& damage : sample_damages) {
+            if (damage.is_for_fat32_only and type != fat_type::fat32) continue;
+            SCOPED_TRACE(std::string(name_of(damage.kind)) + " number " +
+                         std::to_string(&damage - sample_damages) + ", FAT type " +
+                         std::to_string(static_cast<int>(type)));
+            sample_volume volume(type);
+            damage.apply(volume);
+            const contents before(volume);
+            const auto report = repair(volume.image());
+            ASSERT_TRUE(report);
+            EXPECT_TRUE(report->before.has(damage.kind));
+            EXPECT_TRUE(report->after.is_sound()) << text_of(report->after) << all_of(report->actions);
+            EXPECT_FALSE(report->actions.empty());
+            const contents after(volume);
+            for (const std::string& each : before.files)
+                EXPECT_THAT(after.files, Contains(each)) << all_of(report->actions);
+            expect_sound_for_fsck(volume);
+        }
+}
+
+TEST(repair, of_a_sound_volume_writes_nothing) {
+    for (const fat_type type : all_types) {
+        sample_volume volume(type);
+        recording_device recorder(volume.image());
+        const auto report = repair(recorder);
+        ASSERT_TRUE(report);
+        EXPECT_TRUE(report->actions.empty());
+        EXPECT_TRUE(recorder.log().empty());
+    }
+}
+
+TEST(repair, saves_what_it_cuts_off_under_numbers_not_taken) {
+    sample_volume volume(fat_type::fat16);
+    volume.put(volume.root_slot(volume.unused), "FSCK0003REC", attributes::archive, 0, 0);
+    volume.fat(6, free_entry);  // 6 is gone, 7 is cut off
+    volume.chain({50, 51});
+    std::ranges::fill(volume.image().bytes().subspan(volume.shape.cluster_offset(50), 2048), std::byte{50});
+    ASSERT_TRUE(repair(volume.image())->after.is_sound());
+    contents after(volume);
+    EXPECT_EQ(after.by_short_name["FSCK0004REC"], std::string(volume.clusters(1), 7));
+    EXPECT_EQ(after.by_short_name["FSCK0005REC"].size(), volume.clusters(2));
+    EXPECT_EQ(after.by_short_name["ONE     TXT"].size(), volume.clusters(1));
+}
+
+TEST(repair, keeps_the_long_name_of_an_entry_whose_short_name_is_double) {
+    sample_volume volume(fat_type::fat12);
+    volume.put(volume.root_slot(volume.unused), "ALONGN~1TXT", attributes::archive, 0, 0);
+    volume.change(volume.root_slot(volume.one), [](auto& entry) { entry.name[0] = free_mark; });
+    // Put the plain one first, so that the one with the long name is the second.
+    const directory_entry plain = volume.entry(volume.root_slot(volume.unused));
+    volume.put(volume.root_slot(volume.one), plain);
+    volume.change(volume.root_slot(volume.unused), [](auto& entry) { entry.name[0] = free_mark; });
+    ASSERT_TRUE(repair(volume.image())->after.is_sound());
+    const auto report = check(volume.image());
+    EXPECT_FALSE(report->has(problem_kind::orphan_long_name));
+    EXPECT_EQ(volume.entry(volume.root_slot(volume.pieces)).name[0], 0x42);
+}
+
+TEST(repair, that_finds_no_room_in_the_root_leaves_lost_clusters_alone_and_says_so) {
+    sample_volume volume(fat_type::fat12);
+    for (std::uint64_t i = volume.unused; i != volume.shape.root_entries; ++i) {
+        std::string name = "F0000000   ";
+        for (std::uint64_t digits = i, at = 7; digits != 0; digits /= 10, --at)
+            name[at] = static_cast<char>('0' + digits % 10);
+        volume.put(volume.root_slot(i), name, attributes::archive, 0, 0);
+    }
+    volume.chain({50, 51, 52});
+    const auto report = repair(volume.image());
+    ASSERT_TRUE(report);
+    EXPECT_TRUE(report->after.has(problem_kind::lost_clusters));
+    EXPECT_FALSE(report->after.is_sound());
+}
+
+TEST(repair, extends_the_root_of_fat32_for_what_it_saves) {
+    sample_volume volume(fat_type::fat32);
+    for (std::uint64_t i = volume.unused; i != volume.shape.cluster_bytes / slot_bytes; ++i) {
+        std::string name = "F       X  ";
+        name[1] = static_cast<char>('A' + i);
+        volume.put(volume.root_slot(i), name, attributes::archive, 0, 0);
+    }
+    volume.chain({50, 51, 52});
+    const auto report = repair(volume.image());
+    ASSERT_TRUE(report);
+    EXPECT_TRUE(report->after.is_sound()) << text_of(report->after);
+    expect_sound_for_fsck(volume);
+}
+
+TEST(repair, believes_the_copy_of_the_fat_with_fewer_problems) {
+    sample_volume volume(fat_type::fat16);
+    for (std::uint32_t cluster = 5; cluster != 40; ++cluster)
+        volume.fat_copy(0, cluster, free_entry);
+    const auto report = repair(volume.image());
+    ASSERT_TRUE(report);
+    EXPECT_TRUE(report->after.is_sound());
+    EXPECT_THAT(all_of(report->actions), HasSubstr("copied FAT 1 over the other"));
+    EXPECT_EQ(contents(volume).by_short_name["ONE     TXT"].size(), volume.clusters(3) - 10);
+}
+
+// Whatever the damage, it ends, and a second repair finds nothing more to do than the first left.
+TEST(repair, of_any_bytes_ends_and_leaves_nothing_it_could_have_mended) {
+    seeded_random random(12);
+    sample_volume volume(fat_type::fat12);
+    const std::vector<std::byte> sound(volume.image().bytes().begin(), volume.image().bytes().end());
+    int made_sound = 0;
+    for (int i = 0; i != 60; ++i) {
+        std::memcpy(volume.image().bytes().data(), sound.data(), sound.size());
+        const geometry shape = volume.shape;
+        const std::uint64_t starts[] = {shape.fat_offset, shape.root_offset, shape.cluster_offset(12)};
+        for (std::uint64_t n = 1 + random.below(12); n != 0; --n)
+            volume.at(starts[random.below(3)] + random.below(200)) =
+                static_cast<std::byte>(random.below(256));
+        const auto report = repair(volume.image());
+        ASSERT_TRUE(report);
+        made_sound += report->after.is_sound();
+        const auto again = repair(volume.image());
+        ASSERT_TRUE(again);
+        EXPECT_TRUE(again->actions.empty()) << all_of(report->actions) << "then\n" << all_of(again->actions);
+    }
+    EXPECT_GT(made_sound, 50);
+}
+
+}  // namespace
+}  // namespace sluice::fat

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+// Times as directories keep them: of some local clock nobody wrote down, to two seconds, from 1980 to 2107.
+
+namespace sluice::fat {
+
+using time_point = std::chrono::system_clock::time_point;
+
+/// Where the clock stood that the times of a volume are of. A value.
+class time_zone {
+public:
+    [[nodiscard]] static constexpr time_zone utc() noexcept { return fixed(std::chrono::minutes(0)); }
+    /// East of Greenwich is positive.
+    [[nodiscard]] static constexpr time_zone fixed(std::chrono::minutes offset) noexcept {
+        return time_zone(false, offset);
+    }
+    /// What the host's zone was at each instant, summer time included.
+    [[nodiscard]] static constexpr time_zone host() noexcept { return time_zone(true, {}); }
+
+    /// What the clock showed. Complexity: constant; of the host's zone a look-up in its table.
+    [[nodiscard]] std::chrono::local_seconds to_local(std::chrono::sys_seconds when) const noexcept;
+    /// When the clock showed it; of an hour that came twice, one of the two.
+    [[nodiscard]] std::chrono::sys_seconds to_utc(std::chrono::local_seconds shown) const noexcept;
+
+private:
+    constexpr time_zone(bool is_host, std::chrono::minutes offset) noexcept
+        : is_host_(is_host), offset_(offset) {}
+
+    bool is_host_;
+    std::chrono::minutes offset_;
+};
+
+/// The fields of one time. Where one is missing on disk (the hundredths of a change, the time of day of an
+/// access) it is 0.
+struct packed_time {
+    std::uint16_t date = 0;       // day in bits 0 to 4, month in 5 to 8, years since 1980 above
+    std::uint16_t time = 0;       // two seconds in bits 0 to 4, minutes in 5 to 10, hours above
+    std::uint8_t hundredths = 0;  // 10 ms, up to 1.99 s
+
+    [[nodiscard]] friend constexpr bool operator==(const packed_time&, const packed_time&) noexcept = default;
+};
+
+/// Rounds down, and to the nearest end of what can be said. Invariant: unpack(pack(t)) <= t, by less than
+/// 10 ms, within those ends. Allocates: nothing.
+[[nodiscard]] packed_time pack(time_point when, const time_zone& zone) noexcept;
+
+/// Any bits give a time: the epoch of Unix for a date that is none (0 above all: never set), and fields that
+/// are too large are taken as the largest. Allocates: nothing.
+[[nodiscard]] time_point unpack(const packed_time& from, const time_zone& zone) noexcept;
+
+}  // namespace sluice::fat
