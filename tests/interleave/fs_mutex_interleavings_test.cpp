@@ -61,7 +61,7 @@ plan map_plan(std::vector<std::vector<visit>> processes) {
 // SLUICE_INTERLEAVE_MORE adds so many preemptions to the limits, for minutes or hours by hand.
 void expect_right(const plan& what, limits how, std::uint64_t schedules_min) {
     if (const char* const more = std::getenv("SLUICE_INTERLEAVE_MORE"); more != nullptr) {
-        how.preemptions_max += static_cast<unsigned>(std::atoi(more));
+        how.preemptions_max += static_cast<unsigned>(std::strtoul(more, nullptr, 10));
         how.schedules_max = ~std::uint64_t{0};
     }
     const report found = explore(what, how);
@@ -146,7 +146,7 @@ TEST(queue_file_in_every_order, survives_a_kill_between_pages_and_while_it_is_ti
     expect_right(with_kills(at_the_end_of_a_page(append_plan({{{.wanted = many(12)}}, {{.wanted = two}}}))),
                  killing, 1000);
 }
-TEST(queue_file_in_every_order, keeps_deadlines) {
+TEST(queue_file_in_every_order, keeps_a_deadline_to_the_moment) {
     expect_right(within(append_plan({{{.wanted = one, .stays = 30ms}},
                                      {{.wanted = two, .within = 10ms}, {.wanted = two, .tries = true}}}),
                         40ms),
@@ -182,7 +182,7 @@ TEST(mapped_mutex_in_every_order, survives_a_kill_in_a_request_of_two_records) {
     expect_right(with_kills(map_plan({{{.wanted = many(9)}}, {{.wanted = two}}})),
                  {.preemptions_max = 0, .kills_max = 1, .deadlines = timers::as_preemptions}, 100);
 }
-TEST(mapped_mutex_in_every_order, keeps_deadlines) {
+TEST(mapped_mutex_in_every_order, keeps_a_deadline_to_the_moment) {
     expect_right(within(map_plan({{{.wanted = one, .stays = 30ms}},
                                   {{.wanted = two, .within = 10ms}, {.wanted = two, .tries = true}}}),
                         40ms),

@@ -48,10 +48,10 @@ public:
     /// How often a signal may interrupt a wait for a lock.
     void send_signals(unsigned count);
 
+    struct state;  // simulated_machine.hpp
+
 private:
-    struct state;
     std::unique_ptr<state> state_;
-    friend struct system_calls;
 };
 
 /// Accesses to mapped memory, about to happen. Others take steps before atomic ones only; a kill may come
