@@ -128,7 +128,7 @@ result<void> mapped_file::map() noexcept {
 }
 
 result<void> mapped_file::claim_instance(const process_identity& self) noexcept {
-    id_namespace_ = self.id_namespace;
+    namespaces_ = self.namespaces;
     for (std::uint32_t index = 0; index != mapped::instances_max; ++index) {
         const int code = kernel_lock::try_lock(file_.descriptor(), byte_of_instance(index), kind::exclusive);
         if (code == EAGAIN) continue;
@@ -144,7 +144,7 @@ result<void> mapped_file::claim_instance(const process_identity& self) noexcept 
         queue().bury(index, list);
         place.process_id = self.id;
         place.start_time = self.start_time;
-        place.id_namespace = self.id_namespace;
+        place.namespaces = self.namespaces;
         place.is_used = 1;
         unlock();
         wake(list);
@@ -256,7 +256,7 @@ bool mapped_file::is_dead(std::uint32_t other) const noexcept {
     if (not*is_alive) return true;
     // A child it forked may keep the descriptor.
     const mapped::instance& who = memory_->instances[other];
-    return who.id_namespace == id_namespace_ and who.is_used != 0 and
+    return who.namespaces == namespaces_ and who.is_used != 0 and
            is_surely_dead(who.process_id, who.start_time);
 }
 

@@ -64,7 +64,7 @@ private:
     std::uint32_t* ours_ = nullptr;  // a page that reads as zero in a child
     std::uint32_t instance_ = mapped::instances_max;
     std::uint32_t latch_word_ = 0;  // what the latch holds when we do: generation and place, plus one
-    std::uint64_t id_namespace_ = 0;
+    std::uint64_t namespaces_ = 0;
 };
 
 }  // namespace sluice::fsmutex

@@ -71,7 +71,7 @@ struct instance {
     std::uint32_t is_used;
     std::uint32_t process_id;
     std::uint64_t start_time;
-    std::uint64_t id_namespace;
+    std::uint64_t namespaces;
     std::atomic<std::uint32_t>
         generation;  // tells it from who had the place before; written by who locks its byte
     std::uint32_t reserved;

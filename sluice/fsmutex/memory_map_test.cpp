@@ -58,6 +58,22 @@ TEST_F(a_mapped_mutex, notices_the_death_of_a_holder_whose_child_lives_on) {
     EXPECT_TRUE(held->owner_died());
 }
 
+// /proc tells the start of a process in the reader's own time, and so not that which the process knows.
+TEST_F(a_mapped_mutex, does_not_take_the_living_for_dead_whose_clock_is_another) {
+    const auto mutex = open();
+    const shared_memory<std::atomic<int>> begun;
+    const process other([&] {
+        const bool has_own_times = enter_own_times();
+        const auto own = open();
+        const auto held = own->lock(entity(1));
+        begun->store(has_own_times ? 2 : 1);
+        std::this_thread::sleep_for(1h);
+    });
+    ASSERT_TRUE(eventually([&] { return begun->load() != 0; }));
+    if (begun->load() == 1) GTEST_SKIP() << "this process may not begin a namespace of times";
+    EXPECT_EQ(mutex->lock(entity(1), 300ms).error(), std::errc::timed_out);
+}
+
 TEST_F(a_mapped_mutex, is_granted_within_a_tenth_of_a_second_after_its_holder_died) {
     const auto mutex = open();
     const shared_memory<std::atomic<bool>> holds;

@@ -62,9 +62,12 @@ result<process_identity> process_identity::of_this_process() noexcept {
     const auto state = parse_state(*line);
     if (not state) return failure({EIO, "read /proc/self/stat"});
     self.start_time = state->start_time;
-    struct stat ids{};
-    if (::stat("/proc/self/ns/pid", &ids) != 0) return failure(error::last("stat /proc/self/ns/pid"));
-    self.id_namespace = ids.st_ino;
+    struct stat of_ids{};
+    if (::stat("/proc/self/ns/pid", &of_ids) != 0) return failure(error::last("stat /proc/self/ns/pid"));
+    // Start times are told in the reader's namespace of times. A kernel without them has one.
+    struct stat of_times{};
+    if (::stat("/proc/self/ns/time", &of_times) != 0) of_times.st_ino = 0;
+    self.namespaces = of_ids.st_ino << 32 ^ of_times.st_ino;  // the kernel's inode numbers here have 32 bits
     return self;
 }
 

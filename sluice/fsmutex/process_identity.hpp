@@ -17,7 +17,7 @@ struct process_identity {
     std::array<char, 36> boot_id{};  // of the kernel, a UUID in text
     std::uint32_t id = 0;            // in its namespace
     std::uint64_t start_time = 0;    // in clock ticks since boot: tells processes of one id apart
-    std::uint64_t id_namespace = 0;  // inode number
+    std::uint64_t namespaces = 0;    // which ids and times these are; the same in the same ones
 
     [[nodiscard]] std::string_view host_name() const noexcept { return host.data(); }
     [[nodiscard]] std::string_view boot() const noexcept { return {boot_id.data(), boot_id.size()}; }
@@ -26,8 +26,9 @@ struct process_identity {
     [[nodiscard]] static result<process_identity> of_this_process() noexcept;
 };
 
-/// Whether a process is gone for sure: of this boot, of this namespace of ids, and nobody lives there who
-/// began at that time. Complexity: a few system calls. Allocates: nothing.
+/// Whether a process is gone for sure: of this boot, of the same namespaces (of ids and of times, in which
+/// the start time counts), and nobody lives there who began at that time. Complexity: a few system calls.
+/// Allocates: nothing.
 [[nodiscard]] bool is_surely_dead(std::uint32_t id, std::uint64_t start_time) noexcept;
 
 }  // namespace sluice::fsmutex

@@ -1,6 +1,10 @@
 #include "sluice/fsmutex/processes_testing.hpp"
 
+#include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,15 +43,48 @@ void unmap_shared(void* memory, std::size_t bytes) {
     ::munmap(memory, bytes);
 }
 
-process::process(const std::function<void()>& body) : id_(::fork()) {
+namespace {
+
+// A raw clone: the child of a process with one thread needs none of what fork adds.
+pid_t fork_into(namespaces in) {
+    if (in == namespaces::shared) return ::fork();
+    return static_cast<pid_t>(::syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, 0, 0, 0, 0));
+}
+
+// Where /proc shows its own processes.
+bool settle_in() {
+    return enter_own_times() and ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 and
+           ::mount("proc", "/proc", "proc", 0, nullptr) == 0;
+}
+
+}  // namespace
+
+process::process(const std::function<void()>& body, namespaces in) : id_(fork_into(in)) {
     ENSURE(id_ >= 0);
     if (id_ != 0) return;
+    if (in == namespaces::own and not settle_in()) complain("no namespaces of its own");
     body();
     ::_exit(0);
 }
 
 void process::send(int signal) const {
     if (id_ > 0) ::kill(id_, signal);
+}
+
+bool enter_own_times() {
+    if (::unshare(CLONE_NEWTIME) != 0) return false;
+    std::ofstream("/proc/self/timens_offsets") << "monotonic 1000 0\nboottime 1000 0\n";
+    const int times = ::open("/proc/self/ns/time_for_children", O_RDONLY | O_CLOEXEC);
+    const bool is_in = ::setns(times, CLONE_NEWTIME) == 0;
+    ::close(times);
+    return is_in;
+}
+
+bool may_have_own_namespaces() {
+    process probe([] {
+        if (::unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWTIME) != 0) ::_exit(1);
+    });
+    return probe.join();
 }
 
 bool process::join() {

@@ -35,11 +35,20 @@ private:
     T* memory_;
 };
 
+/// Whether a process begins namespaces of its own, of process ids, mounts and times; that takes a privilege.
+enum class namespaces : bool { shared, own };
+/// Whether this process may begin some.
+[[nodiscard]] bool may_have_own_namespaces();
+
+/// Moves this process into a namespace of times of its own, 1000 seconds ahead of all others. False without
+/// the privilege. Call before it has threads.
+[[nodiscard]] bool enter_own_times();
+
 /// A process forked to run `body`, which ends without destructors or exit handlers: with 0, or, if `body`
 /// calls complain(), with 1. Killed and waited for at the end.
 class process {
 public:
-    explicit process(const std::function<void()>& body);
+    explicit process(const std::function<void()>& body, namespaces in = namespaces::shared);
     process(process&& other) noexcept : id_(std::exchange(other.id_, -1)) {}
     process& operator=(process&& other) noexcept {
         stop();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "sluice/base/ensure.hpp"
 
@@ -11,7 +12,7 @@ namespace sluice::interleave {
 
 namespace {
 
-constexpr std::size_t stack_bytes = 64U << 10;
+constexpr std::size_t stack_bytes = 256U << 10;
 constexpr std::size_t steps_max = 100'000;  // of one schedule: more, and a thread goes round in circles
 
 // A thread of a scenario: a stack of its own, run by whoever is the explorer's turn to pick.
@@ -23,7 +24,7 @@ struct fiber {
     std::function<void()> body;
     phase where = phase::ready;
     const void* address = nullptr;  // that it sleeps on
-    bool may_time_out = false;
+    std::uint64_t wakes_at_ns = never_ns;
     bool is_late = false;
     bool gave_way = false;  // and nothing has changed since
 };
@@ -31,10 +32,13 @@ struct fiber {
 // One run of a scenario: the first choices are given, those behind them are the first possible ones.
 class execution {
 public:
-    execution(std::vector<std::function<void()>> bodies, const std::vector<unsigned>& given,
-              unsigned preemptions_max)
-        : given_(given), preemptions_left_(preemptions_max) {
-        for (std::function<void()>& body : bodies) {
+    execution(scenario& tried, const std::vector<unsigned>& given, const limits& within)
+        : scenario_(tried),
+          given_(given),
+          preemptions_left_(within.preemptions_max),
+          kills_left_(within.kills_max),
+          deadlines_(within.deadlines) {
+        for (std::function<void()>& body : tried.threads()) {
             fibers_.push_back(std::make_unique<fiber>());
             fibers_.back()->body = std::move(body);
             fibers_.back()->stack = stack_of(fibers_.size() - 1);
@@ -46,13 +50,22 @@ public:
         execution* const outer = std::exchange(current, this);
         for (const auto& one : fibers_)
             prepare(*one);
-        while (pick())
-            ENSURE(swapcontext(&home_, &fibers_[running_]->context) == 0);
+        if (pick()) go_on(home_);
+        is_inside_ = false;
         current = outer;
         return problem.empty();
     }
 
-    void switch_home() noexcept { ENSURE(swapcontext(&running().context, &home_) == 0); }
+    // Ends a step of the running thread; comes back when it may take the next one.
+    void end_step() noexcept {
+        fiber& self = running();
+        is_inside_ = false;
+        if (not pick())
+            ENSURE(swapcontext(&self.context, &home_) == 0);
+        else if (&running() != &self)
+            go_on(self.context);
+        is_inside_ = true;
+    }
     [[nodiscard]] fiber& running() noexcept { return *fibers_[running_]; }
     void note_change() noexcept {
         for (const auto& one : fibers_)
@@ -64,6 +77,14 @@ public:
             one->where = fiber::phase::ready;
             if (not all) return;
         }
+    }
+
+    [[nodiscard]] int number() const noexcept { return is_inside_ ? static_cast<int>(running_) : -1; }
+    [[nodiscard]] std::uint64_t now_ns() const noexcept { return now_ns_; }
+    void mortal_step() noexcept {
+        if (kills_left_ == 0 or not scenario_.is_mortal(running_)) return;
+        gives_way_to_death_only_ = true;
+        end_step();
     }
 
     static thread_local execution* current;
@@ -83,7 +104,11 @@ private:
         fiber& self = current->running();
         self.body();
         self.where = fiber::phase::ended;
-        current->switch_home();
+        current->end_step();
+    }
+    void go_on(ucontext_t& from) noexcept {
+        is_inside_ = true;
+        ENSURE(swapcontext(&from, &running().context) == 0);
     }
     void prepare(fiber& one) {
         ENSURE(getcontext(&one.context) == 0);
@@ -95,20 +120,41 @@ private:
 
     [[nodiscard]] bool can_run(unsigned number) const {
         const fiber& one = *fibers_[number];
-        return one.where == fiber::phase::ready or (one.where == fiber::phase::asleep and one.may_time_out);
+        return one.where == fiber::phase::ready or
+               (one.where == fiber::phase::asleep and one.wakes_at_ns != never_ns);
+    }
+    [[nodiscard]] bool is_ready(unsigned number) const {
+        return fibers_[number]->where == fiber::phase::ready;
+    }
+    [[nodiscard]] bool is_anybody_ready() const {
+        return std::ranges::any_of(
+            fibers_, [](const auto& one) { return one->where == fiber::phase::ready and not one->gave_way; });
+    }
+    // When time passes only while all sleep, the first deadline is the next thing to happen.
+    void keep_deadlines_back(std::vector<unsigned>& all) const {
+        if (deadlines_ == timers::as_preemptions and preemptions_left_ == 0 and is_anybody_ready())
+            std::erase_if(all, [&](unsigned i) { return not is_ready(i); });
+        if (deadlines_ != timers::when_all_sleep or all.empty()) return;
+        const auto ready_at = [&](unsigned i) { return is_ready(i) ? 0 : fibers_[i]->wakes_at_ns; };
+        const std::uint64_t first = ready_at(std::ranges::min(all, {}, ready_at));
+        std::erase_if(all, [&](unsigned i) { return ready_at(i) != first; });
     }
     // Threads that may take the next step, the one that would without a preemption first.
     [[nodiscard]] std::vector<unsigned> candidates() {
+        if (std::exchange(gives_way_to_death_only_, false)) return {running_};
         std::vector<unsigned> all;
         for (unsigned i = 0; i != fibers_.size(); ++i)
             if (can_run(i)) all.push_back(i);
+        keep_deadlines_back(all);
         // Who gave way waits until something has changed, or nobody else can do anything: two that look in
         // turn whether a third is done would keep it from ever being so.
         if (std::ranges::any_of(all, [&](unsigned i) { return not fibers_[i]->gave_way; }))
             std::erase_if(all, [&](unsigned i) { return fibers_[i]->gave_way; });
         // Deadlines last: what can go on goes on.
         const auto waits = [&](unsigned i) { return fibers_[i]->where != fiber::phase::ready; };
-        std::ranges::sort(all, {}, [&](unsigned i) { return std::pair(waits(i), i); });
+        std::ranges::sort(all, {}, [&](unsigned i) {
+            return std::tuple(waits(i), waits(i) ? fibers_[i]->wakes_at_ns : 0, i);
+        });
         const auto same = std::ranges::find(all, running_);
         const bool goes_on = has_begun_ and same != all.end() and running().where == fiber::phase::ready;
         if (not goes_on) return all;
@@ -119,6 +165,7 @@ private:
 
     // Decides who takes the next step; false at the end.
     [[nodiscard]] bool pick() {
+        const bool only_running_may_die = gives_way_to_death_only_;
         std::vector<unsigned> possible = candidates();
         if (possible.empty()) {
             const bool all_ended = std::ranges::all_of(
@@ -130,29 +177,59 @@ private:
             problem = "a thread goes round in circles";
             return false;
         }
+        add_deaths(possible, only_running_may_die);
         const unsigned wanted = choices.size() < given_.size() ? given_[choices.size()] : possible.front();
         ENSURE(std::ranges::find(possible, wanted) != possible.end(),
                "the same choices lead to the same place");
-        const bool preempts = has_begun_ and running().where == fiber::phase::ready and
-                              not running().gave_way and wanted != running_;
-        if (preempts) --preemptions_left_;
         std::erase(possible, wanted);
         choices.push_back(wanted);
         options.push_back(std::move(possible));
+        if (wanted >= report::kill) {
+            kill(wanted - report::kill);
+            return pick();
+        }
+        const bool is_early =
+            deadlines_ == timers::as_preemptions and not is_ready(wanted) and is_anybody_ready();
+        const bool preempts =
+            is_early or (has_begun_ and is_ready(running_) and not running().gave_way and wanted != running_);
+        if (preempts) --preemptions_left_;
         running_ = wanted;
         has_begun_ = true;
         running().gave_way = false;
-        if (running().where == fiber::phase::asleep) running().is_late = true;
+        if (running().where == fiber::phase::asleep) {
+            running().is_late = true;
+            now_ns_ = std::max(now_ns_, running().wakes_at_ns);
+        }
         running().where = fiber::phase::ready;
         return true;
     }
 
+    void add_deaths(std::vector<unsigned>& possible, bool only_of_running) const {
+        if (kills_left_ == 0) return;
+        for (unsigned i = 0; i != fibers_.size(); ++i)
+            if (fibers_[i]->where != fiber::phase::ended and scenario_.is_mortal(i) and
+                (i == running_ or not only_of_running))
+                possible.push_back(report::kill + i);
+    }
+    void kill(unsigned number) {
+        --kills_left_;
+        fibers_[number]->where = fiber::phase::ended;
+        scenario_.killed(number);
+        note_change();
+    }
+
+    scenario& scenario_;
     const std::vector<unsigned>& given_;
     std::vector<std::unique_ptr<fiber>> fibers_;
     ucontext_t home_{};
     unsigned running_ = 0;
     bool has_begun_ = false;
+    bool is_inside_ = false;
+    bool gives_way_to_death_only_ = false;
     unsigned preemptions_left_;
+    unsigned kills_left_;
+    timers deadlines_;
+    std::uint64_t now_ns_ = 0;
 };
 
 thread_local execution* execution::current = nullptr;
@@ -170,7 +247,7 @@ report explore(const std::function<std::unique_ptr<scenario>()>& make, const lim
     std::vector<branch> branches;  // of each step of the last schedule
     for (;;) {
         std::unique_ptr<scenario> tried = make();
-        execution one(tried->threads(), given, within.preemptions_max);
+        execution one(*tried, given, within);
         const bool ended = one.run();
         ++result.schedules;
         std::string problem = ended ? tried->verdict() : one.problem;
@@ -198,27 +275,39 @@ report explore(const std::function<std::unique_ptr<scenario>()>& make, const lim
 }
 
 void step() noexcept {
-    if (execution::current != nullptr) execution::current->switch_home();
+    if (execution::current != nullptr) execution::current->end_step();
 }
 
 void give_way() noexcept {
     if (execution::current == nullptr) return;
     execution::current->running().gave_way = true;
-    execution::current->switch_home();
+    execution::current->end_step();
 }
 
 void note_change() noexcept {
     if (execution::current != nullptr) execution::current->note_change();
 }
 
+void mortal_step() noexcept {
+    if (execution::current != nullptr) execution::current->mortal_step();
+}
+
+std::uint64_t now_ns() noexcept {
+    return execution::current == nullptr ? 0 : execution::current->now_ns();
+}
+
 void sleep_on(const void* address, bool may_time_out) noexcept {
+    sleep_until(address, may_time_out ? now_ns() : never_ns);
+}
+
+void sleep_until(const void* address, std::uint64_t when_ns) noexcept {
     ENSURE(execution::current != nullptr, "only threads of a scenario sleep");
     fiber& self = execution::current->running();
     self.where = fiber::phase::asleep;
     self.address = address;
-    self.may_time_out = may_time_out;
+    self.wakes_at_ns = when_ns;
     self.is_late = false;
-    execution::current->switch_home();
+    execution::current->end_step();
 }
 
 void wake_one_on(const void* address) noexcept {
@@ -231,6 +320,10 @@ void wake_all_on(const void* address) noexcept {
 
 bool is_late() noexcept {
     return execution::current != nullptr and execution::current->running().is_late;
+}
+
+int thread_number() noexcept {
+    return execution::current == nullptr ? -1 : execution::current->number();
 }
 
 const void* this_thread() noexcept {

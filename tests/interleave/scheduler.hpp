@@ -29,6 +29,18 @@ public:
     [[nodiscard]] virtual std::vector<std::function<void()>> threads() = 0;
     /// After the threads have ended: what is wrong, or nothing.
     [[nodiscard]] virtual std::string verdict() = 0;
+
+    /// Whether a thread may be killed before any of its steps: it takes no other, and nothing is unwound.
+    [[nodiscard]] virtual bool is_mortal(unsigned /*thread*/) const { return false; }
+    /// It was, just now. Runs in no thread.
+    virtual void killed(unsigned /*thread*/) {}
+};
+
+/// Whose deadlines pass when.
+enum class timers : unsigned char {
+    at_any_moment,   // however often: for waits that end with their deadline
+    as_preemptions,  // while others could go on, as often as there are preemptions: for those who look again
+    when_all_sleep,  // a machine as fast as can be: what anybody can do is done in no time
 };
 
 struct limits {
@@ -36,13 +48,16 @@ struct limits {
     /// Qadeer, "Iterative context bounding", PLDI 2007).
     unsigned preemptions_max = 2;
     std::uint64_t schedules_max = 2'000'000;
+    unsigned kills_max = 0;
+    timers deadlines = timers::at_any_moment;
 };
 
 struct report {
     std::uint64_t schedules = 0;
     bool is_complete = false;        // every schedule within the limits was tried
     std::string problem;             // of the first schedule that went wrong
-    std::vector<unsigned> schedule;  // that one: which thread took each step
+    std::vector<unsigned> schedule;  // that one: which thread took each step, plus `kill` if it was killed
+    static constexpr unsigned kill = 1000;
 };
 
 /// Runs `make()` under every schedule, until one goes wrong: a verdict, a thread that nobody wakes, or one
@@ -52,8 +67,17 @@ struct report {
 
 /// Which of the threads this is; null outside of an exploration.
 [[nodiscard]] const void* this_thread() noexcept;
+/// The same by its number, -1 outside of all threads.
+[[nodiscard]] int thread_number() noexcept;
 /// Where threads give way to each other. Outside of an exploration: nothing happens.
 void step() noexcept;
+/// Where the thread does not give way, but may be killed.
+void mortal_step() noexcept;
+/// The time of the scenario, which passes while all sleep; begins at 0.
+[[nodiscard]] std::uint64_t now_ns() noexcept;
+constexpr std::uint64_t never_ns = ~std::uint64_t{0};
+/// Sleeps until woken, or until that time at the latest: then is_late() says so.
+void sleep_until(const void* address, std::uint64_t when_ns) noexcept;
 /// Sleeps until woken, or, if `may_time_out`, perhaps without: then is_late() says so.
 void sleep_on(const void* address, bool may_time_out) noexcept;
 void wake_one_on(const void* address) noexcept;

@@ -1,0 +1,200 @@
+// The queues of fsmutex, as they are shipped, in every order of the steps of two or three processes (within
+// the limits named), with a kill at every step.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "sluice/fsmutex/atomic_append.hpp"
+#include "sluice/fsmutex/mapped_queue.hpp"
+#include "sluice/fsmutex/memory_map.hpp"
+#include "sluice/fsmutex/queue_format.hpp"
+#include "tests/interleave/fs_mutex_scenario.hpp"
+
+namespace sluice::interleave {
+namespace {
+
+using fsmutex::entity;
+using fsmutex::lock_mode;
+using namespace std::chrono_literals;
+using opened = std::unique_ptr<fsmutex::shared_fs_mutex>;
+
+// Nothing if it fails, which is judged to be wrong.
+opened open_append(const fsmutex::seams& from) {
+    auto made = fsmutex::atomic_append::open({}, "/simulated/queue", from);
+    return made ? std::move(*made) : nullptr;
+}
+opened open_map(const fsmutex::seams& from) {
+    auto made = fsmutex::memory_map::open({}, "/simulated/map", from);
+    return made ? std::move(*made) : nullptr;
+}
+
+constexpr std::uint32_t first_process_id = 5000;
+
+bool has_slot(const std::byte* file, std::size_t bytes, unsigned process) {
+    using namespace fsmutex::queue_format;
+    for (std::size_t at = page_bytes; at + slot_bytes <= bytes; at += slot_bytes) {
+        const slot each = decode_slot({file + at, slot_bytes});
+        if (each.kind == slot_kind::head and each.process_id == first_process_id + process) return true;
+    }
+    return false;
+}
+bool has_request(const std::byte* file, std::size_t, unsigned process) {
+    const auto& all = *reinterpret_cast<const fsmutex::mapped::memory*>(file);
+    for (std::uint32_t i = 0; i != all.records_used; ++i) {
+        const auto& each = all.requests[i];
+        if (each.state.load(std::memory_order_relaxed) != fsmutex::mapped::unused and
+            all.instances[each.instance].process_id == first_process_id + process)
+            return true;
+    }
+    return false;
+}
+
+plan append_plan(std::vector<std::vector<visit>> processes) {
+    return {.open = open_append, .is_in_order = has_slot, .processes = std::move(processes)};
+}
+plan map_plan(std::vector<std::vector<visit>> processes) {
+    return {.open = open_map, .is_in_order = has_request, .processes = std::move(processes)};
+}
+
+// SLUICE_INTERLEAVE_MORE adds so many preemptions to the limits, for minutes or hours by hand.
+void expect_right(const plan& what, limits how, std::uint64_t schedules_min) {
+    if (const char* const more = std::getenv("SLUICE_INTERLEAVE_MORE"); more != nullptr) {
+        how.preemptions_max += static_cast<unsigned>(std::strtoul(more, nullptr, 10));
+        how.schedules_max = ~std::uint64_t{0};
+    }
+    const report found = explore(what, how);
+    EXPECT_EQ(found.problem, "") << testing::PrintToString(found.schedule);
+    EXPECT_TRUE(found.is_complete) << "after " << found.schedules << " schedules";
+    EXPECT_GE(found.schedules, schedules_min);
+    testing::Test::RecordProperty("schedules", static_cast<int>(found.schedules));
+}
+
+const std::vector<entity> one{entity(1)};
+const std::vector<entity> two{entity(1), entity(2)};
+const std::vector<entity> both_ways{entity(1, lock_mode::shared), entity(2)};
+
+plan with_kills(plan of, unsigned mortals = 1) {
+    of.mortals = mortals;
+    return of;
+}
+plan within(plan of, std::chrono::nanoseconds passes_at_most) {
+    of.passes_at_most = passes_at_most;
+    return of;
+}
+plan opened_in_time(plan of) {
+    of.opens_in_time = true;
+    return of;
+}
+
+const std::vector<std::vector<visit>> pair{{{.wanted = one}}, {{.wanted = two}}};
+const std::vector<std::vector<visit>> three{{{.wanted = one}}, {{.wanted = two}}, {{.wanted = both_ways}}};
+// Nobody sleeps but who waits for somebody, and time stands still while anybody is awake.
+constexpr limits in_no_time{.preemptions_max = 2, .deadlines = timers::when_all_sleep};
+constexpr limits killing{.preemptions_max = 1, .kills_max = 1, .deadlines = timers::as_preemptions};
+constexpr limits killing_in_no_time{
+    .preemptions_max = 1, .kills_max = 1, .deadlines = timers::when_all_sleep};
+
+// A queue of one slot more than a page has, so that what follows crosses its end, and tidies up.
+plan at_the_end_of_a_page(plan of) {
+    of.prepare = [](simulated_kernel& kernel) {
+        kernel.as(4, [&] {
+            auto mutex = open_append({.clock = &kernel.clock(), .random = &kernel.random(4)});
+            for (int i = 0; i != 31; ++i)
+                (void)mutex->lock(entity(9));
+            (void)mutex.release();
+        });
+        kernel.kill(4);  // before it could remove the file
+    };
+    auto before = std::make_shared<std::uint64_t>(0);
+    of.inspect = [before](const std::byte* file, std::size_t) -> const char* {
+        const auto header = fsmutex::queue_format::decode_header({file, fsmutex::queue_format::page_bytes});
+        if (not header) return nullptr;  // being written just now
+        return header->first_known_good >= std::exchange(*before, header->first_known_good)
+                   ? nullptr
+                   : "the header goes back";
+    };
+    of.prepare = [before, prepare = of.prepare](simulated_kernel& kernel) {
+        *before = 0;
+        prepare(kernel);
+    };
+    return of;
+}
+std::vector<entity> many(std::uint64_t count) {
+    std::vector<entity> all;
+    for (std::uint64_t i = 0; i != count; ++i)
+        all.emplace_back(i + 1);
+    return all;
+}
+
+TEST(queue_file_in_every_order, lets_no_time_pass_if_nobody_dies) {
+    expect_right(within(append_plan(pair), 0ms), in_no_time, 2000);
+}
+TEST(queue_file_in_every_order, is_fair_to_three_processes) {
+    expect_right(within(append_plan(three), 0ms), {.preemptions_max = 1, .deadlines = timers::when_all_sleep},
+                 3000);
+}
+TEST(queue_file_in_every_order, goes_on_within_a_tenth_of_a_second_after_a_kill_at_any_step) {
+    expect_right(within(with_kills(append_plan(pair), 2), 100ms), killing_in_no_time, 3000);
+}
+TEST(queue_file_in_every_order, survives_a_kill_while_it_is_opened_and_closed) {
+    expect_right(with_kills(opened_in_time(append_plan({{{.wanted = one}}, {{.wanted = one}}}))), killing,
+                 3000);
+}
+TEST(queue_file_in_every_order, survives_a_kill_between_pages_and_while_it_is_tidied) {
+    expect_right(with_kills(at_the_end_of_a_page(append_plan({{{.wanted = many(12)}}, {{.wanted = two}}}))),
+                 killing, 1000);
+}
+TEST(queue_file_in_every_order, keeps_a_deadline_to_the_moment) {
+    expect_right(within(append_plan({{{.wanted = one, .stays = 30ms}},
+                                     {{.wanted = two, .within = 10ms}, {.wanted = two, .tries = true}}}),
+                        40ms),
+                 in_no_time, 500);
+}
+TEST(queue_file_in_every_order, is_not_confused_by_deadlines_that_pass_at_any_moment) {
+    expect_right(append_plan({{{.wanted = one, .within = 1ms}}, {{.wanted = two, .within = 1ms}}}),
+                 {.deadlines = timers::as_preemptions}, 1000);
+}
+TEST(queue_file_in_every_order, goes_on_waiting_when_signals_interrupt) {
+    plan interrupted = append_plan(pair);
+    interrupted.prepare = [](simulated_kernel& kernel) { kernel.send_signals(2); };
+    expect_right(interrupted, {.preemptions_max = 1}, 100);
+}
+
+TEST(mapped_mutex_in_every_order, lets_no_time_pass_if_nobody_dies) {
+    expect_right(within(map_plan(pair), 0ms), in_no_time, 2000);
+}
+TEST(mapped_mutex_in_every_order, is_fair_to_three_processes) {
+    expect_right(within(map_plan(three), 0ms), {.preemptions_max = 1, .deadlines = timers::when_all_sleep},
+                 3000);
+}
+TEST(mapped_mutex_in_every_order, goes_on_within_a_tenth_of_a_second_after_a_kill_at_any_step) {
+    expect_right(within(with_kills(map_plan(pair)), 100ms), killing_in_no_time, 3000);
+}
+TEST(mapped_mutex_in_every_order, survives_a_kill_while_it_is_opened_and_closed) {
+    expect_right(with_kills(opened_in_time(map_plan({{{.wanted = one}}, {{.wanted = one}}}))),
+                 {.preemptions_max = 0, .kills_max = 1, .deadlines = timers::as_preemptions}, 100);
+    expect_right(opened_in_time(map_plan({{{.wanted = one}}, {{.wanted = one}}})),
+                 {.preemptions_max = 1, .deadlines = timers::as_preemptions}, 100);
+}
+TEST(mapped_mutex_in_every_order, survives_a_kill_in_a_request_of_two_records) {
+    expect_right(with_kills(map_plan({{{.wanted = many(9)}}, {{.wanted = two}}})),
+                 {.preemptions_max = 0, .kills_max = 1, .deadlines = timers::as_preemptions}, 100);
+}
+TEST(mapped_mutex_in_every_order, keeps_a_deadline_to_the_moment) {
+    expect_right(within(map_plan({{{.wanted = one, .stays = 30ms}},
+                                  {{.wanted = two, .within = 10ms}, {.wanted = two, .tries = true}}}),
+                        40ms),
+                 in_no_time, 500);
+}
+TEST(mapped_mutex_in_every_order, is_not_confused_by_deadlines_that_pass_at_any_moment) {
+    expect_right(map_plan({{{.wanted = one, .within = 1ms}}, {{.wanted = two, .within = 1ms}}}),
+                 {.deadlines = timers::as_preemptions}, 1000);
+}
+TEST(mapped_mutex_in_every_order, is_what_is_seen_here) {
+    EXPECT_GT(accesses_seen(), 0U) << "what touches mapped memory was not compiled to tell of it";
+}
+
+}  // namespace
+}  // namespace sluice::interleave

@@ -1,0 +1,168 @@
+#include "tests/interleave/fs_mutex_scenario.hpp"
+
+#include <algorithm>
+
+namespace sluice::interleave {
+
+using fsmutex::entity;
+using std::chrono::nanoseconds;
+
+report explore(const plan& what, const limits& within) {
+    return explore([&] { return std::make_unique<fs_mutex_scenario>(what); }, within);
+}
+
+std::vector<std::function<void()>> fs_mutex_scenario::threads() {
+    const auto count = static_cast<unsigned>(plan_.processes.size());
+    if (plan_.prepare) plan_.prepare(kernel_);
+    mutexes_.resize(count);
+    std::vector<std::function<void()>> bodies;
+    at_work_ = count;
+    for (unsigned i = 0; i != count; ++i) {
+        if (not plan_.opens_in_time) kernel_.as(i, [&] { open(i); });
+        bodies.emplace_back([this, i] { run(i); });
+    }
+    bodies.emplace_back([this] { clean_up(); });
+    return bodies;
+}
+
+void fs_mutex_scenario::open(unsigned process) {
+    mutexes_[process] = plan_.open({.clock = &kernel_.clock(), .random = &kernel_.random(process)});
+    expect(mutexes_[process] != nullptr, "it could not be opened");
+}
+
+void fs_mutex_scenario::run(unsigned process) {
+    if (plan_.opens_in_time) open(process);
+    if (mutexes_[process] != nullptr)
+        for (const visit& each : plan_.processes[process])
+            make(process, each);
+    if (plan_.opens_in_time) mutexes_[process].reset();
+    (void)mutexes_[process].release();  // it exits with the process
+    kernel_.kill(process);
+    --at_work_;
+    work_ended_ns_ = now_ns();
+    wake_all_on(&at_work_);
+}
+
+void fs_mutex_scenario::make(unsigned process, const visit& one) {
+    auto& mutex = *mutexes_[process];
+    party& self = parties_[process];
+    const std::uint64_t began_ns = now_ns();
+    asks(process, one);
+    auto held = one.tries                 ? mutex.try_lock(one.wanted)
+                : one.within.count() >= 0 ? mutex.lock(one.wanted, one.within)
+                                          : mutex.lock(one.wanted);
+    if (not held) return end_of_wait(process, held.error(), began_ns);
+    got(process, held->owner_died());
+    step();
+    if (one.stays.count() != 0)
+        sleep_until(&self, now_ns() + static_cast<std::uint64_t>(nanoseconds(one.stays).count()));
+    self.where = phase::leaves;
+    // What this one was told of may be forgotten from here on.
+    const bool was_told = held->owner_died();
+    for (const entity each : one.wanted)
+        if (was_told and each.is_exclusive() and news_[each.number()] == news::surely)
+            news_[each.number()] = news::perhaps;
+    held->unlock();
+    for (const entity each : one.wanted)
+        if (was_told and each.is_exclusive()) news_[each.number()] = news::none;
+    self.where = phase::away;
+    self.now = nullptr;
+}
+
+void fs_mutex_scenario::asks(unsigned process, const visit& one) {
+    party& self = parties_[process];
+    self.where = phase::asks;
+    ++self.visits;
+    self.now = &one;
+    self.behind = {};
+    inspect();
+    if (not plan_.is_in_order) return;
+    for (unsigned other = 0; other != parties_.size(); ++other) {
+        const party& each = parties_[other];
+        if (other != process and each.where == phase::asks and not each.is_dead and
+            plan_.is_in_order(kernel_.content(), kernel_.content_bytes(), other))
+            self.behind[other] = each.visits + 1;
+    }
+}
+
+void fs_mutex_scenario::got(unsigned process, bool owner_died) {
+    party& self = parties_[process];
+    self.where = phase::holds;
+    inspect();
+    for (unsigned other = 0; other != parties_.size(); ++other) {
+        const party& each = parties_[other];
+        if (other == process or each.is_dead or not conflicts(self, each)) continue;
+        expect(each.where != phase::holds, "two hold one entity");
+        expect(each.where != phase::asks or self.behind[other] != each.visits + 1,
+               "who came later was granted first");
+    }
+    for (const entity each : self.now->wanted)
+        expect(news_[each.number()] != news::surely or owner_died, "the death of a holder was not told");
+    expect(not owner_died or deaths_ != 0, "a death was told that never was");
+}
+
+void fs_mutex_scenario::end_of_wait(unsigned process, const error& why, std::uint64_t began_ns) {
+    party& self = parties_[process];
+    expect(why == std::errc::timed_out and (self.now->tries or self.now->within.count() >= 0),
+           "a request failed");
+    if (not self.now->tries) {
+        const auto took = nanoseconds(now_ns() - began_ns);
+        expect(took >= self.now->within, "a deadline was missed: too early");
+        expect(took <= self.now->within + plan_.passes_at_most, "a deadline was missed: too late");
+    }
+    self.where = phase::away;
+    self.now = nullptr;
+}
+
+void fs_mutex_scenario::note_news(const party& of, news what) {
+    for (const entity each : of.now->wanted)
+        if (each.is_exclusive()) news_[each.number()] = std::max(news_[each.number()], what);
+}
+
+void fs_mutex_scenario::killed(unsigned process) {
+    party& self = parties_[process];
+    (void)mutexes_[process].release();
+    kernel_.kill(process);
+    self.is_dead = true;
+    ++deaths_;
+    if (self.where == phase::holds) note_news(self, news::surely);
+    --at_work_;
+    work_ended_ns_ = now_ns();
+    wake_all_on(&at_work_);
+}
+
+// When all others are gone: whoever comes finds everything free, is told of the deaths nobody was told of,
+// and leaves nothing behind.
+void fs_mutex_scenario::clean_up() {
+    const auto process = static_cast<unsigned>(parties_.size());
+    while (at_work_ != 0)
+        sleep_on(&at_work_, false);
+    auto mutex = plan_.open({.clock = &kernel_.clock(), .random = &kernel_.random(process)});
+    expect(mutex != nullptr, "it could not be opened again");
+    if (mutex == nullptr) return;
+    std::vector<entity> all;
+    for (const auto& visits : plan_.processes)
+        for (const visit& each : visits)
+            for (const entity one : each.wanted)
+                all.emplace_back(one.number());
+    auto held = mutex->lock(all, std::chrono::seconds(1));
+    expect(held.has_value(), "something stays locked");
+    if (not held) return;
+    const bool is_told = std::ranges::find(news_, news::surely) == news_.end() or held->owner_died();
+    expect(is_told, "the death of a holder was never told");
+    held->unlock();
+    held = mutex->try_lock(all);
+    expect(held.has_value() and not held->owner_died(), "a death is told again after it was repaired");
+    if (held) held->unlock();
+    mutex.reset();
+}
+
+std::string fs_mutex_scenario::verdict() {
+    if (problem_ != nullptr) return problem_;
+    if (kernel_.file_count() != 0) return "a file is left behind";
+    if (nanoseconds(work_ended_ns_) > plan_.passes_at_most)
+        return "they waited for " + std::to_string(work_ended_ns_ / 1000) + " us";
+    return "";
+}
+
+}  // namespace sluice::interleave

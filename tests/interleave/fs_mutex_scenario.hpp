@@ -1,0 +1,99 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sluice/fsmutex/shared_fs_mutex.hpp"
+#include "tests/interleave/scheduler.hpp"
+#include "tests/interleave/simulated_kernel.hpp"
+
+// Processes that lock entities through a mutex file, each step of theirs a step of the scheduler, and a judge
+// who sees what no process can: who is in, who came first, and who died.
+
+namespace sluice::interleave {
+
+/// One lock and unlock.
+struct visit {
+    std::vector<fsmutex::entity> wanted;
+    std::chrono::milliseconds within{-1};  // a deadline; none if negative
+    std::chrono::milliseconds stays{0};
+    bool tries = false;
+};
+
+struct plan {
+    using open_function = std::function<std::unique_ptr<fsmutex::shared_fs_mutex>(const fsmutex::seams&)>;
+    /// Whether a process has a place in the order of requests, by what lies in the file.
+    using order_probe = std::function<bool(const std::byte* file, std::size_t bytes, unsigned process)>;
+
+    open_function open;
+    order_probe is_in_order;  // nothing: order is not judged
+    std::vector<std::vector<visit>> processes;
+    unsigned mortals = 0;        // so many of them, from the first on, may be killed
+    bool opens_in_time = false;  // while others take steps; otherwise all have it open before
+    std::chrono::nanoseconds passes_at_most = std::chrono::hours(1);  // of time
+    std::function<void(simulated_kernel&)> prepare = {};              // before anybody takes a step
+    /// Looks at the file whenever somebody asks or is granted: what is wrong, or null.
+    std::function<const char*(const std::byte* file, std::size_t bytes)> inspect = {};
+};
+
+class fs_mutex_scenario final : public scenario {
+public:
+    explicit fs_mutex_scenario(const plan& what) : plan_(what), parties_(what.processes.size()) {}
+
+    std::vector<std::function<void()>> threads() override;
+    std::string verdict() override;
+    bool is_mortal(unsigned thread) const override {
+        return thread < plan_.mortals and kernel_.may_be_killed(thread);
+    }
+    void killed(unsigned thread) override;
+
+private:
+    using entities = std::vector<fsmutex::entity>;
+    enum class news : unsigned char { none, perhaps, surely };
+    enum class phase : unsigned char { away, asks, holds, leaves };
+    struct party {
+        phase where = phase::away;
+        bool is_dead = false;
+        unsigned visits = 0;
+        const visit* now = nullptr;
+        std::array<unsigned, 4> behind{};  // which visit of each other came before, plus one
+    };
+
+    void open(unsigned process);
+    void run(unsigned process);
+    void make(unsigned process, const visit& one);
+    void clean_up();
+    void asks(unsigned process, const visit& one);
+    void got(unsigned process, bool owner_died);
+    void end_of_wait(unsigned process, const error& why, std::uint64_t began_ns);
+    void inspect() {
+        if (not plan_.inspect) return;
+        const char* const complaint = plan_.inspect(kernel_.content(), kernel_.content_bytes());
+        expect(complaint == nullptr, complaint);
+    }
+    void expect(bool holds, const char* complaint) {
+        if (not holds and problem_ == nullptr) problem_ = complaint;
+    }
+    [[nodiscard]] bool conflicts(const party& one, const party& other) const {
+        return one.now != nullptr and other.now != nullptr and
+               fsmutex::conflict(one.now->wanted, other.now->wanted);
+    }
+    void note_news(const party& of, news what);
+
+    const plan& plan_;
+    simulated_kernel kernel_;
+    std::vector<party> parties_;
+    std::vector<std::unique_ptr<fsmutex::shared_fs_mutex>> mutexes_;
+    std::array<news, 32> news_{};
+    unsigned at_work_ = 0;
+    unsigned deaths_ = 0;
+    std::uint64_t work_ended_ns_ = 0;
+    const char* problem_ = nullptr;
+};
+
+[[nodiscard]] report explore(const plan& what, const limits& within);
+
+}  // namespace sluice::interleave
