@@ -37,6 +37,8 @@ struct atomic_append::lane {
     std::unique_ptr<dead_slot> dead;
     bool owner_died = false;
     bool is_granted = false;
+    bool has_yielded = false;
+    bool has_contended = false;  // its lock, that is: it is out of the way
     std::unique_ptr<lane> next_idle;
 
     [[nodiscard]] result<void> note_dead(const slot& found, std::span<const entity> wanted) noexcept;
@@ -103,6 +105,8 @@ public:
         used.contended.reset();
         used.owner_died = false;
         used.is_granted = false;
+        used.has_yielded = false;
+        used.has_contended = false;
         used.slots = 0;
         used.scan.end();
         const std::lock_guard holding(latch_);
@@ -219,11 +223,15 @@ result<bool> atomic_append::poll(std::span<const entity> wanted, ticket& mine) n
         if (own.contended) {
             // Once granted, this lock stays until we leave: ids are not drawn twice, so it is in nobody's
             // way.
-            const int code = kernel_lock::try_lock(own.descriptor, queue_bytes::of_request(own.contended->id),
-                                                   kind::shared);
+            const int code =
+                own.has_contended
+                    ? 0
+                    : kernel_lock::try_lock(own.descriptor, queue_bytes::of_request(own.contended->id),
+                                            kind::shared);
             if (code == EAGAIN) return false;
             if (code != 0) return failure({code, "wait for a request", own.descriptor});
-            const auto seen = queue_scan::look_again(*file_, *own.contended);
+            own.has_contended = false;
+            const auto seen = own.scan.look_again_and_ahead(*file_, *own.contended);
             if (not seen) return failure(seen.error());
             if (seen->is_live()) {
                 // Its lock is free, yet it did not erase its slot: it died.
@@ -244,10 +252,12 @@ result<bool> atomic_append::poll(std::span<const entity> wanted, ticket& mine) n
 }
 
 void atomic_append::wait(std::span<const entity>, ticket& mine, steady_time end) noexcept {
-    const lane& own = *static_cast<lane*>(mine.state);
+    lane& own = *static_cast<lane*>(mine.state);
+    if (not std::exchange(own.has_yielded, true) and yielding_.yield(clock(), end)) return;
     if (end == steady_time::max())
         // Any failure shows again, and is reported, when polling.
-        (void)kernel_lock::lock(own.descriptor, queue_bytes::of_request(own.contended->id), kind::shared);
+        own.has_contended =
+            kernel_lock::lock(own.descriptor, queue_bytes::of_request(own.contended->id), kind::shared) == 0;
     else
         backoff(mine.mark).sleep(clock(), random(), end);
 }

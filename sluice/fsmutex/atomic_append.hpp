@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
+#include "sluice/fsmutex/yielding.hpp"
 #include "sluice/io/path_handle.hpp"
 
 namespace sluice::fsmutex {
@@ -54,6 +55,7 @@ private:
 
     std::unique_ptr<queue_file> file_;
     std::unique_ptr<lanes> lanes_;
+    yielding yielding_;
 };
 
 }  // namespace sluice::fsmutex

@@ -37,6 +37,12 @@ result<entity_set> entity_set::of(std::span<const entity> wanted) noexcept {
     return made;
 }
 
+bool is_in_order(std::span<const entity> wanted) noexcept {
+    return not wanted.empty() and std::adjacent_find(wanted.begin(), wanted.end(), [](entity a, entity b) {
+                                      return a.number() >= b.number();
+                                  }) == wanted.end();
+}
+
 bool conflict(std::span<const entity> a, std::span<const entity> b) noexcept {
     auto left = a.begin();
     auto right = b.begin();

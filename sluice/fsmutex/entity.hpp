@@ -81,6 +81,9 @@ private:
     std::size_t size_ = 0;
 };
 
+/// Whether `wanted` is as entity_set would make it. Complexity: linear.
+[[nodiscard]] bool is_in_order(std::span<const entity> wanted) noexcept;
+
 /// Whether requests for `a` and `b`, both as of entity_set, exclude each other. Complexity: linear.
 [[nodiscard]] bool conflict(std::span<const entity> a, std::span<const entity> b) noexcept;
 

@@ -51,6 +51,14 @@ TEST(an_entity_set, is_sorted_without_repetitions_and_takes_the_stronger_mode) {
     EXPECT_TRUE(std::equal(set.view().begin(), set.view().end(), expected.begin(), expected.end()));
 }
 
+TEST(an_entity_set, is_not_needed_for_what_is_in_order_already) {
+    EXPECT_TRUE(is_in_order(std::vector{entity(1)}));
+    EXPECT_TRUE(is_in_order(std::vector{entity(1), entity(3, shared), entity(9)}));
+    EXPECT_FALSE(is_in_order({}));
+    EXPECT_FALSE(is_in_order(std::vector{entity(1), entity(9), entity(3, shared)}));
+    EXPECT_FALSE(is_in_order(std::vector{entity(3), entity(3, shared)}));
+}
+
 TEST(an_entity_set, of_nothing_is_refused_and_of_thousands_is_not) {
     EXPECT_EQ(entity_set::of({}).error(), std::errc::invalid_argument);
     std::vector<entity> many;

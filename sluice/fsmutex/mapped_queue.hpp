@@ -118,8 +118,8 @@ public:
         void add(std::uint32_t number) noexcept { numbers_[count_++] = number; }
 
     private:
+        std::uint32_t count_ = 0;  // before them: on the same page as the first of them
         std::array<std::uint32_t, mapped::requests_max> numbers_;
-        std::uint32_t count_ = 0;
     };
 
     /// Queues a request; its number, or nothing if there is no room for it.

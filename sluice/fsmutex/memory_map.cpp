@@ -79,6 +79,8 @@ result<bool> memory_map::poll(std::span<const entity>, ticket& mine) noexcept {
 void memory_map::wait(std::span<const entity>, ticket& mine, steady_time end) noexcept {
     auto& state = file_->queue().request_at(static_cast<std::uint32_t>(mine.place)).state;
     std::uint32_t seen = state.load(std::memory_order_relaxed);
+    if (seen == mapped::waiting and yielding_.yield(clock(), end))
+        seen = state.load(std::memory_order_relaxed);
     for (int spin = 0; spin != spins_ and seen == mapped::next_up; ++spin) {
         mapped_file::relax();
         seen = state.load(std::memory_order_relaxed);

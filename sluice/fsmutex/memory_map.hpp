@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
+#include "sluice/fsmutex/yielding.hpp"
 #include "sluice/io/path_handle.hpp"
 
 namespace sluice::fsmutex {
@@ -12,7 +13,8 @@ class mapped_file;
 /// A queue in a mapped file: locking and unlocking what nobody else wants takes no system call, and who waits
 /// is handed what he waits for, and woken, by who had it. For processes of one host.
 ///
-/// Strictly fair. Who waits looks for a microsecond and then sleeps on a futex. Deaths are reported
+/// Strictly fair. Who waits lets others run once, looks for a microsecond if it is the next, and then sleeps
+/// on a futex. Deaths are reported
 /// (owner_died), of holders only; they are noticed by who waits, within 50 ms, by the lock that the kernel
 /// keeps for every open mutex, and also if the dead has left a forked child, unless that is in another
 /// namespace of process ids. After fork the child opens its own; the inherited one refuses.
@@ -48,6 +50,7 @@ private:
 
     std::unique_ptr<mapped_file> file_;
     int spins_;
+    yielding yielding_;
 };
 
 }  // namespace sluice::fsmutex

@@ -26,6 +26,31 @@ protected:
     io::test_directory directory{std::filesystem::current_path().string()};
 };
 
+TEST(yielding, rests_after_it_was_slow_and_longer_each_time_until_it_is_quick_again) {
+    yielding habit;
+    const auto waits_until_due = [&] {
+        unsigned waits = 0;
+        while (not habit.is_due())
+            ++waits;
+        return waits;
+    };
+    EXPECT_EQ(waits_until_due(), 0);
+    habit.took(yielding::away_max);
+    EXPECT_EQ(waits_until_due(), 0);
+    habit.took(3ms);
+    EXPECT_EQ(waits_until_due(), yielding::rest_min);
+    habit.took(3ms);
+    EXPECT_EQ(waits_until_due(), 2 * yielding::rest_min);
+    for (int i = 0; i != 20; ++i)
+        habit.took(3ms);
+    EXPECT_EQ(waits_until_due(), yielding::rest_max);
+    for (int i = 0; i != 20; ++i)
+        habit.took(10us);
+    EXPECT_EQ(waits_until_due(), 0);
+    habit.took(3ms);
+    EXPECT_EQ(waits_until_due(), yielding::rest_min);
+}
+
 TEST_F(a_mapped_mutex, is_refused_after_a_fork_and_left_alone_by_the_child) {
     const auto mutex = open();
     auto held = mutex->lock(entity(1)).value();

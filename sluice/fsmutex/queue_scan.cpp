@@ -26,6 +26,7 @@ void queue_scan::begin(queue_file& file, std::uint64_t place) noexcept {
     take_view(file, file.view());
     has_seen_only_dead_ = true;
     cursor_ = place;
+    chunk_begin_ = place;
     is_refreshed_ = false;
     elder_ = 0;
 }
@@ -42,31 +43,44 @@ result<std::optional<queue_scan::obstacle>> queue_scan::next(queue_file& file,
     return next_elder(file, wanted);
 }
 
+result<void> queue_scan::read_chunk_before(const queue_file& file, std::uint64_t end) noexcept {
+    const std::size_t size = std::min<std::uint64_t>(chunk_bytes, end - floor_);
+    chunk_begin_ = end - size;
+    const auto got = file.read(chunk_begin_, std::span(chunk_).first(size));
+    if (not got) return failure(got.error());
+    chunk_read_ = got->size();
+    return {};
+}
+
+result<slot> queue_scan::slot_in_chunk(const queue_file& file, std::uint64_t offset) const noexcept {
+    const auto bytes =
+        bytes_view(chunk_.data(), chunk_read_).slice({.offset = offset - chunk_begin_, .length = slot_bytes});
+    const slot seen = bytes ? decode_slot(*bytes) : slot{.kind = slot_kind::torn};
+    return seen.kind == slot_kind::torn ? file.read_slot(offset) : seen;
+}
+
 result<std::optional<queue_scan::obstacle>> queue_scan::next_near(queue_file& file,
                                                                   std::span<const entity> wanted) noexcept {
     while (cursor_ > floor_) {
-        if (cursor_ - floor_ > chunk_bytes and not is_refreshed_) {
-            auto fresh = file.refreshed_view();
-            if (not fresh) return failure(fresh.error());
-            take_view(file, std::move(*fresh));
-            is_refreshed_ = true;
-            continue;
-        }
-        const std::size_t size = std::min<std::uint64_t>(chunk_bytes, cursor_ - floor_);
-        const std::uint64_t begin = cursor_ - size;
-        const auto got = file.read(begin, std::span(chunk_).first(size));
-        if (not got) return failure(got.error());
-        while (cursor_ != begin) {
-            cursor_ -= slot_bytes;
-            const auto bytes = got->slice({.offset = cursor_ - begin, .length = slot_bytes});
-            slot seen = bytes ? decode_slot(*bytes) : slot{.kind = slot_kind::torn};
-            if (seen.kind == slot_kind::torn) {
-                const auto again = file.read_slot(cursor_);
-                if (not again) return failure(again.error());
-                seen = *again;
+        if (chunk_begin_ == cursor_) {
+            if (cursor_ - floor_ > chunk_bytes and not is_refreshed_) {
+                auto fresh = file.refreshed_view();
+                if (not fresh) return failure(fresh.error());
+                take_view(file, std::move(*fresh));
+                is_refreshed_ = true;
+                continue;
             }
-            if (seen.kind == slot_kind::free) continue;
-            if (auto found = obstacle_of(seen, cursor_, wanted)) return found;
+            if (const auto got = read_chunk_before(file, cursor_); not got) return failure(got.error());
+        }
+        while (cursor_ != chunk_begin_) {
+            cursor_ -= slot_bytes;
+            const auto seen = slot_in_chunk(file, cursor_);
+            if (not seen) return failure(seen.error());
+            if (seen->kind == slot_kind::free) continue;
+            if (auto found = obstacle_of(*seen, cursor_, wanted)) {
+                chunk_begin_ = cursor_;  // by the time it is out of the way the rest has changed
+                return found;
+            }
             has_seen_only_dead_ = false;
         }
     }
@@ -93,10 +107,28 @@ result<std::optional<queue_scan::obstacle>> queue_scan::next_elder(queue_file& f
     return std::nullopt;
 }
 
+namespace {
+
+// What `now` is of the request `found` belongs to.
+slot same_or_free(const slot& now, const queue_scan::obstacle& found) noexcept {
+    return now.is_live() and now.id == found.id ? now : slot{};
+}
+
+}  // namespace
+
 result<slot> queue_scan::look_again(const queue_file& file, const obstacle& found) noexcept {
-    auto now = file.read_slot(found.offset);
-    if (now and (not now->is_live() or now->id != found.id)) return slot{};
-    return now;
+    const auto now = file.read_slot(found.offset);
+    if (not now) return failure(now.error());
+    return same_or_free(*now, found);
+}
+
+result<slot> queue_scan::look_again_and_ahead(const queue_file& file, const obstacle& found) noexcept {
+    // On an elder's page there is nothing to go on with. (A page may have become one meanwhile.)
+    if (found.offset != cursor_ or cursor_ < floor_) return look_again(file, found);
+    if (const auto got = read_chunk_before(file, cursor_ + slot_bytes); not got) return failure(got.error());
+    const auto now = slot_in_chunk(file, cursor_);
+    if (not now) return failure(now.error());
+    return same_or_free(*now, found);
 }
 
 }  // namespace sluice::fsmutex

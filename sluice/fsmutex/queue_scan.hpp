@@ -29,12 +29,18 @@ public:
     /// That slot as it is now; free if it was given back.
     [[nodiscard]] static result<queue_format::slot> look_again(const queue_file& file,
                                                                const obstacle& found) noexcept;
+    /// The same of what next() gave last; reads what next() goes on with by the same call.
+    [[nodiscard]] result<queue_format::slot> look_again_and_ahead(const queue_file& file,
+                                                                  const obstacle& found) noexcept;
 
 private:
     static constexpr std::size_t chunk_bytes = 6 << 10;
 
     [[nodiscard]] result<std::optional<obstacle>> next_near(queue_file& file,
                                                             std::span<const entity> wanted) noexcept;
+    [[nodiscard]] result<void> read_chunk_before(const queue_file& file, std::uint64_t end) noexcept;
+    [[nodiscard]] result<queue_format::slot> slot_in_chunk(const queue_file& file,
+                                                           std::uint64_t offset) const noexcept;
     void take_view(queue_file& file, std::shared_ptr<const queue_view> fresh) noexcept;
     [[nodiscard]] result<std::optional<obstacle>> next_elder(queue_file& file,
                                                              std::span<const entity> wanted) noexcept;
@@ -44,7 +50,9 @@ private:
     bool has_seen_only_dead_ = true;
     std::uint64_t cursor_ = 0;  // all from here to the place is passed
     bool is_refreshed_ = false;
-    std::size_t elder_ = 0;  // the next one, counted in slots
+    std::size_t elder_ = 0;          // the next one, counted in slots
+    std::uint64_t chunk_begin_ = 0;  // what has been read and not passed: from here to the cursor
+    std::size_t chunk_read_ = 0;
     std::array<std::byte, chunk_bytes> chunk_;
 };
 

@@ -158,6 +158,10 @@ private:
     /// Gives back what is held, or up what is waited for.
     virtual void leave(ticket& mine) noexcept = 0;
 
+    // Of entities in order, each once.
+    [[nodiscard]] result<guard> lock_ordered(std::span<const entity> wanted, deadline within) noexcept;
+    [[nodiscard]] result<guard> try_lock_ordered(std::span<const entity> wanted) noexcept;
+
     seams seams_;
 };
 
