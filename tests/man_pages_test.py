@@ -14,6 +14,7 @@ import unittest
 PAGES = pathlib.Path(__file__).resolve().parent.parent / "docs" / "man"
 # Page -> the commands it is about.
 COMMANDS = {"sluice": [()], "sluice-serve": [("serve",)], "sluice-probe": [("probe",), ("probe", "atomicity")],
+            "sluice-bench": [("bench",), ("bench", "fsmutex")],
             "sluice-lock": [("lock",)], "sluice-user": [("user",), *(("user", verb) for verb in ("add", "passwd", "remove", "list"))]}
 SKIPPED = 77
 

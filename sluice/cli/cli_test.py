@@ -87,6 +87,45 @@ class Probe(unittest.TestCase):
         self.assertIn("in /proc: open", done.stderr)
 
 
+class Bench(unittest.TestCase):
+    def bench(self, folder, *arguments):
+        return sluice("bench", "fsmutex", folder, "--time", "2", "--repeats", "2", "--entities", "1,3", *arguments)
+
+    def test_fsmutex_measures_everybody_in_every_cell_and_leaves_nothing_behind(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.bench(folder, "--json", "--waiters", "1,2")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(os.listdir(folder), [])
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        everybody = {row["subject"] for row in rows}
+        self.assertLessEqual({"sluice.memory_map", "sluice.atomic_append", "sluice.byte_ranges", "sluice.lock_files",
+                              "flock", "fcntl.ofd", "pthread.robust", "limit.hand_over"}, everybody)
+        cells = {(row["workload"], row["subject"]) for row in rows}
+        self.assertEqual(len(cells), len(rows))
+        for subject in everybody - {"limit.hand_over", "limit.atomic_append"}:
+            for workload in "same_1x1", "same_1x3", "same_2x1", "same_2x3", "disjoint_2x1", "disjoint_2x3":
+                self.assertIn((workload, subject), cells)
+        for row in rows:
+            self.assertEqual(row["n"], 2)
+            self.assertTrue(0 < row["min"] <= row["median"] <= row["max"])
+
+    def test_fsmutex_prints_a_table_of_those_who_were_asked_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.bench(folder, "--waiters", "2", "--which", "same", "--only", "memory_map", "--only", "flock")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^waiters x entities +2x1 +2x3$")
+        self.assertRegex(done.stdout, r"(?m)^sluice\.memory_map +[\d.]+ +[\d.]+$")
+        self.assertRegex(done.stdout, r"(?m)^flock +[\d.]+ +[\d.]+$")
+        self.assertNotIn("lock_files", done.stdout)
+        self.assertNotIn("its own", done.stdout)
+
+    def test_fsmutex_says_why_it_cannot(self):
+        self.assertEqual(self.bench("/no/such/folder").returncode, 1)
+        self.assertEqual(self.bench("/tmp", "--only", "hope").returncode, 2)
+        self.assertEqual(self.bench("/tmp", "--waiters", "0").returncode, 2)
+        self.assertEqual(sluice("bench").returncode, 2)
+
+
 class Lock(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()

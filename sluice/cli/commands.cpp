@@ -9,6 +9,7 @@ void add_commands(CLI::App& app) {
     add_user(app);
     add_lock(app);
     add_probe(app);
+    add_bench(app);
 }
 
 }  // namespace sluice::cli

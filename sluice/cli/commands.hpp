@@ -13,9 +13,13 @@ namespace sluice::cli {
 /// Adds every command to `app`, in the order in which the help names them.
 void add_commands(CLI::App& app);
 
+void add_bench(CLI::App& app);
 void add_lock(CLI::App& app);
 void add_probe(CLI::App& app);
 void add_serve(CLI::App& app);
 void add_user(CLI::App& app);
+
+// The parts of bench.
+void add_bench_fsmutex(CLI::App& bench);
 
 }  // namespace sluice::cli

@@ -235,7 +235,7 @@ result<bool> atomic_append::poll(std::span<const entity> wanted, ticket& mine) n
             if (not seen) return failure(seen.error());
             if (seen->is_live()) {
                 // Its lock is free, yet it did not erase its slot: it died.
-                own.scan.note_remains();
+                own.scan.note_remains(*own.contended);
                 if (auto noted = own.note_dead(*seen, wanted); not noted) return failure(noted.error());
                 own.owner_died = own.owner_died or own.contended->was_exclusive;
             }
@@ -272,8 +272,10 @@ void atomic_append::leave(ticket& mine) noexcept {
     // First the slot, then the lock: never a free lock with a slot of somebody alive.
     file_->erase(own.place, own.slots);
     kernel_lock::unlock(own.descriptor, queue_bytes::all_requests);
-    if (own.is_granted and own.scan.has_seen_only_dead())
-        file_->note_dead_before(own.place + own.slots * slot_bytes);
+    if (own.is_granted) {
+        const std::uint64_t seen = own.scan.dead_before();
+        file_->note_dead_before(seen == own.place ? own.place + own.slots * slot_bytes : seen);
+    }
     // Whoever has the first slot of a page tidies up; if he died, whoever has that of the next one.
     const std::uint64_t page = own.place / page_bytes;
     const std::uint64_t within = own.place % page_bytes;

@@ -22,7 +22,7 @@ class queue_file;
 /// docs/formats/fs_mutex_file.md, docs/algorithms/fs_mutex.md.)
 ///
 /// Errors: ENOSPC, EDQUOT, EFBIG, EIO when appending; EBADMSG if the file is damaged; EMFILE, ENFILE; ENOLCK.
-/// Allocates: a lane for as many requests as were ever outstanding at once. Complexity: six system calls if
+/// Allocates: a lane for as many requests as were ever outstanding at once. Complexity: five system calls if
 /// nobody is in the way.
 class atomic_append final : public shared_fs_mutex {
 public:

@@ -51,6 +51,14 @@ protected:
         for (int i = 0; i != rounds; ++i)
             ASSERT_TRUE(mutex.lock(what));
     }
+    // By this process so far.
+    static std::uint64_t bytes_read() {
+        std::ifstream counters("/proc/self/io");
+        std::string name;
+        std::uint64_t count = 0;
+        counters >> name >> count;
+        return count;
+    }
 
     io::test_directory directory{std::filesystem::current_path().string()};
 };
@@ -160,19 +168,23 @@ TEST_F(a_queue_file, is_not_looked_through_from_a_lock_held_for_long_on) {
     const auto one = open();
     const auto held = one->lock(entity(1)).value();
     churn(*one, 4000);
-    const auto bytes_read = [] {
-        std::ifstream io("/proc/self/io");
-        std::string name;
-        std::uint64_t count = 0;
-        io >> name >> count;
-        return count;
-    };
     const auto before = bytes_read();
     churn(*one, 320);
     EXPECT_LE((bytes_read() - before) / 320, 20U << 10);  // 4000 slots are half a million
     EXPECT_EQ(current_header().elders.size(), 1);
     EXPECT_FALSE(one->try_lock(entity(1))) << "and it is still held";
     EXPECT_FALSE(open()->try_lock(entity(1)));
+}
+
+TEST_F(a_queue_file, is_not_looked_through_before_the_oldest_lock_that_was_seen) {
+    const auto one = open();
+    auto held = one->lock(entity(0)).value();
+    const auto before = bytes_read();
+    constexpr std::uint64_t rounds = 1000;
+    for (std::uint64_t i = 1; i != rounds; ++i)
+        held = one->lock(entity(i)).value();
+    EXPECT_LT((bytes_read() - before) / rounds, 1500) << "two slots, and a page now and then";
+    EXPECT_FALSE(one->try_lock(entity(rounds - 1))) << "what was seen alive must be found again";
 }
 
 // Fault 9: an append flag, set and cleared on a descriptor that threads share, turned their erasing into

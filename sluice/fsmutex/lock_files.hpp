@@ -19,7 +19,7 @@ namespace sluice::fsmutex {
 ///
 /// Nobody who waits holds anything; order and pauses are drawn. Not fair. Deaths are reported (owner_died).
 /// Errors: also EACCES, EROFS, ENOSPC, EDQUOT; EMFILE, since each entity held costs a descriptor. Allocates:
-/// per request. Complexity: eight system calls per entity.
+/// per request. Complexity: seven system calls per entity.
 class lock_files final : public shared_fs_mutex {
 public:
     /// Opens the directory `path`, or makes it; it stays. Errors: as path_handle::open; ENOTDIR; EACCES,

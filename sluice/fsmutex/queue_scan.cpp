@@ -24,7 +24,7 @@ std::optional<queue_scan::obstacle> obstacle_of(const slot& found, std::uint64_t
 
 void queue_scan::begin(queue_file& file, std::uint64_t place) noexcept {
     take_view(file, file.view());
-    has_seen_only_dead_ = true;
+    lowest_live_ = place;
     cursor_ = place;
     chunk_begin_ = place;
     is_refreshed_ = false;
@@ -34,6 +34,11 @@ void queue_scan::begin(queue_file& file, std::uint64_t place) noexcept {
 void queue_scan::take_view(queue_file& file, std::shared_ptr<const queue_view> fresh) noexcept {
     view_ = std::move(fresh);
     floor_ = std::max(view_->first_known_good, file.seen_dead_before());
+}
+
+void queue_scan::note_remains(const obstacle& found) noexcept {
+    // Those on the elders' pages are listed there.
+    if (found.offset >= floor_) lowest_live_ = std::min(lowest_live_, found.offset);
 }
 
 result<std::optional<queue_scan::obstacle>> queue_scan::next(queue_file& file,
@@ -81,7 +86,7 @@ result<std::optional<queue_scan::obstacle>> queue_scan::next_near(queue_file& fi
                 chunk_begin_ = cursor_;  // by the time it is out of the way the rest has changed
                 return found;
             }
-            has_seen_only_dead_ = false;
+            lowest_live_ = cursor_;
         }
     }
     return std::nullopt;

@@ -18,10 +18,11 @@ public:
 
     void begin(queue_file& file, std::uint64_t place) noexcept;
     void end() noexcept { view_.reset(); }
-    /// Whether all it has passed was free, or is by now, but on the elders' pages.
-    [[nodiscard]] bool has_seen_only_dead() const noexcept { return has_seen_only_dead_; }
+    /// Once nothing is in the way: before this no slot is live but on the elders' pages. The place itself, if
+    /// nothing before it was.
+    [[nodiscard]] std::uint64_t dead_before() const noexcept { return lowest_live_; }
     /// What was in the way stays: a dead one's slot.
-    void note_remains() noexcept { has_seen_only_dead_ = false; }
+    void note_remains(const obstacle& found) noexcept;
 
     /// The next slot that is in the way; nothing once there is none. Errors: EIO, ENOMEM, EBADMSG.
     [[nodiscard]] result<std::optional<obstacle>> next(queue_file& file,
@@ -47,8 +48,8 @@ private:
 
     std::shared_ptr<const queue_view> view_;
     std::uint64_t floor_ = 0;
-    bool has_seen_only_dead_ = true;
-    std::uint64_t cursor_ = 0;  // all from here to the place is passed
+    std::uint64_t lowest_live_ = 0;  // of what it has passed
+    std::uint64_t cursor_ = 0;       // all from here to the place is passed
     bool is_refreshed_ = false;
     std::size_t elder_ = 0;          // the next one, counted in slots
     std::uint64_t chunk_begin_ = 0;  // what has been read and not passed: from here to the cursor

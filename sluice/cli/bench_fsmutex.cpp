@@ -1,0 +1,238 @@
+// sluice bench fsmutex: the seed's tables. So many processes lock and unlock so many entities, the same ones
+// or each its own, with our algorithms, what one would take otherwise, and the least it can cost.
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sluice/cli/commands.hpp"
+#include "sluice/cli/contest/contestants.hpp"
+#include "sluice/cli/exit_code.hpp"
+#include "sluice/io/path_handle.hpp"
+#include "sluice/io/volume_status.hpp"
+
+namespace sluice::cli {
+namespace {
+
+using contest::cell;
+using contest::contestant;
+
+struct fsmutex_arguments {
+    std::string folder;
+    std::vector<unsigned> waiters{1, 2, 4, 8};
+    std::vector<unsigned> entities{1, 2, 4, 8};
+    std::string which = "both";
+    std::vector<std::string> only;
+    unsigned milliseconds = 100;
+    unsigned repeats = 3;
+    bool json = false;
+};
+
+// Of one contestant in one cell, over the repeats.
+struct measured {
+    std::vector<double> per_second;
+    std::vector<double> cpu_ns;
+    std::vector<double> slowest_to_fastest;
+};
+// The numbers of the cells and of those who take part, in their orders.
+using results = std::map<std::pair<std::size_t, std::size_t>, measured>;
+
+volatile std::sig_atomic_t is_interrupted = 0;
+
+double median(std::vector<double> of) {
+    std::sort(of.begin(), of.end());
+    const std::size_t half = of.size() / 2;
+    return of.size() % 2 != 0 ? of[half] : (of[half - 1] + of[half]) / 2;
+}
+
+std::vector<cell> cells_of(const fsmutex_arguments& arguments) {
+    std::vector<cell> all;
+    for (const bool is_disjoint : {false, true}) {
+        if (arguments.which == (is_disjoint ? "same" : "disjoint")) continue;
+        for (const unsigned processes : arguments.waiters)
+            for (const unsigned entities : arguments.entities)
+                // Alone, one's own entities are all there are: the same cell.
+                if (processes != 1 or not is_disjoint or arguments.which == "disjoint")
+                    all.push_back({.processes = processes, .entities = entities, .is_disjoint = is_disjoint});
+    }
+    return all;
+}
+
+std::vector<contestant> chosen(const fsmutex_arguments& arguments) {
+    std::vector<contestant> taking_part;
+    for (const contestant& each : contest::contestants())
+        if (arguments.only.empty() or
+            std::any_of(arguments.only.begin(), arguments.only.end(),
+                        [&](const std::string& part) { return each.name.find(part) != std::string::npos; }))
+            taking_part.push_back(each);
+    return taking_part;
+}
+
+void measure(const fsmutex_arguments& arguments, const contestant& who, const cell& where, measured& into) {
+    contest::round round(who, where, arguments.folder);
+    const auto begin = std::chrono::steady_clock::now();
+    const auto done = round.run_for(std::chrono::milliseconds(arguments.milliseconds));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    const contest::outcome ended = round.end();
+    into.per_second.push_back(static_cast<double>(done) / took.count());
+    into.cpu_ns.push_back(ended.cpu_ns_per_operation);
+    into.slowest_to_fastest.push_back(ended.slowest_to_fastest);
+}
+
+const char* text_of(const cell& where) {
+    return where.is_disjoint ? "disjoint" : "same";
+}
+
+// The repeats take turns, so that a machine that changes its speed does so for all.
+results run_all(const fsmutex_arguments& arguments, const std::vector<cell>& cells,
+                const std::vector<contestant>& who) {
+    results all;
+    const bool shows_progress = ::isatty(STDERR_FILENO) == 1;
+    for (std::size_t c = 0; c != cells.size(); ++c)
+        for (unsigned repeat = 0; repeat != arguments.repeats; ++repeat)
+            for (std::size_t w = 0; w != who.size() and is_interrupted == 0; ++w) {
+                if (not takes_part(who[w], cells[c])) continue;
+                if (shows_progress)
+                    fmt::print(stderr, "\r\033[K{} {}x{}, {}", text_of(cells[c]), cells[c].processes,
+                               cells[c].entities, who[w].name);
+                measure(arguments, who[w], cells[c], all[{c, w}]);
+            }
+    if (shows_progress) fmt::print(stderr, "\r\033[K");
+    return all;
+}
+
+// As tools/plot reads it: a chart for each number of waiters, a line for each contestant.
+void print_json(const fsmutex_arguments& arguments, const io::volume_status& volume,
+                const std::vector<cell>& cells, const std::vector<contestant>& who, const results& all) {
+    for (const auto& [place, found] : all) {
+        const cell& where = cells[place.first];
+        const auto [least, most] = std::minmax_element(found.per_second.begin(), found.per_second.end());
+        fmt::print(
+            "{{\"bench\":\"fs_mutex_{0}\",\"workload\":\"{1}_{2}x{3}\",\"subject\":\"{4}\","
+            "\"series\":\"{5}, {1} entities\",\"parameter\":\"entities\",\"value\":{3},"
+            "\"waiters\":{2},\"entities\":{3},\"volume\":\"{6}\",\"milliseconds\":{7},"
+            "\"metric\":\"throughput\",\"unit\":\"op/s\",\"better\":\"higher\","
+            "\"median\":{8:.0f},\"min\":{9:.0f},\"max\":{10:.0f},\"n\":{11},"
+            "\"cpu_ns_per_op\":{12:.0f},\"slowest_to_fastest\":{13:.3f}}}\n",
+            volume.in_memory ? "memory" : "disk", text_of(where), where.processes, where.entities,
+            who[place.second].name,
+            where.processes == 1 ? "1 process" : fmt::format("{} processes", where.processes),
+            volume.type_name, arguments.milliseconds, median(found.per_second), *least, *most,
+            found.per_second.size(), median(found.cpu_ns), median(found.slowest_to_fastest));
+    }
+}
+
+// Three digits that matter.
+std::string short_text(double value) {
+    if (value >= 99.95) return fmt::format("{:.0f}", value);
+    return value >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
+}
+
+template <class Value>
+void print_table(const char* title, const std::vector<cell>& cells, bool is_disjoint,
+                 const std::vector<contestant>& who, const results& all, Value&& value) {
+    fmt::print("\n{}; {}\n{:22}", title,
+               is_disjoint ? "each waiter its own entities" : "all waiters the same entities",
+               "waiters x entities");
+    for (const cell& each : cells)
+        if (each.is_disjoint == is_disjoint)
+            fmt::print("{:>8}", fmt::format("{}x{}", each.processes, each.entities));
+    fmt::print("\n");
+    for (std::size_t w = 0; w != who.size(); ++w) {
+        fmt::print("{:22}", who[w].name);
+        for (std::size_t c = 0; c != cells.size(); ++c) {
+            if (cells[c].is_disjoint != is_disjoint) continue;
+            const auto found = all.find({c, w});
+            fmt::print("{:>8}", found == all.end() ? "-" : short_text(value(found->second)));
+        }
+        fmt::print("\n");
+    }
+}
+
+void print_tables(const fsmutex_arguments& arguments, std::string_view volume, const std::vector<cell>& cells,
+                  const std::vector<contestant>& who, const results& all) {
+    fmt::print("{} ({}), {} processors; the median of {} repeats of {} ms\n", arguments.folder, volume,
+               ::sysconf(_SC_NPROCESSORS_ONLN), arguments.repeats, arguments.milliseconds);
+    for (const bool is_disjoint : {false, true}) {
+        if (std::none_of(cells.begin(), cells.end(),
+                         [&](const cell& each) { return each.is_disjoint == is_disjoint; }))
+            continue;
+        print_table("Thousand times locked and unlocked a second", cells, is_disjoint, who, all,
+                    [](const measured& of) { return median(of.per_second) / 1e3; });
+        print_table("Microseconds of processor time for each, waiting included", cells, is_disjoint, who, all,
+                    [](const measured& of) { return median(of.cpu_ns) / 1e3; });
+    }
+    fmt::print(
+        "\nPeers lock several entities one after the other. A limit only makes the system calls that cannot "
+        "be "
+        "left out.\n");
+}
+
+void run_fsmutex(const fsmutex_arguments& arguments) {
+    const auto fail = [](const std::string& why, exit_code code) {
+        fmt::print(stderr, "sluice bench fsmutex: {}\n", why);
+        leave(code);
+    };
+    const auto folder = io::path_handle::open(arguments.folder);
+    if (not folder) fail(folder.error().message(), exit_code::failure);
+    const auto volume = io::volume_of(*folder);
+    if (not volume) fail(volume.error().message(), exit_code::failure);
+    if (::access(arguments.folder.c_str(), W_OK | X_OK) != 0)
+        fail(arguments.folder + ": no file can be made here", exit_code::failure);
+    const std::vector<contestant> who = chosen(arguments);
+    if (who.empty()) fail("--only is part of nobody's name", exit_code::usage);
+    const std::vector<cell> cells = cells_of(arguments);
+    // What was made is removed before leaving.
+    for (const int interrupted : {SIGINT, SIGTERM})
+        std::signal(interrupted, [](int) { is_interrupted = 1; });
+    const results all = run_all(arguments, cells, who);
+    if (is_interrupted != 0) fail("interrupted", exit_code::failure);
+    if (arguments.json)
+        print_json(arguments, *volume, cells, who, all);
+    else
+        print_tables(arguments, volume->type_name, cells, who, all);
+}
+
+}  // namespace
+
+void add_bench_fsmutex(CLI::App& bench) {
+    CLI::App* const fsmutex =
+        bench.add_subcommand("fsmutex", "how often processes lock and unlock names, by every algorithm");
+    const auto arguments = std::make_shared<fsmutex_arguments>();
+    fsmutex->add_option("FOLDER", arguments->folder, "where to do it: what is measured is its file system")
+        ->required();
+    fsmutex->add_flag("--json", arguments->json, "print JSON lines instead of tables");
+    fsmutex->add_option("--waiters", arguments->waiters, "numbers of processes, like 1,2,4,8")
+        ->delimiter(',')
+        ->check(CLI::Range(1U, contest::processes_max))
+        ->capture_default_str();
+    fsmutex->add_option("--entities", arguments->entities, "numbers of entities each locks at once")
+        ->delimiter(',')
+        ->check(CLI::Range(1U, 64U))
+        ->capture_default_str();
+    fsmutex->add_option("--which", arguments->which, "whether all lock the same or each its own")
+        ->check(CLI::IsMember({"same", "disjoint", "both"}))
+        ->capture_default_str();
+    fsmutex
+        ->add_option("--only", arguments->only,
+                     "only those with this in their name, like memory_map; may be given again")
+        ->type_name("NAME")
+        ->allow_extra_args(false);
+    fsmutex->add_option("--time", arguments->milliseconds, "milliseconds for each repeat")
+        ->check(CLI::Range(1U, 3'600'000U))
+        ->capture_default_str();
+    fsmutex->add_option("--repeats", arguments->repeats, "repeats, of which the median is told")
+        ->check(CLI::Range(1U, 1000U))
+        ->capture_default_str();
+    fsmutex->callback([arguments] { run_fsmutex(*arguments); });
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,89 @@
+#include "sluice/cli/contest/contestants.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/fsmutex/best_available.hpp"
+
+namespace sluice::contest {
+namespace {
+
+using namespace sluice::fsmutex;
+
+template <algorithm Which>
+class our_locker final : public locker {
+public:
+    explicit our_locker(const standing& here) : mutex_(open(Which, {}, here.folder + "/mutex").value()) {
+        for (const std::uint64_t number : here.numbers)
+            wanted_.emplace_back(number);
+    }
+    void lock_and_unlock() override { ENSURE(mutex_->lock(wanted_).has_value()); }
+
+private:
+    std::unique_ptr<shared_fs_mutex> mutex_;
+    std::vector<entity> wanted_;
+};
+
+template <algorithm Which>
+contestant our_own() {
+    return {.name = "sluice." + std::string(name_of(Which)), .make = [](const standing& here) {
+                return std::unique_ptr<locker>(std::make_unique<our_locker<Which>>(here));
+            }};
+}
+
+std::string folder_in(const std::string& folder) {
+    std::string made = folder + "/sluice-bench-XXXXXX";
+    ENSURE(::mkdtemp(made.data()) != nullptr);
+    return made;
+}
+
+// Those of one process are a hundred apart from the next one's: neighbours would share their cache lines.
+standing standing_of(const cell& where, const std::string& folder, unsigned process) {
+    standing here{.folder = folder, .process = process, .processes = where.processes, .numbers = {}};
+    for (unsigned e = 0; e != where.entities; ++e)
+        here.numbers.push_back(e + (where.is_disjoint ? 100 * process : 0));
+    return here;
+}
+
+}  // namespace
+
+std::vector<contestant> ours() {
+    return {our_own<algorithm::memory_map>(), our_own<algorithm::atomic_append>(),
+            our_own<algorithm::byte_ranges>(), our_own<algorithm::lock_files>()};
+}
+
+const std::vector<contestant>& contestants() {
+    static const auto all = [] {
+        std::vector<contestant> made = ours();
+        for (auto& others : {peers(), limits()})
+            made.insert(made.end(), others.begin(), others.end());
+        return made;
+    }();
+    return all;
+}
+
+bool takes_part(const contestant& who, const cell& where) noexcept {
+    const bool has_company = where.processes != 1;
+    if (who.needs_company) return has_company and not where.is_disjoint;
+    return who.excludes or not has_company;
+}
+
+round::round(const contestant& who, const cell& where, const std::string& folder)
+    : folder_(folder_in(folder)), workers_(where.processes, [&](unsigned process) {
+          return who.make(standing_of(where, folder_, process));
+      }) {}
+
+round::~round() {
+    workers_.stop();
+    std::error_code ignored;  // what is left of it does no harm
+    std::filesystem::remove_all(folder_, ignored);
+}
+
+outcome round::end() {
+    workers_.stop();
+    return {.cpu_ns_per_operation = workers_.cpu_ns_per_operation(),
+            .slowest_to_fastest = workers_.slowest_to_fastest()};
+}
+
+}  // namespace sluice::contest
