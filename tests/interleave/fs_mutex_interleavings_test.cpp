@@ -156,6 +156,16 @@ TEST(queue_file_in_every_order, is_not_confused_by_deadlines_that_pass_at_any_mo
     expect_right(append_plan({{{.wanted = one, .within = 1ms}}, {{.wanted = two, .within = 1ms}}}),
                  {.deadlines = timers::as_preemptions}, 1000);
 }
+TEST(queue_file_in_every_order, is_right_on_a_volume_that_hosts_share) {
+    plan remote = with_kills(append_plan({{{.wanted = one}}, {{.wanted = one}}}));
+    remote.prepare = [](simulated_kernel& kernel) { kernel.share_with_hosts(); };
+    expect_right(remote, killing, 1000);
+}
+TEST(queue_file_in_every_order, goes_on_after_there_was_no_room_for_a_request) {
+    plan crowded = append_plan({{{.wanted = one}}, {{.wanted = two}}});
+    crowded.has_room_for = 4096 + 128 + 50;  // the header, a slot, and a part of one
+    expect_right(crowded, {.preemptions_max = 1, .deadlines = timers::as_preemptions}, 100);
+}
 TEST(queue_file_in_every_order, goes_on_waiting_when_signals_interrupt) {
     plan interrupted = append_plan(pair);
     interrupted.prepare = [](simulated_kernel& kernel) { kernel.send_signals(2); };
