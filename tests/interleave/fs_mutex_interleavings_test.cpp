@@ -68,7 +68,8 @@ void expect_right(const plan& what, limits how, std::uint64_t schedules_min) {
     EXPECT_EQ(found.problem, "") << testing::PrintToString(found.schedule);
     EXPECT_TRUE(found.is_complete) << "after " << found.schedules << " schedules";
     EXPECT_GE(found.schedules, schedules_min);
-    testing::Test::RecordProperty("schedules", static_cast<int>(found.schedules));
+    testing::Test::RecordProperty(how.kills_max == 0 ? "schedules" : "schedules_with_a_kill",
+                                  static_cast<int>(found.schedules));
 }
 
 const std::vector<entity> one{entity(1)};
