@@ -68,7 +68,8 @@ void expect_right(const plan& what, limits how, std::uint64_t schedules_min) {
     EXPECT_EQ(found.problem, "") << testing::PrintToString(found.schedule);
     EXPECT_TRUE(found.is_complete) << "after " << found.schedules << " schedules";
     EXPECT_GE(found.schedules, schedules_min);
-    testing::Test::RecordProperty("schedules", static_cast<int>(found.schedules));
+    testing::Test::RecordProperty(how.kills_max == 0 ? "schedules" : "schedules_with_a_kill",
+                                  static_cast<int>(found.schedules));
 }
 
 const std::vector<entity> one{entity(1)};
@@ -155,6 +156,16 @@ TEST(queue_file_in_every_order, keeps_a_deadline_to_the_moment) {
 TEST(queue_file_in_every_order, is_not_confused_by_deadlines_that_pass_at_any_moment) {
     expect_right(append_plan({{{.wanted = one, .within = 1ms}}, {{.wanted = two, .within = 1ms}}}),
                  {.deadlines = timers::as_preemptions}, 1000);
+}
+TEST(queue_file_in_every_order, is_right_on_a_volume_that_hosts_share) {
+    plan remote = with_kills(append_plan({{{.wanted = one}}, {{.wanted = one}}}));
+    remote.prepare = [](simulated_kernel& kernel) { kernel.share_with_hosts(); };
+    expect_right(remote, killing, 1000);
+}
+TEST(queue_file_in_every_order, goes_on_after_there_was_no_room_for_a_request) {
+    plan crowded = append_plan({{{.wanted = one}}, {{.wanted = two}}});
+    crowded.has_room_for = 4096 + 128 + 50;  // the header, a slot, and a part of one
+    expect_right(crowded, {.preemptions_max = 1, .deadlines = timers::as_preemptions}, 100);
 }
 TEST(queue_file_in_every_order, goes_on_waiting_when_signals_interrupt) {
     plan interrupted = append_plan(pair);

@@ -34,6 +34,7 @@ struct plan {
     unsigned mortals = 0;        // so many of them, from the first on, may be killed
     bool opens_in_time = false;  // while others take steps; otherwise all have it open before
     std::chrono::nanoseconds passes_at_most = std::chrono::hours(1);  // of time
+    std::uint64_t has_room_for = ~std::uint64_t{0};                   // bytes, until the others are gone
     std::function<void(simulated_kernel&)> prepare = {};              // before anybody takes a step
     /// Looks at the file whenever somebody asks or is granted: what is wrong, or null.
     std::function<const char*(const std::byte* file, std::size_t bytes)> inspect = {};

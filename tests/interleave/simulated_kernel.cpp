@@ -59,6 +59,9 @@ std::size_t simulated_kernel::content_bytes() const {
 void simulated_kernel::leave_room(std::uint64_t bytes) {
     state_->room = bytes;
 }
+void simulated_kernel::share_with_hosts() {
+    state_->is_remote = true;
+}
 void simulated_kernel::send_signals(unsigned count) {
     state_->signals = count;
 }

@@ -45,6 +45,8 @@ public:
 
     /// How many more bytes can be written behind the ends of files until there is no room.
     void leave_room(std::uint64_t bytes);
+    /// The volume is one that other hosts can have mounted.
+    void share_with_hosts();
     /// How often a signal may interrupt a wait for a lock.
     void send_signals(unsigned count);
 

@@ -358,7 +358,7 @@ SLUICE_REAL(int, fstatfs, int, struct statfs*);
 int __wrap_fstatfs(int descriptor, struct statfs* status) {
     if (system_calls::find(descriptor) == nullptr) return __real_fstatfs(descriptor, status);
     *status = {};
-    status->f_type = TMPFS_MAGIC;
+    status->f_type = system_calls::all().is_remote ? NFS_SUPER_MAGIC : TMPFS_MAGIC;
     return 0;
 }
 SLUICE_REAL(int, stat, const char*, struct stat*);
