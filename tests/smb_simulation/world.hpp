@@ -20,10 +20,11 @@ public:
 };
 
 /// A server with one share, "files", in memory, and one user, u, in simulated time. `adjust`, if any, has the
-/// last word on its configuration.
+/// last word on its configuration; `peers`, if any, serve the same files.
 struct world {
     world(const io::simulation_options& options, std::uint64_t seed,
-          void (*adjust)(smb::server::server_configuration&) = nullptr)
+          void (*adjust)(smb::server::server_configuration&) = nullptr,
+          smb::server::peer_servers* peers = nullptr)
         : loop(io::make_simulated_multiplexer(options).value()),
           clock(loop->clock_of_simulation()),
           secrets(seed),
@@ -35,10 +36,13 @@ struct world {
         configuration.shares.back().name = "files";
         configuration.shares.back().volume = std::make_unique<vfs::memory_volume>(*loop, clock);
         if (adjust != nullptr) adjust(configuration);
-        server = std::make_unique<smb::server::smb_server>(
-            smb::server::server_seams{
-                .loop = *loop, .clock = clock, .random = secrets, .accounts = users, .log = log},
-            std::move(configuration));
+        server = std::make_unique<smb::server::smb_server>(smb::server::server_seams{.loop = *loop,
+                                                                                     .clock = clock,
+                                                                                     .random = secrets,
+                                                                                     .accounts = users,
+                                                                                     .log = log,
+                                                                                     .peers = peers},
+                                                           std::move(configuration));
         EXPECT_TRUE(server->start({}));
     }
 

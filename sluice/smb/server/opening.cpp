@@ -272,16 +272,18 @@ io::task<opening::step> opening::settle_with_peers(peer_servers& peers) noexcept
         const bool is_busy =
             not in_the_way and in_the_way.error() == std::errc::resource_unavailable_try_again;
         if (not is_busy) co_return step_after(in_the_way);
-        status_ = nt_status::sharing_violation;
-        if (++peer_attempts_ == limits::peer_attempts_max) co_return step::failed;
-        const deadline until(
-            std::min(limits::peer_pause_min * (1 << std::min(peer_attempts_, 10U)), limits::peer_pause_max));
-        (void)co_await io::co_sleep(r_.loop(), until);
-        if (r_.interrupted()) status_ = *r_.interrupted();
-        if (r_.interrupted()) co_return step::failed;
-        if (action_ != create_action::created) co_return step::again;
+        const bool is_last = ++peer_attempts_ == limits::peer_attempts_max;
+        if (not is_last) {
+            const deadline until(std::min(limits::peer_pause_min * (1 << std::min(peer_attempts_, 10U)),
+                                          limits::peer_pause_max));
+            (void)co_await io::co_sleep(r_.loop(), until);
+        }
+        if (not is_last and not r_.interrupted() and action_ != create_action::created) co_return step::again;
         // What was just made is not made again; but somebody may have found it meanwhile.
-        if (not can_join(*file_, wanted())) co_return step::failed;
+        if (is_last or r_.interrupted() or not can_join(*file_, wanted())) {
+            status_ = r_.interrupted().value_or(nt_status::sharing_violation);
+            co_return step::failed;
+        }
     }
 }
 

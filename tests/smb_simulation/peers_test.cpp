@@ -1,0 +1,181 @@
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <functional>
+
+#include "sluice/smb/wire/close.hpp"
+#include "sluice/smb/wire/lock.hpp"
+#include "sluice/smb/wire/read.hpp"
+#include "tests/smb_simulation/polite_client.hpp"
+
+// A server beside another one, which the tests play: what it says at the worst of moments.
+
+namespace sluice::smb_simulation {
+namespace {
+
+using namespace smb;  // NOLINT: the names of one protocol
+using server::peer_lock;
+using server::peer_sign;
+using wire::command;
+using wire::nt_status;
+
+class played_server final : public server::peer_servers {
+public:
+    std::unique_ptr<server::peer_file> file(const vfs::file_key&) override {
+        return std::make_unique<seen_file>(*this);
+    }
+
+    std::function<void()> before_raise;        // once
+    std::deque<result<peer_sign>> in_the_way;  // the answers to come; then there is nothing
+    unsigned open_for_seals = 0;               // how often it still has open what is to be sealed
+    bool has_locked = false;                   // every byte of every file
+    unsigned seals = 0;
+
+private:
+    class seen_file final : public server::peer_file {
+    public:
+        explicit seen_file(played_server& by) noexcept : by_(by) {}
+        result<peer_sign> raise(peer_sign, peer_sign) noexcept override {
+            if (const auto act = std::exchange(by_.before_raise, nullptr)) act();
+            if (by_.in_the_way.empty()) return peer_sign::none;
+            const result<peer_sign> said = by_.in_the_way.front();
+            by_.in_the_way.pop_front();
+            return said;
+        }
+        void lower(peer_sign) noexcept override {}
+        result<void> seal() noexcept override {
+            if (by_.open_for_seals == 0) return {};
+            --by_.open_for_seals;
+            return failure({EBUSY, "seal"});
+        }
+        void unseal() noexcept override { ++by_.seals; }
+        bool lock(const sync::byte_range&, peer_lock to) noexcept override {
+            return not by_.has_locked or to == peer_lock::free;
+        }
+        bool is_lockable(const sync::byte_range&, peer_lock) noexcept override { return not by_.has_locked; }
+
+    private:
+        played_server& by_;
+    };
+};
+
+class peers : public testing::Test {
+protected:
+    peers() {
+        EXPECT_EQ(client_->log_on("u", "p"), nt_status::success);
+        EXPECT_EQ(client_->connect_tree("files"), nt_status::success);
+    }
+    ~peers() override {
+        client_.reset();
+        world_.stop();
+    }
+
+    nt_status create(wire::create_args how = polite_client::for_everything()) {
+        return client_->answer_to(client_->send_create("file", how)).status();
+    }
+    nt_status close(const wire::file_id& of) {
+        return client_->call(command::close, wire::close_args{.file = of}).status();
+    }
+    [[nodiscard]] result<vfs::node_ptr> found() {
+        return world_.server->shares().front()->volume().find("file", vfs::follow_links::yes);
+    }
+    [[nodiscard]] wire::lock_args args_of(const wire::file_id& file) {
+        return {.file = file, .elements = wire::lock_list(std::span(&element_, 1))};
+    }
+
+    static result<peer_sign> busy() { return failure({EAGAIN, "raise"}); }
+
+    played_server other_;
+    world world_{io::simulation_options{.seed = 1}, 1, nullptr, &other_};
+    std::unique_ptr<polite_client> client_ = std::make_unique<polite_client>(world_);
+    wire::raw_lock_element element_ = wire::encode_lock_element(
+        {.offset_bytes = 0, .length_bytes = 1, .flags = wire::lock_flags::exclusive});
+};
+
+TEST_F(peers, that_look_at_a_file_are_waited_for_but_not_for_ever) {
+    other_.in_the_way.assign(5, busy());
+    EXPECT_EQ(create(), nt_status::success) << "made, and not made again";
+    other_.in_the_way.assign(5, busy());
+    EXPECT_EQ(create(), nt_status::success);
+    other_.in_the_way.assign(1000, busy());
+    EXPECT_EQ(create(), nt_status::sharing_violation);
+    EXPECT_GT(other_.in_the_way.size(), 900U);
+    EXPECT_LT(other_.in_the_way.size(), 990U);
+}
+
+TEST_F(peers, say_what_is_in_the_way_and_what_else_goes_wrong_is_no_success) {
+    other_.in_the_way = {peer_sign::denies_reading};
+    EXPECT_EQ(create(), nt_status::sharing_violation);
+    other_.in_the_way = {peer_sign::goes};
+    EXPECT_EQ(create(), nt_status::delete_pending);
+    other_.in_the_way = {failure({ENOLCK, "raise"})};
+    EXPECT_EQ(create(), nt_status::insufficient_resources);
+    other_.in_the_way = {peer_sign::none, peer_sign::denies_reading};
+    EXPECT_EQ(client_->answer_to(client_->send_create("file:stream")).status(), nt_status::sharing_violation)
+        << "a stream is asked for at its file, too";
+}
+
+TEST_F(peers, that_remove_a_file_just_when_it_is_opened_leave_nobody_with_a_file_without_a_name) {
+    ASSERT_EQ(close(client_->create("file").file), nt_status::success);
+    other_.before_raise = [this] { EXPECT_TRUE((*found())->remove()); };
+    EXPECT_EQ(client_->create("file").action, wire::create_action::created);
+    EXPECT_TRUE(found());
+    other_.before_raise = [this] { EXPECT_TRUE((*found())->remove()); };
+    wire::create_args existing = polite_client::for_everything();
+    existing.disposition = wire::create_disposition::open;
+    EXPECT_EQ(create(existing), nt_status::object_name_not_found);
+}
+
+TEST_F(peers, keep_a_file_that_is_to_go_until_they_have_closed_it) {
+    wire::create_args doomed = polite_client::for_everything();
+    doomed.options = wire::create_options::delete_on_close;
+    const wire::file_id file = client_->create("file", doomed).file;
+    other_.open_for_seals = 10;
+    EXPECT_EQ(close(file), nt_status::success);
+    EXPECT_TRUE(found());
+    EXPECT_EQ(create(), nt_status::delete_pending);
+    world_.run();
+    EXPECT_FALSE(found());
+    EXPECT_EQ(other_.seals, 1U);
+    EXPECT_EQ(create(), nt_status::success);
+}
+
+TEST_F(peers, do_not_keep_a_file_that_is_to_go_when_the_server_ends) {
+    wire::create_args doomed = polite_client::for_everything();
+    doomed.options = wire::create_options::delete_on_close;
+    const wire::file_id file = client_->create("file", doomed).file;
+    other_.open_for_seals = 1000;
+    EXPECT_EQ(close(file), nt_status::success);
+    world_.stop();
+    EXPECT_FALSE(found());
+    EXPECT_GT(other_.open_for_seals, 900U);
+}
+
+TEST_F(peers, leave_nothing_to_cache) {
+    wire::create_args greedy = polite_client::for_everything();
+    greedy.oplock_level = wire::oplock_level::batch;
+    EXPECT_EQ(client_->create("file", greedy).oplock_level, wire::oplock_level::none);
+}
+
+TEST_F(peers, that_have_locked_a_range_are_waited_for) {
+    const wire::file_id file = client_->create("file").file;
+    other_.has_locked = true;
+    const std::uint64_t waiting = client_->send(command::lock, args_of(file));
+    EXPECT_NE(client_->async_id_of(waiting), 0U);
+    EXPECT_FALSE(client_->is_answered(waiting));
+    const wire::read_args reading{.file = file, .length_bytes = 1};
+    EXPECT_EQ(client_->call(command::read, reading).status(), nt_status::file_lock_conflict);
+    other_.has_locked = false;
+    EXPECT_EQ(client_->answer_to(waiting).status(), nt_status::success);
+}
+
+TEST_F(peers, that_have_locked_a_range_do_not_hold_up_the_end_of_who_waits) {
+    const wire::file_id file = client_->create("file").file;
+    other_.has_locked = true;
+    const std::uint64_t waiting = client_->send(command::lock, args_of(file));
+    EXPECT_EQ(close(file), nt_status::success);
+    EXPECT_EQ(client_->answer_to(waiting).status(), nt_status::range_not_locked);
+}
+
+}  // namespace
+}  // namespace sluice::smb_simulation
