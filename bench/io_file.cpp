@@ -146,28 +146,58 @@ void next_read::set_done() noexcept {
     state.start(initiation::batched);
 }
 
-void by_complete_io(run& repeat, std::size_t in_flight) {
+void by_ring(run& repeat) {
+    alignas(random_reads::bytes) static std::array<std::byte, random_reads::bytes> block;
+    peers::uring_reader ring(cached_file().descriptor(), block);
+    if (ring.is_refused()) {
+        repeat.skip("io_uring is refused here");
+        return;
+    }
+    random_reads next;
+    repeat.measure([&] { ring.read(repeat.operations(), next); });
+}
+
+// Thirty-two at a time, into the same blocks for all: which memory it is makes more of a difference than how.
+void in_turns(turns& subjects) {
+    constexpr std::size_t in_flight = 32;
     const auto multiplexer = best_available().value();
-    registered_buffer blocks =
+    registered_buffer memory =
         multiplexer->allocate_registered_buffer(in_flight * random_reads::bytes).value();
+    const auto block_of = [&](std::uint64_t read) {
+        return memory.bytes().subspan(read % in_flight * random_reads::bytes, random_reads::bytes);
+    };
     file_handle file = another_handle();
     file.set_multiplexer(multiplexer.get()).value();
     random_reads next;
-    std::uint64_t unstarted = repeat.operations() - in_flight;
+    std::uint64_t unstarted = 0;
     std::vector<chained_read> states;
     states.reserve(in_flight);
     for (std::size_t i = 0; i < in_flight; ++i) {
-        const auto block = blocks.bytes().subspan(i * random_reads::bytes, random_reads::bytes);
-        states.push_back(connect(async_read(file, io_request<bytes_type>{block, next.offset()}),
+        states.push_back(connect(async_read(file, io_request<bytes_type>{block_of(i)}),
                                  next_read{.unstarted = &unstarted, .next = &next}));
         states.back().get_receiver().self = &states.back();
     }
-    repeat.measure([&] {
-        for (auto& each : states)
+    peers::uring_reader ring(file.descriptor(), memory.bytes());
+
+    const auto pread_all = [&](std::uint64_t operations) {
+        for (; operations != 0; --operations) {
+            const auto block = block_of(operations);
+            ENSURE(pread(file.descriptor(), block.data(), block.size(), static_cast<off_t>(next.offset())) ==
+                   random_reads::bytes);
+        }
+    };
+    const auto ours = [&](std::uint64_t operations) {
+        unstarted = operations - in_flight;
+        for (auto& each : states) {
+            each.get_sender().request().offset = next.offset();
             each.start(initiation::batched);
+        }
         while (multiplexer->pending() != 0)
             multiplexer->complete_io();
-    });
+    };
+    const auto by_hand = [&](std::uint64_t operations) { ring.read(operations, next); };
+    const turns::turn all[] = {pread_all, ours, by_hand};
+    subjects.measure(all);
 }
 
 }  // namespace
@@ -186,12 +216,12 @@ int main(int argc, char** argv) {
         .subject("sluice.poll.assume_in_memory", [](run& r) { by_poll(r, true); })
         .subject("sluice.coroutine", [](run& r) { by_coroutine(r, false); })
         .subject("sluice.coroutine.assume_in_memory", [](run& r) { by_coroutine(r, true); })
-        .subject("liburing-dev", [=](run& r) { peers::uring_reads(r, descriptor(), 1); });
+        .subject("liburing-dev", by_ring);
 
-    file.add({.name = "qd_32", .operations = 500'000, .cpu = cpu_clock::process})
-        .subject("limit", by_pread)
-        .subject("sluice.complete_io", [](run& r) { by_complete_io(r, 32); })
-        .subject("liburing-dev", [=](run& r) { peers::uring_reads(r, descriptor(), 32); });
+    if (sluice::io::best_available_reason() == "io_uring") {
+        file.add({.name = "qd_32", .operations = 4'096, .cpu = cpu_clock::process})
+            .subjects_in_turns({"limit", "sluice.complete_io", "liburing-dev"}, in_turns);
+    }
 
     // Ten times fewer: each goes to another thread and back.
     file.add({.name = "qd_32_threads", .operations = 50'000, .cpu = cpu_clock::process})

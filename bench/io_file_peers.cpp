@@ -5,55 +5,55 @@
 #include <uv.h>
 
 #include <array>
-#include <cstdlib>
-#include <memory>
 #include <vector>
 
 #include "sluice/base/ensure.hpp"
 
 namespace sluice::bench::peers {
 
-// By hand, as fast as the ring goes: single issuer, deferred task work, registered file and buffers.
-void uring_reads(run& repeat, int file, unsigned in_flight) {
-    io_uring ring{};
-    if (io_uring_queue_init(64, &ring, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN) < 0) {
-        repeat.skip("io_uring is refused here");
+uring_reader::uring_reader(int file, std::span<std::byte> memory)
+    : memory_(memory), ring_(std::make_unique<io_uring>()) {
+    if (io_uring_queue_init(64, ring_.get(), IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN) < 0) {
+        ring_.reset();
         return;
     }
-    const std::unique_ptr<void, decltype(&std::free)> memory(
-        std::aligned_alloc(random_reads::bytes, std::size_t{in_flight} * random_reads::bytes), &std::free);
-    const iovec all{.iov_base = memory.get(), .iov_len = std::size_t{in_flight} * random_reads::bytes};
-    ENSURE(io_uring_register_files(&ring, &file, 1) == 0 and io_uring_register_ring_fd(&ring) == 1);
-    ENSURE(io_uring_register_buffers(&ring, &all, 1) == 0);
-    random_reads next;
-    const auto queue = [&](std::uint64_t index) {
-        io_uring_sqe* const entry = io_uring_get_sqe(&ring);
-        char* const block = static_cast<char*>(memory.get()) + index * random_reads::bytes;
-        io_uring_prep_read_fixed(entry, 0, block, random_reads::bytes, next.offset(), 0);
-        entry->flags |= IOSQE_FIXED_FILE;
-        entry->user_data = index;
-    };
-    repeat.measure([&] {
-        std::uint64_t unqueued = repeat.operations();
-        for (unsigned i = 0; i < in_flight; ++i, --unqueued)
-            queue(i);
-        for (std::uint64_t incomplete = repeat.operations(); incomplete != 0;) {
-            ENSURE(io_uring_submit_and_wait(&ring, 1) >= 0);
-            io_uring_cqe* entry = nullptr;
-            unsigned head = 0;
-            unsigned seen = 0;
-            io_uring_for_each_cqe(&ring, head, entry) {
-                ENSURE(entry->res == random_reads::bytes);
-                ++seen;
-                if (unqueued == 0) continue;
-                --unqueued;
-                queue(entry->user_data);
-            }
-            io_uring_cq_advance(&ring, seen);
-            incomplete -= seen;
+    const iovec all{.iov_base = memory.data(), .iov_len = memory.size()};
+    ENSURE(io_uring_register_files(ring_.get(), &file, 1) == 0 and
+           io_uring_register_ring_fd(ring_.get()) == 1);
+    ENSURE(io_uring_register_buffers(ring_.get(), &all, 1) == 0);
+}
+
+uring_reader::~uring_reader() {
+    if (ring_ != nullptr) io_uring_queue_exit(ring_.get());
+}
+
+void uring_reader::queue(std::uint64_t block, random_reads& next) {
+    io_uring_sqe* const entry = io_uring_get_sqe(ring_.get());
+    io_uring_prep_read_fixed(entry, 0, memory_.data() + block * random_reads::bytes, random_reads::bytes,
+                             next.offset(), 0);
+    entry->flags |= IOSQE_FIXED_FILE;
+    entry->user_data = block;
+}
+
+void uring_reader::read(std::uint64_t operations, random_reads& next) {
+    std::uint64_t unqueued = operations;
+    for (std::size_t i = 0; i < memory_.size() / random_reads::bytes; ++i, --unqueued)
+        queue(i, next);
+    for (std::uint64_t incomplete = operations; incomplete != 0;) {
+        ENSURE(io_uring_submit_and_wait(ring_.get(), 1) >= 0);
+        io_uring_cqe* entry = nullptr;
+        unsigned head = 0;
+        unsigned seen = 0;
+        io_uring_for_each_cqe(ring_.get(), head, entry) {
+            ENSURE(entry->res == random_reads::bytes);
+            ++seen;
+            if (unqueued == 0) continue;
+            --unqueued;
+            queue(entry->user_data, next);
         }
-    });
-    io_uring_queue_exit(&ring);
+        io_uring_cq_advance(ring_.get(), seen);
+        incomplete -= seen;
+    }
 }
 
 namespace {

@@ -1,8 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 
 #include "bench/harness/benchmark.hpp"
+
+struct io_uring;
 
 namespace sluice::bench {
 
@@ -24,7 +29,24 @@ static_assert((std::uint64_t{0xffff'ffffU} >> 18) * random_reads::bytes < random
 
 namespace peers {
 
-void uring_reads(run& repeat, int file, unsigned in_flight);
+/// A ring by hand, as fast as it goes: single issuer, deferred task work, registered file and buffers.
+class uring_reader {
+public:
+    /// Reads the file into the blocks of `memory`, as many at a time as it has.
+    uring_reader(int file, std::span<std::byte> memory);
+    uring_reader(const uring_reader&) = delete;
+    uring_reader& operator=(const uring_reader&) = delete;
+    ~uring_reader();
+
+    [[nodiscard]] bool is_refused() const noexcept { return ring_ == nullptr; }
+    void read(std::uint64_t operations, random_reads& next);
+
+private:
+    void queue(std::uint64_t block, random_reads& next);
+
+    std::span<std::byte> memory_;
+    std::unique_ptr<io_uring> ring_;
+};
 void uv_reads(run& repeat, int file, unsigned in_flight);
 
 }  // namespace peers

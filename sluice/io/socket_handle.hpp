@@ -41,8 +41,8 @@ struct peer_identity {
 ///
 /// The description stays in blocking mode, since O_NONBLOCK would be shared with every process that has it
 /// open; who must not wait says so in each call. Except: a socket used with splice.hpp is made non-blocking
-/// by the first such use, for there the kernel knows no flag. Handles of this library work the same either
-/// way.
+/// by the first such use that must not wait for ever, for there the kernel knows no flag. Handles of this
+/// library work the same either way.
 class socket_handle : public io_handle {
 public:
     constexpr socket_handle() noexcept = default;
