@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <set>
 
 #include "sluice/base/random.hpp"
@@ -60,8 +62,9 @@ void write_at(file_system& fs, std::string_view path, const std::string& what, s
     EXPECT_EQ(code(fs.write(*at(fs, path), hint, std::as_bytes(std::span(what)), offset)), 0);
 }
 
-const std::vector<scenario>& scenarios() {
-    static const std::vector<scenario> all{
+// Of what files contain.
+std::vector<scenario> content_scenarios() {
+    return {
         {"create", [](file_system& fs) { put(fs, "d/new file with a long name.text", text(5000, 'n')); },
          [](file_system& fs) {
              return is_one_of(fs, "d/new file with a long name.text", {"(missing)", "", text(5000, 'n')});
@@ -91,6 +94,12 @@ const std::vector<scenario>& scenarios() {
                         ? ""
                         : "old bytes of the disk show";
          }},
+    };
+}
+
+// Of what they are called.
+std::vector<scenario> name_scenarios() {
+    return {
         {"remove", [](file_system& fs) { EXPECT_EQ(code(fs.remove(*at(fs, long_path))), 0); },
          [](file_system& fs) { return is_one_of(fs, long_path, {"(missing)", text(5000, 'a')}); }},
         {"remove_and_reuse",
@@ -141,6 +150,12 @@ const std::vector<scenario>& scenarios() {
                        0);
          },
          [](file_system& fs) { return is_one_of(fs, long_path, {text(5000, 'a')}); }},
+    };
+}
+
+// Of many names at once.
+std::vector<scenario> directory_scenarios() {
+    return {
         {"many_directories",
          [](file_system& fs) {
              for (int i = 0; i < 12; ++i) {
@@ -172,6 +187,15 @@ const std::vector<scenario>& scenarios() {
              }
          }},
     };
+}
+
+const std::vector<scenario>& scenarios() {
+    static const std::vector<scenario> all = [] {
+        std::vector<scenario> gathered = content_scenarios();
+        std::ranges::move(name_scenarios(), std::back_inserter(gathered));
+        std::ranges::move(directory_scenarios(), std::back_inserter(gathered));
+        return gathered;
+    }();
     return all;
 }
 
