@@ -240,5 +240,25 @@ TEST_P(file_system_test, what_was_written_is_read_by_others) {
     EXPECT_THAT(run_on(on_.image.bytes(), "7z t %"), HasSubstr("Everything is Ok"));
 }
 
+// The curve that began it all: a file read in pieces of a cluster, counted in entries of the table.
+TEST(file_system_strategies, sequential_reads_take_quadratic_or_linear_steps) {
+    constexpr std::uint64_t clusters = 512;
+    mounted_image on(formatted(5000, std::string(small16)));
+    put(*on.system, "file", text_of(clusters * 512));
+    const auto steps = [&](lookup_strategy strategy) {
+        on.mount({.zone = time_zone::utc(), .strategy = strategy});
+        const auto file = on.system->find("file").value();
+        const std::uint64_t before = on.system->counters().steps;
+        run_list::hint hint;
+        std::array<std::byte, 512> part;
+        for (std::uint64_t i = 0; i < clusters; ++i)
+            EXPECT_EQ(on.system->read(*file, hint, part, i * 512).value(), 512U);
+        return on.system->counters().steps - before;
+    };
+    EXPECT_EQ(steps(lookup_strategy::naive), clusters * (clusters - 1) / 2);
+    EXPECT_EQ(steps(lookup_strategy::cursor), clusters - 1);
+    EXPECT_LE(steps(lookup_strategy::runs), clusters);
+}
+
 }  // namespace
 }  // namespace sluice::fat

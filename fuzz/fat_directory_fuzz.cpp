@@ -1,0 +1,65 @@
+// A directory's bytes as somebody may have left them: the fixed root of a small volume. Whatever is listed is
+// found, and what is added, removed and respelled leaves an index that says what a fresh look at the bytes
+// says.
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "sluice/base/case_fold.hpp"
+#include "sluice/base/ensure.hpp"
+#include "sluice/fat/directory.hpp"
+#include "sluice/fat/format.hpp"
+#include "sluice/fat/memory_device.hpp"
+#include "sluice/vfs/path.hpp"
+
+namespace {
+
+using namespace sluice;
+
+std::vector<std::string> names_of(const fat::directory& in) {
+    std::vector<std::string> names;
+    for (const fat::name_entry* each = in.next(0); each != nullptr; each = in.next(each->slot + 1)) {
+        ENSURE(vfs::check_name(each->name).has_value());
+        ENSURE(in.find(fold(each->name)) != nullptr);
+        ENSURE(each->first_slot <= each->slot);
+        names.push_back(each->name);
+    }
+    return names;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static const fat::format_plan plan = fat::plan_format(160 << 10, {}).value();
+    fat::memory_device image(160 << 10);
+    const std::size_t room = std::size_t{plan.shape.root_entries} * fat::slot_bytes;
+    const auto bytes = std::as_bytes(std::span(data, std::min(size, room)));
+    std::ranges::copy(bytes, image.bytes().begin() + static_cast<std::ptrdiff_t>(plan.shape.root_offset));
+    const fat::directory::source from{.on = image, .shape = plan.shape};
+    const auto loaded = fat::directory::load(from, nullptr).value();
+    fat::directory& directory = *loaded;
+    for (const std::string& name : names_of(directory)) {
+        const fat::name_entry* const found = directory.find(fold(name));
+        if (found == nullptr) continue;
+        switch (name.size() % 3) {
+            case 0:
+                directory.remove(found->slot);
+                break;
+            case 1:
+                (void)directory.respell(found->slot, fold(name));
+                break;
+            default:
+                break;
+        }
+    }
+    for (const char* const name : {"new", "New.txt", "a long name that takes several slots"})
+        if (directory.find(fold(name)) == nullptr and directory.has_room_for(name))
+            ENSURE(directory.add(name, {}).has_value());
+    const std::vector<std::string> before = names_of(directory);
+    directory.apply_removals();
+    ENSURE(directory.write(true).has_value());
+    const auto again = fat::directory::load(from, nullptr).value();
+    ENSURE(names_of(*again) == before, "the index says what the bytes say");
+    return 0;
+}

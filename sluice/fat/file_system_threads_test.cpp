@@ -1,0 +1,121 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "sluice/base/random.hpp"
+#include "sluice/fat/image_testing.hpp"
+
+// One volume, many threads: names, growing files, and one file that all write to in place.
+
+namespace sluice::fat {
+namespace {
+
+constexpr std::size_t threads = 4;
+constexpr std::size_t block = 3000;  // neither a multiple nor a divisor of a cluster
+constexpr std::size_t blocks = 64;
+
+std::string filled(char with) {
+    return std::string(block, with);
+}
+
+// Writes blocks of its own and reads those of all: each is one letter throughout.
+void work_in_place(file_system& fs, std::size_t own, std::atomic<int>& wrong) {
+    seeded_random random(own);
+    const auto file = fs.find("shared").value();
+    run_list::hint hint;
+    std::string read(block, '?');
+    for (int i = 0; i < 300; ++i) {
+        const std::size_t mine = random.below(blocks / threads) * threads + own;
+        const std::string what = filled(static_cast<char>('a' + random.below(26)));
+        if (not fs.write(*file, hint, std::as_bytes(std::span(what)), mine * block)) ++wrong;
+        const std::size_t any = random.below(blocks);
+        const auto count = fs.read(*file, hint, std::as_writable_bytes(std::span(read)), any * block);
+        if (not count or *count != block or read.find_first_not_of(read[0]) != read.npos) ++wrong;
+    }
+}
+
+// A file that grows, shrinks and is moved about, with others that come and go.
+void work_with_names(file_system& fs, std::size_t own, std::atomic<int>& wrong) {
+    seeded_random random(own + 100);
+    const std::string folder = "thread " + std::to_string(own);
+    const auto check = [&](const auto& done) { wrong += done ? 0 : 1; };
+    check(fs.create(folder, true, attributes::none));
+    run_list::hint hint;
+    auto made = fs.create(folder + "/file", false, attributes::none).value();
+    std::string wanted;
+    for (int i = 0; i < 60; ++i) {
+        const std::string more(1 + random.below(20'000), static_cast<char>('A' + i % 26));
+        check(fs.write(*made, hint, std::as_bytes(std::span(more)), wanted.size()));
+        wanted += more;
+        if (random.below(5) == 0) {
+            wanted.resize(random.below(wanted.size()));
+            check(fs.truncate(*made, wanted.size()));
+        }
+        if (random.below(10) == 0) check(fs.flush(*made));
+        const std::string name = folder + "/a name of number " + std::to_string(i);
+        check(fs.rename(*made, name, file_system::if_taken::refuse));
+        check(fs.create(folder + "/short" + std::to_string(i), false, attributes::none));
+        if (i % 2 == 0) check(fs.remove(*fs.find(folder + "/short" + std::to_string(i)).value()));
+        (void)fs.status(*made);
+        std::string found(wanted.size(), '?');
+        const auto count = fs.read(*made, hint, std::as_writable_bytes(std::span(found)), 0);
+        if (not count or *count != wanted.size() or found != wanted) ++wrong;
+    }
+}
+
+TEST(file_system_threads, readers_and_writers_of_one_volume_get_what_is_theirs) {
+    mounted_image on(formatted(20 << 10, "-F 16 -s 1"));
+    file_system& fs = *on.system;
+    {
+        const std::string zeros = filled('0');
+        const auto file = fs.create("shared", false, attributes::none).value();
+        run_list::hint hint;
+        for (std::size_t i = 0; i < blocks; ++i)
+            ASSERT_EQ(code(fs.write(*file, hint, std::as_bytes(std::span(zeros)), i * block)), 0);
+    }
+    std::atomic<int> wrong = 0;
+    std::vector<std::jthread> all;
+    for (std::size_t i = 0; i < threads; ++i) {
+        all.emplace_back([&, i] { work_in_place(fs, i, wrong); });
+        all.emplace_back([&, i] { work_with_names(fs, i, wrong); });
+    }
+    all.emplace_back([&] {
+        for (int i = 0; i < 50; ++i)
+            if (not fs.commit()) ++wrong;
+    });
+    all.clear();
+    EXPECT_EQ(wrong, 0);
+    const std::string before = picture(fs);
+    ASSERT_EQ(code(fs.unmount()), 0);
+    const verdict said = fsck(on.image.bytes());
+    EXPECT_TRUE(said.is_clean) << said.said;
+    on.mount();
+    EXPECT_EQ(picture(*on.system), before);
+}
+
+TEST(file_system_threads, two_that_grow_at_once_lie_in_few_pieces) {
+    mounted_image on(formatted(64 << 10, "-F 32 -s 8"));
+    file_system& fs = *on.system;
+    const std::string part(64 << 10, 'x');
+    std::vector<std::jthread> all;
+    for (const char* name : {"one", "two"})
+        all.emplace_back([&, name] {
+            const auto file = fs.create(name, false, attributes::none).value();
+            run_list::hint hint;
+            for (std::uint64_t i = 0; i < 256; ++i)
+                ASSERT_EQ(code(fs.write(*file, hint, std::as_bytes(std::span(part)), i * part.size())), 0);
+        });
+    all.clear();
+    for (const char* name : {"one", "two"}) {
+        int pieces = 0;
+        const auto file = fs.find(name).value();
+        ASSERT_EQ(code(fs.for_each_extent(*file, {.offset = 0, .length = 16U << 20},
+                                          [&](const file_system::piece&) { return ++pieces != 0; })),
+                  0);
+        EXPECT_LE(pieces, 6) << name;
+    }
+}
+
+}  // namespace
+}  // namespace sluice::fat
