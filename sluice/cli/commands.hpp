@@ -13,6 +13,7 @@ namespace sluice::cli {
 /// Adds every command to `app`, in the order in which the help names them.
 void add_commands(CLI::App& app);
 
+void add_fat(CLI::App& app);
 void add_lock(CLI::App& app);
 void add_probe(CLI::App& app);
 void add_serve(CLI::App& app);
