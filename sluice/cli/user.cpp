@@ -51,8 +51,8 @@ struct user_arguments {
 }
 
 [[nodiscard]] std::unique_ptr<user_database> open_database(const user_arguments& arguments) {
-    auto users = user_database::open(
-        arguments.file.empty() ? user_database::default_path() : arguments.file, exclude_editors);
+    auto users = user_database::open(arguments.file.empty() ? user_database::default_path() : arguments.file,
+                                     exclude_editors);
     if (not users) fail(users.error().message());
     return *std::move(users);
 }

@@ -10,14 +10,14 @@
 
 namespace sluice::cli {
 
-/// Keeps everybody else from writing to a file for as long as it lives: who takes it first has it, in whatever
-/// process, or host where the file system can be had by several. It is a mutex in `<path>.lock`, all of it,
-/// exclusively: what `sluice lock <path>.lock -- COMMAND` takes, and `sluice lock --list <path>.lock` shows.
-/// Readers are not kept away.
+/// Keeps everybody else from writing to a file for as long as it lives: who takes it first has it, in
+/// whatever process, or host where the file system can be had by several. It is a mutex in `<path>.lock`, all
+/// of it, exclusively: what `sluice lock <path>.lock -- COMMAND` takes, and `sluice lock --list <path>.lock`
+/// shows. Readers are not kept away.
 ///
 /// Whoever opens something for writing that cannot know of mutexes (a FAT image, the user database) is handed
-/// one and keeps it until it has closed the file. Move-only; a moved-from one holds nothing. Thread safety: one
-/// thread at a time.
+/// one and keeps it until it has closed the file. Move-only; a moved-from one holds nothing. Thread safety:
+/// one thread at a time.
 class write_hold {
 public:
     /// Long enough to learn that a holder has died, which takes 50 ms.

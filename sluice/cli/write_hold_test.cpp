@@ -57,8 +57,8 @@ TEST_F(held_file, is_refused_to_a_second_writer_who_is_told_by_whom_and_since_wh
     char host[256] = {};
     ASSERT_EQ(gethostname(host, sizeof host - 1), 0);
     EXPECT_THAT(mine.error().message(), testing::HasSubstr(path));
-    EXPECT_THAT(mine.error().message(), testing::HasSubstr("held by process " + std::to_string(other) + " on " +
-                                                           host + " since 20"));
+    EXPECT_THAT(mine.error().message(),
+                testing::HasSubstr("held by process " + std::to_string(other) + " on " + host + " since 20"));
 }
 
 TEST_F(held_file, can_be_had_once_its_holder_was_killed_and_the_next_is_told) {

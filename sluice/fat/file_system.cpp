@@ -219,6 +219,8 @@ std::string file_system::path_of(const item& of) noexcept {
 
 item_status file_system::status_of(const directory_entry& entry) const noexcept {
     const time_zone& zone = options_.zone;
+    const time_point modified =
+        unpack({.date = entry.modified_date.value(), .time = entry.modified_time.value()}, zone);
     return {
         .bits = static_cast<attributes>(entry.attribute_bits.value()),
         .created = unpack({.date = entry.created_date.value(),
@@ -226,51 +228,61 @@ item_status file_system::status_of(const directory_entry& entry) const noexcept 
                            .hundredths = entry.created_10ms.value()},
                           zone),
         .accessed = unpack({.date = entry.accessed_date.value()}, zone),
-        .modified = unpack({.date = entry.modified_date.value(), .time = entry.modified_time.value()}, zone),
+        .modified = modified,
+        .changed = modified,
         .is_directory = has(static_cast<attributes>(entry.attribute_bits.value()), attributes::directory)};
+}
+
+// With the item's mutex held.
+item_status file_system::status_locked(const item& of) const noexcept {
+    item_status found = status_of(of.entry);
+    found.id = of.id;
+    found.size_bytes = of.size_bytes;
+    if (of.changed) found.changed = *of.changed;
+    found.is_directory = of.is_directory;
+    found.is_removed = of.is_removed;
+    const std::uint64_t clusters = (of.size_bytes + shape_.cluster_bytes - 1) / shape_.cluster_bytes;
+    found.allocated_bytes = clusters * shape_.cluster_bytes;
+    return found;
 }
 
 item_status file_system::status(item& of) noexcept {
     const std::scoped_lock names(names_);
     const std::shared_lock guard(of.mutex);
-    item_status found = status_of(of.entry);
-    found.id = of.id;
-    found.size_bytes = of.size_bytes;
-    const std::uint64_t clusters = (of.size_bytes + shape_.cluster_bytes - 1) / shape_.cluster_bytes;
-    found.allocated_bytes = clusters * shape_.cluster_bytes;
-    found.is_directory = of.is_directory;
-    found.is_removed = of.is_removed;
-    return found;
+    return status_locked(of);
 }
 
 result<std::optional<file_system::listed>> file_system::list(item& of, std::uint32_t from_slot) noexcept {
     const std::scoped_lock guard(names_);
     if (of.is_removed) return std::nullopt;
-    const item_ptr self = of.shared_from_this();
     trim();
-    const auto content = content_of(self);
+    const auto content = content_of(of.shared_from_this());
     if (not content) return failure(content.error());
     const name_entry* const found = (*content)->next(from_slot);
     if (found == nullptr) return std::nullopt;
-    const directory_entry raw = (*content)->read(found->slot);
-    listed one{.name = found->name, .status = status_of(raw), .slot = found->slot};
     const location where = location_of(of, found->slot);
     const auto known_id = ids_.find(where);
-    one.status.id = known_id == ids_.end() ? where : known_id->second;
-    one.status.size_bytes = one.status.is_directory ? 0 : raw.size_bytes.value();
+    const std::uint64_t id = known_id == ids_.end() ? where : known_id->second;
+    listed one{.name = found->name, .status = {}, .slot = found->slot};
     // What is in use knows better than what is on the disk.
-    if (const auto known = items_.find(one.status.id); known != items_.end()) {
-        if (const item_ptr held = known->second.lock()) {
-            const std::shared_lock reading(held->mutex);
-            const std::uint64_t id = one.status.id;
-            one.status = status_of(held->entry);
-            one.status.id = id;
-            one.status.size_bytes = held->size_bytes;
-        }
+    const auto known = items_.find(id);
+    if (const item_ptr held = known == items_.end() ? nullptr : known->second.lock()) {
+        const std::shared_lock reading(held->mutex);
+        one.status = status_locked(*held);
+        return one;
     }
+    const directory_entry raw = (*content)->read(found->slot);
+    one.status = status_of(raw);
+    one.status.id = id;
+    one.status.size_bytes = one.status.is_directory ? 0 : raw.size_bytes.value();
     const std::uint64_t clusters = (one.status.size_bytes + shape_.cluster_bytes - 1) / shape_.cluster_bytes;
     one.status.allocated_bytes = clusters * shape_.cluster_bytes;
     return one;
+}
+
+item_handle file_system::again(item& of) noexcept {
+    const std::scoped_lock guard(names_);
+    return hold(of.shared_from_this());
 }
 
 std::string file_system::label() {

@@ -44,6 +44,7 @@ struct item_status {
     time_point created{};
     time_point accessed{};
     time_point modified{};
+    time_point changed{};  // while in use, of anything; else as modified
     bool is_directory = false;
     bool is_removed = false;
 };
@@ -129,6 +130,8 @@ public:
     /// a name that ends in a dot or a space.
     [[nodiscard]] result<item_handle> create(std::string_view path, bool is_directory,
                                              attributes bits) noexcept;
+    /// One more handle.
+    [[nodiscard]] item_handle again(item& of) noexcept;
     enum class if_taken : bool { refuse, replace };
     /// Errors: as create; EBUSY for the root; ENOENT if it was removed; EINVAL for a directory into itself;
     /// ENOTEMPTY, EISDIR, ENOTDIR for what is not replaced.
@@ -201,6 +204,7 @@ private:
     [[nodiscard]] item_handle hold(item_ptr which);
     void closed(item_ptr& which) noexcept;
     [[nodiscard]] item_status status_of(const directory_entry& entry) const noexcept;
+    [[nodiscard]] item_status status_locked(const item& of) const noexcept;
     [[nodiscard]] std::string path_locked(const item& of) const;
     static std::uint64_t new_id_base() noexcept { return std::uint64_t{1} << 63; }
 

@@ -40,8 +40,10 @@ result<allocator*> file_system::clusters() noexcept {
 }
 
 void file_system::mark_changed(item& of, bool is_content) noexcept {
+    const auto now = std::chrono::time_point_cast<std::chrono::system_clock::duration>(clock_.utc_now());
+    of.changed = now;
     if (is_content) {
-        const packed_time packed = pack(clock_.utc_now(), options_.zone);
+        const packed_time packed = pack(now, options_.zone);
         of.entry.modified_date = le16(packed.date);
         of.entry.modified_time = le16(packed.time);
     }

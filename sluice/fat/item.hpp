@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <shared_mutex>
@@ -45,6 +46,7 @@ struct item : std::enable_shared_from_this<item> {
     std::uint64_t size_bytes = 0;
     std::uint64_t valid_bytes = 0;
     std::uint64_t expected_bytes = 0;
+    std::optional<std::chrono::system_clock::time_point> changed;  // since it is in use
     std::size_t cuts = 0;    // its chain is shorter than the table has it, until so many commits are done
     bool is_queued = false;  // in file_system::dirty_items_
     std::optional<reservation> reserved;

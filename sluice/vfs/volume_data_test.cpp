@@ -78,6 +78,7 @@ TEST_P(volume_data, zeroing_and_reserving_leave_the_length_alone) {
 }
 
 TEST_P(volume_data, allocated_ranges_leave_holes_out) {
+    SLUICE_NEEDS(has_sparse_files);
     const auto file = make_file("f", "begin");
     ASSERT_EQ(code(file->truncate(1 << 20)), 0);
     ASSERT_EQ(code(write(*file, "middle", 512 * 1024)), 0);
@@ -127,21 +128,24 @@ TEST_P(volume_data, times_and_attributes_are_changed_one_by_one) {
     ASSERT_EQ(code(file->change({.modified = long_ago})), 0);
     ASSERT_EQ(code(file->change({.born = long_ago - 1h})), 0);
     ASSERT_EQ(code(file->change({.dos = dos_attributes::system})), 0);
-    ASSERT_EQ(code(file->change({.is_sparse = true})), 0);
+    if (on().features().has_sparse_files) ASSERT_EQ(code(file->change({.is_sparse = true})), 0);
     ASSERT_EQ(code(file->change({})), 0);
     const auto after = at("f")->status().value();
     EXPECT_EQ(after.modified, long_ago);
     EXPECT_EQ(after.born, long_ago - 1h);
     EXPECT_EQ(after.accessed, before.accessed);
     EXPECT_EQ(after.dos, dos_attributes::system);
-    EXPECT_TRUE(after.is_sparse);
+    EXPECT_EQ(after.is_sparse, on().features().has_sparse_files);
     EXPECT_GE(after.changed, before.changed);
     EXPECT_EQ(list("").at("f").born, long_ago - 1h);
+    // Some know but the day.
     ASSERT_EQ(code(at("f")->change({.accessed = long_ago + 5h})), 0);
-    EXPECT_EQ(at("f")->status().value().accessed, long_ago + 5h);
+    const time_point accessed = at("f")->status().value().accessed;
+    EXPECT_TRUE(accessed == long_ago + 5h or accessed == long_ago) << accessed.time_since_epoch().count();
 }
 
 TEST_P(volume_data, streams_hang_on_files_and_directories) {
+    SLUICE_NEEDS(has_streams);
     const auto file = make_file("f", "main");
     const auto first = stream(*file, "First");
     ASSERT_EQ(code(write(*first, "0123456789")), 0);
@@ -171,6 +175,7 @@ TEST_P(volume_data, streams_hang_on_files_and_directories) {
 }
 
 TEST_P(volume_data, streams_are_found_in_any_case_and_shared_by_who_has_them_open) {
+    SLUICE_NEEDS(has_streams);
     const auto file = make_file("f");
     EXPECT_EQ(code(file->open_stream({.name = "s"})), ENOENT);
     const auto one = stream(*file, "Stream");
@@ -188,6 +193,7 @@ TEST_P(volume_data, streams_are_found_in_any_case_and_shared_by_who_has_them_ope
 }
 
 TEST_P(volume_data, a_removed_stream_is_gone_for_all) {
+    SLUICE_NEEDS(has_streams);
     const auto file = make_file("f");
     const auto one = stream(*file, "s");
     const auto two = stream(*file, "s");
@@ -200,6 +206,7 @@ TEST_P(volume_data, a_removed_stream_is_gone_for_all) {
 }
 
 TEST_P(volume_data, a_stream_can_be_renamed) {
+    SLUICE_NEEDS(has_streams);
     const auto file = make_file("f");
     const auto one = stream(*file, "one");
     ASSERT_EQ(code(write(*one, "content")), 0);
@@ -215,6 +222,7 @@ TEST_P(volume_data, a_stream_can_be_renamed) {
 }
 
 TEST_P(volume_data, a_stream_that_has_no_room_says_so) {
+    SLUICE_NEEDS(has_streams);
     const auto one = stream(*make_file("f"), "s");
     EXPECT_EQ(code(write(*one, "x", 1ULL << 40)), ENOSPC);
     EXPECT_EQ(code(one->truncate(1ULL << 40)), ENOSPC);
@@ -222,6 +230,7 @@ TEST_P(volume_data, a_stream_that_has_no_room_says_so) {
 }
 
 TEST_P(volume_data, extended_attributes_keep_the_case_of_their_first_name) {
+    SLUICE_NEEDS(has_extended_attributes);
     const auto file = make_file("f");
     ASSERT_EQ(code(file->set_extended_attribute("Comment", bytes("one"))), 0);
     ASSERT_EQ(code(file->set_extended_attribute("COMMENT", bytes("two"))), 0);
@@ -238,6 +247,7 @@ TEST_P(volume_data, extended_attributes_keep_the_case_of_their_first_name) {
 }
 
 TEST_P(volume_data, the_security_descriptor_is_kept_as_it_was_given) {
+    SLUICE_NEEDS(has_security);
     const auto file = make_file("f");
     EXPECT_THAT(file->security().value(), IsEmpty());
     ASSERT_EQ(code(file->set_security(bytes("\x01\x02\x03"))), 0);
@@ -253,7 +263,6 @@ TEST_P(volume_data, a_volume_tells_how_much_room_it_has) {
     EXPECT_GT(space.total_bytes, 0U);
     EXPECT_LE(space.available_bytes, space.total_bytes);
     EXPECT_FALSE(on().identity().label.empty());
-    EXPECT_TRUE(on().features().has_streams);
     EXPECT_FALSE(on().features().is_read_only);
 }
 

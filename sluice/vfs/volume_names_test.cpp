@@ -181,6 +181,7 @@ TEST_P(volume_names, only_empty_directories_are_removed) {
 }
 
 TEST_P(volume_names, a_hard_link_is_one_more_name_of_the_same_file) {
+    SLUICE_NEEDS(has_hard_links);
     const auto first = make_file("first", "shared");
     ASSERT_EQ(code(first->link("second", when_taken::refuse)), 0);
     EXPECT_EQ(at("second")->key(), first->key());
@@ -195,6 +196,7 @@ TEST_P(volume_names, a_hard_link_is_one_more_name_of_the_same_file) {
 }
 
 TEST_P(volume_names, renaming_one_name_of_a_file_over_another_leaves_one) {
+    SLUICE_NEEDS(has_hard_links);
     const auto first = make_file("first", "shared");
     ASSERT_EQ(code(first->link("second", when_taken::refuse)), 0);
     EXPECT_EQ(code(first->rename("second", when_taken::refuse)), EEXIST);
@@ -204,6 +206,7 @@ TEST_P(volume_names, renaming_one_name_of_a_file_over_another_leaves_one) {
 }
 
 TEST_P(volume_names, links_lead_on_as_long_as_they_stay_inside) {
+    SLUICE_NEEDS(has_symlinks);
     make_directory("d");
     make_file("d/f", "behind a link");
     make_link("to file", "d/f");
@@ -220,6 +223,7 @@ TEST_P(volume_names, links_lead_on_as_long_as_they_stay_inside) {
 }
 
 TEST_P(volume_names, links_that_lead_outside_or_round_are_not_followed) {
+    SLUICE_NEEDS(has_symlinks);
     make_link("absolute", "/etc/passwd");
     make_link("up", "../../../../../../etc/passwd");
     make_link("self", "self");
@@ -233,6 +237,7 @@ TEST_P(volume_names, links_that_lead_outside_or_round_are_not_followed) {
 }
 
 TEST_P(volume_names, a_listing_shows_what_links_lead_to) {
+    SLUICE_NEEDS(has_symlinks);
     make_file("target", "12345");
     make_link("good", "target");
     make_link("bad", "/etc");
@@ -255,6 +260,7 @@ TEST_P(volume_names, a_listing_shows_what_links_lead_to) {
 }
 
 TEST_P(volume_names, an_empty_directory_or_file_becomes_a_link_and_a_file_again) {
+    SLUICE_NEEDS(has_symlinks);
     make_file("target", "x");
     const auto directory = make_directory("d");
     ASSERT_EQ(code(directory->become_link("target")), 0);

@@ -24,7 +24,8 @@ struct volume_kind {
     const char* name;
     std::unique_ptr<tested_volume> (*make)(io::io_multiplexer& multiplexer);
 };
-/// A folder on a disk, one in memory, and the volume that is in memory altogether.
+/// Those a test program is about: here a folder on a disk, one in memory, and the volume that is in memory
+/// altogether; in others, other implementations.
 [[nodiscard]] std::vector<volume_kind> volume_kinds();
 
 /// What every implementation has to pass.
@@ -59,6 +60,10 @@ protected:
 
 inline constexpr data_access reads{.read = true, .write = false};
 inline constexpr data_access writes{.read = true, .write = true};
+
+/// Ends a test here on a volume that cannot what the rest is about.
+#define SLUICE_NEEDS(feature) \
+    if (not on().features().feature) GTEST_SKIP() << "the volume has none"
 
 #define SLUICE_TEST_EVERY_VOLUME(fixture)                                    \
     INSTANTIATE_TEST_SUITE_P(on, fixture, testing::ValuesIn(volume_kinds()), \

@@ -23,8 +23,9 @@ using edit_exclusion = std::function<result<std::shared_ptr<void>>(const std::st
 /// (0600), and one that others can read is refused.
 ///
 /// Edits are atomic: the new file takes the old one's place whole, or nothing changes; two programs that edit
-/// at once take turns, if they were given the same exclusion. A database in memory has no path. Names are compared without case; domains are
-/// ignored. Thread safety: one thread at a time. Blocks: where the file is read or written.
+/// at once take turns, if they were given the same exclusion. A database in memory has no path. Names are
+/// compared without case; domains are ignored. Thread safety: one thread at a time. Blocks: where the file is
+/// read or written.
 class user_database final : public auth::account_source {
 public:
     user_database() noexcept = default;
@@ -32,10 +33,10 @@ public:
     /// Errors: ENOENT; EACCES if others can read it ("chmod 600"); EINVAL for a line that is not one, naming
     /// it; those of reading a file.
     [[nodiscard]] static result<std::unique_ptr<user_database>> load(std::string path,
-                                                                      edit_exclusion editing);
+                                                                     edit_exclusion editing);
     /// The same, but empty if there is no such file yet; the first edit makes it.
     [[nodiscard]] static result<std::unique_ptr<user_database>> open(std::string path,
-                                                                      edit_exclusion editing);
+                                                                     edit_exclusion editing);
     /// Where it is by default: $XDG_CONFIG_HOME/sluice/users if that is set, else ~/.config/sluice/users, and
     /// for root, or without a home, /etc/sluice/users.
     [[nodiscard]] static std::string default_path();

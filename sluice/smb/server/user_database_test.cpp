@@ -37,7 +37,8 @@ protected:
     const edit_exclusion exclusion = [this](const std::string& file) -> result<std::shared_ptr<void>> {
         excluded.push_back(file);
         if (std::exchange(is_held, true)) return failure({EBUSY, "edit users"});
-        return std::shared_ptr<void>(this, [](void* self) { static_cast<user_file*>(self)->is_held = false; });
+        return std::shared_ptr<void>(this,
+                                     [](void* self) { static_cast<user_file*>(self)->is_held = false; });
     };
 };
 

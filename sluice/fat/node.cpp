@@ -1,0 +1,201 @@
+#include "sluice/fat/node.hpp"
+
+#include <algorithm>
+
+#include "sluice/fat/volume.hpp"
+
+namespace sluice::fat {
+namespace {
+
+constexpr std::size_t copied_bytes = 1U << 20;  // at a time
+
+vfs::metadata metadata_of(const item_status& status, std::uint64_t volume) noexcept {
+    constexpr attributes dos =
+        attributes::read_only | attributes::hidden | attributes::system | attributes::archive;
+    return {.kind = status.is_directory ? vfs::node_kind::directory : vfs::node_kind::file,
+            .id = status.id,
+            .volume = volume,
+            .size_bytes = status.size_bytes,
+            .allocated_bytes = status.allocated_bytes,
+            .links = status.is_removed ? 0U : 1U,
+            .permission_bits = static_cast<std::uint16_t>(status.is_directory ? 0755 : 0644),
+            .dos = static_cast<vfs::dos_attributes>(status.bits & dos),
+            .born = status.created,
+            .accessed = status.accessed,
+            .modified = status.modified,
+            .changed = status.changed};
+}
+
+class listing final : public vfs::directory_listing {
+public:
+    listing(file_system& system, item_handle directory) noexcept
+        : system_(system), directory_(std::move(directory)) {}
+
+    // From the last slot on: what is added or removed meanwhile disturbs nothing.
+    [[nodiscard]] result<const vfs::listed_name*> next() noexcept override {
+        auto found = system_.list(*directory_, from_);
+        if (not found) return failure(found.error());
+        if (not*found) return nullptr;
+        held_ = std::move(**found);
+        from_ = held_.slot + 1;
+        current_ = {.name = held_.name,
+                    .status = metadata_of(held_.status, system_.shape().serial),
+                    .leads_nowhere = false};
+        return &current_;
+    }
+
+private:
+    file_system& system_;
+    item_handle directory_;
+    std::uint32_t from_ = 0;
+    file_system::listed held_;
+    vfs::listed_name current_;
+};
+
+}  // namespace
+
+result<void> node::may_use(bool is_granted) const noexcept {
+    if (not is_granted) return failure({EBADF, "use data"});
+    return {};
+}
+
+result<void> node::noted(result<void> done, vfs::change_kind what) {
+    if (done and not system_.status(*item_).is_removed) feed_.note(what, item_->is_directory, path());
+    return done;
+}
+
+result<vfs::metadata> node::status() noexcept {
+    return metadata_of(system_.status(*item_), system_.shape().serial);
+}
+
+result<void> node::change(const vfs::metadata_change& wanted) noexcept {
+    if (wanted.is_sparse.value_or(false)) return unheard_of("make sparse");
+    if (wanted.is_empty()) return {};
+    item_change asked{.created = wanted.born, .accessed = wanted.accessed, .modified = wanted.modified};
+    if (wanted.dos) asked.bits = static_cast<attributes>(*wanted.dos);
+    return noted(system_.change(*item_, asked), vfs::change_kind::attributes);
+}
+
+result<void> node::open_data(vfs::data_access wanted) noexcept {
+    if (item_->is_directory) return failure({EISDIR, "open data"});
+    if (wanted.write and system_.is_read_only()) return failure({EROFS, "open data"});
+    granted_.read = granted_.read or wanted.read;
+    granted_.write = granted_.write or wanted.write;
+    return {};
+}
+
+io::task<result<std::size_t>> node::co_read(std::span<std::byte> into, std::uint64_t offset) noexcept {
+    if (const auto may = may_use(granted_.read); not may) co_return failure(may.error());
+    co_return system_.read(*item_, hint_, into, offset);
+}
+
+io::task<result<void>> node::co_write(std::span<const std::byte> from, std::uint64_t offset) noexcept {
+    if (const auto may = may_use(granted_.write); not may) co_return may;
+    co_return noted(system_.write(*item_, hint_, from, offset), vfs::change_kind::modified);
+}
+
+io::task<result<void>> node::co_flush() noexcept {
+    co_return system_.flush(*item_);
+}
+
+result<void> node::truncate(std::uint64_t size_bytes) noexcept {
+    if (const auto may = may_use(granted_.write); not may) return may;
+    return noted(system_.truncate(*item_, size_bytes), vfs::change_kind::modified);
+}
+
+result<void> node::allocate(std::uint64_t size_bytes) noexcept {
+    if (const auto may = may_use(granted_.write); not may) return may;
+    return system_.expect(*item_, size_bytes);
+}
+
+result<void> node::zero(std::uint64_t offset, std::uint64_t length, bool) noexcept {
+    if (const auto may = may_use(granted_.write); not may) return may;
+    return noted(system_.zero(*item_, {.offset = offset, .length = length}), vfs::change_kind::modified);
+}
+
+result<std::span<io::extent_pair>> node::allocated_ranges(std::uint64_t offset, std::uint64_t length,
+                                                          std::span<io::extent_pair> storage) noexcept {
+    if (const auto may = may_use(granted_.read or granted_.write); not may) return failure(may.error());
+    if (storage.empty()) return failure({EINVAL, "list ranges"});
+    std::size_t filled = 0;
+    const auto done = system_.for_each_extent(
+        *item_, {.offset = offset, .length = length}, [&](const file_system::piece& each) {
+            if (not each.place) return true;
+            if (filled == 0) {
+                storage[filled++] = {.offset = each.offset, .length = each.length};
+            } else {
+                storage[0].length += each.length;  // there are no holes but the one at the end
+            }
+            return true;
+        });
+    if (not done) return failure(done.error());
+    return storage.first(filled);
+}
+
+result<std::uint64_t> node::clone_to(vfs::node& destination, io::extent_pair source,
+                                     std::uint64_t destination_offset, bool only_shared) noexcept {
+    auto* const other = dynamic_cast<node*>(&destination);
+    if (only_shared or other == nullptr or &other->system_ != &system_) return unheard_of("clone");
+    if (const auto may = may_use(granted_.read); not may) return failure(may.error());
+    if (const auto may = other->may_use(other->granted_.write); not may) return failure(may.error());
+    const std::uint64_t size = system_.status(*item_).size_bytes;
+    if (source.offset >= size) return 0U;
+    const std::uint64_t length = std::min(source.length, size - source.offset);
+    std::vector<std::byte> part(static_cast<std::size_t>(std::min<std::uint64_t>(length, copied_bytes)));
+    // Backwards where the copy would run over what is still to be copied.
+    const bool is_backward = &other->held() == &held() and destination_offset > source.offset;
+    for (std::uint64_t done = 0; done < length;) {
+        const std::uint64_t bytes = std::min<std::uint64_t>(part.size(), length - done);
+        const std::uint64_t at = is_backward ? length - done - bytes : done;
+        const auto piece = std::span(part).first(static_cast<std::size_t>(bytes));
+        const auto read = system_.read(*item_, hint_, piece, source.offset + at);
+        if (not read) return failure(read.error());
+        if (*read < bytes) return failure({EIO, "clone"});  // somebody cut it
+        const auto written = system_.write(*other->item_, other->hint_, piece, destination_offset + at);
+        if (not written) return failure(written.error());
+        done += bytes;
+    }
+    const auto told = other->noted({}, vfs::change_kind::modified);
+    (void)told;
+    return length;
+}
+
+result<void> node::rename(std::string_view path, vfs::when_taken taken) noexcept {
+    const std::string before = this->path();
+    const auto seen = feed_.names_of(before);
+    const auto how =
+        taken == vfs::when_taken::replace ? file_system::if_taken::replace : file_system::if_taken::refuse;
+    // Who is told of a name that was replaced is told so before.
+    auto replaced = how == file_system::if_taken::replace ? system_.find(path) : failure({ENOENT, "find"});
+    const bool is_other = replaced and & **replaced != &held();
+    const std::string other = is_other ? system_.path_of(**replaced) : std::string();
+    const auto done = system_.rename(*item_, path, how);
+    if (not done) return done;
+    const std::string after = this->path();
+    if (is_other) {
+        feed_.note(vfs::change_kind::removed, (*replaced)->is_directory, other);
+        if ((*replaced)->is_directory) feed_.note_end(**replaced);
+    }
+    if (before != after) feed_.note_move(seen, item_->is_directory, after);
+    return {};
+}
+
+result<void> node::link(std::string_view, vfs::when_taken) noexcept {
+    return unheard_of("link");
+}
+
+result<void> node::remove() noexcept {
+    const std::string before = path();
+    const auto done = system_.remove(*item_);
+    if (not done) return done;
+    feed_.note(vfs::change_kind::removed, item_->is_directory, before);
+    if (item_->is_directory) feed_.note_end(*item_);
+    return {};
+}
+
+result<std::unique_ptr<vfs::directory_listing>> node::list() noexcept {
+    if (not item_->is_directory) return failure({ENOTDIR, "list"});
+    return std::make_unique<listing>(system_, system_.again(*item_));
+}
+
+}  // namespace sluice::fat

@@ -1,0 +1,127 @@
+#include "sluice/fat/own_change_feed.hpp"
+
+#include <array>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/fat/volume.hpp"
+#include "sluice/io/awaitable.hpp"
+#include "sluice/vfs/limits.hpp"
+
+namespace sluice::fat {
+namespace {
+
+// How long changes may wait to be written down.
+constexpr std::chrono::seconds commit_after(1);
+
+}  // namespace
+
+class own_change_feed::held_watch final : public vfs::queued_watch {
+public:
+    held_watch(own_change_feed& feed, item_ptr directory, bool recursive,
+               vfs::change_listener& listener) noexcept
+        : queued_watch(listener), feed_(feed), directory_(std::move(directory)), is_recursive_(recursive) {}
+    ~held_watch() override { feed_.forget(*this); }
+
+    /// What is at a path is called from here; nothing if it lies elsewhere.
+    [[nodiscard]] std::optional<std::string> path_from_here(const std::string& path) const {
+        std::string prefix = feed_.system_.path_of(*directory_);
+        if (not prefix.empty()) prefix += '/';
+        if (not path.starts_with(prefix) or path.size() == prefix.size()) return std::nullopt;
+        std::string rest = path.substr(prefix.size());
+        if (not is_recursive_ and rest.find('/') != rest.npos) return std::nullopt;
+        return rest;
+    }
+    [[nodiscard]] const item* directory() const noexcept { return directory_.get(); }
+
+private:
+    own_change_feed& feed_;
+    item_ptr directory_;
+    bool is_recursive_;
+};
+
+own_change_feed::own_change_feed(io::io_multiplexer& multiplexer, file_system& of)
+    : system_(of), bell_(io::pipe_handle::anonymous().value()) {
+    ENSURE(bell_.reader.set_multiplexer(&multiplexer).has_value());
+}
+
+own_change_feed::~own_change_feed() {
+    ENSURE(watches_.empty(), "a volume outlives its watches");
+}
+
+result<std::unique_ptr<vfs::change_watch>> own_change_feed::watch(vfs::node& directory, bool recursive,
+                                                                  vfs::change_listener& listener) noexcept {
+    item* const watched = item_of(directory);
+    if (watched == nullptr or not watched->is_directory) return failure({ENOTDIR, "watch"});
+    if (watches_.size() == vfs::limits::watched_directories_max) return failure({ENOSPC, "watch"});
+    auto made = std::make_unique<held_watch>(*this, watched->shared_from_this(), recursive, listener);
+    watches_.push_back(made.get());
+    return made;
+}
+
+void own_change_feed::note(vfs::change_kind what, bool is_directory, const std::string& path) {
+    for (held_watch* const each : watches_) {
+        auto seen = each->path_from_here(path);
+        if (seen) queue_.add(*each, what, is_directory, std::move(*seen));
+    }
+    ring();
+}
+
+own_change_feed::names_seen own_change_feed::names_of(const std::string& path) const {
+    names_seen seen;
+    for (const held_watch* const each : watches_)
+        seen.push_back(each->path_from_here(path));
+    return seen;
+}
+
+void own_change_feed::note_move(const names_seen& before, bool is_directory, const std::string& after) {
+    using enum vfs::change_kind;
+    ENSURE(before.size() == watches_.size());
+    for (std::size_t i = 0; i < before.size(); ++i) {
+        const auto path = watches_[i]->path_from_here(after);
+        // To one who sees only one of the names, something has come or gone.
+        if (before[i]) queue_.add(*watches_[i], path ? renamed_old_name : removed, is_directory, *before[i]);
+        if (path) queue_.add(*watches_[i], before[i] ? renamed_new_name : added, is_directory, *path);
+    }
+    ring();
+}
+
+void own_change_feed::note_end(const item& directory) {
+    for (held_watch* const each : watches_)
+        if (each->directory() == &directory) queue_.add_end(*each);
+    ring();
+}
+
+void own_change_feed::ring() noexcept {
+    if (has_rung_) return;
+    has_rung_ = true;
+    const std::array<std::byte, 1> one{};
+    // A full pipe wakes as well.
+    (void)bell_.writer.try_write(io::io_request<io::const_bytes_type>{.buffers = one});
+}
+
+void own_change_feed::forget(held_watch& which) noexcept {
+    std::erase(watches_, &which);
+    queue_.forget(which);
+}
+
+io::task<void> own_change_feed::run() noexcept {
+    std::array<std::byte, 16> rung;
+    deadline until;
+    for (;;) {
+        const io::io_request<io::bytes_type> request{.buffers = rung};
+        const auto woken = co_await io::co_read(bell_.reader, request, until);
+        if (woken) {
+            has_rung_ = false;
+            queue_.tell_all();
+            if (until.is_none()) until = deadline(std::chrono::steady_clock::now() + commit_after);
+        } else if (woken.error() == std::errc::timed_out) {
+            // Where it fails, the next flush of somebody fails, and says so.
+            (void)system_.commit();
+            until = deadline();
+        } else {
+            co_return;
+        }
+    }
+}
+
+}  // namespace sluice::fat

@@ -1,0 +1,56 @@
+#include "sluice/fat/volume.hpp"
+
+#include "sluice/fat/node.hpp"
+#include "sluice/fat/own_change_feed.hpp"
+
+namespace sluice::fat {
+
+volume::volume(io::io_multiplexer& multiplexer, std::unique_ptr<file_system> mounted)
+    : system_(std::move(mounted)), feed_(std::make_unique<own_change_feed>(multiplexer, *system_)) {
+    features_.is_read_only = system_->is_read_only();
+    features_.name_units_max = long_name_units_max;
+    features_.type_name = system_->shape().type == fat_type::fat32 ? "FAT32" : "FAT";
+    identity_.label = system_->label();
+    if (identity_.label.empty()) identity_.label = "NO NAME";
+    identity_.serial = system_->shape().serial;
+}
+
+volume::~volume() = default;
+
+result<vfs::volume_space> volume::space() noexcept {
+    const geometry& shape = system_->shape();
+    const auto free = system_->free_clusters();
+    if (not free) return failure(free.error());
+    const std::uint64_t free_bytes = std::uint64_t{*free} * shape.cluster_bytes;
+    return vfs::volume_space{.total_bytes = std::uint64_t{shape.cluster_count} * shape.cluster_bytes,
+                             .free_bytes = free_bytes,
+                             .available_bytes = free_bytes,
+                             .block_bytes = shape.cluster_bytes,
+                             .sector_bytes = shape.sector_bytes};
+}
+
+result<vfs::node_ptr> volume::find(std::string_view path, vfs::follow_links) noexcept {
+    auto found = system_->find(path);
+    if (not found) return failure(found.error());
+    return std::make_unique<node>(*system_, *feed_, std::move(*found));
+}
+
+result<vfs::node_ptr> volume::create(std::string_view path, const vfs::creation_request& wanted) noexcept {
+    const bool is_directory = wanted.kind == vfs::node_kind::directory;
+    if (not is_directory and wanted.kind != vfs::node_kind::file) return failure({EINVAL, "create"});
+    auto made = system_->create(path, is_directory, static_cast<attributes>(wanted.dos));
+    if (not made) return failure(made.error());
+    feed_->note(vfs::change_kind::added, is_directory, system_->path_of(**made));
+    return std::make_unique<node>(*system_, *feed_, std::move(*made));
+}
+
+vfs::change_feed* volume::changes() noexcept {
+    return feed_.get();
+}
+
+item* item_of(vfs::node& which) noexcept {
+    auto* const own = dynamic_cast<node*>(&which);
+    return own != nullptr ? &own->held() : nullptr;
+}
+
+}  // namespace sluice::fat

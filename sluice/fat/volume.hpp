@@ -1,0 +1,49 @@
+#pragma once
+
+#include "sluice/fat/file_system.hpp"
+#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/vfs/volume.hpp"
+
+namespace sluice::fat {
+
+class own_change_feed;
+
+/// A FAT volume as any other: what a server or a program needs of it.
+///
+/// What FAT cannot hold is refused with EOPNOTSUPP: streams, extended attributes, security, links, sparse
+/// files; EFBIG for 4 GiB, when the size is set. Times are rounded down: the last access to a day, changes to
+/// two seconds, births to ten milliseconds. Transfers block for the image.
+///
+/// What has changed is written down when a node is flushed, when much has gathered, and, while changes()
+/// runs, a second after the first change. Outlives its nodes, listings and watches. Thread safety: as
+/// vfs::volume; what is below, the file system, may be used by other threads all the while.
+class volume final : public vfs::volume {
+public:
+    /// `multiplexer` outlives it. Allocates: yes.
+    volume(io::io_multiplexer& multiplexer, std::unique_ptr<file_system> mounted);
+    ~volume() override;
+
+    [[nodiscard]] const vfs::volume_features& features() const noexcept override { return features_; }
+    [[nodiscard]] const vfs::volume_identity& identity() const noexcept override { return identity_; }
+    [[nodiscard]] result<vfs::volume_space> space() noexcept override;
+    /// There are no links to follow. Errors: as vfs::volume; ELOOP for a directory that claims another's
+    /// place.
+    [[nodiscard]] result<vfs::node_ptr> find(std::string_view path,
+                                             vfs::follow_links links) noexcept override;
+    [[nodiscard]] result<vfs::node_ptr> create(std::string_view path,
+                                               const vfs::creation_request& wanted) noexcept override;
+    [[nodiscard]] vfs::change_feed* changes() noexcept override;
+
+    [[nodiscard]] file_system& mounted() noexcept { return *system_; }
+
+private:
+    std::unique_ptr<file_system> system_;
+    std::unique_ptr<own_change_feed> feed_;
+    vfs::volume_features features_;
+    vfs::volume_identity identity_;
+};
+
+/// The item behind a node of a FAT volume; null for any other.
+[[nodiscard]] item* item_of(vfs::node& which) noexcept;
+
+}  // namespace sluice::fat

@@ -1,0 +1,48 @@
+#include "sluice/fat/image_testing.hpp"
+#include "sluice/fat/volume.hpp"
+#include "sluice/vfs/volume_testing.hpp"
+
+// FAT volumes, for the tests that every volume has to pass.
+
+namespace sluice::vfs {
+namespace {
+
+// Made by mkfs.fat; when a test is over, fsck.fat finds nothing.
+class fat_under_test final : public tested_volume {
+public:
+    fat_under_test(io::io_multiplexer& multiplexer, std::size_t kibibytes, const std::string& options)
+        : image_(fat::formatted(kibibytes, options)) {
+        const auto shape = fat::read_geometry(image_).value();
+        auto mounted =
+            fat::file_system::mount(image_, shape, clock_, {.zone = fat::time_zone::utc()}).value();
+        made_ = std::make_unique<fat::volume>(multiplexer, std::move(mounted));
+    }
+    ~fat_under_test() override {
+        made_.reset();
+        const fat::verdict said = fat::fsck(image_.bytes());
+        EXPECT_TRUE(said.is_clean) << said.said;
+    }
+    [[nodiscard]] volume& tested() noexcept override { return *made_; }
+
+private:
+    system_clock_source clock_;
+    fat::memory_device image_;
+    std::unique_ptr<fat::volume> made_;
+};
+
+}  // namespace
+
+std::vector<volume_kind> volume_kinds() {
+    return {
+        {.name = "fat12",
+         .make = [](io::io_multiplexer& with) -> std::unique_ptr<tested_volume> {
+             return std::make_unique<fat_under_test>(with, 8 << 10, "-F 12 -r 8192");
+         }},
+        {.name = "fat32",
+         .make = [](io::io_multiplexer& with) -> std::unique_ptr<tested_volume> {
+             return std::make_unique<fat_under_test>(with, 34 << 10, "-F 32 -s 1");
+         }},
+    };
+}
+
+}  // namespace sluice::vfs

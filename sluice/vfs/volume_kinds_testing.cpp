@@ -1,0 +1,48 @@
+#include "sluice/vfs/host_volume.hpp"
+#include "sluice/vfs/memory_volume.hpp"
+#include "sluice/vfs/volume_testing.hpp"
+
+namespace sluice::vfs {
+namespace {
+
+class host_under_test final : public tested_volume {
+public:
+    host_under_test(io::io_multiplexer& multiplexer, const std::string& parent)
+        : folder_(parent), opened_(host_volume::open(multiplexer, folder_.path()).value()) {}
+    [[nodiscard]] volume& tested() noexcept override { return *opened_; }
+
+private:
+    io::test_directory folder_;
+    std::unique_ptr<host_volume> opened_;
+};
+
+class memory_under_test final : public tested_volume {
+public:
+    explicit memory_under_test(io::io_multiplexer& multiplexer) : made_(multiplexer, clock_) {}
+    [[nodiscard]] volume& tested() noexcept override { return made_; }
+
+private:
+    system_clock_source clock_;
+    memory_volume made_;
+};
+
+}  // namespace
+
+std::vector<volume_kind> volume_kinds() {
+    return {
+        {.name = "disk",
+         .make = [](io::io_multiplexer& with) -> std::unique_ptr<tested_volume> {
+             return std::make_unique<host_under_test>(with, std::filesystem::current_path().string());
+         }},
+        {.name = "tmpfs",
+         .make = [](io::io_multiplexer& with) -> std::unique_ptr<tested_volume> {
+             return std::make_unique<host_under_test>(with, "/dev/shm");
+         }},
+        {.name = "memory",
+         .make = [](io::io_multiplexer& with) -> std::unique_ptr<tested_volume> {
+             return std::make_unique<memory_under_test>(with);
+         }},
+    };
+}
+
+}  // namespace sluice::vfs
