@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -238,6 +239,51 @@ class Damage(Fat):
         holder.stdout.readline()
         self.assertIn(str(holder.pid), self.sluice("mkdir", self.on("/x"), code=1))
         self.sluice("ls", self.on("/"))
+
+
+@unittest.skipUnless(shutil.which("smbclient"), "needs smbclient")
+class Share(Fat):
+    def serve(self, *arguments):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        server = subprocess.Popen([PROGRAM, "serve", *(str(part) for part in arguments), "--user", "u%secret", "--port",
+                                   str(self.port), "--listen", "127.0.0.1", "--users-file", str(self.folder / "users")],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        self.assertTrue(server.stdout.readline())  # the banner: it listens
+        return server
+
+    def client(self, share, *commands):
+        return run("smbclient", f"//127.0.0.1/{share}", "-p", self.port, "-U", "u%secret", "-c", "; ".join(commands))
+
+    def test_an_image_is_served_and_is_sound_behind_it(self):
+        self.make("64m")
+        big = self.folder / "big"
+        big.write_bytes(os.urandom(3_000_000))
+        server = self.serve(f"card={self.image}")
+        done = self.client("card", f'put {big} "Ein langer Name.bin"', "mkdir sub", f"put {big} sub\\b",
+                           "rename sub\\b sub\\c", f"get sub\\c {self.folder / 'back'}", "ls")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(b"Ein langer Name.bin", done.stdout)
+        self.assertEqual((self.folder / "back").read_bytes(), big.read_bytes())
+        self.assertIn(str(server.pid), self.sluice("mkdir", self.on("/x"), code=1))  # one writer at a time
+        server.terminate()
+        self.assertEqual(server.wait(timeout=30), 0)
+        self.assert_sound()
+        self.sluice("get", self.on("/sub/c"), self.folder / "again")
+        self.assertEqual((self.folder / "again").read_bytes(), big.read_bytes())
+
+    def test_an_image_served_read_only_stays_as_it_is(self):
+        self.make("20m")
+        self.sluice("mkfile", self.on("/f"), "--size", "10k")
+        before = self.image.read_bytes()
+        self.serve(f"card={self.image}", "--read-only")
+        self.assertNotEqual(self.client("card", "mkdir new").stdout.find(b"NT_STATUS_"), -1)
+        self.assertEqual(self.client("card", f"get f {self.folder / 'f'}").returncode, 0)
+        self.assertEqual(before, self.image.read_bytes())
 
 
 if __name__ == "__main__":
