@@ -15,6 +15,9 @@ PAGES = pathlib.Path(__file__).resolve().parent.parent / "docs" / "man"
 # Page -> the commands it is about.
 COMMANDS = {"sluice": [()], "sluice-serve": [("serve",)], "sluice-probe": [("probe",), ("probe", "atomicity")],
             "sluice-bench": [("bench",), ("bench", "fsmutex")],
+            "sluice-fat": [("fat",), *(("fat", verb) for verb in (
+                "mkfs", "label", "ls", "cat", "stat", "map", "get", "put", "mkfile", "mkdir", "rm", "mv", "defrag", "check",
+                "repair"))],
             "sluice-lock": [("lock",)], "sluice-user": [("user",), *(("user", verb) for verb in ("add", "passwd", "remove", "list"))]}
 SKIPPED = 77
 

@@ -14,6 +14,7 @@ namespace sluice::cli {
 void add_commands(CLI::App& app);
 
 void add_bench(CLI::App& app);
+void add_fat(CLI::App& app);
 void add_lock(CLI::App& app);
 void add_probe(CLI::App& app);
 void add_serve(CLI::App& app);

@@ -16,6 +16,8 @@
 #include "sluice/cli/banner.hpp"
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/fat/image.hpp"
+#include "sluice/cli/fat/image_share.hpp"
 #include "sluice/cli/interfaces.hpp"
 #include "sluice/cli/limits.hpp"
 #include "sluice/cli/log_writer.hpp"
@@ -75,13 +77,25 @@ void name_shares(std::vector<share_options>& shares) {
 
 using opened_shares = std::expected<std::vector<smb::server::share_configuration>, std::string>;
 
+// A folder of the host, or a file that is a disk image.
+[[nodiscard]] std::expected<std::unique_ptr<vfs::volume>, std::string> open_volume(io::io_multiplexer& loop,
+                                                                                   const std::string& path,
+                                                                                   bool read_only) {
+    std::error_code unknown;
+    if (std::filesystem::exists(parse_image(path).file, unknown) and
+        not std::filesystem::is_directory(path, unknown))
+        return open_image_share(loop, path, read_only);
+    auto folder = vfs::host_volume::open(loop, path, {.read_only = read_only});
+    if (not folder) return std::unexpected(folder.error().message());
+    return *std::move(folder);
+}
+
 [[nodiscard]] opened_shares open_shares(const serve_options& options, io::io_multiplexer& loop) {
     std::vector<smb::server::share_configuration> opened;
     for (const share_options& share : options.shares) {
         const bool read_only = share.read_only or options.read_only;
-        auto volume = vfs::host_volume::open(loop, share.path, {.read_only = read_only});
-        if (not volume)
-            return std::unexpected(fmt::format("share '{}': {}", share.name, volume.error().message()));
+        auto volume = open_volume(loop, share.path, read_only);
+        if (not volume) return std::unexpected(fmt::format("share '{}': {}", share.name, volume.error()));
         smb::server::share_configuration configuration;
         configuration.name = share.name;
         configuration.comment = share.comment;
@@ -329,7 +343,8 @@ void serve(const serve_options& given, const std::string& file) {
 }  // namespace
 
 void add_serve(CLI::App& app) {
-    CLI::App* const command = app.add_subcommand("serve", "serve folders to Windows, macOS and Linux (SMB)");
+    CLI::App* const command =
+        app.add_subcommand("serve", "serve folders and FAT images to Windows, macOS and Linux (SMB)");
     struct arguments {
         serve_options options;
         std::vector<std::string> paths;
@@ -337,7 +352,8 @@ void add_serve(CLI::App& app) {
         bool wants_limits = false;
     };
     const auto given = std::make_shared<arguments>();
-    command->add_option("PATH", given->paths, "a folder, or NAME=PATH; several make several shares");
+    command->add_option("PATH", given->paths,
+                        "a folder or FAT disk image, or NAME=PATH; several make several shares");
     command->add_option("--name", given->options.name, "what the server calls itself (SLUICE)");
     command->add_option("--port", given->options.port, "TCP port (445; 1445 where that is not allowed)");
     command->add_option("--listen", given->options.listen, "address to listen at (all)");

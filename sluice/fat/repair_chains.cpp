@@ -29,7 +29,7 @@ result<bool> repair_round::mend_chain(const problem& one) {
         say(one, "ended the chain behind cluster " + std::to_string(one.cluster));
         return true;
     }
-    auto entry = read_slot(one.slot_offset);
+    auto entry = read_slot(image_, one.slot_offset);
     if (not entry) return failure(entry.error());
     if (is_directory(*entry)) {
         say(one, "removed the entry of a directory that has no clusters");
@@ -38,13 +38,13 @@ result<bool> repair_round::mend_chain(const problem& one) {
     set_first_cluster(*entry, 0, width());
     entry->size_bytes = le32(0);
     say(one, "made it empty: it has no clusters");
-    if (const auto done = write_slot(one.slot_offset, *entry); not done) return failure(done.error());
+    if (const auto done = write_slot(image_, one.slot_offset, *entry); not done) return failure(done.error());
     return true;
 }
 
 result<bool> repair_round::mend_cross_link(const problem& one) {
     if (one.slot_offset == 0) return mend_chain(one);  // the root
-    const auto entry = read_slot(one.slot_offset);
+    const auto entry = read_slot(image_, one.slot_offset);
     if (not entry) return failure(entry.error());
     if (not is_directory(*entry)) return copy_shared(one, *entry);
     if (one.cluster != 0) return mend_chain(one);
@@ -87,7 +87,8 @@ result<bool> repair_round::copy_shared(const problem& one, const directory_entry
     if (one.cluster == 0) {
         directory_entry changed = entry;
         set_first_cluster(changed, first, width());
-        if (const auto done = write_slot(one.slot_offset, changed); not done) return failure(done.error());
+        if (const auto done = write_slot(image_, one.slot_offset, changed); not done)
+            return failure(done.error());
     }
     say(one, "gave it a copy of the clusters it shared with " + one.other);
     return true;
@@ -101,7 +102,7 @@ result<bool> repair_round::mend_length(const problem& one) {
         say(one, "cut off the clusters its size does not need");
         return true;
     }
-    auto entry = read_slot(one.slot_offset);
+    auto entry = read_slot(image_, one.slot_offset);
     if (not entry) return failure(entry.error());
     std::uint64_t size = 0;
     if (one.kind == problem_kind::chain_too_short) size = one.value * shape_.cluster_bytes;
@@ -109,7 +110,7 @@ result<bool> repair_round::mend_length(const problem& one) {
     const bool keeps_chain = size != 0 or is_directory(*entry);
     if (not keeps_chain) set_first_cluster(*entry, 0, width());
     say(one, "set its size to " + std::to_string(size));
-    if (const auto done = write_slot(one.slot_offset, *entry); not done) return failure(done.error());
+    if (const auto done = write_slot(image_, one.slot_offset, *entry); not done) return failure(done.error());
     return true;
 }
 
@@ -148,7 +149,7 @@ result<bool> repair_round::save_lost() {
 
 result<bool> repair_round::save_chain(std::uint32_t first, std::uint32_t clusters) {
     if (const auto done = table_->flush(); not done) return failure(done.error());
-    const auto offset = new_root_slot();
+    const auto offset = root_slots(image_, shape_, *table_).take();
     if (not offset) return failure(offset.error());
     if (not*offset) return false;
     directory_entry entry{};
@@ -163,7 +164,7 @@ result<bool> repair_round::save_chain(std::uint32_t first, std::uint32_t cluster
     set_first_cluster(entry, first, width());
     entry.size_bytes =
         le32(static_cast<std::uint32_t>(std::min(std::uint64_t{clusters} * shape_.cluster_bytes, size_max)));
-    if (const auto done = write_slot(**offset, entry); not done) return failure(done.error());
+    if (const auto done = write_slot(image_, **offset, entry); not done) return failure(done.error());
     actions_.push_back("saved " + std::to_string(clusters) + " lost clusters as /" + name.substr(0, 8) +
                        ".REC");
     return true;

@@ -23,15 +23,15 @@ short_name_bytes name_of_slot(std::uint64_t offset) noexcept {
 }  // namespace
 
 result<bool> repair_round::free_slot(const problem& one) {
-    auto entry = read_slot(one.slot_offset);
+    auto entry = read_slot(image_, one.slot_offset);
     if (not entry) return failure(entry.error());
     entry->name[0] = free_mark;
-    if (const auto done = write_slot(one.slot_offset, *entry); not done) return failure(done.error());
+    if (const auto done = write_slot(image_, one.slot_offset, *entry); not done) return failure(done.error());
     return true;  // pieces of a long name before it are orphans in the next round
 }
 
 result<bool> repair_round::mend_dots(const problem& one) {
-    auto entry = read_slot(one.slot_offset);
+    auto entry = read_slot(image_, one.slot_offset);
     if (not entry) return failure(entry.error());
     if (one.kind == problem_kind::dot_missing) {
         const bool is_unused = entry->name[0] == free_mark or entry->name[0] == end_mark;
@@ -44,14 +44,14 @@ result<bool> repair_round::mend_dots(const problem& one) {
     }
     set_first_cluster(*entry, static_cast<std::uint32_t>(one.expected), width());
     say(one, "made its entry " + one.other + " lead to cluster " + std::to_string(one.expected));
-    if (const auto done = write_slot(one.slot_offset, *entry); not done) return failure(done.error());
+    if (const auto done = write_slot(image_, one.slot_offset, *entry); not done) return failure(done.error());
     return true;
 }
 
 // The short name changes; a long one is kept by giving its pieces the new checksum. If that was not enough,
 // it is the long one that is double, and in the next round it goes.
 result<bool> repair_round::mend_name(const problem& one, std::set<std::uint64_t>& renamed) {
-    auto entry = read_slot(one.slot_offset);
+    auto entry = read_slot(image_, one.slot_offset);
     if (not entry) return failure(entry.error());
     const bool keeps_long_name = renamed.insert(one.slot_offset).second;
     entry->name = name_of_slot(one.slot_offset);
@@ -59,7 +59,7 @@ result<bool> repair_round::mend_name(const problem& one, std::set<std::uint64_t>
     const bool is_contiguous = one.first_slot != 0 and one.first_slot < one.slot_offset and
                                one.slot_offset - one.first_slot <= long_name_slots_max * slot_bytes;
     for (std::uint64_t at = one.first_slot; is_contiguous and at != one.slot_offset; at += slot_bytes) {
-        auto piece = read_slot(at);
+        auto piece = read_slot(image_, at);
         if (not piece) return failure(piece.error());
         if (kind_of(*piece) != slot_kind::long_name) break;  // in another cluster, after all
         if (keeps_long_name) {
@@ -70,11 +70,11 @@ result<bool> repair_round::mend_name(const problem& one, std::set<std::uint64_t>
         } else {
             piece->name[0] = free_mark;
         }
-        if (const auto done = write_slot(at, *piece); not done) return failure(done.error());
+        if (const auto done = write_slot(image_, at, *piece); not done) return failure(done.error());
     }
     const std::string text(entry->name.begin(), entry->name.begin() + 8);
     say(one, (keeps_long_name ? "changed its short name to " : "changed its name to ") + text + ".REN");
-    if (const auto done = write_slot(one.slot_offset, *entry); not done) return failure(done.error());
+    if (const auto done = write_slot(image_, one.slot_offset, *entry); not done) return failure(done.error());
     return true;
 }
 
@@ -82,11 +82,11 @@ result<bool> repair_round::mend_name(const problem& one, std::set<std::uint64_t>
 result<bool> repair_round::drop_pieces(const problem& one) {
     for (std::uint64_t i = 0; i != one.value; ++i) {
         const std::uint64_t at = one.first_slot + i * slot_bytes;
-        auto piece = read_slot(at);
+        auto piece = read_slot(image_, at);
         if (not piece) return failure(piece.error());
         if (kind_of(*piece) != slot_kind::long_name) break;
         piece->name[0] = free_mark;
-        if (const auto done = write_slot(at, *piece); not done) return failure(done.error());
+        if (const auto done = write_slot(image_, at, *piece); not done) return failure(done.error());
         const bool is_last_of_cluster =
             at >= shape_.data_offset and (at + slot_bytes - shape_.data_offset) % shape_.cluster_bytes == 0;
         if (is_last_of_cluster) break;
@@ -95,65 +95,19 @@ result<bool> repair_round::drop_pieces(const problem& one) {
     return true;
 }
 
-std::vector<byte_extent> repair_round::root_extents() const {
-    std::vector<byte_extent> extents;
-    if (shape_.type != fat_type::fat32)
-        return {{shape_.root_offset, std::uint64_t{shape_.root_entries} * slot_bytes}};
-    const std::size_t clusters_max = limits::directory_slots_max * slot_bytes / shape_.cluster_bytes;
-    std::uint32_t cluster = shape_.root_cluster;
-    while (extents.size() < clusters_max) {
-        extents.push_back({shape_.cluster_offset(cluster), shape_.cluster_bytes});
-        if (table_->entry(cluster).kind != entry_kind::next) break;
-        cluster = table_->entry(cluster).next;
-    }
-    return extents;
-}
-
-// A free slot of the root. Behind the one that ended the directory another has to end it, if there is one.
-result<std::optional<std::uint64_t>> repair_round::new_root_slot() {
-    const std::vector<byte_extent> extents = root_extents();
-    std::optional<std::uint64_t> found;
-    for (const byte_extent& extent : extents)
-        for (std::uint64_t at = extent.offset; at != extent.offset + extent.length; at += slot_bytes) {
-            const auto entry = read_slot(at);
-            if (not entry) return failure(entry.error());
-            if (found) {
-                if (const auto done = write_slot(at, {}); not done) return failure(done.error());
-                return found;
-            }
-            if (kind_of(*entry) == slot_kind::free) return at;
-            if (kind_of(*entry) == slot_kind::end) found = at;
-        }
-    if (found or shape_.type != fat_type::fat32) return found;
-    return extend_root(extents.back().offset);
-}
-
-result<std::optional<std::uint64_t>> repair_round::extend_root(std::uint64_t last_offset) {
-    const auto fresh = table_->allocate();
-    if (not fresh) return std::nullopt;
-    const byte_extent room{shape_.cluster_offset(*fresh), shape_.cluster_bytes};
-    if (const auto done = image_.punch_hole(room); not done) return failure(done.error());
-    const auto last = static_cast<std::uint32_t>((last_offset - shape_.data_offset) / shape_.cluster_bytes) +
-                      geometry::first_cluster;
-    table_->set(last, *fresh);
-    if (const auto done = table_->flush(); not done) return failure(done.error());
-    return room.offset;
-}
-
 // The first number no FSCKnnnn.REC of the root has; one more than the highest, to be plain.
 result<std::uint32_t> repair_round::next_saved_number() {
     std::uint32_t next = 0;
-    for (const byte_extent& extent : root_extents())
-        for (std::uint64_t at = extent.offset; at != extent.offset + extent.length; at += slot_bytes) {
-            const auto entry = read_slot(at);
-            if (not entry) return failure(entry.error());
-            if (kind_of(*entry) == slot_kind::end) return next;
-            const std::string name(entry->name.begin(), entry->name.end());
-            if (not name.starts_with("FSCK") or not name.ends_with("REC")) continue;
+    const auto done =
+        root_slots(image_, shape_, *table_).find([&](std::uint64_t, const directory_entry& entry) {
+            const std::string name(entry.name.begin(), entry.name.end());
             std::uint32_t number = 0;
             const auto parsed = std::from_chars(name.data() + 4, name.data() + 8, number);
-            if (parsed.ptr == name.data() + 8) next = std::max(next, number + 1);
-        }
+            if (name.starts_with("FSCK") and name.ends_with("REC") and parsed.ptr == name.data() + 8)
+                next = std::max(next, number + 1);
+            return false;
+        });
+    if (not done) return failure(done.error());
     return next;
 }
 

@@ -138,17 +138,6 @@ result<void> repair_round::load_table() {
     return {};
 }
 
-result<directory_entry> repair_round::read_slot(std::uint64_t offset) {
-    std::array<std::byte, slot_bytes> bytes{};
-    if (const auto done = image_.read_at(offset, std::span<std::byte>(bytes)); not done)
-        return failure(done.error());
-    return *bytes_view(bytes).take<directory_entry>();
-}
-
-result<void> repair_round::write_slot(std::uint64_t offset, const directory_entry& entry) {
-    return image_.write_at(offset, bytes_of(entry).span());
-}
-
 void repair_round::say(const problem& one, const std::string& what) {
     actions_.push_back((one.path.empty() ? std::string("the volume") : one.path) + ": " + what);
 }

@@ -2,9 +2,8 @@
 
 #include <set>
 
-#include "sluice/fat/directory_entry.hpp"
 #include "sluice/fat/repair.hpp"
-#include "sluice/fat/table_editor.hpp"
+#include "sluice/fat/root_slots.hpp"
 
 namespace sluice::fat {
 
@@ -43,12 +42,7 @@ private:
     result<bool> mend_marks(const problem& one);
 
     result<void> load_table();
-    [[nodiscard]] result<directory_entry> read_slot(std::uint64_t offset);
-    result<void> write_slot(std::uint64_t offset, const directory_entry& entry);
     result<bool> free_slot(const problem& one);
-    [[nodiscard]] std::vector<byte_extent> root_extents() const;
-    result<std::optional<std::uint64_t>> new_root_slot();
-    result<std::optional<std::uint64_t>> extend_root(std::uint64_t last_offset);
     result<std::uint32_t> next_saved_number();
     void say(const problem& one, const std::string& what);
     [[nodiscard]] cluster_width width() const noexcept {

@@ -8,6 +8,7 @@
 #include "sluice/base/random.hpp"
 #include "sluice/fat/damaged_image_testing.hpp"
 #include "sluice/fat/recording_device.hpp"
+#include "sluice/fat/set_label.hpp"
 #include "sluice/io/volume_test.hpp"
 
 namespace sluice::fat {
@@ -203,6 +204,25 @@ TEST(repair, of_any_bytes_ends_and_leaves_nothing_it_could_have_mended) {
         EXPECT_TRUE(again->actions.empty()) << all_of(report->actions) << "then\n" << all_of(again->actions);
     }
     EXPECT_GT(made_sound, 50);
+}
+
+TEST(label, is_set_changed_and_removed_in_root_and_boot_sectors) {
+    for (const fat_type type : all_types) {
+        sample_volume volume(type);
+        const auto label = [&] {
+            return label_text(*read_label(volume.image(), read_geometry(volume.image()).value()));
+        };
+        EXPECT_EQ(label(), "SAMPLE");
+        for (const char* text : {"other", "", "again"}) {
+            ASSERT_TRUE(set_label(volume.image(), volume.shape, *encode_label(text), 0x5a21, 0));
+            const geometry shape = read_geometry(volume.image()).value();
+            EXPECT_EQ(label_text(shape.label), label());
+            EXPECT_EQ(label(), label_text(*encode_label(text)));
+            const auto report = check(volume.image());
+            EXPECT_TRUE(report->problems.empty()) << text_of(*report);
+            expect_sound_for_fsck(volume);
+        }
+    }
 }
 
 }  // namespace

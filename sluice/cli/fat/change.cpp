@@ -1,0 +1,171 @@
+// sluice fat mkdir, rm, mv, defrag: names, and where files lie.
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "sluice/cli/fat/commands.hpp"
+#include "sluice/cli/fat/progress.hpp"
+#include "sluice/cli/fat/tree.hpp"
+
+namespace sluice::cli {
+namespace {
+
+struct change_arguments {
+    std::vector<std::string> operands;
+    bool with_parents = false;
+    bool is_recursive = false;
+};
+
+void make_with_parents(fat::file_system& system, const std::string& path) {
+    for (std::size_t slash = path.find('/');; slash = path.find('/', slash + 1)) {
+        const std::string front = path.substr(0, slash);
+        const auto made = system.create(front, true, fat::attributes::none);
+        if (not made and made.error() != std::errc::file_exists)
+            fail_fat(fat_message(made.error(), shown(front)));
+        if (slash == path.npos) return;
+    }
+}
+
+void run_mkdir(const change_arguments& arguments) {
+    const image_name name = parse_image(arguments.operands[0]);
+    mounted_image mounted(name, image_use::write);
+    if (arguments.with_parents)
+        make_with_parents(mounted.system(), name.path);
+    else
+        (void)value_or_fail(mounted.system().create(name.path, true, fat::attributes::none),
+                            shown(name.path));
+    mounted.finish();
+}
+
+void remove_one(fat::file_system& system, const std::string& path) {
+    const fat::item_handle item = find_or_fail(system, path);
+    const auto removed = system.remove(*item);
+    if (not removed and removed.error() == std::errc::directory_not_empty)
+        fail_fat(shown(path) + ": is a directory with something in it; --recursive removes that, too");
+    succeed_or_fail(removed, shown(path));
+}
+
+void run_rm(const change_arguments& arguments) {
+    const image_name name = parse_image(arguments.operands[0]);
+    if (name.path.empty()) fail_fat("the root cannot be removed; 'sluice fat mkfs --force' empties a volume");
+    mounted_image mounted(name, image_use::write);
+    fat::file_system& system = mounted.system();
+    if (arguments.is_recursive) {
+        auto entries = tree_of(system, name.path);
+        for (auto each = entries.rbegin(); each != entries.rend(); ++each)
+            if (each->path != name.path) remove_one(system, each->path);
+    }
+    remove_one(system, name.path);
+    mounted.finish();
+}
+
+void run_mv(const change_arguments& arguments) {
+    const image_name name = parse_image(arguments.operands[0]);
+    std::string to = arguments.operands[1];
+    if (to.starts_with(name.file + ":")) to = parse_image(to).path;
+    to.erase(0, std::min(to.find_first_not_of('/'), to.size()));
+    to.erase(to.find_last_not_of('/') + 1);
+    mounted_image mounted(name, image_use::write);
+    fat::file_system& system = mounted.system();
+    {
+        const fat::item_handle item = find_or_fail(system, name.path);
+        const auto there = system.find(to);
+        const bool is_into =
+            there and (*there)->is_directory and system.status(**there).id != system.status(*item).id;
+        if (is_into) to += (to.empty() ? "" : "/") + name.path.substr(name.path.rfind('/') + 1);
+        succeed_or_fail(system.rename(*item, to, fat::file_system::if_taken::replace), shown(to));
+    }
+    mounted.finish();
+}
+
+void copy_content(fat::file_system& system, fat::item& from, fat::item& to, const std::string& path) {
+    std::vector<std::byte> room(1 << 20);
+    fat::run_list::hint source;
+    fat::run_list::hint target;
+    for (std::uint64_t offset = 0;;) {
+        const std::size_t bytes = value_or_fail(system.read(from, source, room, offset), shown(path));
+        if (bytes == 0) return;
+        succeed_or_fail(system.write(to, target, std::span<const std::byte>(room).first(bytes), offset),
+                        shown(path));
+        offset += bytes;
+    }
+}
+
+constexpr const char* defrag_name = "SLUICE.DFG";
+
+// A copy that lies better takes the file's place, by a rename that loses neither whatever happens; one that
+// does not lie better goes again. Returns how many runs are gone.
+std::uint64_t defragment(fat::file_system& system, const std::string& path) {
+    const fat::item_handle file = find_or_fail(system, path);
+    const std::uint64_t before = runs_of(system, *file);
+    if (before <= 1) return 0;
+    const fat::item_status status = system.status(*file);
+    const std::size_t slash = path.rfind('/');
+    const std::string beside = slash == path.npos ? defrag_name : path.substr(0, slash + 1) + defrag_name;
+    auto made = system.create(beside, false, fat::attributes::none);
+    if (not made) fail_fat(fat_message(made.error(), shown(beside)));
+    const fat::item_handle copy = *std::move(made);
+    const auto expected = system.expect(*copy, status.size_bytes);
+    if (expected) copy_content(system, *file, *copy, path);
+    const std::uint64_t after = expected ? runs_of(system, *copy) : before;
+    if (after >= before) {
+        fmt::print("{}: stays in {} runs, no better room is free\n", shown(path), before);
+        succeed_or_fail(system.remove(*copy), shown(beside));
+        return 0;
+    }
+    succeed_or_fail(system.change(*copy, {.created = status.created,
+                                          .accessed = status.accessed,
+                                          .modified = status.modified,
+                                          .bits = status.bits}),
+                    shown(beside));
+    succeed_or_fail(system.flush(*copy), shown(beside));
+    succeed_or_fail(system.rename(*copy, path, fat::file_system::if_taken::replace), shown(path));
+    succeed_or_fail(system.commit(), shown(path));  // so that the room of the old one is there for the next
+    fmt::print("{}: {} runs, were {}\n", shown(path), after, before);
+    return before - after;
+}
+
+void run_defrag(const change_arguments& arguments) {
+    const image_name name = parse_image(arguments.operands[0]);
+    mounted_image mounted(name, image_use::write);
+    fat::file_system& system = mounted.system();
+    std::uint64_t gone = 0;
+    for (const tree_entry& each : tree_of(system, name.path))
+        if (not each.status.is_directory) gone += defragment(system, each.path);
+    mounted.finish();
+    fmt::print("{} runs fewer\n", gone);
+}
+
+}  // namespace
+
+void add_fat_change(CLI::App& fat) {
+    const auto add = [&](const char* name, const char* what, auto run) {
+        const auto arguments = std::make_shared<change_arguments>();
+        CLI::App* const command = fat.add_subcommand(name, what);
+        command->callback([arguments, run] { run(*arguments); });
+        return std::pair(command, arguments);
+    };
+    const auto operand = [](CLI::App* command, change_arguments& arguments) {
+        command->add_option("IMAGE:/PATH", arguments.operands, "as in disk.img:/notes")
+            ->required()
+            ->expected(1);
+    };
+    const auto [mkdir, making] = add("mkdir", "make a directory", run_mkdir);
+    operand(mkdir, *making);
+    mkdir->add_flag("-p,--parents", making->with_parents, "and those above; none of them may be new");
+    const auto [rm, removing] = add("rm", "remove a file or an empty directory", run_rm);
+    operand(rm, *removing);
+    rm->add_flag("-r,--recursive", removing->is_recursive, "and everything in it");
+    const auto [mv, moving] = add("mv", "rename, or move to another directory of the volume", run_mv);
+    mv->add_option("IMAGE:/PATH TARGET", moving->operands, "what, and its new path on the same volume")
+        ->required()
+        ->expected(2);
+    const auto [defrag, joining] =
+        add("defrag", "make files lie in one piece, where there is room", run_defrag);
+    operand(defrag, *joining);
+}
+
+}  // namespace sluice::cli

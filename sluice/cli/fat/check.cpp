@@ -1,0 +1,69 @@
+// sluice fat check, repair: whether a volume is sound, and making it so.
+
+#include "sluice/fat/check.hpp"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/fat/commands.hpp"
+#include "sluice/cli/fat/image.hpp"
+#include "sluice/fat/repair.hpp"
+
+namespace sluice::cli {
+namespace {
+
+struct check_arguments {
+    std::string image;
+    bool wants_json = false;
+};
+
+void print(const fat::check_report& report, bool as_json) {
+    fmt::print("{}", as_json ? json_of(report) : text_of(report));
+}
+
+void run_check(const check_arguments& arguments) {
+    bool is_sound = false;
+    {
+        opened_image image(parse_image(arguments.image), image_use::read);
+        const auto report = value_or_fail(fat::check(image.volume()), arguments.image);
+        print(report, arguments.wants_json);
+        is_sound = report.is_sound();
+    }
+    if (not is_sound) leave(exit_code::damaged);
+}
+
+void run_repair(const check_arguments& arguments) {
+    bool is_sound = false;
+    {
+        opened_image image(parse_image(arguments.image), image_use::write);
+        const fat::packed_time now = fat::pack(build_time(), fat::time_zone::host());
+        const auto report =
+            value_or_fail(fat::repair(image.volume(), {.date = now.date, .time = now.time}), arguments.image);
+        if (not arguments.wants_json)
+            for (const std::string& action : report.actions)
+                fmt::print("repaired: {}\n", action);
+        print(report.after, arguments.wants_json);
+        is_sound = report.after.is_sound();
+    }
+    if (not is_sound) leave(exit_code::damaged);
+}
+
+}  // namespace
+
+void add_fat_check(CLI::App& fat) {
+    const auto add = [&](const char* name, const char* what, auto run) {
+        const auto arguments = std::make_shared<check_arguments>();
+        CLI::App* const command = fat.add_subcommand(name, what);
+        command->add_option("IMAGE", arguments->image, "the image, or IMAGE@N for its partition N")
+            ->required();
+        command->add_flag("--json", arguments->wants_json, "print the report for programs");
+        command->callback([arguments, run] { run(*arguments); });
+    };
+    add("check", "tell whether a volume is sound; changes nothing", run_check);
+    add("repair", "make a damaged volume sound, losing nothing that can be reached", run_repair);
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,138 @@
+#include "sluice/cli/fat/image.hpp"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+
+#include "sluice/cli/exit_code.hpp"
+#include "sluice/fat/boot_sector.hpp"
+#include "sluice/fat/partition.hpp"
+
+namespace sluice::cli {
+namespace {
+
+std::string without_outer_slashes(std::string path) {
+    path.erase(0, std::min(path.find_first_not_of('/'), path.size()));
+    path.erase(path.find_last_not_of('/') + 1);
+    return path;
+}
+
+io::file_handle open_file(const std::string& path, image_use use) {
+    const auto mode = use == image_use::write ? io::mode::write : io::mode::read;
+    return value_or_fail(io::file_handle::open({}, path, mode), path);
+}
+
+}  // namespace
+
+void fail_fat(const std::string& why) {
+    fmt::print(stderr, "sluice fat: {}\n", why);
+    leave(exit_code::failure);
+}
+
+std::string fat_message(const error& why, const std::string& what) {
+    if (why == std::errc::file_too_large) return what + ": a file on FAT has at most 4294967295 bytes";
+    if (why == std::errc::illegal_byte_sequence) return what + ": FAT cannot have that name";
+    if (why == std::errc::io_error) return what + ": " + why.message() + "; 'sluice fat check' may tell more";
+    return what + ": " + std::generic_category().message(why.code());
+}
+
+void succeed_or_fail(const result<void>& got, const std::string& what) {
+    if (not got) fail_fat(fat_message(got.error(), what));
+}
+
+image_name parse_image(const std::string& text) {
+    image_name name;
+    const std::size_t colon = text.find(":/");
+    name.has_path = colon != text.npos;
+    name.file = text.substr(0, colon);
+    if (name.has_path) name.path = without_outer_slashes(text.substr(colon + 1));
+    std::error_code ignored;
+    const std::size_t at = name.file.rfind('@');
+    if (at == name.file.npos or std::filesystem::exists(name.file, ignored)) return name;
+    std::uint32_t number = 0;
+    const char* const end = name.file.data() + name.file.size();
+    const auto parsed = std::from_chars(name.file.data() + at + 1, end, number);
+    if (parsed.ec != std::errc{} or parsed.ptr != end) return name;
+    name.partition = number;
+    name.file.resize(at);
+    return name;
+}
+
+opened_image::opened_image(const image_name& name, image_use use) : path_(name.file) {
+    if (use == image_use::write) {
+        if (not std::filesystem::exists(path_)) fail_fat(path_ + ": there is no such image");
+        auto hold = write_hold::take(path_);
+        if (not hold) fail_fat(hold.error().message());
+        if (hold->previous_holder_died())
+            fmt::print(stderr,
+                       "sluice fat: {}: whoever wrote to it before died; 'sluice fat check' tells whether it "
+                       "is whole\n",
+                       path_);
+        hold_.emplace(*std::move(hold));
+    }
+    auto device = fat::file_device::over(open_file(path_, use));
+    file_ = std::make_unique<fat::file_device>(value_or_fail(std::move(device), path_));
+    const auto where = fat::find_volume(*file_, name.partition);
+    if (not where) fail_fat(fmt::format("{}: {}", path_, where.error().message));
+    where_ = *where;
+    if (where_.offset != 0 or where_.length != file_->size_bytes())
+        part_.emplace(value_or_fail(fat::part_device::of(*file_, where_), path_));
+}
+
+fat::geometry opened_image::shape() {
+    const auto shape = fat::read_geometry(volume());
+    if (not shape) fail_fat(fmt::format("{}: {}", path_, shape.error().message()));
+    return *shape;
+}
+
+mounted_image::mounted_image(const image_name& name, image_use use, fat::mount_options options)
+    : image_(name, use) {
+    options.is_read_only = use == image_use::read;
+    system_ = value_or_fail(fat::file_system::mount(image_.volume(), image_.shape(), clock_, options),
+                            image_.path());
+    if (system_->was_dirty())
+        fmt::print(stderr,
+                   "sluice fat: {}: the volume was not unmounted; 'sluice fat check' tells whether it is "
+                   "whole\n",
+                   image_.path());
+}
+
+void mounted_image::finish() {
+    succeed_or_fail(system_->unmount(), image_.path());
+}
+
+std::optional<std::uint64_t> parse_size(std::string text) {
+    std::uint64_t number = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (parsed.ec != std::errc{}) return std::nullopt;
+    std::string unit(parsed.ptr);
+    std::erase(unit, ' ');
+    for (char& c : unit)
+        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (unit.ends_with("ib")) unit.resize(unit.size() - 2);
+    const std::size_t power = unit.empty() ? 0 : std::string_view("kmgt").find(unit.front()) + 1;
+    if (unit.size() > 1 or (power == 0 and not unit.empty()) or power > 4) return std::nullopt;
+    return checked_mul(number, std::uint64_t{1} << (10 * power));
+}
+
+std::string size_text(std::uint64_t bytes) {
+    if (bytes < 1024) return fmt::format("{} bytes", bytes);
+    auto amount = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    for (; amount >= 1024 and unit != 4; ++unit)
+        amount /= 1024;
+    return fmt::format("{:.1f} {}iB", amount, " KMGT"[unit]);
+}
+
+std::chrono::system_clock::time_point build_time() {
+    const char* const epoch = std::getenv("SOURCE_DATE_EPOCH");
+    std::int64_t seconds = 0;
+    if (epoch != nullptr and
+        std::from_chars(epoch, epoch + std::string_view(epoch).size(), seconds).ec == std::errc{})
+        return std::chrono::system_clock::time_point(std::chrono::seconds(seconds));
+    return std::chrono::system_clock::now();
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "sluice/base/clock.hpp"
+#include "sluice/cli/write_hold.hpp"
+#include "sluice/fat/file_device.hpp"
+#include "sluice/fat/file_system.hpp"
+#include "sluice/fat/part_device.hpp"
+
+namespace sluice::cli {
+
+/// What the command line names: IMAGE, IMAGE@N for its partition N, IMAGE:/PATH for something on its volume.
+struct image_name {
+    std::string file;
+    std::optional<std::uint32_t> partition;
+    std::string path;       // as vfs has paths: without the first slash, empty for the root
+    bool has_path = false;  // a colon was there
+};
+
+/// Takes a name apart. A file that is really called "a@1" or "a:/b" is named with a path before it.
+[[nodiscard]] image_name parse_image(const std::string& text);
+
+enum class image_use : bool { read, write };
+
+/// An image, opened, with the volume found in it; held against other writers if it is to be written. Prints
+/// why and leaves if something is wrong.
+class opened_image {
+public:
+    opened_image(const image_name& name, image_use use);
+
+    [[nodiscard]] fat::device& volume() noexcept {
+        return part_ ? static_cast<fat::device&>(*part_) : *file_;
+    }
+    /// Bytes of the image before the volume.
+    [[nodiscard]] std::uint64_t volume_offset() const noexcept { return where_.offset; }
+    [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+    /// Its geometry; leaves with why there is none.
+    [[nodiscard]] fat::geometry shape();
+
+private:
+    std::string path_;
+    std::optional<write_hold> hold_;  // first: outlives what it protects
+    std::unique_ptr<fat::file_device> file_;
+    std::optional<fat::part_device> part_;
+    byte_extent where_;
+};
+
+/// An image whose volume is mounted. Members go in the order that they need.
+class mounted_image {
+public:
+    mounted_image(const image_name& name, image_use use, fat::mount_options options = {});
+
+    [[nodiscard]] fat::file_system& system() noexcept { return *system_; }
+    [[nodiscard]] opened_image& image() noexcept { return image_; }
+    /// Writes everything and marks the volume clean; leaves with why if that fails.
+    void finish();
+
+private:
+    opened_image image_;
+    system_clock_source clock_;
+    std::unique_ptr<fat::file_system> system_;
+};
+
+/// Prints "sluice fat: why" and leaves.
+[[noreturn]] void fail_fat(const std::string& why);
+/// The value, or leaves with "what: why".
+template <class T>
+T value_or_fail(result<T> got, const std::string& what);
+void succeed_or_fail(const result<void>& got, const std::string& what);
+
+/// "what: No space left on device", and what can be done where FAT has its own reasons.
+[[nodiscard]] std::string fat_message(const error& why, const std::string& what);
+
+template <class T>
+T value_or_fail(result<T> got, const std::string& what) {
+    if (not got) fail_fat(fat_message(got.error(), what));
+    return *std::move(got);
+}
+
+/// "5m", "64 MiB" or "1474560" in bytes; units are powers of 1024. Nothing if it is none.
+[[nodiscard]] std::optional<std::uint64_t> parse_size(std::string text);
+
+/// "1.4 MiB".
+[[nodiscard]] std::string size_text(std::uint64_t bytes);
+
+/// The time of what is made: SOURCE_DATE_EPOCH if it is set, for builds that can be repeated, else now.
+[[nodiscard]] std::chrono::system_clock::time_point build_time();
+
+}  // namespace sluice::cli

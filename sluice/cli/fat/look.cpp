@@ -1,0 +1,188 @@
+// sluice fat ls, cat, stat, map: what is on a volume.
+
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "sluice/cli/fat/commands.hpp"
+#include "sluice/cli/fat/tree.hpp"
+
+namespace sluice::cli {
+namespace {
+
+struct look_arguments {
+    std::string image;
+    bool is_long = false;
+    bool is_recursive = false;
+    bool wants_counters = false;
+    std::string strategy = "runs";
+};
+
+std::string attribute_text(const fat::item_status& status) {
+    std::string text = "-----";
+    if (status.is_directory) text[0] = 'd';
+    if (has(status.bits, fat::attributes::read_only)) text[1] = 'r';
+    if (has(status.bits, fat::attributes::hidden)) text[2] = 'h';
+    if (has(status.bits, fat::attributes::system)) text[3] = 's';
+    if (has(status.bits, fat::attributes::archive)) text[4] = 'a';
+    return text;
+}
+
+std::string time_text(fat::time_point when) {
+    return fmt::format("{:%Y-%m-%d %H:%M}", fmt::localtime(std::chrono::system_clock::to_time_t(when)));
+}
+
+void run_ls(const look_arguments& arguments) {
+    const image_name name = parse_image(arguments.image);
+    mounted_image mounted(name, image_use::read);
+    fat::file_system& system = mounted.system();
+    const bool is_directory = system.status(*find_or_fail(system, name.path)).is_directory;
+    auto entries = is_directory and not arguments.is_recursive ? entries_of(system, name.path)
+                                                               : tree_of(system, name.path);
+    std::ranges::sort(entries, {}, &tree_entry::path);
+    const std::size_t prefix = not is_directory or name.path.empty() ? 0 : name.path.size() + 1;
+    for (const tree_entry& each : entries) {
+        const std::string text = each.path.substr(prefix) + (each.status.is_directory ? "/" : "");
+        if (arguments.is_long)
+            fmt::print("{} {:>10} {} {}\n", attribute_text(each.status), each.status.size_bytes,
+                       time_text(each.status.modified), text);
+        else
+            fmt::print("{}\n", text);
+    }
+}
+
+// All of a file, in order. False from `take` ends it.
+template <class Take>
+void read_all(fat::file_system& system, fat::item& file, const std::string& path, Take take) {
+    std::vector<std::byte> room(1 << 20);
+    fat::run_list::hint hint;
+    for (std::uint64_t offset = 0;;) {
+        const std::size_t bytes = value_or_fail(system.read(file, hint, room, offset), shown(path));
+        if (bytes == 0 or not take(std::span<const std::byte>(room).first(bytes))) return;
+        offset += bytes;
+    }
+}
+
+void run_cat(const look_arguments& arguments) {
+    const image_name name = parse_image(arguments.image);
+    mounted_image mounted(name, image_use::read);
+    const fat::item_handle file = find_or_fail(mounted.system(), name.path);
+    if (file->is_directory) fail_fat(shown(name.path) + ": is a directory; 'sluice fat ls' lists it");
+    read_all(mounted.system(), *file, name.path, [](std::span<const std::byte> bytes) {
+        return std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
+    });
+}
+
+void print_volume(mounted_image& mounted) {
+    fat::file_system& system = mounted.system();
+    const fat::geometry& shape = system.shape();
+    const std::uint64_t free = value_or_fail(system.free_clusters(), "free space");
+    const unsigned bits = fat::entry_bits(shape.type) == 28 ? 32 : fat::entry_bits(shape.type);
+    fmt::print("type      FAT{}\n", bits);
+    fmt::print("label     {}\n", system.label());
+    fmt::print("serial    {:04X}-{:04X}\n", shape.serial >> 16, shape.serial & 0xffff);
+    fmt::print("begins    {} bytes into the image\n", mounted.image().volume_offset());
+    fmt::print("sectors   {} bytes each\n", shape.sector_bytes);
+    fmt::print("clusters  {} of {} bytes\n", shape.cluster_count, shape.cluster_bytes);
+    fmt::print("FATs      {}{}\n", shape.fat_count, shape.is_mirrored ? "" : ", of which one is kept");
+    fmt::print("size      {}\n", size_text(std::uint64_t{shape.cluster_count} * shape.cluster_bytes));
+    fmt::print("free      {}\n", size_text(free * shape.cluster_bytes));
+    fmt::print("state     {}\n", system.was_dirty() ? "not unmounted" : "clean");
+}
+
+void print_item(fat::file_system& system, const image_name& name) {
+    const fat::item_handle file = find_or_fail(system, name.path);
+    const fat::item_status status = system.status(*file);
+    fmt::print("path      {}\n", shown(name.path));
+    fmt::print("kind      {}\n", status.is_directory ? "directory" : "file");
+    fmt::print("size      {} bytes\n", status.size_bytes);
+    fmt::print("on disk   {} bytes\n", status.allocated_bytes);
+    if (not status.is_directory) fmt::print("runs      {}\n", runs_of(system, *file));
+    fmt::print("bits      {}\n", attribute_text(status));
+    fmt::print("created   {}\n", time_text(status.created));
+    fmt::print("modified  {}\n", time_text(status.modified));
+    fmt::print("accessed  {}\n", time_text(status.accessed));
+}
+
+// What reading a whole file costs: the blog's measure.
+void print_counters(fat::file_system& system, const image_name& name, const std::string& strategy) {
+    const fat::item_handle file = find_or_fail(system, name.path);
+    std::uint64_t requests = 0;
+    if (not file->is_directory) {
+        std::array<std::byte, 512> room{};
+        fat::run_list::hint hint;
+        for (std::uint64_t offset = 0;; ++requests) {
+            const std::size_t bytes = value_or_fail(system.read(*file, hint, room, offset), shown(name.path));
+            if (bytes == 0) break;
+            offset += bytes;
+        }
+    }
+    fmt::print("reads     {} of 512 bytes, strategy {}\n", requests, strategy);
+    fmt::print("steps     {} from cluster to cluster in the FAT\n", system.counters().steps.load());
+    fmt::print("loads     {} windows of the FAT\n", system.counters().loads.load());
+}
+
+void run_stat(const look_arguments& arguments) {
+    const image_name name = parse_image(arguments.image);
+    mounted_image mounted(name, image_use::read, {.strategy = strategy_of(arguments.strategy)});
+    if (name.path.empty())
+        print_volume(mounted);
+    else if (not arguments.wants_counters)
+        print_item(mounted.system(), name);
+    if (arguments.wants_counters) print_counters(mounted.system(), name, arguments.strategy);
+}
+
+void run_map(const look_arguments& arguments) {
+    const image_name name = parse_image(arguments.image);
+    mounted_image mounted(name, image_use::read);
+    fat::file_system& system = mounted.system();
+    const fat::item_handle top = find_or_fail(system, name.path);
+    if (top->is_directory) {
+        for (const tree_entry& each : tree_of(system, name.path))
+            if (not each.status.is_directory)
+                fmt::print("{:>8} runs {:>12} bytes  {}\n", runs_of(system, *find_or_fail(system, each.path)),
+                           each.status.size_bytes, shown(each.path));
+        return;
+    }
+    fmt::print("{:>12} {:>12} {:>16}\n", "in the file", "bytes", "in the image");
+    const auto print = [&](const fat::file_system::piece& piece) {
+        if (piece.place)
+            fmt::print("{:>12} {:>12} {:>16}\n", piece.offset, piece.length,
+                       *piece.place + mounted.image().volume_offset());
+        else
+            fmt::print("{:>12} {:>12} {:>16}\n", piece.offset, piece.length, "zeros");
+        return true;
+    };
+    succeed_or_fail(
+        system.for_each_extent(*top, {.offset = 0, .length = system.status(*top).size_bytes}, print),
+        shown(name.path));
+}
+
+}  // namespace
+
+void add_fat_look(CLI::App& fat) {
+    const auto add = [&](const char* name, const char* what, auto run) {
+        const auto arguments = std::make_shared<look_arguments>();
+        CLI::App* const command = fat.add_subcommand(name, what);
+        command->add_option("IMAGE:/PATH", arguments->image, "as in disk.img:/notes or disk.img@2:/notes")
+            ->required();
+        command->callback([arguments, run] { run(*arguments); });
+        return std::pair(command, arguments);
+    };
+    const auto [ls, listing] = add("ls", "list a directory", run_ls);
+    ls->add_flag("-l,--long", listing->is_long, "attributes, size and time of change as well");
+    ls->add_flag("-R,--recursive", listing->is_recursive, "and everything below");
+    add("cat", "print a file", run_cat);
+    const auto [stat, status] = add("stat", "tell about a volume, a file or a directory", run_stat);
+    stat->add_flag("--counters", status->wants_counters, "read the file, and count steps in the FAT");
+    stat->add_option("--strategy", status->strategy, "how clusters are found: naive, cursor, runs")
+        ->check(CLI::IsMember({"naive", "cursor", "runs"}))
+        ->capture_default_str();
+    add("map", "show where files lie in the image", run_map);
+}
+
+}  // namespace sluice::cli

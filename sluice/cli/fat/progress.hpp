@@ -1,0 +1,33 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace sluice::cli {
+
+/// A bar on standard error, redrawn in place ten times a second, if that is a terminal; otherwise nothing.
+/// Takes the line away when it goes. Thread safety: one thread.
+class progress_bar {
+public:
+    explicit progress_bar(std::uint64_t total_bytes);
+    ~progress_bar();
+    progress_bar(const progress_bar&) = delete;
+    progress_bar& operator=(const progress_bar&) = delete;
+
+    /// What is being copied now.
+    void name(const std::string& what) { what_ = what; }
+    void add(std::uint64_t bytes);
+
+private:
+    void draw(std::chrono::steady_clock::time_point now);
+
+    std::uint64_t total_;
+    std::uint64_t done_ = 0;
+    std::string what_;
+    bool is_shown_;
+    std::chrono::steady_clock::time_point began_;
+    std::chrono::steady_clock::time_point drawn_;
+};
+
+}  // namespace sluice::cli
