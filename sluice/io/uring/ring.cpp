@@ -159,6 +159,7 @@ bool ring::take_back(std::uint64_t user_data) noexcept {
     for (unsigned at = ring_.sq.sqe_head; at != ring_.sq.sqe_tail; ++at) {
         io_uring_sqe& entry = ring_.sq.sqes[at & ring_.sq.ring_mask];
         if (entry.user_data != user_data) continue;
+        clear(entry);
         io_uring_prep_nop(&entry);
         entry.flags = IOSQE_CQE_SKIP_SUCCESS;
         entry.user_data = 0;

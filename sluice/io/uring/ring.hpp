@@ -71,7 +71,9 @@ public:
         io_uring_sq& queue = ring_.sq;
         if (queue.sqe_tail - *queue.khead >= queue.ring_entries) [[unlikely]]
             return nullptr;
-        return &queue.sqes[queue.sqe_tail++ & queue.ring_mask];
+        io_uring_sqe& entry = queue.sqes[queue.sqe_tail++ & queue.ring_mask];
+        clear(entry);
+        return &entry;
     }
     /// Takes back the entry with this user_data, if it has not been submitted: it will do nothing and
     /// complete nothing. Complexity: linear in the entries not submitted.
@@ -144,6 +146,13 @@ public:
     [[nodiscard]] io_uring& raw() noexcept { return ring_; }
 
 private:
+    // What is left of its last use. Newer versions of liburing clear it where they give an entry out, older
+    // ones where it is prepared, and have no function for it.
+    template <class Entry>
+    static void clear(Entry& entry) noexcept {
+        if constexpr (requires { io_uring_initialize_sqe(&entry); }) io_uring_initialize_sqe(&entry);
+    }
+
     io_uring_sqe* next_of_full() noexcept;
     bool accepted(int outcome) noexcept;
     result<void> set_up(sizes wanted) noexcept;
