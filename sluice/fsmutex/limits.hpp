@@ -12,10 +12,11 @@ inline constexpr std::size_t entities_inline = 16;
 /// Open file descriptions a mutex keeps for the next requests; more are opened when more are outstanding.
 inline constexpr std::size_t pooled_descriptions_max = 16;
 
-/// Pauses of a waiter whom the kernel cannot wake: they double from the first to the second. The second
-/// bounds how late a deadline is noticed and how much processor time a wait takes.
+/// Pauses of a waiter whom the kernel cannot wake: they double from the first to the second, and end with the
+/// deadline. The second bounds how late it is noticed that something is free, and how much processor time a
+/// wait takes: a look costs some 50 us, for sleeping and waking up.
 inline constexpr std::chrono::nanoseconds pause_min = std::chrono::microseconds(50);
-inline constexpr std::chrono::nanoseconds pause_max = std::chrono::milliseconds(5);
+inline constexpr std::chrono::nanoseconds pause_max = std::chrono::milliseconds(16);
 
 /// How often an entity's file is created or opened anew because it vanished just then, before its state
 /// counts as contention.
