@@ -119,6 +119,12 @@ void mounted_fat::remove(const std::string& path) const {
     system_->remove(*system_->find(path).value()).value();
 }
 
+void mounted_fat::look_for_free() const {
+    put("first", 1, 1);
+    remove("first");
+    system_->commit().value();
+}
+
 std::span<std::byte> transfer_buffer() noexcept {
     alignas(4096) static std::array<std::byte, 1 << 20> bytes{};
     return bytes;

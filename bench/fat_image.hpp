@@ -70,6 +70,8 @@ public:
     /// Makes a file of so many bytes, which is_at() recognises, by requests of `request_bytes`.
     fat::item_handle put(const std::string& path, std::uint64_t bytes, std::size_t request_bytes) const;
     void remove(const std::string& path) const;
+    /// Has the table looked through for what is free, as the first write to a volume does.
+    void look_for_free() const;
 
 private:
     static constexpr sluice::system_clock_source clock_{};

@@ -35,7 +35,7 @@ void note_steps(run& repeat, std::uint64_t steps) {
 
 void create(run& repeat, steps_stage& on, fat::lookup_strategy strategy) {
     const mounted_fat volume(on.image(), strategy);
-    volume->free_clusters().value();
+    volume.look_for_free();
     const std::uint64_t steps_before = volume.steps();
     repeat.measure([&] {
         volume.put("new", on.bytes(), request_bytes);

@@ -54,7 +54,7 @@ std::size_t runs_of(const mounted_fat& volume, fat::item& file, std::uint64_t by
 void by_us(run& repeat, two_writers_stage& on) {
     const std::uint64_t bytes = repeat.operations() * mebi;
     const mounted_fat volume(on.image());
-    volume->free_clusters().value();
+    volume.look_for_free();
     std::array files{volume.make("a"), volume.make("b")};
     std::array<fat::run_list::hint, 2> hints;
     const std::span<const std::byte> from = transfer_buffer().first(request_bytes);
