@@ -122,7 +122,6 @@ void remove_mtools(run& repeat, names_stage& on) {
 }  // namespace
 
 void add_names(benchmark& to, bool is_quick) {
-    const auto stage = []() -> names_stage& { return stage_of<names_stage>("names"); };
     // The harness does a tenth of them with --quick.
     const auto options_of = [=](const char* series, std::uint64_t names) {
         return workload_options{.name = std::string(series) + '_' + std::to_string(names),
@@ -131,21 +130,27 @@ void add_names(benchmark& to, bool is_quick) {
     };
     const std::vector<std::uint64_t> counts =
         is_quick ? std::vector<std::uint64_t>{200, 1'000} : std::vector<std::uint64_t>{200, 1'000, 10'000};
+    // A volume for each: others' deleted names would slow whoever looks through them.
+    const auto stage_for = [](const std::string& workload) {
+        return [=]() -> names_stage& { return stage_of<names_stage>(workload); };
+    };
     for (const std::uint64_t names : counts) {
-        to.add(options_of("create_names", names))
+        const workload_options options = options_of("create_names", names);
+        const auto stage = stage_for(options.name);
+        to.add(options)
             .subject("limit", [=](run& r) { create_raw(r, stage()); })
             .subject("sluice.fat", [=](run& r) { create_ours(r, stage()); });
     }
     // What mcopy takes grows faster than with the square of their number: 10,000 would take hours.
+    workload_options few = options_of("create_names", counts.front());
+    few.name += "_mtools";
+    few.repeats_max = 3;
+    const auto stage_of_few = stage_for(few.name);
+    to.add(few).subject("mtools", [=](run& r) { create_mtools(r, stage_of_few()); });
     for (const std::uint64_t names : counts) {
-        if (names == 10'000 or (is_quick and names == 1'000)) continue;
-        workload_options options = options_of("create_names", names);
-        options.name += "_mtools";
-        options.repeats_max = names == 200 ? 3 : 1;
-        to.add(options).subject("mtools", [=](run& r) { create_mtools(r, stage()); });
-    }
-    for (const std::uint64_t names : counts) {
-        to.add(options_of("delete_names", names))
+        const workload_options options = options_of("delete_names", names);
+        const auto stage = stage_for(options.name);
+        to.add(options)
             .subject("sluice.fat", [=](run& r) { remove_ours(r, stage()); })
             .subject("mtools", [=](run& r) { remove_mtools(r, stage()); });
     }
