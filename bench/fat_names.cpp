@@ -141,7 +141,7 @@ void add_names(benchmark& to, bool is_quick) {
             .subject("limit", [=](run& r) { create_raw(r, stage()); })
             .subject("sluice.fat", [=](run& r) { create_ours(r, stage()); });
     }
-    // What mcopy takes grows faster than with the square of their number: 10,000 would take hours.
+    // What mcopy takes grows faster than with the square of their number: 10,000 would take minutes at least.
     workload_options few = options_of("create_names", counts.front());
     few.name += "_mtools";
     few.repeats_max = 3;
