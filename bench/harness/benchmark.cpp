@@ -239,7 +239,7 @@ bool benchmark::run_repeats(workload& what, const std::vector<workload::contende
                             bool show_progress) {
     const std::uint64_t all = what.options_.operations;
     const std::uint64_t few = std::max<std::uint64_t>(all / quick_divisor, 1);
-    const unsigned rounds = quick ? repeats_quick : repeats;
+    const unsigned rounds = std::min(quick ? repeats_quick : repeats, what.options_.repeats_max);
     bool good = true;
     for (unsigned round = 0; round <= rounds; ++round) {
         const bool warming_up = round == 0;

@@ -121,6 +121,7 @@ struct workload_options {
     std::uint64_t operations = 1;           // per repeat, a tenth of them with --quick; or per turn
     std::uint64_t bytes_per_operation = 0;  // for gigabytes_per_second
     cpu_clock cpu = cpu_clock::process;
+    unsigned repeats_max = 9;  // fewer for what takes seconds, and is far from the others
 };
 
 /// A task, and the subjects that do it. By convention the subject `limit` is the floor: the least the machine

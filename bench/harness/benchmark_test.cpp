@@ -51,6 +51,15 @@ TEST(benchmark, the_repeats_are_interleaved_and_start_with_another_subject_each_
     EXPECT_THAT(order, ElementsAre("l", "s", "s", "l", "l", "s", "s", "l"));
 }
 
+TEST(benchmark, a_workload_may_have_fewer_repeats) {
+    std::vector<std::string> order;
+    benchmark bench("b", "?");
+    bench.add({.name = "w", .repeats_max = 1}).subject("sluice.x", named(order, "x"));
+    const outcome done = run_with(bench, {"--quick"});
+    EXPECT_THAT(order, ElementsAre("x", "x")) << "one to warm up";
+    EXPECT_THAT(done.rows, ElementsAre(HasSubstr("\"n\":1")));
+}
+
 TEST(benchmark, subjects_in_turns_do_their_operations_in_an_order_drawn_anew_each_time) {
     std::string order;
     benchmark bench("b", "?");

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <atomic>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/harness/benchmark.hpp"
+#include "sluice/base/clock.hpp"
+#include "sluice/fat/file_device.hpp"
+#include "sluice/fat/file_system.hpp"
+#include "sluice/fat/format.hpp"
+
+namespace sluice::bench {
+
+/// A device that counts how often the one below is asked; one that is a file makes one system call each time.
+class counting_device final : public fat::device {
+public:
+    explicit counting_device(fat::file_device below) noexcept : below_(std::move(below)) {}
+
+    /// Reads, writes and holes so far.
+    [[nodiscard]] std::uint64_t calls() const noexcept { return calls_.load(std::memory_order_relaxed); }
+
+    [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return below_.size_bytes(); }
+    [[nodiscard]] bool is_writable() const noexcept override { return below_.is_writable(); }
+    [[nodiscard]] result<void> read_at(std::uint64_t offset, io::buffers_type pieces) noexcept override;
+    [[nodiscard]] result<void> write_at(std::uint64_t offset,
+                                        io::const_buffers_type pieces) noexcept override;
+    [[nodiscard]] result<void> barrier(io::barrier_kind kind) noexcept override {
+        return below_.barrier(kind);
+    }
+    [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override;
+    using fat::device::read_at;
+    using fat::device::write_at;
+
+private:
+    fat::file_device below_;
+    std::atomic<std::uint64_t> calls_ = 0;  // relaxed: a tally
+};
+
+/// An image without a name on tmpfs: it goes with the program, whatever ends it. All its pages are there
+/// before anything is measured, so that nobody pays for making them.
+class fat_image {
+public:
+    fat_image(std::uint64_t bytes, const fat::format_options& how);
+
+    [[nodiscard]] int descriptor() const noexcept { return file_.descriptor(); }
+    /// For other programs, while this one lives.
+    [[nodiscard]] std::string path() const;
+    [[nodiscard]] const fat::geometry& shape() const noexcept { return shape_; }
+    [[nodiscard]] fat::file_device device() const;
+
+private:
+    io::file_handle file_;
+    fat::geometry shape_;
+};
+
+/// A volume that is mounted. The handles taken from it go first.
+class mounted_fat {
+public:
+    explicit mounted_fat(const fat_image& image, fat::lookup_strategy strategy = fat::lookup_strategy::runs);
+
+    [[nodiscard]] fat::file_system& operator*() const noexcept { return *system_; }
+    [[nodiscard]] fat::file_system* operator->() const noexcept { return system_.get(); }
+    [[nodiscard]] std::uint64_t device_calls() const noexcept { return device_.calls(); }
+    [[nodiscard]] std::uint64_t steps() const noexcept { return system_->counters().steps.load(); }
+
+    [[nodiscard]] fat::item_handle make(const std::string& path) const;
+    /// Makes a file of so many bytes, which is_at() recognises, by requests of `request_bytes`.
+    fat::item_handle put(const std::string& path, std::uint64_t bytes, std::size_t request_bytes) const;
+    void remove(const std::string& path) const;
+    /// Has the table looked through for what is free, as the first write to a volume does.
+    void look_for_free() const;
+
+private:
+    static constexpr sluice::system_clock_source clock_{};
+    counting_device device_;
+    std::unique_ptr<fat::file_system> system_;
+};
+
+/// What all transfer to and from: 1 MiB, aligned to pages.
+[[nodiscard]] std::span<std::byte> transfer_buffer() noexcept;
+
+/// What the subjects of one workload share: made by the first of them, gone when another workload begins.
+template <class Stage, class... Arguments>
+Stage& stage_of(const std::string& workload, const Arguments&... arguments) {
+    static std::string of;
+    static std::unique_ptr<Stage> stage;
+    if (of != workload) {
+        stage.reset();
+        stage = std::make_unique<Stage>(arguments...);
+        of = workload;
+    }
+    return *stage;
+}
+
+/// Runs a program to its end, its output thrown away, as what a repeat measures: its own processor time is
+/// what counts. Skips the subject if the program is not installed; failing is a failure of the benchmark.
+void measure_program(run& repeat, const std::vector<std::string>& command);
+/// The same unmeasured; its exit status.
+int run_program(const std::vector<std::string>& command);
+
+}  // namespace sluice::bench

@@ -1,0 +1,161 @@
+#include <unistd.h>
+
+#include "bench/fat_image.hpp"
+#include "bench/fat_workloads.hpp"
+#include "sluice/io/path_handle.hpp"
+
+namespace sluice::bench {
+namespace {
+
+constexpr std::uint64_t mebi = 1U << 20;
+
+// How many MiB, and how many of such files a repeat moves.
+struct file_size {
+    std::uint64_t mib;
+    std::uint64_t files;
+    [[nodiscard]] std::uint64_t bytes() const noexcept { return mib * mebi; }
+};
+
+// A volume with a file of that size, and room for as many more as a repeat writes; and the same file outside.
+class sequential_stage {
+public:
+    explicit sequential_stage(file_size size)
+        : size_(size), image_(size.bytes() * (size.files + 1) + 64 * mebi, {.cluster_bytes = 4096}) {
+        const mounted_fat volume(image_);
+        const auto file = volume.put("f", size.bytes(), mebi);
+        volume->flush(*file).value();
+        volume
+            ->for_each_extent(*file, {.offset = 0, .length = size.bytes()},
+                              [&](const auto& piece) {
+                                  ENSURE(piece.length == size.bytes(), "it lies in one piece");
+                                  place_ = *piece.place;
+                                  return true;
+                              })
+            .value();
+    }
+
+    [[nodiscard]] const file_size& size() const noexcept { return size_; }
+    [[nodiscard]] const fat_image& image() const noexcept { return image_; }
+    [[nodiscard]] std::uint64_t place() const noexcept { return place_; }
+    /// A file outside with the same bytes, made when somebody needs it.
+    [[nodiscard]] std::string outside() {
+        if (not outside_) {
+            outside_ = io::file_handle::temp_inode(io::path_handle::open("/dev/shm").value()).value();
+            for (std::uint64_t at = 0; at < size_.bytes(); at += mebi) {
+                ENSURE(pwrite(outside_->descriptor(), transfer_buffer().data(), mebi,
+                              static_cast<off_t>(at)) == static_cast<ssize_t>(mebi));
+            }
+        }
+        return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(outside_->descriptor());
+    }
+
+private:
+    file_size size_;
+    fat_image image_;
+    std::uint64_t place_ = 0;
+    std::optional<io::file_handle> outside_;
+};
+
+void by_pread(run& repeat, sequential_stage& on) {
+    repeat.measure([&] {
+        for (auto left = repeat.operations(); left != 0; --left)
+            for (std::uint64_t at = 0; at < on.size().bytes(); at += mebi) {
+                ENSURE(pread(on.image().descriptor(), transfer_buffer().data(), mebi,
+                             static_cast<off_t>(on.place() + at)) == static_cast<ssize_t>(mebi));
+            }
+    });
+}
+
+// Into the free space, where the file system puts what is new.
+void by_pwrite(run& repeat, sequential_stage& on) {
+    std::uint64_t place = on.place() + on.size().bytes();
+    repeat.measure([&] {
+        for (auto left = repeat.operations() * on.size().mib; left != 0; --left, place += mebi) {
+            ENSURE(pwrite(on.image().descriptor(), transfer_buffer().data(), mebi,
+                          static_cast<off_t>(place)) == static_cast<ssize_t>(mebi));
+        }
+    });
+}
+
+void note_calls(run& repeat, const sequential_stage& on, std::uint64_t calls) {
+    repeat.note("device_calls_per_mib",
+                static_cast<double>(calls) / static_cast<double>(repeat.operations() * on.size().mib));
+}
+
+// Mounted, but with nothing in memory: finding the file and following its chain is part of it.
+void read_ours(run& repeat, sequential_stage& on) {
+    const mounted_fat volume(on.image());
+    repeat.measure([&] {
+        for (auto left = repeat.operations(); left != 0; --left) {
+            const auto file = volume->find("f").value();
+            fat::run_list::hint hint;
+            for (std::uint64_t at = 0; at < on.size().bytes(); at += mebi)
+                ENSURE(volume->read(*file, hint, transfer_buffer(), at).value() == mebi);
+        }
+    });
+    note_calls(repeat, on, volume.device_calls());
+}
+
+// From making the names to having everything durable, in order. The volume has been written to before, so its
+// table was looked through for what is free.
+void write_ours(run& repeat, sequential_stage& on) {
+    const mounted_fat volume(on.image());
+    volume.look_for_free();
+    const std::uint64_t calls_before = volume.device_calls();
+    const auto name = [](std::uint64_t number) { return "new" + std::to_string(number); };
+    repeat.measure([&] {
+        for (auto left = repeat.operations(); left != 0; --left)
+            volume.put(name(left), on.size().bytes(), mebi);
+        volume->commit().value();
+    });
+    note_calls(repeat, on, volume.device_calls() - calls_before);
+    for (auto left = repeat.operations(); left != 0; --left)
+        volume.remove(name(left));
+    volume->unmount().value();
+}
+
+// A program for each repeat, so one file however many the others do.
+void by_program(run& repeat, const std::vector<std::string>& command) {
+    repeat.did(1);
+    measure_program(repeat, command);
+}
+
+void mcopy_in(run& repeat, sequential_stage& on) {
+    by_program(repeat, {"mcopy", "-i", on.image().path(), on.outside(), "::/m"});
+    (void)run_program({"mdel", "-i", on.image().path(), "::/m"});
+}
+
+}  // namespace
+
+void add_sequential(benchmark& to, bool is_quick) {
+    std::vector<file_size> sizes{{.mib = 16, .files = 8}};
+    if (not is_quick)
+        sizes = {{.mib = 1, .files = 32}, sizes[0], {.mib = 256, .files = 1}, {.mib = 1024, .files = 1}};
+    for (const bool is_write : {true, false}) {
+        for (const file_size& size : sizes) {
+            const std::string series = is_write ? "write_file" : "read_file";
+            const std::string name = series + '_' + std::to_string(size.mib);
+            const auto stage = [=]() -> sequential_stage& { return stage_of<sequential_stage>(name, size); };
+            workload& added = to.add({.name = name,
+                                      .series = workload_series{series, "MiB", static_cast<double>(size.mib)},
+                                      .metric = metric::gigabytes_per_second,
+                                      .operations = size.files,
+                                      .bytes_per_operation = size.bytes()});
+            added.subject("limit", [=](run& r) { is_write ? by_pwrite(r, stage()) : by_pread(r, stage()); });
+            added.subject("sluice.fat",
+                          [=](run& r) { is_write ? write_ours(r, stage()) : read_ours(r, stage()); });
+            if (size.mib == 1024) continue;  // mtools takes half a minute, and grows with the size alone
+            if (is_write) {
+                added.subject("mtools", [=](run& r) { mcopy_in(r, stage()); });
+            } else {
+                added.subject("mtools", [=](run& r) {
+                    by_program(r, {"mcopy", "-i", stage().image().path(), "::/f", "-"});
+                });
+                added.subject(
+                    "7zip", [=](run& r) { by_program(r, {"7z", "e", "-so", stage().image().path(), "f"}); });
+            }
+        }
+    }
+}
+
+}  // namespace sluice::bench
