@@ -12,8 +12,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr fat_type all_types[] = {fat_type::fat12, fat_type::fat16, fat_type::fat32};
-
 int fsck(sample_volume& volume, std::string& said) {
     const io::test_directory folder("/dev/shm");
     volume.save(folder.path_of("image"));
@@ -38,23 +36,16 @@ TEST(check, finds_nothing_wrong_with_a_sound_volume) {
 }
 
 TEST(check, finds_each_damage_and_agrees_with_fsck_that_it_is_one) {
-    for (const fat_type type : all_types)
-        for (const sample_damage& damage : sample_damages) {
-            if (damage.is_for_fat32_only and type != fat_type::fat32) continue;
-            SCOPED_TRACE(std::string(name_of(damage.kind)) + " number " +
-                         std::to_string(&damage - sample_damages) + ", FAT type " +
-                         std::to_string(static_cast<int>(type)));
-            sample_volume volume(type);
-            damage.apply(volume);
-            const auto report = check(volume.image());
-            ASSERT_TRUE(report);
-            EXPECT_TRUE(report->has(damage.kind)) << text_of(*report);
-            EXPECT_FALSE(report->is_sound());
-            std::string said;
-            if (has_tool("fsck.fat")) {
-                EXPECT_EQ(fsck(volume, said) != 0, damage.is_seen_by_fsck) << said;
-            }
+    for_each_damage([](sample_volume& volume, const sample_damage& damage) {
+        const auto report = check(volume.image());
+        ASSERT_TRUE(report);
+        EXPECT_TRUE(report->has(damage.kind)) << text_of(*report);
+        EXPECT_FALSE(report->is_sound());
+        std::string said;
+        if (has_tool("fsck.fat")) {
+            EXPECT_EQ(fsck(volume, said) != 0, damage.is_seen_by_fsck) << said;
         }
+    });
 }
 
 TEST(check, uses_the_backup_of_a_boot_sector_that_is_none) {

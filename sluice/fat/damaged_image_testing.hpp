@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -164,6 +166,8 @@ private:
     memory_device image_;
 };
 
+inline constexpr fat_type all_types[] = {fat_type::fat12, fat_type::fat16, fat_type::fat32};
+
 /// One kind of damage, and whether fsck.fat finds it, too.
 struct sample_damage {
     problem_kind kind;
@@ -252,6 +256,21 @@ inline const sample_damage sample_damages[] = {
     {problem_kind::dot_misplaced,
      [](sample_volume& v) { v.put(v.root_slot(v.unused), ".          ", attributes::directory, 0, 0); }},
 };
+
+/// Calls look(volume, damage) with a volume of each type that has each damage, as far as it can have it.
+template <class Look>
+void for_each_damage(const Look& look) {
+    for (const fat_type type : all_types)
+        for (const sample_damage& damage : sample_damages) {
+            if (damage.is_for_fat32_only and type != fat_type::fat32) continue;
+            SCOPED_TRACE(std::string(name_of(damage.kind)) + " number " +
+                         std::to_string(&damage - sample_damages) + ", FAT type " +
+                         std::to_string(static_cast<int>(type)));
+            sample_volume volume(type);
+            damage.apply(volume);
+            look(volume, damage);
+        }
+}
 
 inline bool has_tool(const char* name) {
     return std::system((std::string("command -v ") + name + " >/dev/null").c_str()) == 0;

@@ -243,6 +243,8 @@ private:
     [[nodiscard]] result<void> make_clusters(item& of, std::uint64_t size_bytes) noexcept;
     [[nodiscard]] result<void> try_make_clusters(item& of, std::uint64_t size_bytes) noexcept;
     [[nodiscard]] sync::range_guard lock_to_write(item& of, byte_extent where, bool& lengthens) noexcept;
+    [[nodiscard]] result<void> write_pieces(item& of, run_list::hint& hint, std::span<const std::byte> from,
+                                            std::uint64_t offset) noexcept;
     [[nodiscard]] result<void> write_longer(item& of, run_list::hint& hint, std::span<const std::byte> from,
                                             std::uint64_t offset) noexcept;
     [[nodiscard]] result<void> shrink(item& of, std::uint64_t size_bytes) noexcept;

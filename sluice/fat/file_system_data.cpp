@@ -178,6 +178,16 @@ result<void> file_system::zero_on_device(item& of, byte_extent where) noexcept {
     });
 }
 
+// With the bytes locked, and within the chain.
+result<void> file_system::write_pieces(item& of, run_list::hint& hint, std::span<const std::byte> from,
+                                       std::uint64_t offset) noexcept {
+    return for_each_piece(of, hint, {.offset = offset, .length = from.size()},
+                          [&](std::uint64_t at, std::uint64_t place, std::uint64_t bytes) {
+                              return device_.write_at(place, from.subspan(static_cast<std::size_t>(at),
+                                                                          static_cast<std::size_t>(bytes)));
+                          });
+}
+
 result<void> file_system::write_longer(item& of, run_list::hint& hint, std::span<const std::byte> from,
                                        std::uint64_t offset) noexcept {
     const std::uint64_t end = offset + from.size();
@@ -187,13 +197,7 @@ result<void> file_system::write_longer(item& of, run_list::hint& hint, std::span
     if (valid < offset)
         if (const auto zeroed = zero_on_device(of, {.offset = valid, .length = offset - valid}); not zeroed)
             return zeroed;
-    const auto done = for_each_piece(
-        of, hint, {.offset = offset, .length = from.size()},
-        [&](std::uint64_t at, std::uint64_t place, std::uint64_t bytes) {
-            return device_.write_at(
-                place, from.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(bytes)));
-        });
-    if (not done) return done;
+    if (const auto done = write_pieces(of, hint, from, offset); not done) return done;
     const std::unique_lock guard(of.mutex);
     of.valid_bytes = std::max(of.valid_bytes, end);
     of.size_bytes = std::max(of.size_bytes, end);
@@ -213,13 +217,7 @@ result<void> file_system::write(item& of, run_list::hint& hint, std::span<const 
         if (lengthens) {
             if (const auto done = write_longer(of, hint, from, offset); not done) return done;
         } else {
-            const auto done = for_each_piece(
-                of, hint, {.offset = offset, .length = from.size()},
-                [&](std::uint64_t at, std::uint64_t place, std::uint64_t bytes) {
-                    return device_.write_at(
-                        place, from.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(bytes)));
-                });
-            if (not done) return done;
+            if (const auto done = write_pieces(of, hint, from, offset); not done) return done;
             const std::unique_lock guard(of.mutex);
             mark_changed(of, true);
         }

@@ -17,8 +17,6 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 
-constexpr fat_type all_types[] = {fat_type::fat12, fat_type::fat16, fat_type::fat32};
-
 // What can be read of every file of a damaged volume: along its chain as far as that goes, up to its size.
 class contents {
 public:
@@ -84,25 +82,18 @@ void expect_sound_for_fsck(sample_volume& volume) {
 }
 
 TEST(repair, makes_each_damage_good_and_keeps_everything_that_could_be_read) {
-    for (const fat_type type : all_types)
-        for (const sample_damage& damage : sample_damages) {
-            if (damage.is_for_fat32_only and type != fat_type::fat32) continue;
-            SCOPED_TRACE(std::string(name_of(damage.kind)) + " number " +
-                         std::to_string(&damage - sample_damages) + ", FAT type " +
-                         std::to_string(static_cast<int>(type)));
-            sample_volume volume(type);
-            damage.apply(volume);
-            const contents before(volume);
-            const auto report = repair(volume.image());
-            ASSERT_TRUE(report);
-            EXPECT_TRUE(report->before.has(damage.kind));
-            EXPECT_TRUE(report->after.is_sound()) << text_of(report->after) << all_of(report->actions);
-            EXPECT_FALSE(report->actions.empty());
-            const contents after(volume);
-            for (const std::string& each : before.files)
-                EXPECT_THAT(after.files, Contains(each)) << all_of(report->actions);
-            expect_sound_for_fsck(volume);
-        }
+    for_each_damage([](sample_volume& volume, const sample_damage& damage) {
+        const contents before(volume);
+        const auto report = repair(volume.image());
+        ASSERT_TRUE(report);
+        EXPECT_TRUE(report->before.has(damage.kind));
+        EXPECT_TRUE(report->after.is_sound()) << text_of(report->after) << all_of(report->actions);
+        EXPECT_FALSE(report->actions.empty());
+        const contents after(volume);
+        for (const std::string& each : before.files)
+            EXPECT_THAT(after.files, Contains(each)) << all_of(report->actions);
+        expect_sound_for_fsck(volume);
+    });
 }
 
 TEST(repair, of_a_sound_volume_writes_nothing) {
