@@ -245,7 +245,8 @@ bool with_multiplexer::run_until(const std::function<bool()>& met) const {
     // A simulation's time is not the kernel's: what TCP has on its way may come after it has run dry.
     const auto patience = std::chrono::steady_clock::now() + (which_.is_simulated ? 1s : 0s);
     while (not met()) {
-        if (multiplexer_->try_run_for(2s) > 0) continue;
+        // A disk whose journal is being written keeps a file waiting for seconds.
+        if (multiplexer_->try_run_for(30s) > 0) continue;
         if (multiplexer_->pending() == 0 or std::chrono::steady_clock::now() >= patience) return met();
         std::this_thread::sleep_for(1ms);
     }
