@@ -17,7 +17,7 @@ COMMANDS = {"sluice": [()], "sluice-serve": [("serve",)], "sluice-probe": [("pro
             "sluice-bench": [("bench",), ("bench", "fsmutex")],
             "sluice-fat": [("fat",), *(("fat", verb) for verb in (
                 "mkfs", "label", "ls", "cat", "stat", "map", "get", "put", "mkfile", "mkdir", "rm", "mv", "defrag", "check",
-                "repair"))],
+                "repair", "commit", "discard", "rebind"))],
             "sluice-lock": [("lock",)], "sluice-user": [("user",), *(("user", verb) for verb in ("add", "passwd", "remove", "list"))]}
 SKIPPED = 77
 

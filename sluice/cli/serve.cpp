@@ -79,12 +79,15 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
 
 // A folder of the host, or a file that is a disk image.
 [[nodiscard]] std::expected<std::unique_ptr<vfs::volume>, std::string> open_volume(io::io_multiplexer& loop,
-                                                                                   const std::string& path,
+                                                                                   const share_options& share,
                                                                                    bool read_only) {
+    const std::string& path = share.path;
     std::error_code unknown;
     if (std::filesystem::exists(parse_image(path).file, unknown) and
         not std::filesystem::is_directory(path, unknown))
-        return open_image_share(loop, path, read_only);
+        return open_image_share(loop, path, read_only, share.image);
+    if (not share.image.overlay.empty())
+        return std::unexpected(path + ": is no disk image, and only such can have an overlay");
     auto folder = vfs::host_volume::open(loop, path, {.read_only = read_only});
     if (not folder) return std::unexpected(folder.error().message());
     return *std::move(folder);
@@ -94,7 +97,7 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
     std::vector<smb::server::share_configuration> opened;
     for (const share_options& share : options.shares) {
         const bool read_only = share.read_only or options.read_only;
-        auto volume = open_volume(loop, share.path, read_only);
+        auto volume = open_volume(loop, share, read_only);
         if (not volume) return std::unexpected(fmt::format("share '{}': {}", share.name, volume.error()));
         smb::server::share_configuration configuration;
         configuration.name = share.name;
@@ -349,6 +352,7 @@ void add_serve(CLI::App& app) {
         serve_options options;
         std::vector<std::string> paths;
         std::string configuration;
+        image_options image;
         bool wants_limits = false;
     };
     const auto given = std::make_shared<arguments>();
@@ -378,11 +382,19 @@ void add_serve(CLI::App& app) {
         ->check(CLI::Range(0U, session_lifetime_minutes_max));
     command->add_flag("--limits", given->wants_limits, "print every limit of the server, and end");
     command->add_flag("--verbose", given->options.verbose, "log more");
+    add_image_options(*command, given->image);
     command->add_option("--config", given->configuration, "a TOML file with the same names");
     command->callback([given] {
         if (given->wants_limits) return print_limits();
         for (const std::string& path : given->paths)
             given->options.shares.push_back(parse_share(path));
+        if (given->image != image_options{}) {
+            if (given->options.shares.size() != 1)
+                fail(
+                    "--overlay is for a single share; several are written into a file for --config, each "
+                    "with its 'overlay'");
+            given->options.shares.front().image = given->image;
+        }
         serve(given->options, given->configuration);
     });
 }

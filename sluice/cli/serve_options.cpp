@@ -67,6 +67,7 @@ private:
     reader.take("encrypt", share.encrypt);
     reader.take("hidden", share.hidden);
     reader.take("user", share.users);
+    reader.take("overlay", share.image.overlay);
     reader.refuse_unknown();
     if (share.path.empty()) reader.refuse(table, "a share needs a 'path'");
     return reader.problem;

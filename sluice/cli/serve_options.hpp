@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sluice/base/result.hpp"
+#include "sluice/cli/fat/image_options.hpp"
 
 namespace sluice::cli {
 
@@ -17,6 +18,7 @@ struct share_options {
     bool encrypt = false;
     bool hidden = false;
     std::vector<std::string> users;
+    image_options image;  // of a disk image
 };
 
 /// A year.

@@ -26,16 +26,17 @@ using namespace sluice::fsmutex;
 
 }  // namespace
 
-result<write_hold> write_hold::take(const std::string& path, deadline within) {
+result<write_hold> write_hold::take(const std::string& path, lock_mode how, deadline within) {
     const std::string lock_path = path + ".lock";
     const auto choice = best_available({}, lock_path);
     if (not choice) return failure(choice.error());
     auto mutex = open(choice->which, {}, lock_path);
     if (not mutex) return failure(mutex.error());
-    auto held = (*mutex)->lock(entity::of_name(""), within);
+    auto held = (*mutex)->lock(entity::of_name("", how), within);
     if (held) return write_hold(*std::move(mutex), *std::move(held));
     if (held.error() != std::errc::timed_out) return failure(held.error());
-    return failure(error::with_path(EBUSY, "open for writing",
+    return failure(error::with_path(EBUSY,
+                                    how == lock_mode::shared ? "keep writers away from" : "open for writing",
                                     fmt::format("{} (held by {})", path, holder_of(**mutex))));
 }
 

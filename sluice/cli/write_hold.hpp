@@ -26,7 +26,15 @@ public:
     /// Errors: EBUSY if it was not had in time, and then the message names who has it: process, host, since
     /// when; those of making the lock file, which stands in the file's folder. Allocates: the mutex. Blocks:
     /// until had or the deadline passes.
-    [[nodiscard]] static result<write_hold> take(const std::string& path, deadline within = at_once);
+    [[nodiscard]] static result<write_hold> take(const std::string& path, deadline within = at_once) {
+        return take(path, fsmutex::lock_mode::exclusive, within);
+    }
+    /// Shared with others who only need that nobody writes: keeps writers away, and is refused by one.
+    /// Errors, Allocates, Blocks: as take.
+    [[nodiscard]] static result<write_hold> keep_writers_away(const std::string& path,
+                                                              deadline within = at_once) {
+        return take(path, fsmutex::lock_mode::shared, within);
+    }
 
     write_hold(write_hold&&) noexcept = default;
     write_hold& operator=(write_hold&&) = delete;  // would end the old mutex before its guard
@@ -35,6 +43,8 @@ public:
     [[nodiscard]] bool previous_holder_died() const noexcept { return held_.owner_died(); }
 
 private:
+    [[nodiscard]] static result<write_hold> take(const std::string& path, fsmutex::lock_mode how,
+                                                 deadline within);
     write_hold(std::unique_ptr<fsmutex::shared_fs_mutex> mutex, fsmutex::fs_mutex_guard held) noexcept
         : mutex_(std::move(mutex)), held_(std::move(held)) {}
 

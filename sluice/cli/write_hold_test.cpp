@@ -79,6 +79,23 @@ TEST_F(held_file, is_given_back_by_its_holder_without_a_trace) {
     EXPECT_TRUE(write_hold::take(path));
 }
 
+TEST_F(held_file, is_shared_by_those_who_only_keep_writers_away) {
+    auto first = write_hold::keep_writers_away(path);
+    ASSERT_TRUE(first) << first.error().message();
+    {
+        const auto second = write_hold::keep_writers_away(path);
+        ASSERT_TRUE(second) << second.error().message();
+        EXPECT_FALSE(write_hold::take(path, std::chrono::milliseconds(1)));
+    }
+    EXPECT_FALSE(write_hold::take(path, std::chrono::milliseconds(1)));
+    first = failure({ECANCELED, "gone"});
+    const auto writer = write_hold::take(path);
+    ASSERT_TRUE(writer);
+    const auto refused = write_hold::keep_writers_away(path, std::chrono::milliseconds(1));
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message(), testing::HasSubstr("held by process " + std::to_string(getpid())));
+}
+
 TEST_F(held_file, stays_held_when_the_hold_is_moved) {
     auto first = write_hold::take(path);
     ASSERT_TRUE(first);

@@ -4,11 +4,28 @@
 
 namespace sluice::fat {
 
-result<file_device> file_device::over(io::file_handle file) noexcept {
+result<file_device> file_device::growing(io::file_handle file, std::uint64_t size_bytes) noexcept {
     if (file.native().append_only) return failure({EINVAL, "image opened for appending", file.descriptor()});
+    return file_device(std::move(file), size_bytes);
+}
+
+result<file_device> file_device::over(io::file_handle file) noexcept {
     const result<io::extent_type> size = file.maximum_extent();
     if (not size) return failure(size.error());
-    return file_device(std::move(file), *size);
+    return growing(std::move(file), *size);
+}
+
+result<void> file_device::empty() noexcept {
+    const auto cut = file_.truncate(0);
+    return cut ? barrier(io::barrier_kind::wait_all) : failure(cut.error());
+}
+
+result<void> file_device::lengthen(std::uint64_t file_bytes) noexcept {
+    const auto now = file_.maximum_extent();
+    if (not now) return failure(now.error());
+    if (*now >= file_bytes) return {};
+    const auto done = file_.truncate(file_bytes);
+    return done ? result<void>() : failure(done.error());
 }
 
 result<void> file_device::read_at(std::uint64_t offset, io::buffers_type pieces) noexcept {

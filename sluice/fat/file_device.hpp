@@ -7,16 +7,26 @@ namespace sluice::fat {
 
 /// An image file, or a block device of the host, as a device.
 ///
-/// Invariant: the size is the one the file had when the device was made. Someone who cuts the file meanwhile
-/// makes reads fail with EIO; nobody is killed by a signal, since nothing is mapped.
+/// Invariant: the size is the one the file had when the device was made, or the one given. Someone who cuts
+/// the file meanwhile makes reads fail with EIO; nobody is killed by a signal, since nothing is mapped.
 class file_device final : public device {
 public:
     /// Takes over an open file. Errors: of asking for its length; EINVAL if it is append-only, where writes
     /// would all go to the end. Allocates: nothing.
     [[nodiscard]] static result<file_device> over(io::file_handle file) noexcept;
 
+    /// The same, of `size_bytes` whatever the file has: writes past its end lengthen it, reads there fail.
+    [[nodiscard]] static result<file_device> growing(io::file_handle file, std::uint64_t size_bytes) noexcept;
+
     file_device(file_device&& other) noexcept : file_(std::move(other.file_)), size_(other.size_) {}
     file_device& operator=(file_device&&) = delete;
+
+    /// Cuts the file of a growing device to nothing, durably. Nobody else is at work. Errors: as
+    /// io::file_handle::truncate, barrier.
+    [[nodiscard]] result<void> empty() noexcept;
+    /// Makes the file of a growing device so long at least, with a hole at its end. One thread, and nobody
+    /// who writes past the end meanwhile. Errors: as io::file_handle::truncate.
+    [[nodiscard]] result<void> lengthen(std::uint64_t file_bytes) noexcept;
 
     [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return size_; }
     [[nodiscard]] bool is_writable() const noexcept override { return file_.native().writable; }

@@ -14,6 +14,7 @@ namespace sluice::cli {
 namespace {
 
 struct change_arguments {
+    image_options how;
     std::vector<std::string> operands;
     bool with_parents = false;
     bool is_recursive = false;
@@ -31,7 +32,7 @@ void make_with_parents(fat::file_system& system, const std::string& path) {
 
 void run_mkdir(const change_arguments& arguments) {
     const image_name name = parse_image(arguments.operands[0]);
-    mounted_image mounted(name, image_use::write);
+    mounted_image mounted(name, image_use::write, arguments.how);
     if (arguments.with_parents)
         make_with_parents(mounted.system(), name.path);
     else
@@ -51,7 +52,7 @@ void remove_one(fat::file_system& system, const std::string& path) {
 void run_rm(const change_arguments& arguments) {
     const image_name name = parse_image(arguments.operands[0]);
     if (name.path.empty()) fail_fat("the root cannot be removed; 'sluice fat mkfs --force' empties a volume");
-    mounted_image mounted(name, image_use::write);
+    mounted_image mounted(name, image_use::write, arguments.how);
     fat::file_system& system = mounted.system();
     if (arguments.is_recursive) {
         auto entries = tree_of(system, name.path);
@@ -68,7 +69,7 @@ void run_mv(const change_arguments& arguments) {
     if (to.starts_with(name.file + ":")) to = parse_image(to).path;
     to.erase(0, std::min(to.find_first_not_of('/'), to.size()));
     to.erase(to.find_last_not_of('/') + 1);
-    mounted_image mounted(name, image_use::write);
+    mounted_image mounted(name, image_use::write, arguments.how);
     fat::file_system& system = mounted.system();
     {
         const fat::item_handle item = find_or_fail(system, name.path);
@@ -130,7 +131,7 @@ std::uint64_t defragment(fat::file_system& system, const std::string& path) {
 
 void run_defrag(const change_arguments& arguments) {
     const image_name name = parse_image(arguments.operands[0]);
-    mounted_image mounted(name, image_use::write);
+    mounted_image mounted(name, image_use::write, arguments.how);
     fat::file_system& system = mounted.system();
     std::uint64_t gone = 0;
     for (const tree_entry& each : tree_of(system, name.path))
@@ -145,6 +146,7 @@ void add_fat_change(CLI::App& fat) {
     const auto add = [&](const char* name, const char* what, auto run) {
         const auto arguments = std::make_shared<change_arguments>();
         CLI::App* const command = fat.add_subcommand(name, what);
+        add_image_options(*command, arguments->how);
         command->callback([arguments, run] { run(*arguments); });
         return std::pair(command, arguments);
     };

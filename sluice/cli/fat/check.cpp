@@ -16,6 +16,7 @@ namespace sluice::cli {
 namespace {
 
 struct check_arguments {
+    image_options how;
     std::string image;
     bool wants_json = false;
 };
@@ -27,7 +28,7 @@ void print(const fat::check_report& report, bool as_json) {
 void run_check(const check_arguments& arguments) {
     bool is_sound = false;
     {
-        opened_image image(parse_image(arguments.image), image_use::read);
+        opened_image image(parse_image(arguments.image), image_use::read, arguments.how);
         const auto report = value_or_fail(fat::check(image.volume()), arguments.image);
         print(report, arguments.wants_json);
         is_sound = report.is_sound();
@@ -38,7 +39,7 @@ void run_check(const check_arguments& arguments) {
 void run_repair(const check_arguments& arguments) {
     bool is_sound = false;
     {
-        opened_image image(parse_image(arguments.image), image_use::write);
+        opened_image image(parse_image(arguments.image), image_use::write, arguments.how);
         const fat::packed_time now = fat::pack(build_time(), fat::time_zone::host());
         const auto report =
             value_or_fail(fat::repair(image.volume(), {.date = now.date, .time = now.time}), arguments.image);
@@ -57,6 +58,7 @@ void add_fat_check(CLI::App& fat) {
     const auto add = [&](const char* name, const char* what, auto run) {
         const auto arguments = std::make_shared<check_arguments>();
         CLI::App* const command = fat.add_subcommand(name, what);
+        add_image_options(*command, arguments->how);
         command->add_option("IMAGE", arguments->image, "the image, or IMAGE@N for its partition N")
             ->required();
         command->add_flag("--json", arguments->wants_json, "print the report for programs");

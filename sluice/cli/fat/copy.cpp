@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct copy_arguments {
+    image_options how;
     std::vector<std::string> operands;
     std::string image;
     std::string size;
@@ -27,6 +28,23 @@ struct copy_arguments {
 
 std::string joined(const std::string& directory, const std::string& name) {
     return directory.empty() ? name : directory + "/" + name;
+}
+
+// Where an extent does not stand in one file in one piece, it is copied through memory.
+result<void> copy_through_memory(fat::device& volume, const fat::file_system::piece& piece,
+                                 io::file_handle& target) {
+    std::vector<std::byte> room(static_cast<std::size_t>(std::min<std::uint64_t>(piece.length, 1U << 20)));
+    for (std::uint64_t done = 0; done < piece.length;) {
+        const auto part = std::span(room).first(
+            static_cast<std::size_t>(std::min<std::uint64_t>(room.size(), piece.length - done)));
+        if (const auto read = volume.read_at(*piece.place + done, part); not read) return read;
+        const auto written = target.write(
+            io::io_request<io::const_bytes_type>{.buffers = part, .offset = piece.offset + done});
+        if (not written) return failure(written.error());
+        if (written->size() != part.size()) return failure({EIO, "write"});
+        done += part.size();
+    }
+    return {};
 }
 
 // A file's extents go from the image to the host without passing through us, where the kernel can.
@@ -42,7 +60,12 @@ void get_file(mounted_image& mounted, const tree_entry& from, const fs::path& to
         *file, {.offset = 0, .length = from.status.size_bytes}, [&](const fat::file_system::piece& piece) {
             progress.add(piece.length);
             if (not piece.place) return true;
-            const auto place = mounted.image().volume().place_of(*piece.place);
+            fat::device& volume = mounted.image().volume();
+            const auto place = volume.place_of(*piece.place);
+            if (not place) {
+                copied = copy_through_memory(volume, piece, target);
+                return copied.has_value();
+            }
             const auto done = place->file->clone_extents_to(
                 target, {.source = {.offset = place->offset, .length = piece.length},
                          .destination_offset = piece.offset});
@@ -63,7 +86,7 @@ void check_host_name(const std::string& path) {
 
 void run_get(const copy_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
-    mounted_image mounted(name, image_use::read);
+    mounted_image mounted(name, image_use::read, arguments.how);
     const std::vector<tree_entry> entries = tree_of(mounted.system(), name.path);
     const bool is_file = not find_or_fail(mounted.system(), name.path)->is_directory;
     const std::string last = name.path.substr(name.path.rfind('/') + 1);  // npos + 1 is 0
@@ -175,7 +198,7 @@ void run_put(const copy_arguments& arguments) {
     const std::vector<std::string> sources(arguments.operands.begin(), arguments.operands.end() - 1);
     for (const std::string& source : sources)
         if (not fs::exists(source)) fail_fat(source + ": there is no such file or directory");
-    mounted_image mounted(name, image_use::write);
+    mounted_image mounted(name, image_use::write, arguments.how);
     put_all(mounted.system(), name, sources);
     mounted.finish();
 }
@@ -189,7 +212,7 @@ void run_mkfile(const copy_arguments& arguments) {
         fail_fat(
             "--size and --block are numbers of bytes, with k, m or g behind if need be; a block is 1 byte to "
             "1g");
-    mounted_image mounted(name, image_use::write, {.strategy = strategy_of(arguments.strategy)});
+    mounted_image mounted(name, image_use::write, arguments.how, strategy_of(arguments.strategy));
     fat::file_system& system = mounted.system();
     {
         const fat::item_handle file = open_or_create(system, name.path);
@@ -214,6 +237,7 @@ void add_fat_copy(CLI::App& fat) {
     CLI::App* const get = fat.add_subcommand("get", "copy a file or a tree from a volume");
     get->add_option("IMAGE:/PATH", got->image, "what to copy")->required();
     get->add_option("TARGET", got->operands, "where to; by default here, under its name")->expected(0, 1);
+    add_image_options(*get, got->how);
     get->callback([got] { run_get(*got); });
 
     const auto given = std::make_shared<copy_arguments>();
@@ -221,6 +245,7 @@ void add_fat_copy(CLI::App& fat) {
     put->add_option("SOURCE... IMAGE:/PATH", given->operands, "what to copy, and last where to")
         ->required()
         ->expected(2, -1);
+    add_image_options(*put, given->how);
     put->callback([given] { run_put(*given); });
 
     const auto made = std::make_shared<copy_arguments>();
@@ -233,6 +258,7 @@ void add_fat_copy(CLI::App& fat) {
     mkfile->add_option("--strategy", made->strategy, "how clusters are found: naive, cursor, runs")
         ->check(CLI::IsMember({"naive", "cursor", "runs"}))
         ->capture_default_str();
+    add_image_options(*mkfile, made->how);
     mkfile->callback([made] { run_mkfile(*made); });
 }
 

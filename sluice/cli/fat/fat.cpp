@@ -15,6 +15,7 @@ void add_fat(CLI::App& app) {
     add_fat_copy(*fat);
     add_fat_change(*fat);
     add_fat_check(*fat);
+    add_fat_overlay(*fat);
 }
 
 }  // namespace sluice::cli

@@ -8,7 +8,6 @@
 
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/fat/boot_sector.hpp"
-#include "sluice/fat/partition.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -17,11 +16,6 @@ std::string without_outer_slashes(std::string path) {
     path.erase(0, std::min(path.find_first_not_of('/'), path.size()));
     path.erase(path.find_last_not_of('/') + 1);
     return path;
-}
-
-io::file_handle open_file(const std::string& path, image_use use) {
-    const auto mode = use == image_use::write ? io::mode::write : io::mode::read;
-    return value_or_fail(io::file_handle::open({}, path, mode), path);
 }
 
 }  // namespace
@@ -60,25 +54,16 @@ image_name parse_image(const std::string& text) {
     return name;
 }
 
-opened_image::opened_image(const image_name& name, image_use use) : path_(name.file) {
-    if (use == image_use::write) {
-        if (not std::filesystem::exists(path_)) fail_fat(path_ + ": there is no such image");
-        auto hold = write_hold::take(path_);
-        if (not hold) fail_fat(hold.error().message());
-        if (hold->previous_holder_died())
-            fmt::print(stderr,
-                       "sluice fat: {}: whoever wrote to it before died; 'sluice fat check' tells whether it "
-                       "is whole\n",
-                       path_);
-        hold_.emplace(*std::move(hold));
-    }
-    auto device = fat::file_device::over(open_file(path_, use));
-    file_ = std::make_unique<fat::file_device>(value_or_fail(std::move(device), path_));
-    const auto where = fat::find_volume(*file_, name.partition);
-    if (not where) fail_fat(fmt::format("{}: {}", path_, where.error().message));
-    where_ = *where;
-    if (where_.offset != 0 or where_.length != file_->size_bytes())
-        part_.emplace(value_or_fail(fat::part_device::of(*file_, where_), path_));
+opened_image::opened_image(const image_name& name, image_use use, const image_options& options)
+    : path_(name.file) {
+    auto stack = image_stack::open(name, use, options);
+    if (not stack) fail_fat(stack.error());
+    stack_ = *std::move(stack);
+    if (stack_->previous_writer_died())
+        fmt::print(stderr,
+                   "sluice fat: {}: whoever wrote to it before died; 'sluice fat check' tells whether it is "
+                   "whole\n",
+                   path_);
 }
 
 fat::geometry opened_image::shape() {
@@ -87,11 +72,12 @@ fat::geometry opened_image::shape() {
     return *shape;
 }
 
-mounted_image::mounted_image(const image_name& name, image_use use, fat::mount_options options)
-    : image_(name, use) {
-    options.is_read_only = use == image_use::read;
-    system_ = value_or_fail(fat::file_system::mount(image_.volume(), image_.shape(), clock_, options),
-                            image_.path());
+mounted_image::mounted_image(const image_name& name, image_use use, const image_options& options,
+                             fat::lookup_strategy strategy)
+    : image_(name, use, options) {
+    const fat::mount_options how{.is_read_only = use == image_use::read, .strategy = strategy};
+    system_ =
+        value_or_fail(fat::file_system::mount(image_.volume(), image_.shape(), clock_, how), image_.path());
     if (system_->was_dirty())
         fmt::print(stderr,
                    "sluice fat: {}: the volume was not unmounted; 'sluice fat check' tells whether it is "

@@ -5,37 +5,23 @@
 #include <string>
 
 #include "sluice/base/clock.hpp"
-#include "sluice/cli/write_hold.hpp"
-#include "sluice/fat/file_device.hpp"
+#include "sluice/cli/fat/image_stack.hpp"
 #include "sluice/fat/file_system.hpp"
-#include "sluice/fat/part_device.hpp"
 
 namespace sluice::cli {
 
-/// What the command line names: IMAGE, IMAGE@N for its partition N, IMAGE:/PATH for something on its volume.
-struct image_name {
-    std::string file;
-    std::optional<std::uint32_t> partition;
-    std::string path;       // as vfs has paths: without the first slash, empty for the root
-    bool has_path = false;  // a colon was there
-};
-
 /// Takes a name apart. A file that is really called "a@1" or "a:/b" is named with a path before it.
 [[nodiscard]] image_name parse_image(const std::string& text);
-
-enum class image_use : bool { read, write };
 
 /// An image, opened, with the volume found in it; held against other writers if it is to be written. Prints
 /// why and leaves if something is wrong.
 class opened_image {
 public:
-    opened_image(const image_name& name, image_use use);
+    opened_image(const image_name& name, image_use use, const image_options& options);
 
-    [[nodiscard]] fat::device& volume() noexcept {
-        return part_ ? static_cast<fat::device&>(*part_) : *file_;
-    }
+    [[nodiscard]] fat::device& volume() noexcept { return stack_->volume(); }
     /// Bytes of the image before the volume.
-    [[nodiscard]] std::uint64_t volume_offset() const noexcept { return where_.offset; }
+    [[nodiscard]] std::uint64_t volume_offset() const noexcept { return stack_->where().offset; }
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
     /// Its geometry; leaves with why there is none.
@@ -43,16 +29,14 @@ public:
 
 private:
     std::string path_;
-    std::optional<write_hold> hold_;  // first: outlives what it protects
-    std::unique_ptr<fat::file_device> file_;
-    std::optional<fat::part_device> part_;
-    byte_extent where_;
+    std::unique_ptr<image_stack> stack_;
 };
 
 /// An image whose volume is mounted. Members go in the order that they need.
 class mounted_image {
 public:
-    mounted_image(const image_name& name, image_use use, fat::mount_options options = {});
+    mounted_image(const image_name& name, image_use use, const image_options& options,
+                  fat::lookup_strategy strategy = fat::lookup_strategy::runs);
 
     [[nodiscard]] fat::file_system& system() noexcept { return *system_; }
     [[nodiscard]] opened_image& image() noexcept { return image_; }

@@ -5,17 +5,14 @@
 #include "sluice/base/clock.hpp"
 #include "sluice/cli/fat/image.hpp"
 #include "sluice/fat/boot_sector.hpp"
-#include "sluice/fat/partition.hpp"
 #include "sluice/fat/volume.hpp"
 
 namespace sluice::cli {
 namespace {
 
-// What a mounted volume stands on. Invariant: the members go in the order in which they need each other.
+// What a mounted volume stands on.
 struct foundation {
-    std::optional<write_hold> hold;
-    std::unique_ptr<fat::file_device> file;
-    std::unique_ptr<fat::part_device> part;
+    std::unique_ptr<image_stack> image;
     system_clock_source clock;
 };
 
@@ -48,37 +45,23 @@ private:
     fat::volume volume_;
 };
 
-std::unexpected<std::string> refuse(const std::string& file, const std::string& why) {
-    return std::unexpected(file + ": " + why);
-}
-
 }  // namespace
 
 std::expected<std::unique_ptr<vfs::volume>, std::string> open_image_share(io::io_multiplexer& loop,
                                                                           const std::string& text,
-                                                                          bool is_read_only) {
+                                                                          bool is_read_only,
+                                                                          const image_options& options) {
     const image_name name = parse_image(text);
+    const auto refuse = [&](const std::string& why) { return std::unexpected(name.file + ": " + why); };
     auto below = std::make_unique<foundation>();
-    auto file = io::file_handle::open({}, name.file, is_read_only ? io::mode::read : io::mode::write);
-    if (not file) return std::unexpected(file.error().message());
-    if (not is_read_only) {
-        auto hold = write_hold::take(name.file);
-        if (not hold) return std::unexpected(hold.error().message());
-        below->hold.emplace(*std::move(hold));
-    }
-    auto device = fat::file_device::over(*std::move(file));
-    if (not device) return refuse(name.file, device.error().message());
-    below->file = std::make_unique<fat::file_device>(*std::move(device));
-    const auto where = fat::find_volume(*below->file, name.partition);
-    if (not where) return refuse(name.file, where.error().message);
-    auto part = fat::part_device::of(*below->file, *where);
-    if (not part) return refuse(name.file, part.error().message());
-    below->part = std::make_unique<fat::part_device>(*std::move(part));
-    const auto shape = fat::read_geometry(*below->part);
-    if (not shape) return refuse(name.file, shape.error().message());
+    auto image = image_stack::open(name, is_read_only ? image_use::read : image_use::write, options);
+    if (not image) return std::unexpected(image.error());
+    below->image = *std::move(image);
+    const auto shape = fat::read_geometry(below->image->volume());
+    if (not shape) return refuse(shape.error().message());
     auto mounted =
-        fat::file_system::mount(*below->part, *shape, below->clock, {.is_read_only = is_read_only});
-    if (not mounted) return refuse(name.file, mounted.error().message());
+        fat::file_system::mount(below->image->volume(), *shape, below->clock, {.is_read_only = is_read_only});
+    if (not mounted) return refuse(mounted.error().message());
     return std::make_unique<image_share>(std::move(below), loop, *std::move(mounted));
 }
 

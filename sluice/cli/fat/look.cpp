@@ -15,6 +15,7 @@ namespace sluice::cli {
 namespace {
 
 struct look_arguments {
+    image_options how;
     std::string image;
     bool is_long = false;
     bool is_recursive = false;
@@ -38,7 +39,7 @@ std::string time_text(fat::time_point when) {
 
 void run_ls(const look_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
-    mounted_image mounted(name, image_use::read);
+    mounted_image mounted(name, image_use::read, arguments.how);
     fat::file_system& system = mounted.system();
     const bool is_directory = system.status(*find_or_fail(system, name.path)).is_directory;
     auto entries = is_directory and not arguments.is_recursive ? entries_of(system, name.path)
@@ -69,7 +70,7 @@ void read_all(fat::file_system& system, fat::item& file, const std::string& path
 
 void run_cat(const look_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
-    mounted_image mounted(name, image_use::read);
+    mounted_image mounted(name, image_use::read, arguments.how);
     const fat::item_handle file = find_or_fail(mounted.system(), name.path);
     if (file->is_directory) fail_fat(shown(name.path) + ": is a directory; 'sluice fat ls' lists it");
     read_all(mounted.system(), *file, name.path, [](std::span<const std::byte> bytes) {
@@ -128,7 +129,7 @@ void print_counters(fat::file_system& system, const image_name& name, const std:
 
 void run_stat(const look_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
-    mounted_image mounted(name, image_use::read, {.strategy = strategy_of(arguments.strategy)});
+    mounted_image mounted(name, image_use::read, arguments.how, strategy_of(arguments.strategy));
     if (name.path.empty())
         print_volume(mounted);
     else if (not arguments.wants_counters)
@@ -138,7 +139,7 @@ void run_stat(const look_arguments& arguments) {
 
 void run_map(const look_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
-    mounted_image mounted(name, image_use::read);
+    mounted_image mounted(name, image_use::read, arguments.how);
     fat::file_system& system = mounted.system();
     const fat::item_handle top = find_or_fail(system, name.path);
     if (top->is_directory) {
@@ -168,6 +169,7 @@ void add_fat_look(CLI::App& fat) {
     const auto add = [&](const char* name, const char* what, auto run) {
         const auto arguments = std::make_shared<look_arguments>();
         CLI::App* const command = fat.add_subcommand(name, what);
+        add_image_options(*command, arguments->how);
         command->add_option("IMAGE:/PATH", arguments->image, "as in disk.img:/notes or disk.img@2:/notes")
             ->required();
         command->callback([arguments, run] { run(*arguments); });

@@ -140,6 +140,7 @@ void run_mkfs(const mkfs_arguments& arguments) {
 }
 
 struct label_arguments {
+    image_options how;
     std::string image;
     std::optional<std::string> label;
     bool removes = false;
@@ -147,7 +148,8 @@ struct label_arguments {
 
 void run_label(const label_arguments& arguments) {
     const bool writes = arguments.label.has_value() or arguments.removes;
-    opened_image image(parse_image(arguments.image), writes ? image_use::write : image_use::read);
+    opened_image image(parse_image(arguments.image), writes ? image_use::write : image_use::read,
+                       arguments.how);
     const fat::geometry shape = image.shape();
     if (not writes) {
         fmt::print("{}\n",
@@ -165,6 +167,7 @@ void add_label(CLI::App& fat) {
     command->add_option("IMAGE", arguments->image, "the image, or IMAGE@N")->required();
     command->add_option("LABEL", arguments->label, "at most 11 characters");
     command->add_flag("--remove", arguments->removes, "leave the volume without one");
+    add_image_options(*command, arguments->how);
     command->callback([arguments] { run_label(*arguments); });
 }
 

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "sluice/cli/fat/image_options.hpp"
+#include "sluice/cli/fat/overlay_file.hpp"
+#include "sluice/cli/write_hold.hpp"
+#include "sluice/fat/file_device.hpp"
+#include "sluice/fat/part_device.hpp"
+
+namespace sluice::cli {
+
+/// What the command line names: IMAGE, IMAGE@N for its partition N, IMAGE:/PATH for something on its volume.
+struct image_name {
+    std::string file;
+    std::optional<std::uint32_t> partition;
+    std::string path;       // as vfs has paths: without the first slash, empty for the root
+    bool has_path = false;  // a colon was there
+};
+
+enum class image_use : bool { read, write };
+
+/// A volume and the devices it stands on: an image, an overlay over it, a partition of that.
+///
+/// Who writes to an image holds it for himself. Who writes to an overlay holds that, and keeps writers away
+/// from the image together with others; where the image's folder takes no lock file (a read-only medium),
+/// nobody is kept away. Who reads holds nothing.
+/// Thread safety: one thread, but for the device.
+class image_stack {
+public:
+    /// Errors, as a sentence for people. Allocates: yes. Blocks: for the image, and a moment for its hold.
+    [[nodiscard]] static std::expected<std::unique_ptr<image_stack>, std::string> open(
+        const image_name& name, image_use use, const image_options& options);
+
+    [[nodiscard]] fat::device& volume() noexcept { return *part_; }
+    /// Where it lies in the image.
+    [[nodiscard]] byte_extent where() const noexcept { return where_; }
+    /// Whoever wrote to it before died.
+    [[nodiscard]] bool previous_writer_died() const noexcept {
+        return hold_ and hold_->previous_holder_died();
+    }
+
+private:
+    image_stack() noexcept = default;
+    [[nodiscard]] std::expected<void, std::string> open_image(const std::string& path, image_use use);
+    [[nodiscard]] std::expected<void, std::string> open_overlay(const std::string& path, image_use use);
+    [[nodiscard]] std::expected<void, std::string> find_volume(const image_name& name);
+
+    // In the order in which they need each other.
+    std::optional<write_hold> hold_;
+    std::unique_ptr<fat::file_device> file_;
+    std::int64_t modified_ = 0;
+    std::unique_ptr<overlay_file> overlay_;
+    std::unique_ptr<fat::part_device> part_;
+    byte_extent where_;
+};
+
+/// Beside an image while an overlay is being committed to it: has the overlay's name.
+[[nodiscard]] std::string commit_marker_of(const std::string& image);
+
+}  // namespace sluice::cli

@@ -1,0 +1,143 @@
+// sluice fat commit, discard, rebind: what becomes of an overlay.
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "sluice/cli/fat/commands.hpp"
+#include "sluice/cli/fat/image.hpp"
+#include "sluice/cli/fat/progress.hpp"
+#include "sluice/io/directory_handle.hpp"
+
+namespace sluice::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct overlay_arguments {
+    std::string image;
+    std::string overlay;
+};
+
+// Names are durable only once their folder is.
+void sync_folder_of(const std::string& path) {
+    const fs::path folder = fs::absolute(path).parent_path();
+    auto opened = value_or_fail(io::directory_handle::open({}, folder.string()), folder.string());
+    succeed_or_fail(opened.barrier(), folder.string());
+}
+
+void write_marker(const std::string& image, const std::string& overlay) {
+    const std::string path = commit_marker_of(image);
+    auto file =
+        value_or_fail(io::file_handle::open({}, path, io::mode::write, io::creation::always_new), path);
+    const std::string text = fs::absolute(overlay).string() + "\n";
+    const auto bytes = std::as_bytes(std::span(text));
+    const auto written = file.write(io::io_request<io::const_bytes_type>{.buffers = bytes});
+    if (not written) fail_fat(fat_message(written.error(), path));
+    const auto durable = file.barrier(io::barrier_kind::wait_all);
+    if (not durable) fail_fat(fat_message(durable.error(), path));
+    sync_folder_of(path);
+}
+
+void remove_marker(const std::string& image) {
+    if (fs::remove(commit_marker_of(image))) sync_folder_of(image);
+}
+
+std::unique_ptr<overlay_file> open_overlay(const overlay_arguments& arguments, fat::device& image,
+                                           std::int64_t modified, overlay_file::purpose wanted) {
+    auto opened = overlay_file::open(arguments.overlay, image, modified, wanted);
+    if (not opened) fail_fat(opened.error());
+    return *std::move(opened);
+}
+
+// Whoever commits again after an earlier one had emptied the overlay only has to tidy up.
+bool is_emptied(const std::string& overlay) {
+    std::error_code unknown;
+    const bool is_there = fs::exists(overlay, unknown);
+    return is_there and fs::file_size(overlay, unknown) == 0;
+}
+
+void tidy_up(const overlay_arguments& arguments) {
+    remove_marker(arguments.image);
+    fs::remove(arguments.overlay);
+}
+
+// Cut off at any point, it can be done again: the overlay says that it is being committed before the image
+// changes, seen through it the image stays the same all the while, and it is emptied only behind a barrier of
+// the image. Until then a marker keeps everybody from using the image without it.
+void run_commit(const overlay_arguments& arguments) {
+    auto hold = write_hold::take(arguments.image);
+    if (not hold) fail_fat(hold.error().message());
+    if (is_emptied(arguments.overlay)) return tidy_up(arguments);
+    auto handle = value_or_fail(io::file_handle::open({}, arguments.image, io::mode::write), arguments.image);
+    const std::int64_t modified = value_or_fail(modification_of(handle), arguments.image);
+    fat::file_device image = value_or_fail(fat::file_device::over(std::move(handle)), arguments.image);
+    const auto overlay = open_overlay(arguments, image, modified, overlay_file::purpose::commit);
+    fat::overlay_device& device = overlay->device();
+    if (device.binding().state == fat::overlay_state::collecting)
+        succeed_or_fail(overlay->begin_commit(), arguments.overlay);
+    write_marker(arguments.image, arguments.overlay);
+    std::uint64_t written = 0;
+    {
+        progress_bar progress(std::uint64_t{device.held_blocks()} * device.binding().layout.block_bytes);
+        progress.name(arguments.overlay);
+        succeed_or_fail(device.copy_to(image,
+                                       [&](std::uint64_t bytes) {
+                                           written += bytes;
+                                           progress.add(bytes);
+                                       }),
+                        arguments.image);
+    }
+    succeed_or_fail(overlay->empty(), arguments.overlay);
+    tidy_up(arguments);
+    fmt::print("{}: {} written\n", arguments.image, size_text(written));
+}
+
+void run_discard(const overlay_arguments& arguments) {
+    auto hold = write_hold::take(arguments.overlay);
+    if (not hold) fail_fat(hold.error().message());
+    auto file = value_or_fail(io::file_handle::open({}, arguments.overlay), arguments.overlay);
+    fat::overlay_header raw{};
+    const auto read = file.read(
+        io::io_request<io::bytes_type>{.buffers = std::as_writable_bytes(std::span(&raw, 1)), .offset = 0});
+    if (not read) fail_fat(fat_message(read.error(), arguments.overlay));
+    const auto binding = fat::decode(raw);
+    if (not read->empty() and not fat::has_magic(raw))
+        fail_fat(arguments.overlay + ": is no overlay, and stays");
+    if (binding and binding->state == fat::overlay_state::committing)
+        fail_fat(
+            arguments.overlay +
+            ": a commit of it was cut off, so a part of it is in the image; 'sluice fat commit' finishes "
+            "it");
+    fs::remove(arguments.overlay);
+}
+
+void run_rebind(const overlay_arguments& arguments) {
+    auto handle = value_or_fail(io::file_handle::open({}, arguments.image), arguments.image);
+    const std::int64_t modified = value_or_fail(modification_of(handle), arguments.image);
+    fat::file_device image = value_or_fail(fat::file_device::over(std::move(handle)), arguments.image);
+    const auto overlay = open_overlay(arguments, image, modified, overlay_file::purpose::rebind);
+    if (overlay->device().binding().state == fat::overlay_state::committing)
+        fail_fat(arguments.overlay + ": a commit of it was cut off; 'sluice fat commit' finishes it");
+    succeed_or_fail(overlay->bind_again(image, modified), arguments.overlay);
+}
+
+}  // namespace
+
+void add_fat_overlay(CLI::App& fat) {
+    const auto add = [&](const char* name, const char* what, auto run) {
+        const auto arguments = std::make_shared<overlay_arguments>();
+        CLI::App* const command = fat.add_subcommand(name, what);
+        command->add_option("IMAGE", arguments->image, "the image that the overlay was made for")->required();
+        command->add_option("--overlay", arguments->overlay, "the overlay")->required()->type_name("FILE");
+        command->callback([arguments, run] { run(*arguments); });
+    };
+    add("commit", "write what an overlay has into its image, and remove it", run_commit);
+    add("discard", "give an overlay up, and what it has", run_discard);
+    add("rebind", "say that an image is the one an overlay was made for, although it looks changed",
+        run_rebind);
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,186 @@
+"""Overlays of FAT images as a shell sees them. Run by ctest with the program as the last argument."""
+
+import os
+import pathlib
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM = sys.argv.pop() if __name__ == "__main__" else None
+PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+
+
+class Overlays(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.image = self.folder / "disk.img"
+        self.overlay = self.folder / "disk.overlay"
+        self.source = self.folder / "source"
+        self.source.write_bytes(os.urandom(300_000))
+        self.sluice("mkfs", self.image, "--size", "20m")
+        self.sluice("put", self.source, self.on("/before"))
+        self.pristine = self.image.read_bytes()
+
+    def sluice(self, *arguments, code=0):
+        done = subprocess.run([PROGRAM, "fat", *map(str, arguments)], capture_output=True, timeout=120)
+        self.assertEqual(done.returncode, code, done.stderr.decode() + done.stdout.decode())
+        return (done.stdout if code == 0 else done.stderr).decode()
+
+    def over(self, *arguments, code=0):
+        return self.sluice(*arguments, "--overlay", self.overlay, code=code)
+
+    def on(self, path):
+        return f"{self.image}:{path}"
+
+    def names(self, *options):
+        return self.sluice("ls", self.on("/"), *options).split()
+
+    def fill(self):
+        self.over("put", self.source, self.on("/new"))
+        self.over("rm", self.on("/before"))
+        self.over("mkdir", self.on("/folder"))
+
+    def assert_pristine(self):
+        self.assertTrue(self.image.read_bytes() == self.pristine, "the image was changed")
+
+    def assert_sound(self):
+        done = subprocess.run(["fsck.fat", "-n", self.image], capture_output=True, env={**os.environ, "PATH": PATH})
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_has_what_was_changed_while_the_image_stays(self):
+        self.image.chmod(0o444)
+        self.fill()
+        self.assert_pristine()
+        self.assertEqual(self.names(), ["before"])
+        self.assertEqual(self.names("--overlay", self.overlay), ["folder/", "new"])
+        self.over("get", self.on("/new"), self.folder / "back")
+        self.assertEqual((self.folder / "back").read_bytes(), self.source.read_bytes())
+        self.over("check", self.image)
+        self.over("label", self.image, "laid over")
+        self.assertEqual(self.over("label", self.image), "LAID OVER\n")
+        self.assert_pristine()
+        self.assertEqual(list(self.folder.glob("*.lock")), [])
+
+    def test_commit_writes_it_into_the_image(self):
+        self.fill()
+        self.assertIn("written", self.over("commit", self.image))
+        self.assertEqual(self.names(), ["folder/", "new"])
+        self.assert_sound()
+        self.assertFalse(self.overlay.exists())
+        self.assertIn("No such file", self.over("commit", self.image, code=1))
+
+    def test_a_commit_that_was_killed_anywhere_is_finished_by_the_next(self):
+        # Twenty files, so that a part of the overlay lies in the image beyond where the lock file ends.
+        self.sluice("mkfs", self.image, "--size", "20m", "--force")
+        self.pristine = self.image.read_bytes()
+        for number in range(20):
+            self.over("mkfile", self.on(f"/{number}"), "--size", "700k", "--block", "64k")
+        names = self.names("--overlay", self.overlay)
+        kept = self.overlay.read_bytes()
+        marker = pathlib.Path(f"{self.image}.commit")
+        killed = 0
+        # The image is written in ascending order; who writes beyond the limit is killed by SIGXFSZ.
+        for limit in (4 << 20, 8 << 20, (8 << 20) + 4096, 12 << 20):
+            self.image.write_bytes(self.pristine)
+            self.overlay.write_bytes(kept)
+            self.over("rebind", self.image)
+            done = subprocess.run([PROGRAM, "fat", "commit", self.image, "--overlay", self.overlay],
+                                  capture_output=True,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+            if done.returncode != 0:
+                self.assertEqual(done.returncode, -signal.SIGXFSZ)
+                self.assertTrue(marker.exists())
+                killed += 1
+                self.assertIn("sluice fat commit", self.sluice("ls", self.on("/"), code=1))
+                self.assertIn("sluice fat commit", self.sluice("mkdir", self.on("/x"), code=1))
+                self.assertEqual(self.names("--overlay", self.overlay), names)
+                self.assertIn("sluice fat commit", self.over("mkdir", self.on("/x"), code=1))
+                self.assertIn("sluice fat commit", self.over("discard", self.image, code=1))
+                self.over("commit", self.image)
+            self.assertFalse(marker.exists())
+            self.assertFalse(self.overlay.exists())
+            self.assertEqual(self.names(), names)
+            self.assert_sound()
+        self.assertGreater(killed, 2)
+
+    def test_what_a_commit_left_behind_at_its_very_end_is_tidied_up(self):
+        pathlib.Path(f"{self.image}.commit").write_text(f"{self.overlay}\n")
+        self.overlay.write_bytes(b"")
+        self.over("commit", self.image)
+        self.assertEqual(self.names(), ["before"])
+        self.assertFalse(self.overlay.exists())
+
+    def test_discard_gives_it_up_and_nothing_else(self):
+        self.fill()
+        self.assertIn("is no overlay", self.sluice("discard", self.image, "--overlay", self.source, code=1))
+        self.assertTrue(self.source.exists())
+        self.over("discard", self.image)
+        self.assertFalse(self.overlay.exists())
+        self.assert_pristine()
+
+    def test_of_an_image_that_has_changed_is_refused_until_somebody_says_that_it_has_not(self):
+        self.fill()
+        os.utime(self.image, (1_000_000_000, 1_000_000_000))
+        said = self.over("ls", self.on("/"), code=1)
+        self.assertIn("modified at 2001-09-09T01:46:40", said)
+        self.assertIn("sluice fat rebind", said)
+        self.over("rebind", self.image)
+        self.assertEqual(self.names("--overlay", self.overlay), ["folder/", "new"])
+        self.sluice("put", self.source, self.on("/other"))
+        for command in (("ls", self.on("/")), ("mkdir", self.on("/x")), ("commit", self.image)):
+            self.assertIn("the content is not what it was", self.over(*command, code=1))
+        larger = self.folder / "larger.img"
+        self.sluice("mkfs", larger, "--size", "21m")
+        self.assertIn("belongs to an image of", self.sluice("ls", larger, "--overlay", self.overlay, code=1))
+
+    def test_is_made_only_by_who_writes(self):
+        self.assertIn("No such file", self.over("ls", self.on("/"), code=1))
+        self.assertFalse(self.overlay.exists())
+        self.assertIn("is no overlay", self.sluice("mkdir", self.on("/x"), "--overlay", self.source, code=1))
+
+    def test_keeps_writers_of_the_image_away_and_two_overlays_may_be_served_at_once(self):
+        second = self.folder / "second.overlay"
+        with Served(self.image, self.overlay), Served(self.image, second):
+            self.assertIn("held by", self.sluice("mkdir", self.on("/x"), code=1))
+            self.assertIn("held by", self.over("mkdir", self.on("/x"), code=1))
+            self.assertIn("held by", self.over("commit", self.image, code=1))
+            self.assertIn("held by", self.over("discard", self.image, code=1))
+            self.assertEqual(self.names(), ["before"])
+        self.over("mkdir", self.on("/x"))
+        self.sluice("commit", self.image, "--overlay", self.overlay)
+
+
+class Served:
+    """`sluice serve IMAGE --overlay FILE` while the `with` block runs."""
+
+    def __init__(self, image, overlay):
+        self.users = tempfile.TemporaryDirectory()
+        self.process = subprocess.Popen(
+            [PROGRAM, "serve", image, "--overlay", overlay, "--listen", "127.0.0.1:0", "--user", "a%b",
+             "--users-file", self.users.name + "/users"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def __enter__(self):
+        for line in self.process.stdout:
+            if re.match("^Listening", line):
+                return self
+        raise AssertionError("the server did not start")
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + 30
+        while self.process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.process.kill()
+        self.process.stdout.close()
+        self.users.cleanup()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""smbclient against `sluice serve disk.img --overlay FILE`: what is written stays aside until it is committed."""
+
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+import served
+
+if not shutil.which("smbclient"):
+    served.skip("smbclient is not installed (Debian package smbclient)")
+
+
+class Overlay(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="sluice-interop-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        self.image = self.folder / "disk.img"
+        self.overlay = self.folder / "disk.overlay"
+        self.sent = self.folder / "sent"
+        served.make_tree(self.sent, sizes=(0, 1, 4096, 65_537, 1_048_577))
+        self.fat("mkfs", self.image, "--size", "64m")
+        self.fat("put", __file__, f"{self.image}:/before.py")
+        self.image.chmod(0o444)
+        self.pristine = self.image.read_bytes()
+
+    def fat(self, *arguments):
+        done = subprocess.run([served.ServedCase.program, "fat", *arguments], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def serve(self, arguments=(), **options):
+        return served.Server(served.ServedCase.program, self.image, arguments=arguments, **options)
+
+    def client(self, server, commands):
+        done = subprocess.run(["smbclient", "-p", str(server.port), "-U", f"{served.USER}%{served.PASSWORD}",
+                               "//127.0.0.1/share", "-c", commands], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, cwd=self.folder, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertNotIn("NT_STATUS_", done.stdout)
+        return done.stdout
+
+    def test_a_tree_written_by_a_client_is_in_the_image_only_after_a_commit(self):
+        with self.serve(("--overlay", self.overlay)) as server:
+            self.client(server, "mkdir tree; cd tree; lcd sent; prompt off; recurse on; mput *")
+            self.client(server, "del before.py")
+        self.assertTrue(self.image.read_bytes() == self.pristine, "the image was changed")
+        with self.serve(("--overlay", self.overlay), multiplexer="epoll") as server:
+            (self.folder / "back").mkdir()
+            self.client(server, "cd tree; lcd back; prompt off; recurse on; mget *")
+            self.assertNotIn("before.py", self.client(server, "ls"))
+        self.assertEqual(served.tree_of(self.sent), served.tree_of(self.folder / "back"))
+        with self.serve(("--read-only",)) as server:
+            self.assertIn("before.py", self.client(server, "ls"))
+        self.image.chmod(0o644)
+        self.fat("commit", self.image, "--overlay", self.overlay)
+        self.fat("check", self.image)
+        self.fat("get", f"{self.image}:/tree", self.folder / "got")
+        self.assertEqual(served.tree_of(self.sent), served.tree_of(self.folder / "got"))
+
+    def test_of_a_server_that_is_killed_what_was_written_down_is_there(self):
+        with self.serve(("--overlay", self.overlay)) as server:
+            self.client(server, "lcd sent; prompt off; recurse on; mput *")
+            time.sleep(3)  # changes are written down a second later
+            server.kill()
+        self.assertTrue(self.image.read_bytes() == self.pristine, "the image was changed")
+        with self.serve(("--overlay", self.overlay)) as server:
+            (self.folder / "back").mkdir()
+            self.client(server, "del before.py; lcd back; prompt off; recurse on; mget *")
+        self.assertEqual(served.tree_of(self.sent), served.tree_of(self.folder / "back"))
+
+
+if __name__ == "__main__":
+    served.main()
