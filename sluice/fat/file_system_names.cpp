@@ -67,7 +67,10 @@ result<void> file_system::grow_directory(item& which, directory& in) {
     auto done = device_.punch_hole({.offset = offset, .length = shape_.cluster_bytes});
     const std::unique_lock guard(which.mutex);
     if (done) done = which.chain.append(std::span(&*taken, 1));
-    if (not done) return done;
+    if (not done) {
+        clusters_.load()->undo({*taken});
+        return done;
+    }
     in.grow(offset);
     recent_bytes_ += shape_.cluster_bytes;
     return {};
@@ -106,10 +109,11 @@ result<std::uint32_t> file_system::make_directory_cluster(const item& parent) {
     dots.name[1] = '.';
     set_first_cluster(dots, parent.parent == nullptr ? 0 : parent.chain.first(), width());
     std::ranges::copy(bytes_of(dots), bytes.begin() + slot_bytes);
-    auto done = device_.write_at(shape_.cluster_offset(cluster), bytes);
-    if (done) done = table_.chain_up(*taken, end_entry(shape_.type));
-    if (not done) return failure(done.error());
-    return cluster;
+    const auto written = device_.write_at(shape_.cluster_offset(cluster), bytes);
+    const auto ended = written ? table_.chain_up(*taken, end_entry(shape_.type)) : failure(written.error());
+    if (ended) return cluster;
+    clusters_.load()->undo({*taken});
+    return failure(ended.error());
 }
 
 result<item_handle> file_system::create(std::string_view path, bool is_directory, attributes bits) noexcept {
