@@ -160,6 +160,25 @@ result<void> allocation_table::set(cluster_extent what, std::uint32_t value) noe
     return put(what, [&](std::uint32_t) { return value; });
 }
 
+result<std::vector<cluster_extent>> allocation_table::free_up(cluster_extent what) noexcept {
+    const std::unique_lock guard(mutex_);
+    std::vector<cluster_extent> freed;
+    const std::uint32_t end = what.first + what.length;
+    for (std::uint32_t cluster = what.first; cluster != end;) {
+        const auto in = load(cluster);
+        if (not in) return failure(in.error());
+        for (const std::uint32_t stop = std::min(end, end_of(**in)); cluster != stop; ++cluster) {
+            if (value_in(**in, cluster) == free_entry) continue;
+            if (freed.empty() or freed.back().first + freed.back().length != cluster)
+                freed.push_back({.first = cluster, .length = 0});
+            ++freed.back().length;
+        }
+    }
+    if (const auto done = put(what, [](std::uint32_t) { return free_entry; }); not done)
+        return failure(done.error());
+    return freed;
+}
+
 result<void> allocation_table::link(std::uint32_t cluster, std::uint32_t next,
                                     std::optional<moment> made) noexcept {
     const std::unique_lock guard(mutex_);

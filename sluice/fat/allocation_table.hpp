@@ -59,6 +59,9 @@ public:
     [[nodiscard]] result<moment> chain_up(cluster_extent what, std::uint32_t last) noexcept;
     /// Sets the entries of `what` all to `value`. Errors: as chain_up.
     [[nodiscard]] result<void> set(cluster_extent what, std::uint32_t value) noexcept;
+    /// Sets the entries of `what` free, and says which of them were not: of a damaged volume, another file
+    /// may have given them up before. Errors: as chain_up.
+    [[nodiscard]] result<std::vector<cluster_extent>> free_up(cluster_extent what) noexcept;
     /// Lets `cluster`, the last of a chain, go on with `next`. `made` is when it was chained up, if that is
     /// known. Errors: as chain_up.
     [[nodiscard]] result<void> link(std::uint32_t cluster, std::uint32_t next,

@@ -237,12 +237,11 @@ result<void> file_system::move_to(const item_ptr& what, const place& there) {
     if (const auto room = make_room(there); not room) return room;
     const item_ptr from = what->parent;
     const std::uint32_t slot = what->slot;
-    const directory_entry raw = entry_of(*what);
+    const auto entry = there.in->add(there.name, entry_of(*what));
+    touch(there.parent);
+    if (not entry) return failure(entry.error());
     from->content->remove(slot);
     touch(from);
-    const auto entry = there.in->add(there.name, raw);
-    if (not entry) return failure(entry.error());
-    touch(there.parent);
     if (from == there.parent) from->content->join(slot, **entry);
     settle_in(what, there, **entry);
     return {};
