@@ -44,6 +44,14 @@ bool equal_by_character(View a, View b) noexcept {
     std::size_t at_a = 0;
     std::size_t at_b = 0;
     while (at_a < a.size() and at_b < b.size()) {
+        const auto unit_a = static_cast<char32_t>(a[at_a]);
+        const auto unit_b = static_cast<char32_t>(b[at_b]);
+        if ((unit_a | unit_b) < 0x80) {
+            if (upcase(unit_a) != upcase(unit_b)) return false;
+            ++at_a;
+            ++at_b;
+            continue;
+        }
         const name_character in_a = character_at(a, at_a);
         const name_character in_b = character_at(b, at_b);
         if (in_a.point != in_b.point and upcase(in_a.point) != upcase(in_b.point)) return false;
@@ -105,6 +113,11 @@ void fold_into(std::string& folded, std::string_view utf8) {
     folded.clear();
     folded.reserve(utf8.size());
     for (std::size_t at = 0; at < utf8.size();) {
+        if (const auto byte = static_cast<unsigned char>(utf8[at]); byte < 0x80) {
+            folded.push_back(static_cast<char>(upcase(char16_t{byte})));
+            ++at;
+            continue;
+        }
         const name_character next = character_at(utf8, at);
         append_utf8(folded, upcase(next.point));
         at += next.length;

@@ -113,47 +113,80 @@ result<allocation_table::stretch> allocation_table::follow(std::uint32_t cluster
     return found;
 }
 
-// With mutex_ held exclusively.
-result<void> allocation_table::put(std::uint32_t cluster, std::uint32_t value) noexcept {
-    const auto in = load(cluster);
-    if (not in) return failure(in.error());
-    window& into = **in;
-    const table_piece piece{.bytes = mutable_bytes(into.bytes.data(), into.bytes.size()),
-                            .first_byte = into.first_byte};
-    const bool is_inside = write_entry(shape_.type, piece, cluster, value);
-    ENSURE(is_inside, "every entry is inside its window");
-    const byte_extent where = entry_extent(shape_.type, cluster);
-    for (const std::uint64_t byte : {where.offset, where.offset + where.length - 1}) {
-        const auto sector = static_cast<std::size_t>((byte - into.first_byte) / shape_.sector_bytes);
-        if (not into.dirty[sector]) ++dirty_sectors_;
-        into.dirty.set(sector);
+// The first cluster whose entry is behind the window.
+std::uint32_t allocation_table::end_of(const window& in) const noexcept {
+    return static_cast<std::uint32_t>(entries_in(shape_.type, in.first_byte + in.bytes.size()));
+}
+
+// With mutex_ held exclusively. Sets the entry of each cluster to value_of(cluster).
+template <class ValueOf>
+result<void> allocation_table::put(cluster_extent what, ValueOf value_of) noexcept {
+    const std::uint32_t end = what.first + what.length;
+    for (std::uint32_t cluster = what.first; cluster != end;) {
+        const auto in = load(cluster);
+        if (not in) return failure(in.error());
+        window& into = **in;
+        const table_piece piece{.bytes = mutable_bytes(into.bytes.data(), into.bytes.size()),
+                                .first_byte = into.first_byte};
+        const auto sector_of = [&](std::uint64_t byte) {
+            return static_cast<std::size_t>((byte - into.first_byte) / shape_.sector_bytes);
+        };
+        const std::size_t first_sector = sector_of(entry_extent(shape_.type, cluster).offset);
+        for (const std::uint32_t stop = std::min(end, end_of(into)); cluster != stop; ++cluster) {
+            const bool is_inside = write_entry(shape_.type, piece, cluster, value_of(cluster));
+            ENSURE(is_inside, "every entry is inside its window");
+        }
+        const byte_extent last = entry_extent(shape_.type, cluster - 1);
+        for (std::size_t i = first_sector; i <= sector_of(last.offset + last.length - 1); ++i) {
+            if (not into.dirty[i]) ++dirty_sectors_;
+            into.dirty.set(i);
+        }
     }
     return {};
 }
 
-result<void> allocation_table::chain_up(cluster_extent what, std::uint32_t last) noexcept {
+result<allocation_table::moment> allocation_table::chain_up(cluster_extent what,
+                                                            std::uint32_t last) noexcept {
     const std::unique_lock guard(mutex_);
-    for (std::uint32_t i = 0; i < what.length; ++i) {
-        const std::uint32_t cluster = what.first + i;
-        const auto done = put(cluster, i + 1 == what.length ? last : cluster + 1);
-        if (not done) return done;
-    }
-    return {};
+    const std::uint32_t end = what.first + what.length;
+    const auto done =
+        put(what, [&](std::uint32_t cluster) { return cluster + 1 == end ? last : cluster + 1; });
+    if (not done) return failure(done.error());
+    return flushes_;
 }
 
 result<void> allocation_table::set(cluster_extent what, std::uint32_t value) noexcept {
     const std::unique_lock guard(mutex_);
-    for (std::uint32_t i = 0; i < what.length; ++i)
-        if (const auto done = put(what.first + i, value); not done) return done;
-    return {};
+    return put(what, [&](std::uint32_t) { return value; });
 }
 
-result<void> allocation_table::link(std::uint32_t cluster, std::uint32_t next) noexcept {
+result<std::vector<cluster_extent>> allocation_table::free_up(cluster_extent what) noexcept {
+    const std::unique_lock guard(mutex_);
+    std::vector<cluster_extent> freed;
+    const std::uint32_t end = what.first + what.length;
+    for (std::uint32_t cluster = what.first; cluster != end;) {
+        const auto in = load(cluster);
+        if (not in) return failure(in.error());
+        for (const std::uint32_t stop = std::min(end, end_of(**in)); cluster != stop; ++cluster) {
+            if (value_in(**in, cluster) == free_entry) continue;
+            if (freed.empty() or freed.back().first + freed.back().length != cluster)
+                freed.push_back({.first = cluster, .length = 0});
+            ++freed.back().length;
+        }
+    }
+    if (const auto done = put(what, [](std::uint32_t) { return free_entry; }); not done)
+        return failure(done.error());
+    return freed;
+}
+
+result<void> allocation_table::link(std::uint32_t cluster, std::uint32_t next,
+                                    std::optional<moment> made) noexcept {
     const std::unique_lock guard(mutex_);
     const auto in = load(cluster);
     if (not in) return failure(in.error());
-    links_.try_emplace(cluster, value_in(**in, cluster));  // the first change knows what is on the device
-    return put(cluster, next);
+    // The first change knows what is on the device.
+    if (made != flushes_) links_.try_emplace(cluster, value_in(**in, cluster));
+    return put({.first = cluster, .length = 1}, [&](std::uint32_t) { return next; });
 }
 
 bool allocation_table::is_dirty() const noexcept {
@@ -184,6 +217,7 @@ std::vector<allocation_table::chunk> allocation_table::take_dirty(bool& has_link
         each->dirty.reset();
     }
     const std::uint64_t taken = dirty_sectors_.exchange(0);
+    ++flushes_;
     links_in_flush_ = std::exchange(links_, {});
     // A single sector reaches the disk whole or not at all.
     has_links = not links_in_flush_.empty() and taken > 1;
@@ -202,6 +236,21 @@ result<void> allocation_table::write_copies(std::uint64_t first_byte,
     return {};
 }
 
+// Calls visit(cluster, before, where) for the links that have bytes in a chunk, in their order.
+template <class Visit>
+result<void> allocation_table::for_each_link(const chunk& in, Visit visit) noexcept {
+    // FAT12's entries may lie across the edge.
+    const auto behind = static_cast<std::uint32_t>(entries_in(shape_.type, in.first_byte));
+    for (auto each = links_in_flush_.lower_bound(behind - std::min(behind, 1U));
+         each != links_in_flush_.end(); ++each) {
+        const byte_extent where = entry_extent(shape_.type, each->first);
+        if (where.offset >= in.first_byte + in.bytes.size()) break;
+        if (where.offset + where.length <= in.first_byte) continue;
+        if (const auto done = visit(each->first, each->second, where); not done) return done;
+    }
+    return {};
+}
+
 // Masked: with the links as they were.
 result<void> allocation_table::write_pass(const std::vector<chunk>& chunks, bool is_masked) noexcept {
     for (const chunk& each : chunks) {
@@ -210,10 +259,12 @@ result<void> allocation_table::write_pass(const std::vector<chunk>& chunks, bool
             masked = each.bytes;
             const table_piece piece{.bytes = mutable_bytes(masked.data(), masked.size()),
                                     .first_byte = each.first_byte};
-            // Only FAT12, whose entries may lie across the edge, has a link that is not inside; its sectors
-            // are all in one chunk or the neighbour was not changed.
-            for (const auto& [cluster, before] : links_in_flush_)
+            // One that lies across the edge stays: the sectors of both its bytes are in one chunk, or the
+            // neighbour was not changed.
+            (void)for_each_link(each, [&](std::uint32_t cluster, std::uint32_t before, byte_extent) {
                 (void)write_entry(shape_.type, piece, cluster, before);
+                return result<void>();
+            });
         }
         const auto done = write_copies(each.first_byte, is_masked ? masked : each.bytes);
         if (not done) return done;
@@ -223,25 +274,22 @@ result<void> allocation_table::write_pass(const std::vector<chunk>& chunks, bool
 
 result<void> allocation_table::write_links(const std::vector<chunk>& chunks) noexcept {
     for (const chunk& each : chunks) {
+        const std::uint64_t sector = shape_.sector_bytes;
         std::size_t written_to = 0;
-        for (const auto& [cluster, before] : links_in_flush_) {
-            const byte_extent where = entry_extent(shape_.type, cluster);
-            const std::uint64_t end = where.offset + where.length;
-            if (end <= each.first_byte or where.offset >= each.first_byte + each.bytes.size()) continue;
-            // Whole sectors from that of its first byte to that of its last, once each.
-            const std::uint64_t within = where.offset < each.first_byte ? 0 : where.offset - each.first_byte;
-            const auto from = std::max(
-                written_to, static_cast<std::size_t>(within / shape_.sector_bytes * shape_.sector_bytes));
-            const auto to =
-                std::min(each.bytes.size(),
-                         static_cast<std::size_t>(((end - each.first_byte - 1) / shape_.sector_bytes + 1) *
-                                                  shape_.sector_bytes));
-            if (from >= to) continue;
-            const auto done =
-                write_copies(each.first_byte + from, std::span(each.bytes).subspan(from, to - from));
-            if (not done) return done;
-            written_to = to;
-        }
+        const auto done =
+            for_each_link(each, [&](std::uint32_t, std::uint32_t, byte_extent where) -> result<void> {
+                // Whole sectors from that of its first byte to that of its last, once each.
+                const std::uint64_t within =
+                    where.offset < each.first_byte ? 0 : where.offset - each.first_byte;
+                const std::uint64_t last = where.offset + where.length - each.first_byte - 1;
+                const auto from = std::max(written_to, static_cast<std::size_t>(within / sector * sector));
+                const auto to =
+                    std::min(each.bytes.size(), static_cast<std::size_t>((last / sector + 1) * sector));
+                if (from >= to) return {};
+                written_to = to;
+                return write_copies(each.first_byte + from, std::span(each.bytes).subspan(from, to - from));
+            });
+        if (not done) return done;
     }
     return {};
 }
@@ -273,15 +321,33 @@ result<void> allocation_table::flush(bool is_ordered) noexcept {
     return done;
 }
 
+// The entries of a window from a cluster on.
+void allocation_table::scan_window(const window& in, std::uint32_t from, free_map& free,
+                                   std::vector<bool>& is_followed) {
+    const std::uint32_t end = std::min(end_of(in), shape_.last_cluster() + 1);
+    cluster_extent row{.first = from, .length = 0};  // that is free
+    for (std::uint32_t cluster = from; cluster != end; ++cluster) {
+        const table_entry entry = shape_.classify(value_in(in, cluster));
+        if (entry.kind == entry_kind::next) is_followed[entry.next - geometry::first_cluster] = true;
+        if (entry.kind == entry_kind::free) {
+            ++row.length;
+            continue;
+        }
+        free.give(row);
+        row = {.first = cluster + 1, .length = 0};
+    }
+    free.give(row);
+}
+
 result<free_map> allocation_table::scan() noexcept {
     free_map found(geometry::first_cluster, shape_.cluster_count);
     std::vector<bool> is_followed(shape_.cluster_count);
-    for (std::uint32_t cluster = geometry::first_cluster; shape_.is_cluster(cluster); ++cluster) {
-        const auto value = value_of(cluster);
-        if (not value) return failure(value.error());
-        const table_entry entry = shape_.classify(*value);
-        if (entry.kind == entry_kind::free) found.give({.first = cluster, .length = 1});
-        if (entry.kind == entry_kind::next) is_followed[entry.next - geometry::first_cluster] = true;
+    for (std::uint32_t cluster = geometry::first_cluster; shape_.is_cluster(cluster);) {
+        const std::unique_lock guard(mutex_);  // for a window at a time
+        const auto in = load(cluster);
+        if (not in) return failure(in.error());
+        scan_window(**in, cluster, found, is_followed);
+        cluster = end_of(**in);
     }
     for (std::uint32_t i = 0; i < shape_.cluster_count; ++i)
         if (is_followed[i] and found.is_free(i + geometry::first_cluster))
@@ -299,7 +365,7 @@ result<void> allocation_table::set_reserved_entry(std::uint32_t index, std::uint
     ENSURE(index < geometry::first_cluster);
     if (windows_.empty()) return failure({EIO, "write FAT"});
     const std::unique_lock guard(mutex_);
-    return put(index, value);
+    return put({.first = index, .length = 1}, [&](std::uint32_t) { return value; });
 }
 
 }  // namespace sluice::fat

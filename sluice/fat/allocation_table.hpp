@@ -4,6 +4,7 @@
 #include <bitset>
 #include <map>
 #include <memory>
+#include <optional>
 #include <shared_mutex>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct table_counters {
 ///
 /// Changes stay in memory until flush(), which writes them to every copy that is kept. Two kinds are told
 /// apart: set() and chain_up() say what nothing on the disk leads to yet; link() joins that to a chain that
-/// may be there already, and never reaches the disk before the former.
+/// may be there already, and never reaches the disk before the former. What was chained up since the last
+/// flush is not there: a link within that is no more than an entry.
 ///
 /// Invariants:
 ///   1. A window in memory is as the copies on the device, but for its sectors in `dirty`.
@@ -51,12 +53,19 @@ public:
     [[nodiscard]] result<stretch> follow(std::uint32_t cluster, std::uint32_t most) noexcept;
 
     /// Sets the entries of `what` each to the cluster behind it, the last one to `last`, a value as it stands
-    /// on the disk. Errors: EIO, and then some may be set. Allocates: windows.
-    [[nodiscard]] result<void> chain_up(cluster_extent what, std::uint32_t last) noexcept;
+    /// on the disk. Says when, for link().
+    /// Errors: EIO, and then some may be set. Allocates: windows.
+    using moment = std::uint64_t;
+    [[nodiscard]] result<moment> chain_up(cluster_extent what, std::uint32_t last) noexcept;
     /// Sets the entries of `what` all to `value`. Errors: as chain_up.
     [[nodiscard]] result<void> set(cluster_extent what, std::uint32_t value) noexcept;
-    /// Lets `cluster`, the last of a chain, go on with `next`. Errors: as chain_up.
-    [[nodiscard]] result<void> link(std::uint32_t cluster, std::uint32_t next) noexcept;
+    /// Sets the entries of `what` free, and says which of them were not: of a damaged volume, another file
+    /// may have given them up before. Errors: as chain_up.
+    [[nodiscard]] result<std::vector<cluster_extent>> free_up(cluster_extent what) noexcept;
+    /// Lets `cluster`, the last of a chain, go on with `next`. `made` is when it was chained up, if that is
+    /// known. Errors: as chain_up.
+    [[nodiscard]] result<void> link(std::uint32_t cluster, std::uint32_t next,
+                                    std::optional<moment> made = {}) noexcept;
 
     /// Writes what has changed: first all but the links, then these. With `is_ordered` barriers come between
     /// the two, if there are both, none at the end.
@@ -96,11 +105,16 @@ private:
     [[nodiscard]] window* loaded(std::uint32_t cluster) noexcept;
     [[nodiscard]] result<window*> load(std::uint32_t cluster) noexcept;
     void make_room() noexcept;
+    [[nodiscard]] std::uint32_t end_of(const window& in) const noexcept;
     [[nodiscard]] std::uint32_t value_in(const window& in, std::uint32_t cluster) const noexcept;
     [[nodiscard]] result<std::uint32_t> value_of(std::uint32_t cluster) noexcept;
-    [[nodiscard]] result<void> put(std::uint32_t cluster, std::uint32_t value) noexcept;
+    template <class ValueOf>
+    [[nodiscard]] result<void> put(cluster_extent what, ValueOf value_of) noexcept;
+    void scan_window(const window& in, std::uint32_t from, free_map& free, std::vector<bool>& is_followed);
 
     [[nodiscard]] std::vector<chunk> take_dirty(bool& has_links);
+    template <class Visit>
+    [[nodiscard]] result<void> for_each_link(const chunk& in, Visit visit) noexcept;
     [[nodiscard]] result<void> write_pass(const std::vector<chunk>& chunks, bool is_masked) noexcept;
     [[nodiscard]] result<void> write_links(const std::vector<chunk>& chunks) noexcept;
     [[nodiscard]] result<void> write_copies(std::uint64_t first_byte,
@@ -115,6 +129,7 @@ private:
     std::size_t loaded_count_ = 0;
     std::atomic<std::uint64_t> dirty_sectors_ = 0;
     std::atomic<std::uint64_t> ticks_ = 0;
+    moment flushes_ = 0;                                     // begun so far
     std::map<std::uint32_t, std::uint32_t> links_;           // what is on the device
     std::map<std::uint32_t, std::uint32_t> links_in_flush_;  // of one flush; its own
     table_counters counters_;

@@ -6,6 +6,17 @@
 #include "sluice/base/ensure.hpp"
 
 namespace sluice::fat {
+namespace {
+
+void append(std::vector<cluster_extent>& taken, cluster_extent what) {
+    if (not taken.empty() and taken.back().first + taken.back().length == what.first) {
+        taken.back().length += what.length;
+    } else {
+        taken.push_back(what);
+    }
+}
+
+}  // namespace
 
 void reservation::give_back() noexcept {
     const std::scoped_lock guard(from_.mutex_);
@@ -16,8 +27,23 @@ void allocator::give_back(reservation& which) noexcept {
     if (which.held_.length == 0) return;
     map_.give(which.held_);
     reserved_ -= which.held_.length;
+    // Nobody has taken anything behind it since: the next file may begin where this one ended.
+    if (next_ == which.held_.first + which.held_.length) next_ = which.held_.first;
     which.held_ = {};
     reservations_.erase(&which);
+}
+
+// From the front of what is reserved where the file goes on; its bits are taken already.
+bool allocator::take_reserved(const allocation_request& wanted, reservation& own,
+                              std::vector<cluster_extent>& taken) {
+    cluster_extent& held = own.held_;
+    if (held.length < wanted.wanted or held.first != wanted.goal) return false;
+    append(taken, {.first = held.first, .length = wanted.wanted});
+    held.first += wanted.wanted;
+    held.length -= wanted.wanted;
+    reserved_ -= wanted.wanted;
+    if (held.length == 0) reservations_.erase(&own);
+    return true;
 }
 
 // Takes the first `wanted` of a free row.
@@ -25,11 +51,7 @@ std::uint32_t allocator::take_row(cluster_extent row, std::uint32_t wanted,
                                   std::vector<cluster_extent>& taken) {
     const cluster_extent used{.first = row.first, .length = std::min(row.length, wanted)};
     map_.take(used);
-    if (not taken.empty() and taken.back().first + taken.back().length == used.first) {
-        taken.back().length += used.length;
-    } else {
-        taken.push_back(used);
-    }
+    append(taken, used);
     next_ = used.first + used.length;
     return used.length;
 }
@@ -38,8 +60,8 @@ result<void> allocator::allocate(const allocation_request& wanted, reservation& 
                                  std::vector<cluster_extent>& taken) {
     ENSURE(wanted.wanted != 0);
     const std::scoped_lock guard(mutex_);
-    const cluster_extent held = own.held_;
-    if (map_.free_count() + held.length < wanted.wanted)
+    if (take_reserved(wanted, own, taken)) return {};
+    if (map_.free_count() + own.held_.length < wanted.wanted)
         while (not reservations_.empty())
             give_back(**reservations_.begin());
     give_back(own);
@@ -53,18 +75,14 @@ result<void> allocator::allocate(const allocation_request& wanted, reservation& 
         const std::uint32_t behind = map_.free_from(wanted.goal, left);
         if (behind != 0) left -= take_row({.first = wanted.goal, .length = behind}, left, taken);
     }
-    const bool goes_on = left == 0;
     const std::uint32_t ahead = std::min(wanted.ahead, map_.free_count() / 8);
     while (left != 0) {
         const auto row = map_.find_run(next_, left + ahead);
         ENSURE(row.has_value(), "counted before");
         left -= take_row(*row, left, taken);
     }
-    // The rest of the old reservation, or of the new row.
     const std::uint32_t end = taken.back().first + taken.back().length;
-    const bool is_in_old = goes_on and end >= held.first and end - held.first < held.length;
-    const std::uint32_t most = is_in_old ? held.length - (end - held.first) : ahead;
-    own.held_ = {.first = end, .length = map_.free_from(end, most)};
+    own.held_ = {.first = end, .length = map_.free_from(end, ahead)};
     if (own.held_.length != 0) {
         map_.take(own.held_);
         reserved_ += own.held_.length;

@@ -33,7 +33,7 @@ private:
 struct allocation_request {
     std::uint32_t goal = 0;    // the cluster that would go on where the file ends; 0: anywhere
     std::uint32_t wanted = 1;  // how many in all; not zero
-    std::uint32_t ahead = 0;   // how many more to reserve where a new row begins
+    std::uint32_t ahead = 0;   // how many more to reserve when no reservation is left
 };
 
 /// Who gets which clusters: next-fit, what goes on a file's last row first, rows as long as what is wanted
@@ -54,6 +54,7 @@ public:
     /// Takes clusters for a file; appends them to `taken` in the order of the file.
     /// Errors: ENOSPC, and then nothing was taken: reservations of others have been given back before;
     /// EAGAIN instead if there is enough only once what was released is durable.
+    /// Complexity: O(1) while the reservation lasts; else as free_map.
     [[nodiscard]] result<void> allocate(const allocation_request& wanted, reservation& own,
                                         std::vector<cluster_extent>& taken);
     /// Gives back at once what was taken and never written down anywhere.
@@ -75,6 +76,8 @@ private:
     friend class reservation;
 
     void give_back(reservation& which) noexcept;
+    [[nodiscard]] bool take_reserved(const allocation_request& wanted, reservation& own,
+                                     std::vector<cluster_extent>& taken);
     std::uint32_t take_row(cluster_extent row, std::uint32_t wanted, std::vector<cluster_extent>& taken);
 
     std::mutex mutex_;

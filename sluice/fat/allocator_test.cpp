@@ -94,6 +94,33 @@ TEST(allocator, two_files_that_grow_at_once_lie_in_few_pieces) {
     }
 }
 
+TEST(allocator, what_is_written_piece_by_piece_takes_its_reservation_from_the_front) {
+    allocator from(all_free(1000), 2);
+    reservation own(from);
+    std::vector<cluster_extent> taken;
+    ASSERT_TRUE(from.allocate({.wanted = 1, .ahead = 100}, own, taken));
+    for (std::uint32_t i = 1; i < 101; ++i) {
+        ASSERT_TRUE(from.allocate({.goal = 2 + i, .wanted = 1}, own, taken));
+        ASSERT_EQ(from.free_count(), 999 - i);
+    }
+    EXPECT_EQ(taken, (std::vector<cluster_extent>{{.first = 2, .length = 101}}));
+    // Nothing is left of it, nor kept as if there were.
+    reservation other(from);
+    ASSERT_TRUE(from.allocate({.goal = 103, .wanted = 899}, other, taken));
+    EXPECT_EQ(from.allocate({.goal = 103, .wanted = 1}, own, taken).error().code(), ENOSPC);
+}
+
+TEST(allocator, small_files_made_one_after_another_lie_side_by_side) {
+    allocator from(all_free(10'000), 2);
+    std::vector<cluster_extent> taken;
+    for (int i = 0; i < 5; ++i) {
+        reservation own(from);
+        ASSERT_TRUE(from.allocate({.wanted = 3, .ahead = 256}, own, taken));
+    }
+    EXPECT_EQ(taken, (std::vector<cluster_extent>{{.first = 2, .length = 15}}));
+    EXPECT_EQ(from.next(), 17U);
+}
+
 TEST(allocator, reservations_are_room_for_others_when_there_is_no_other) {
     allocator from(all_free(100), 2);
     reservation own(from);

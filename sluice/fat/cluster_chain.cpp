@@ -145,12 +145,15 @@ result<void> cluster_chain::append(std::span<const cluster_extent> more) noexcep
         if (not found) return failure(found.error());
         tail = *found;
     }
+    allocation_table::moment made = 0;
     for (std::size_t i = 0; i < more.size(); ++i) {
         const std::uint32_t after = i + 1 < more.size() ? more[i + 1].first : end_entry(shape_.type);
-        if (const auto done = table_.chain_up(more[i], after); not done) return done;
+        const auto done = table_.chain_up(more[i], after);
+        if (not done) return failure(done.error());
+        made = *done;
     }
     if (tail != 0) {
-        if (const auto done = table_.link(tail, more.front().first); not done) return done;
+        if (const auto done = table_.link(tail, more.front().first, tail_made_); not done) return done;
     } else {
         first_ = more.front().first;
     }
@@ -158,6 +161,7 @@ result<void> cluster_chain::append(std::span<const cluster_extent> more) noexcep
         if (strategy_ == lookup_strategy::runs) runs_.append(each.first, each.length);
         *count_ += each.length;
     }
+    tail_made_ = made;
     last_ = {.file_cluster = *count_ - 1, .disk_cluster = more.back().first + more.back().length - 1};
     return {};
 }
@@ -190,6 +194,7 @@ result<cluster_chain::cut_off> cluster_chain::cut(std::uint32_t clusters) noexce
     count_ = clusters;
     cursor_.reset();
     last_.reset();
+    tail_made_.reset();
     return gone;
 }
 

@@ -78,6 +78,7 @@ private:
     run_list runs_;
     std::optional<place> cursor_;  // of the strategy cursor
     std::optional<place> last_;
+    std::optional<allocation_table::moment> tail_made_;  // when the last cluster came to it
 };
 
 }  // namespace sluice::fat

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/base/ensure.hpp"
@@ -12,10 +13,6 @@
 
 namespace sluice::fat {
 namespace {
-
-std::string key_of(const short_name_bytes& name) {
-    return {name.begin(), name.end()};
-}
 
 // What can stand in a path; empty if nothing of it can.
 std::string shown_text(const std::string& text) {
@@ -81,6 +78,8 @@ void directory::build_index() {
     free_in_.assign(slot_count() / slots_per_sector() + 1, static_cast<std::uint16_t>(slots_per_sector()));
     if (slot_count() % slots_per_sector() != 0 or slot_count() == 0)
         free_in_.back() = static_cast<std::uint16_t>(slot_count() % slots_per_sector());
+    dirty_.resize(free_in_.size());
+    after_another_.resize(free_in_.size());
     long_name_collector pieces;
     std::uint32_t pieces_from = 0;
     end_ = slot_count();
@@ -123,52 +122,11 @@ std::string directory::shown(const directory_entry& raw, const long_name_collect
     return shown_text(text_of(raw.name, raw.case_bits.value(), page_));
 }
 
-void directory::index(name_entry entry, const directory_entry& raw) {
-    std::string folded = fold(entry.name);
+const name_entry* directory::index(name_entry entry, const directory_entry& raw) {
+    entry.short_name = raw.name;
     entry.alias = fold(shown_text(text_of(raw.name, 0, page_)));
-    if (entry.alias == folded) entry.alias.clear();
-    shorts_.insert(key_of(raw.name));
-    if (not names_.try_emplace(std::move(folded), entry.slot).second) has_doubles_ = true;
-    if (not entry.alias.empty() and not aliases_.try_emplace(entry.alias, entry.slot).second)
-        has_doubles_ = true;
-    const std::uint32_t slot = entry.slot;
-    entries_.insert_or_assign(slot, std::move(entry));
-}
-
-void directory::unindex(const name_entry& entry) {
-    const std::uint32_t slot = entry.slot;
-    const auto drop = [&](std::unordered_map<std::string, std::uint32_t>& from, const std::string& key) {
-        if (const auto found = from.find(key); found != from.end() and found->second == slot)
-            from.erase(found);
-    };
-    drop(names_, fold(entry.name));
-    if (not entry.alias.empty()) drop(aliases_, entry.alias);
-    entries_.erase(slot);
-    if (not has_doubles_) return;
-    // Only on damaged volumes do two entries share a name: now another one may be the first.
-    for (const auto& [other, each] : entries_) {
-        names_.try_emplace(fold(each.name), other);
-        if (not each.alias.empty()) aliases_.try_emplace(each.alias, other);
-    }
-}
-
-const name_entry* directory::find(const std::string& folded) const {
-    auto found = names_.find(folded);
-    if (found == names_.end()) {
-        found = aliases_.find(folded);
-        if (found == aliases_.end()) return nullptr;
-    }
-    return at(found->second);
-}
-
-const name_entry* directory::at(std::uint32_t slot) const {
-    const auto found = entries_.find(slot);
-    return found == entries_.end() ? nullptr : &found->second;
-}
-
-const name_entry* directory::next(std::uint32_t from) const {
-    const auto found = entries_.lower_bound(from);
-    return found == entries_.end() ? nullptr : &found->second;
+    if (equal_ignoring_case(entry.alias, entry.name)) entry.alias.clear();
+    return names_.add(std::move(entry));
 }
 
 directory_entry directory::read(std::uint32_t slot) const noexcept {
@@ -181,7 +139,13 @@ directory_entry directory::read(std::uint32_t slot) const noexcept {
 void directory::put(std::uint32_t slot, const directory_entry& raw) noexcept {
     ENSURE(slot < slot_count());
     std::memcpy(image_.data() + std::size_t{slot} * slot_bytes, &raw, slot_bytes);
-    dirty_.insert(slot / slots_per_sector());
+    mark_dirty(slot / slots_per_sector());
+}
+
+void directory::mark_dirty(std::uint32_t sector) noexcept {
+    if (dirty_[sector]) return;
+    dirty_[sector] = true;
+    ++dirty_count_;
 }
 
 void directory::update(std::uint32_t slot, const directory_entry& entry) noexcept {

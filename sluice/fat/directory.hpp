@@ -1,26 +1,16 @@
 #pragma once
 
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "sluice/fat/cluster_chain.hpp"
 #include "sluice/fat/long_name.hpp"
+#include "sluice/fat/name_index.hpp"
 #include "sluice/fat/short_name.hpp"
 
 namespace sluice::fat {
-
-/// Where a name stands, and how it is shown.
-struct name_entry {
-    std::uint32_t first_slot = 0;  // of its set: the last piece of its long name, or `slot`
-    std::uint32_t slot = 0;        // its entry proper
-    std::string name{};            // as a volume shows it (vfs::shown_name)
-    std::string alias{};           // the folded short name, if it differs; empty otherwise
-};
 
 /// One directory in memory: its bytes, and an index of its names that ignores case. Built once by reading it
 /// through; kept while names come and go.
@@ -31,13 +21,13 @@ struct name_entry {
 ///
 /// Invariants:
 ///   1. image_ is what is on the device, but for the sectors in dirty_ and what is beyond a move of the end.
+///      dirty_count_ is how many they are.
 ///   2. A slot is used if it is part of an entry, of a removed one that is still on the disk, or not ours to
 ///      touch; used_, free_in_ (per sector) and room_from_ say so. No slot behind end_ is used.
 ///   3. A set of slots that fits into a sector lies in one. Of a longer one, each sector is written before
 ///   the
 ///      next: the entry proper comes last.
-///   4. names_ leads to every entry by its folded name, the first of those that share it; aliases_ by its
-///      short name; shorts_ has the short names of all, removed ones that are still on the disk included.
+///   4. names_ has every entry, removed ones as long as they are on the disk.
 /// Complexity: find O(1); add O(1) amortised but for the search of room, which looks at each sector once
 /// until something is removed before it. Allocates: up to limits of FAT, 2 MiB and an index of 65,536 names.
 /// Thread safety: none of its own.
@@ -57,15 +47,19 @@ public:
     /// Whether its chain breaks off or comes back to itself: what was read stands, nothing may be added.
     [[nodiscard]] bool is_damaged() const noexcept { return is_damaged_; }
     [[nodiscard]] std::size_t bytes() const noexcept { return image_.size(); }
-    [[nodiscard]] std::size_t name_count() const noexcept { return entries_.size(); }
+    [[nodiscard]] std::size_t name_count() const noexcept { return names_.count(); }
 
     /// The entry of a name, as folded by fold(); null if there is none.
-    [[nodiscard]] const name_entry* find(const std::string& folded) const;
-    [[nodiscard]] const name_entry* at(std::uint32_t slot) const;
-    /// The first entry behind a slot; null at the end.
-    [[nodiscard]] const name_entry* next(std::uint32_t from) const;
+    [[nodiscard]] const name_entry* find(std::string_view folded) const noexcept {
+        return names_.find(folded);
+    }
+    [[nodiscard]] const name_entry* at(std::uint32_t slot) const noexcept { return names_.at(slot); }
+    /// The first entry at a slot or behind; null at the end.
+    [[nodiscard]] const name_entry* next(std::uint32_t from) const noexcept { return names_.next(from); }
     /// Whether a name that was removed, or given up for another, is still on the disk.
-    [[nodiscard]] bool is_leaving(const std::string& folded) const { return leaving_.contains(folded); }
+    [[nodiscard]] bool is_leaving(std::string_view folded) const noexcept {
+        return names_.is_leaving(folded);
+    }
 
     [[nodiscard]] directory_entry read(std::uint32_t slot) const noexcept;
     /// Changes an entry in its place. Its name bytes stay.
@@ -87,13 +81,13 @@ public:
 
     /// Takes an entry out, of the index at once and of the bytes with the next apply_removals().
     void remove(std::uint32_t slot);
-    /// `other` has come in the place of what was removed at `slot`: if one sector has both, which is written
-    /// whole or not at all, the removal takes effect at once.
+    /// `other` has come in the place of what was removed last, at `slot`: if one sector has both, which is
+    /// written whole or not at all, the removal takes effect at once.
     void join(std::uint32_t slot, const name_entry& other) noexcept;
     /// Spells a name in another case, in its place. False if there is no room for that.
     [[nodiscard]] bool respell(std::uint32_t slot, std::string_view name);
 
-    [[nodiscard]] bool is_dirty() const noexcept { return not dirty_.empty(); }
+    [[nodiscard]] bool is_dirty() const noexcept { return dirty_count_ != 0; }
     [[nodiscard]] bool has_removals() const noexcept { return not removals_.empty(); }
     void apply_removals() noexcept;
     /// Writes the sectors that have changed. Errors: of the device, and then all stay to be written.
@@ -105,19 +99,11 @@ private:
         std::uint32_t count = 0;
     };
 
-    struct removal {
-        slots which;
-        std::string short_key;
-        std::string folded;
-        std::string alias;
-    };
-
     explicit directory(const source& from) : device_(from.on), shape_(from.shape), page_(from.page) {}
 
     result<void> read_clusters(cluster_chain& chain);
     void build_index();
-    void index(name_entry entry, const directory_entry& raw);
-    void unindex(const name_entry& entry);
+    const name_entry* index(name_entry entry, const directory_entry& raw);
     [[nodiscard]] std::string shown(const directory_entry& raw, const long_name_collector& pieces) const;
 
     [[nodiscard]] std::uint32_t slot_count() const noexcept {
@@ -127,9 +113,10 @@ private:
         return static_cast<std::uint32_t>(shape_.sector_bytes / slot_bytes);
     }
     void put(std::uint32_t slot, const directory_entry& raw) noexcept;
+    void mark_dirty(std::uint32_t sector) noexcept;
     void occupy(slots which) noexcept;
     void vacate(slots which) noexcept;
-    void apply(const removal& one) noexcept;
+    void apply(slots gone) noexcept;
     [[nodiscard]] std::optional<std::uint32_t> room_for(std::uint32_t count) noexcept;
     [[nodiscard]] std::optional<std::uint32_t> room_in(std::uint32_t from, slots where) const noexcept;
     [[nodiscard]] result<void> wipe_behind_end() noexcept;
@@ -148,22 +135,18 @@ private:
     std::uint32_t end_ = 0;
     std::optional<std::uint32_t> label_slot_;
 
-    std::map<std::uint32_t, name_entry> entries_;  // by slot
-    std::unordered_map<std::string, std::uint32_t> names_;
-    std::unordered_map<std::string, std::uint32_t> aliases_;
-    std::unordered_multiset<std::string> shorts_;
+    name_index names_;
     std::unordered_map<std::string, std::uint32_t> next_number_;  // of a basis: none before is unused
-    bool has_doubles_ = false;
 
     std::vector<bool> used_;
     std::vector<std::uint16_t> free_in_;  // per sector
     std::array<std::uint32_t, long_name_slots_max + 2>
         room_from_{};  // no sector before has that many in a row
 
-    std::set<std::uint32_t> dirty_;          // sectors
-    std::set<std::uint32_t> after_another_;  // of those: to be written once the one before is durable
-    std::vector<removal> removals_;
-    std::unordered_multiset<std::string> leaving_;
+    std::vector<bool> dirty_;          // sectors
+    std::vector<bool> after_another_;  // of those: to be written once the one before is durable
+    std::size_t dirty_count_ = 0;
+    std::vector<slots> removals_;  // sets whose entry leaves
 };
 
 }  // namespace sluice::fat

@@ -8,13 +8,6 @@
 // Changing a directory.
 
 namespace sluice::fat {
-namespace {
-
-std::string key_of(const short_name_bytes& name) {
-    return {name.begin(), name.end()};
-}
-
-}  // namespace
 
 void directory::occupy(slots which) noexcept {
     for (std::uint32_t slot = which.first; slot < which.first + which.count; ++slot) {
@@ -73,6 +66,8 @@ void directory::grow(std::uint64_t offset) {
     const std::size_t sectors = slot_count() / slots_per_sector();
     for (std::size_t i = sectors - shape_.sectors_per_cluster; i < sectors; ++i)
         free_in_[i] = static_cast<std::uint16_t>(slots_per_sector());
+    dirty_.resize(free_in_.size());
+    after_another_.resize(free_in_.size());
 }
 
 // Behind the end anything may stand: before the end moves there, it must not.
@@ -87,21 +82,21 @@ result<void> directory::wipe_behind_end() noexcept {
             std::span(image_).subspan(std::size_t{sector} * shape_.sector_bytes, shape_.sector_bytes);
         if (const auto done = device_.write_at(offset_of(sector), part); not done) return done;
     }
-    if (end_ % per_sector != 0) dirty_.insert(end_ / per_sector);
+    if (end_ % per_sector != 0) mark_dirty(end_ / per_sector);
     is_wiped_ = true;
     return {};
 }
 
 short_name directory::unused_short_name(std::string_view name) {
-    if (const auto exact = exactly(name, page_); exact and not shorts_.contains(key_of(exact->bytes)))
-        return *exact;
+    if (const auto exact = exactly(name, page_); exact and not names_.has_short(exact->bytes)) return *exact;
     const short_name_basis basis = basis_of(name, page_);
     // What the numbers are counted by: names that differ only in what a number would cut off share them.
-    const std::string key = key_of(numbered(basis, 1));
-    std::uint32_t& number = next_number_.try_emplace(key, 1).first->second;
+    const short_name_bytes first = numbered(basis, 1);
+    std::uint32_t& number =
+        next_number_.try_emplace(std::string(first.begin(), first.end()), 1).first->second;
     for (;;) {
         const short_name made{.bytes = numbered(basis, number), .case_bits = 0};
-        if (not shorts_.contains(key_of(made.bytes))) return made;
+        if (not names_.has_short(made.bytes)) return made;
         // Round and round: a directory has fewer names than there are numbers.
         number = number == short_name_number_max ? 1 : number + 1;
     }
@@ -116,7 +111,7 @@ void directory::write_set(slots where, std::u16string_view name, const directory
     const std::uint32_t first = where.first / slots_per_sector();
     const std::uint32_t last = (where.first + pieces) / slots_per_sector();
     for (std::uint32_t sector = first + 1; sector <= last; ++sector)
-        after_another_.insert(sector);
+        after_another_[sector] = true;
 }
 
 result<const name_entry*> directory::add(std::string_view name, const directory_entry& entry) {
@@ -142,8 +137,7 @@ result<const name_entry*> directory::add(std::string_view name, const directory_
     occupy({.first = *first, .count = count});
     write_set({.first = *first, .count = count}, units, raw);
     const std::uint32_t slot = *first + count - 1;
-    index({.first_slot = *first, .slot = slot, .name = std::string(name)}, raw);
-    return at(slot);
+    return index({.first_slot = *first, .slot = slot, .name = std::string(name)}, raw);
 }
 
 bool directory::has_room_for(std::string_view name) noexcept {
@@ -151,50 +145,38 @@ bool directory::has_room_for(std::string_view name) noexcept {
 }
 
 void directory::remove(std::uint32_t slot) {
-    const name_entry gone = *at(slot);
-    removal one{.which = {.first = gone.first_slot, .count = slot - gone.first_slot + 1},
-                .short_key = key_of(read(slot).name),
-                .folded = fold(gone.name),
-                .alias = gone.alias};
-    unindex(gone);
-    leaving_.insert(one.folded);
-    if (not one.alias.empty()) leaving_.insert(one.alias);
-    removals_.push_back(std::move(one));
+    const std::uint32_t first = at(slot)->first_slot;
+    names_.leave(slot);
+    removals_.push_back({.first = first, .count = slot - first + 1});
 }
 
-void directory::apply(const removal& one) noexcept {
-    for (std::uint32_t i = 0; i < one.which.count; ++i) {
-        directory_entry raw = read(one.which.first + i);
-        raw.name[0] = free_mark;
-        put(one.which.first + i, raw);
-    }
-    vacate(one.which);
-    const auto drop = [](std::unordered_multiset<std::string>& from, const std::string& key) {
-        if (const auto found = from.find(key); found != from.end()) from.erase(found);
-    };
-    drop(shorts_, one.short_key);
-    drop(leaving_, one.folded);
-    if (not one.alias.empty()) drop(leaving_, one.alias);
+void directory::apply(slots gone) noexcept {
+    const std::uint32_t last = gone.first + gone.count - 1;
+    for (std::uint32_t slot = gone.first; slot <= last; ++slot)
+        image_[std::size_t{slot} * slot_bytes] = std::byte{free_mark};
+    for (std::uint32_t sector = gone.first / slots_per_sector(); sector <= last / slots_per_sector();
+         ++sector)
+        mark_dirty(sector);
+    vacate(gone);
+    names_.erase(last);
 }
 
 void directory::apply_removals() noexcept {
-    for (const removal& each : removals_)
+    for (const slots each : removals_)
         apply(each);
     removals_.clear();
 }
 
 void directory::join(std::uint32_t slot, const name_entry& other) noexcept {
+    ENSURE(not removals_.empty());
+    const slots gone = removals_.back();
+    ENSURE(gone.first + gone.count - 1 == slot);
     const std::uint32_t sector = slot / slots_per_sector();
-    for (auto each = removals_.begin(); each != removals_.end(); ++each) {
-        if (each->which.first + each->which.count - 1 != slot) continue;
-        const bool is_near = each->which.first / slots_per_sector() == sector and
-                             other.first_slot / slots_per_sector() == sector and
-                             other.slot / slots_per_sector() == sector;
-        if (not is_near) return;
-        apply(*each);
-        removals_.erase(each);
+    if (gone.first / slots_per_sector() != sector or other.first_slot / slots_per_sector() != sector or
+        other.slot / slots_per_sector() != sector)
         return;
-    }
+    apply(gone);
+    removals_.pop_back();
 }
 
 bool directory::respell(std::uint32_t slot, std::string_view name) {
@@ -219,8 +201,7 @@ bool directory::respell(std::uint32_t slot, std::string_view name) {
         write_set({.first = first, .count = wanted + 1}, units, raw);
     }
     put(slot, raw);
-    unindex(*at(slot));
-    shorts_.erase(shorts_.find(key_of(raw.name)));
+    names_.erase(slot);
     entry.name = name;
     index(std::move(entry), raw);
     return true;
@@ -235,25 +216,28 @@ std::uint64_t directory::offset_of(std::uint32_t sector) const noexcept {
 }
 
 result<void> directory::write(bool is_ordered) noexcept {
-    for (auto each = dirty_.begin(); each != dirty_.end();) {
-        if (is_ordered and after_another_.contains(*each))
+    const std::uint32_t sectors = slot_count() / slots_per_sector();
+    for (std::uint32_t each = 0; each < dirty_.size();) {
+        if (not dirty_[each]) {
+            ++each;
+            continue;
+        }
+        if (is_ordered and after_another_[each])
             if (const auto done = device_.barrier(); not done) return done;
         // As far as it goes on, on the device, too.
-        const std::uint32_t first = *each;
-        std::uint32_t count = 1;
-        const auto goes_on = [&] {
-            return each != dirty_.end() and * each == first + count and not after_another_.contains(*each) and
-                   offset_of(*each) == offset_of(first) + std::uint64_t{count} * shape_.sector_bytes;
-        };
-        for (++each; goes_on(); ++each)
-            ++count;
+        const std::uint32_t first = each++;
+        while (each < sectors and dirty_[each] and not after_another_[each] and
+               offset_of(each) == offset_of(first) + std::uint64_t{each - first} * shape_.sector_bytes)
+            ++each;
         const std::size_t start = std::size_t{first} * shape_.sector_bytes;
-        const std::size_t length = std::min(std::size_t{count} * shape_.sector_bytes, image_.size() - start);
+        const std::size_t length =
+            std::min(std::size_t{each - first} * shape_.sector_bytes, image_.size() - start);
         const auto done = device_.write_at(offset_of(first), std::span(image_).subspan(start, length));
         if (not done) return done;
     }
-    dirty_.clear();
-    after_another_.clear();
+    dirty_.assign(dirty_.size(), false);
+    after_another_.assign(after_another_.size(), false);
+    dirty_count_ = 0;
     return {};
 }
 

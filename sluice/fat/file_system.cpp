@@ -197,6 +197,7 @@ void file_system::closed(item_ptr& which) noexcept {
     if (--which->handles != 0) return;
     if (which->is_removed) {
         give_up(*which);
+        items_.erase(which->id);
     } else {
         const std::unique_lock alone(which->mutex);
         if (which->reserved) which->reserved->give_back();

@@ -267,7 +267,10 @@ private:
     };
     struct given_up {
         std::vector<cut> cuts;
-        std::vector<cluster_extent> rest;
+        std::vector<cluster_extent> rest;   // not yet free in the table
+        std::vector<cluster_extent> freed;  // free there, and to be had once that is durable
+        std::uint32_t asked = 0;            // how many were given up to free those
+        [[nodiscard]] bool is_empty() const noexcept { return cuts.empty() and rest.empty() and asked == 0; }
     };
     [[nodiscard]] given_up take_given_up();
     [[nodiscard]] result<void> free_given_up(given_up& what) noexcept;

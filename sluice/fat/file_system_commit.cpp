@@ -76,7 +76,8 @@ result<void> file_system::write_directories(bool is_removing) noexcept {
 
 file_system::given_up file_system::take_given_up() {
     const std::scoped_lock guard(queue_);
-    given_up taken{.cuts = std::exchange(cuts_, {}), .rest = {}};
+    given_up taken;
+    taken.cuts = std::exchange(cuts_, {});
     if (allocator* const from = clusters_.load()) taken.rest = from->take_released();
     return taken;
 }
@@ -86,27 +87,18 @@ result<void> file_system::free_given_up(given_up& what) noexcept {
         const auto done = table_.set({.first = each.last, .length = 1}, end_entry(shape_.type));
         if (not done) return done;
     }
-    std::vector<cluster_extent> freed;
-    std::uint32_t asked = 0;
-    for (const cluster_extent& each : what.rest) {
-        asked += each.length;
-        for (std::uint32_t cluster = each.first; cluster < each.first + each.length; ++cluster) {
-            const auto entry = table_.next(cluster);
-            if (not entry) return failure(entry.error());
-            if (entry->kind == entry_kind::free) continue;  // another's, which gave it up before
-            if (not freed.empty() and freed.back().first + freed.back().length == cluster) {
-                ++freed.back().length;
-            } else {
-                freed.push_back({.first = cluster, .length = 1});
-            }
-            if (const auto done = table_.set({.first = cluster, .length = 1}, free_entry); not done)
-                return done;
-        }
+    // What is free in the table, if not yet on the disk, is not asked again when a commit is tried again.
+    while (not what.rest.empty()) {
+        const auto freed = table_.free_up(what.rest.back());
+        if (not freed) return failure(freed.error());
+        what.freed.insert(what.freed.end(), freed->begin(), freed->end());
+        what.asked += what.rest.back().length;
+        what.rest.pop_back();
     }
     auto done = table_.flush(options_.mode != write_mode::fast);
     if (done) done = order();
     if (not done) return done;
-    if (asked != 0) clusters_.load()->reuse(freed, asked);
+    if (what.asked != 0) clusters_.load()->reuse(what.freed, what.asked);
     for (const cut& each : what.cuts) {
         const std::unique_lock guard(each.of->mutex);
         --each.of->cuts;
@@ -147,7 +139,7 @@ result<void> file_system::commit_locked() noexcept {
     dirty_directories_.clear();
     while (not unfinished_.empty()) {
         given_up& each = unfinished_.front();  // in the order in which it was given up
-        if (not each.cuts.empty() or not each.rest.empty())
+        if (not each.is_empty())
             if (const auto done = free_given_up(each); not done) return done;
         unfinished_.pop_front();
     }

@@ -153,10 +153,13 @@ result<void> file_system::try_make_clusters(item& of, std::uint64_t size_bytes) 
     request.ahead = static_cast<std::uint32_t>(
         std::min(more - size_bytes, std::max(ahead_max, of.expected_bytes)) / shape_.cluster_bytes);
     std::vector<cluster_extent> taken;
-    auto done = (*from)->allocate(request, *of.reserved, taken);
-    if (done) done = of.chain.append(taken);
-    if (done) mark_changed(of, false);
-    return done;
+    if (const auto done = (*from)->allocate(request, *of.reserved, taken); not done) return done;
+    if (const auto done = of.chain.append(taken); not done) {
+        (*from)->undo(taken);
+        return done;
+    }
+    mark_changed(of, false);
+    return {};
 }
 
 result<void> file_system::make_clusters(item& of, std::uint64_t size_bytes) noexcept {

@@ -67,7 +67,10 @@ result<void> file_system::grow_directory(item& which, directory& in) {
     auto done = device_.punch_hole({.offset = offset, .length = shape_.cluster_bytes});
     const std::unique_lock guard(which.mutex);
     if (done) done = which.chain.append(std::span(&*taken, 1));
-    if (not done) return done;
+    if (not done) {
+        clusters_.load()->undo({*taken});
+        return done;
+    }
     in.grow(offset);
     recent_bytes_ += shape_.cluster_bytes;
     return {};
@@ -106,10 +109,11 @@ result<std::uint32_t> file_system::make_directory_cluster(const item& parent) {
     dots.name[1] = '.';
     set_first_cluster(dots, parent.parent == nullptr ? 0 : parent.chain.first(), width());
     std::ranges::copy(bytes_of(dots), bytes.begin() + slot_bytes);
-    auto done = device_.write_at(shape_.cluster_offset(cluster), bytes);
-    if (done) done = table_.chain_up(*taken, end_entry(shape_.type));
-    if (not done) return failure(done.error());
-    return cluster;
+    const auto written = device_.write_at(shape_.cluster_offset(cluster), bytes);
+    const auto ended = written ? table_.chain_up(*taken, end_entry(shape_.type)) : failure(written.error());
+    if (ended) return cluster;
+    clusters_.load()->undo({*taken});
+    return failure(ended.error());
 }
 
 result<item_handle> file_system::create(std::string_view path, bool is_directory, attributes bits) noexcept {
@@ -233,12 +237,11 @@ result<void> file_system::move_to(const item_ptr& what, const place& there) {
     if (const auto room = make_room(there); not room) return room;
     const item_ptr from = what->parent;
     const std::uint32_t slot = what->slot;
-    const directory_entry raw = entry_of(*what);
+    const auto entry = there.in->add(there.name, entry_of(*what));
+    touch(there.parent);
+    if (not entry) return failure(entry.error());
     from->content->remove(slot);
     touch(from);
-    const auto entry = there.in->add(there.name, raw);
-    if (not entry) return failure(entry.error());
-    touch(there.parent);
     if (from == there.parent) from->content->join(slot, **entry);
     settle_in(what, there, **entry);
     return {};

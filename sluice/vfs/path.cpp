@@ -1,25 +1,57 @@
 #include "sluice/vfs/path.hpp"
 
+#include <array>
+#include <cstdint>
+
 #include "sluice/base/case_fold.hpp"
 #include "sluice/vfs/limits.hpp"
 
 namespace sluice::vfs {
 namespace {
 
-constexpr std::string_view never_in_names = "\"*/:<>?\\|";
-constexpr std::string_view never_in_stream_names = "/:\\";
+/// Characters of ASCII that no name may have.
+class refused_characters {
+public:
+    /// Those below `least`, and those listed.
+    constexpr refused_characters(char least, std::string_view listed) {
+        for (char each = 0; each < least; ++each)
+            refuse(each);
+        for (const char each : listed)
+            refuse(each);
+    }
+    /// `byte` is below 0x80.
+    [[nodiscard]] constexpr bool contains(unsigned char byte) const noexcept {
+        return (bits_[byte / 64] >> byte % 64 & 1) != 0;
+    }
+
+private:
+    constexpr void refuse(char each) noexcept {
+        bits_[static_cast<unsigned char>(each) / 64] |= std::uint64_t{1}
+                                                        << static_cast<unsigned char>(each) % 64;
+    }
+    std::array<std::uint64_t, 2> bits_{};
+};
+
+constexpr refused_characters never_in_names(0x20, "\"*/:<>?\\|");
+constexpr refused_characters never_in_stream_names(1, "/:\\");
 
 // Walks the characters. Two surrogates that form a pair have a proper spelling in UTF-8, and a second
 // spelling of a name would be a second way past a check.
-result<void> check_text(std::string_view text, std::string_view refused, char32_t least) noexcept {
+result<void> check_text(std::string_view text, const refused_characters& refused) noexcept {
+    const auto refuse = [&] { return failure(error::with_path(EILSEQ, "check name", text)); };
     std::size_t units = 0;
     bool after_high = false;
     for (std::size_t at = 0; at < text.size();) {
+        if (const auto byte = static_cast<unsigned char>(text[at]); byte < 0x80) {
+            if (refused.contains(byte)) return refuse();
+            after_high = false;
+            ++units;
+            ++at;
+            continue;
+        }
         const name_character next = character_at(text, at);
         const bool is_low = next.point >= 0xdc00 and next.point <= 0xdfff;
-        const bool is_refused = next.point < 0x80 and refused.contains(static_cast<char>(next.point));
-        if (next.point > 0x10ffff or next.point < least or is_refused or (after_high and is_low))
-            return failure(error::with_path(EILSEQ, "check name", text));
+        if (next.point > 0x10ffff or (after_high and is_low)) return refuse();
         after_high = next.point >= 0xd800 and next.point <= 0xdbff;
         units += next.point > 0xffff ? 2 : 1;
         at += next.length;
@@ -45,12 +77,12 @@ bool is_dot_or_two(std::string_view name) noexcept {
 
 result<void> check_name(std::string_view name) noexcept {
     if (name.empty() or is_dot_or_two(name)) return failure(error::with_path(EILSEQ, "check name", name));
-    return check_text(name, never_in_names, 0x20);
+    return check_text(name, never_in_names);
 }
 
 result<void> check_stream_name(std::string_view name) noexcept {
     if (name.empty()) return failure(error::with_path(EILSEQ, "check name", name));
-    return check_text(name, never_in_stream_names, 1);
+    return check_text(name, never_in_stream_names);
 }
 
 result<void> check_path(std::string_view path) noexcept {
