@@ -155,8 +155,19 @@ void mapped_queue::tell_granted(std::uint32_t number, wake_list& wake) noexcept 
 
 // To wake somebody takes longer than most hold a lock. So who comes next is woken one turn ahead.
 void mapped_queue::rouse_next(name behind, wake_list& wake) noexcept {
-    if (behind == 0) return;
-    const std::uint32_t number = at_->requests[(behind - 1) / links_per_request].first_record;
+    if (behind != 0) rouse(at_->requests[(behind - 1) / links_per_request].first_record, wake);
+}
+
+// Whose turn it is next on this processor: to wake him takes no interrupt of another processor.
+void mapped_queue::rouse_follower(const record& leaving, wake_list& wake) noexcept {
+    if (leaving.follower == 0) return;
+    const record& follower = at_->requests[leaving.follower - 1];
+    if (follower.neighbour != 0 and &at_->requests[follower.neighbour - 1] == &leaving and
+        follower.neighbour_arrival == leaving.arrival.load(std::memory_order_relaxed))
+        rouse(leaving.follower - 1, wake);
+}
+
+void mapped_queue::rouse(std::uint32_t number, wake_list& wake) noexcept {
     std::uint32_t seen = asleep;
     // relaxed: it tells nothing but that it is worth looking.
     if (at_->requests[number].state.compare_exchange_strong(seen, next_up, std::memory_order_relaxed))
@@ -185,8 +196,29 @@ bool mapped_queue::is_contended(std::span<const entity> wanted) const noexcept {
     });
 }
 
-std::optional<std::uint32_t> mapped_queue::enter(std::uint32_t instance, std::span<const entity> wanted,
-                                                 std::uint64_t since_ns) noexcept {
+void mapped_queue::note_neighbour(std::uint32_t number, std::uint32_t processor) noexcept {
+    at_->last_processor.store(processor, std::memory_order_relaxed);
+    record& mine = at_->requests[number];
+    mine.follower = 0;
+    mine.neighbour = std::exchange(at_->last_of_processor[processor], number + 1);
+    if (mine.neighbour == number + 1) mine.neighbour = 0;
+    if (mine.blocked == 0 or mine.neighbour == 0) return;
+    record& before = at_->requests[mine.neighbour - 1];
+    mine.neighbour_arrival = before.arrival.load(std::memory_order_relaxed);
+    before.follower = number + 1;
+}
+
+bool mapped_queue::has_neighbour(std::uint32_t number) const noexcept {
+    const record& mine = at_->requests[number];
+    if (mine.neighbour == 0) return false;
+    const record& before = at_->requests[mine.neighbour - 1];
+    // relaxed: it orders nothing; the place may be another's by now.
+    return before.arrival.load(std::memory_order_relaxed) == mine.neighbour_arrival and
+           before.state.load(std::memory_order_relaxed) != unused;
+}
+
+std::optional<std::uint32_t> mapped_queue::enter(const origin& from,
+                                                 std::span<const entity> wanted) noexcept {
     const std::size_t needed = (wanted.size() + links_per_request - 1) / links_per_request;
     std::size_t room = requests_max - at_->records_used;
     for (std::uint32_t free = at_->free_record; free != 0 and room < needed; ++room)
@@ -195,11 +227,11 @@ std::optional<std::uint32_t> mapped_queue::enter(std::uint32_t instance, std::sp
 
     const std::uint32_t first = take_record();
     record& mine = at_->requests[first];
-    mine.instance = instance;
+    mine.instance = from.instance;
     mine.blocked = 0;
     mine.owner_died = 0;
-    mine.arrival = ++at_->arrivals;
-    mine.since_ns = since_ns;
+    mine.arrival.store(++at_->arrivals, std::memory_order_relaxed);  // others look at it without the latch
+    mine.since_ns = from.since_ns;
     std::uint32_t number = first;
     bool is_next = true;
     for (std::size_t i = 0; i != wanted.size(); ++i) {
@@ -222,6 +254,7 @@ std::optional<std::uint32_t> mapped_queue::enter(std::uint32_t instance, std::sp
         mine.owner_died |= own.has_news;
         is_next = is_next and (own.is_granted != 0 or link_at(own.previous).is_granted != 0);
     }
+    note_neighbour(first, from.processor);
     // From here on it counts. release: what it consists of is there if it does.
     const std::uint32_t waits_as = is_next ? next_up : waiting;
     mine.state.store(mine.blocked == 0 ? granted : waits_as, std::memory_order_release);
@@ -238,6 +271,7 @@ void mapped_queue::leave(std::uint32_t number, bool was_told, wake_list& wake) n
             remove_tombstone(own.previous);
         dequeue(each, wake);
     });
+    rouse_follower(at_->requests[number], wake);
     for_each_record(number, [&](std::uint32_t each) { free_record(each); });
 }
 
@@ -317,7 +351,8 @@ void mapped_queue::collect(survivors& into) noexcept {
     });
     std::sort(into.requests.begin(), into.requests.begin() + into.count,
               [&](std::uint32_t a, std::uint32_t b) {
-                  return at_->requests[a].arrival < at_->requests[b].arrival;
+                  return at_->requests[a].arrival.load(std::memory_order_relaxed) <
+                         at_->requests[b].arrival.load(std::memory_order_relaxed);
               });
 }
 

@@ -20,6 +20,7 @@ inline constexpr std::uint32_t instances_max = 1024;
 inline constexpr std::uint32_t requests_max = 4096;
 inline constexpr std::uint32_t buckets = 4096;
 inline constexpr std::uint32_t links_per_request = 8;
+inline constexpr std::uint32_t processors = 256;
 inline constexpr std::uint64_t version_1 = 0x3150'616d'6563'6c73;  // "slcemaP1"
 
 /// What a request is doing. A futex word: its owner sleeps while it is `asleep`.
@@ -57,11 +58,14 @@ struct request {
     std::uint32_t blocked;             // links not granted, over all records
     std::uint32_t links_used;
     std::uint32_t owner_died;
-    std::uint64_t arrival;
+    std::atomic<std::uint64_t> arrival;
     std::uint64_t since_ns;      // of the date
     std::uint32_t first_record;  // of the same request
-    std::uint32_t unused_word;
-    std::uint64_t reserved[2];
+    // Of one that waits, and nothing but hints: who asked before it, and after it, on its processor.
+    std::uint32_t neighbour;  // plus one
+    std::uint64_t neighbour_arrival;
+    std::uint32_t follower;  // plus one
+    std::uint32_t reserved;
     link links[links_per_request];
 };
 static_assert(sizeof(request) == 320);
@@ -85,8 +89,10 @@ struct memory {
     alignas(
         64) std::atomic<std::uint32_t> latch;  // of whom: see mapped_file; top bit: somebody sleeps for it
     alignas(64) std::uint64_t arrivals;
-    std::uint32_t free_record;   // plus one
-    std::uint32_t records_used;  // those behind have never been
+    std::uint32_t free_record;                                // plus one
+    std::uint32_t records_used;                               // those behind have never been
+    std::atomic<std::uint32_t> last_processor;                // that somebody asked on; a hint
+    std::array<std::uint32_t, processors> last_of_processor;  // who asked, plus one; hints
     alignas(4096) instance instances[instances_max];
     std::uint32_t heads[buckets];
     request requests[requests_max];
@@ -122,9 +128,15 @@ public:
         std::array<std::uint32_t, mapped::requests_max> numbers_;
     };
 
+    /// Whose request it is, where it was asked for, and when.
+    struct origin {
+        std::uint32_t instance;
+        std::uint32_t processor = 0;  // below mapped::processors
+        std::uint64_t since_ns = 0;
+    };
     /// Queues a request; its number, or nothing if there is no room for it.
-    [[nodiscard]] std::optional<std::uint32_t> enter(std::uint32_t instance, std::span<const entity> wanted,
-                                                     std::uint64_t since_ns) noexcept;
+    [[nodiscard]] std::optional<std::uint32_t> enter(const origin& from,
+                                                     std::span<const entity> wanted) noexcept;
     /// Whether a request would have to wait.
     [[nodiscard]] bool is_contended(std::span<const entity> wanted) const noexcept;
     /// Takes a request out, whether it was granted or not. `was_told`: its owner knows that it was, and of
@@ -141,6 +153,12 @@ public:
     /// Without the latch, for its owner.
     [[nodiscard]] mapped::request& request_at(std::uint32_t number) const noexcept {
         return at_->requests[number];
+    }
+    /// Without the latch, for its owner: whether he who asked before it on its processor has not left yet.
+    [[nodiscard]] bool has_neighbour(std::uint32_t number) const noexcept;
+    /// Without the latch: the processor on which somebody asked last.
+    [[nodiscard]] std::uint32_t last_processor() const noexcept {
+        return at_->last_processor.load(std::memory_order_relaxed);
     }
     /// Calls `visit(record, is_first)` for every record that counts.
     template <class Visit>
@@ -185,7 +203,10 @@ private:
     void dequeue(name leaving, wake_list& wake) noexcept;
     void settle(name first, wake_list& wake) noexcept;
     void tell_granted(std::uint32_t number, wake_list& wake) noexcept;
+    void rouse(std::uint32_t number, wake_list& wake) noexcept;
     void rouse_next(name behind, wake_list& wake) noexcept;
+    void rouse_follower(const record& leaving, wake_list& wake) noexcept;
+    void note_neighbour(std::uint32_t number, std::uint32_t processor) noexcept;
     void remove_tombstone(name of) noexcept;
     void bury_request(std::uint32_t number, wake_list& wake) noexcept;
     void bury_link(name of, bool was_granted, wake_list& wake) noexcept;

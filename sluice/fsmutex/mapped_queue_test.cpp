@@ -39,7 +39,7 @@ protected:
     mapped_queue::wake_list ignored;
 
     [[nodiscard]] std::uint32_t enter(std::initializer_list<entity> wanted, std::uint32_t instance = 1) {
-        return queue.enter(instance, std::vector(wanted), 0).value();
+        return queue.enter({.instance = instance}, std::vector(wanted)).value();
     }
     [[nodiscard]] bool is_granted(std::uint32_t number) const {
         return queue.request_at(number).state.load(std::memory_order_relaxed) == mapped::granted;
@@ -69,7 +69,7 @@ TEST_F(a_mapped_queue, grants_what_a_look_through_all_requests_would_grant_also_
             if (expected.all.size() < 12 and chance.below(2) == 0) {
                 const auto wanted = draw(chance);
                 const bool is_contended = queue.is_contended(wanted);
-                const auto number = queue.enter(3, wanted, 0).value();
+                const auto number = queue.enter({.instance = 3}, wanted).value();
                 expected.all.push_back({.number = number, .instance = 3, .wanted = wanted});
                 EXPECT_EQ(is_contended, not expected.is_granted(expected.all.back()));
             } else if (not expected.all.empty()) {
@@ -104,6 +104,55 @@ TEST_F(a_mapped_queue, wakes_those_granted_that_sleep_and_who_comes_next_and_no_
     EXPECT_EQ(woken, (std::vector{asleep, next}));
     EXPECT_FALSE(is_granted(next));
     EXPECT_EQ(queue.request_at(last).state.load(), mapped::asleep);
+}
+
+class processors_of_a_mapped_queue : public a_mapped_queue {
+protected:
+    [[nodiscard]] std::uint32_t enter_on(std::uint32_t processor, entity wanted) {
+        return queue.enter({.instance = 1, .processor = processor}, std::vector{wanted}).value();
+    }
+    [[nodiscard]] std::vector<std::uint32_t> woken_when_leaves(std::uint32_t number) {
+        mapped_queue::wake_list wake;
+        queue.leave(number, true, wake);
+        return {wake.all().begin(), wake.all().end()};
+    }
+};
+
+TEST_F(processors_of_a_mapped_queue, wakes_who_asked_next_on_the_processor_of_one_that_leaves) {
+    const auto held = enter_on(0, entity(1));
+    const auto elsewhere = enter_on(1, entity(1));
+    const auto next_elsewhere = enter_on(1, entity(1));
+    const auto here = enter_on(0, entity(1));
+    const auto last_here = enter_on(0, entity(1));
+    for (const auto each : {here, last_here})
+        queue.request_at(each).state.store(mapped::asleep);
+    EXPECT_EQ(woken_when_leaves(held), std::vector{here}) << "though its turn comes two turns later";
+    EXPECT_TRUE(is_granted(elsewhere));
+    EXPECT_EQ(queue.request_at(last_here).state.load(), mapped::asleep);
+    (void)next_elsewhere;
+}
+
+TEST_F(processors_of_a_mapped_queue, knows_until_he_leaves_who_asked_before_on_the_same) {
+    const auto held = enter_on(3, entity(1));
+    const auto elsewhere = enter_on(4, entity(1));
+    const auto here = enter_on(3, entity(1));
+    EXPECT_FALSE(queue.has_neighbour(held));
+    EXPECT_FALSE(queue.has_neighbour(elsewhere));
+    EXPECT_TRUE(queue.has_neighbour(here));
+    queue.leave(held, true, ignored);
+    EXPECT_FALSE(queue.has_neighbour(here));
+    // Whoever takes the place of him who left is somebody else, and leads nobody.
+    const auto fresh = enter_on(3, entity(2));
+    ASSERT_EQ(fresh, held);
+    EXPECT_FALSE(queue.has_neighbour(here));
+    queue.request_at(here).state.store(mapped::asleep);
+    EXPECT_TRUE(woken_when_leaves(fresh).empty());
+}
+
+TEST_F(processors_of_a_mapped_queue, tells_where_somebody_asked_last) {
+    (void)enter_on(5, entity(1));
+    (void)enter_on(6, entity(2));
+    EXPECT_EQ(queue.last_processor(), 6);
 }
 
 TEST_F(a_mapped_queue, tells_of_a_dead_writer_until_a_writer_who_knows_has_left) {
@@ -151,15 +200,15 @@ TEST_F(a_mapped_queue, remembers_one_death_of_an_entity_not_each) {
 
 TEST_F(a_mapped_queue, refuses_what_it_has_no_room_for_and_is_whole_afterwards) {
     std::vector<std::uint32_t> all;
-    while (const auto number = queue.enter(1, std::vector{entity(all.size() + 100)}, 0))
+    while (const auto number = queue.enter({.instance = 1}, std::vector{entity(all.size() + 100)}))
         all.push_back(*number);
     EXPECT_EQ(all.size(), mapped::requests_max);
     queue.leave(all.back(), true, ignored);
     std::vector<entity> nine;
     for (std::uint64_t e = 0; e != 9; ++e)
         nine.emplace_back(e);
-    EXPECT_FALSE(queue.enter(1, nine, 0)) << "two records";
-    EXPECT_TRUE(queue.enter(1, std::span(nine).first(8), 0));
+    EXPECT_FALSE(queue.enter({.instance = 1}, nine)) << "two records";
+    EXPECT_TRUE(queue.enter({.instance = 1}, std::span(nine).first(8)));
 }
 
 }  // namespace

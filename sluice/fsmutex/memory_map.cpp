@@ -1,5 +1,7 @@
 #include "sluice/fsmutex/memory_map.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <ctime>
 #include <new>
@@ -12,8 +14,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A woken processor takes tens of microseconds to come, one that is still looking a tenth of one.
-constexpr int spins_with_other_processors = 100;
+// A woken processor takes tens of microseconds to come, one that is still looking a tenth of one. Some twenty
+// microseconds: what it costs to sleep and to be woken.
+constexpr int spins_with_other_processors = 1000;
+constexpr std::uint32_t in_a_row_max = 16;
 // How long a death may go unnoticed.
 constexpr std::chrono::nanoseconds look_after_deaths = 40ms;
 
@@ -22,6 +26,10 @@ std::uint64_t coarse_date_ns() noexcept {
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::uint32_t this_processor() noexcept {
+    return static_cast<std::uint32_t>(std::max(::sched_getcpu(), 0)) % mapped::processors;
 }
 
 listed_request::standing standing_of(std::uint32_t state) noexcept {
@@ -49,13 +57,30 @@ result<std::unique_ptr<shared_fs_mutex>> memory_map::open(const io::path_handle&
 // In a ticket, `place` is the number of the request, and `mark` is 1 once its owner knows that it was
 // granted.
 
+// Those who want the same in turns keep their order for ever, each coming back behind all others. While it is
+// one of two processors' turn after the other's, each switches to who comes next while the other's has the
+// lock; in a row on one processor they wait for each switch. So who asks where somebody asked last, now and
+// then lets others ask first.
+void memory_map::mingle(patience how) noexcept {
+    const bool was_crowded = has_waited_.load(std::memory_order_relaxed);
+    if (not was_crowded) return;
+    has_waited_.store(false, std::memory_order_relaxed);
+    if (how != patience::endless or spins_ == 0 or file_->queue().last_processor() != this_processor())
+        return;
+    const std::uint32_t in_a_row = in_a_row_.load(std::memory_order_relaxed) + 1;
+    in_a_row_.store(in_a_row, std::memory_order_relaxed);
+    if (in_a_row % in_a_row_max == 0) (void)yielding_.yield(clock(), steady_time::max());
+}
+
 result<void> memory_map::enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept {
     if (not file_->is_ours()) return failure({ENOTRECOVERABLE, "use a mutex that was opened before a fork"});
+    mingle(how);
+    const mapped_queue::origin from{
+        .instance = file_->instance(), .processor = this_processor(), .since_ns = coarse_date_ns()};
     for (bool may_look_after_deaths = true;;) {
         file_->lock();
         const bool is_refused = how == patience::none and file_->queue().is_contended(wanted);
-        const auto number =
-            is_refused ? std::nullopt : file_->queue().enter(file_->instance(), wanted, coarse_date_ns());
+        const auto number = is_refused ? std::nullopt : file_->queue().enter(from, wanted);
         file_->unlock();
         if (number) {
             mine.place = *number;
@@ -76,15 +101,28 @@ result<bool> memory_map::poll(std::span<const entity>, ticket& mine) noexcept {
     return true;
 }
 
-void memory_map::wait(std::span<const entity>, ticket& mine, steady_time end) noexcept {
-    auto& state = file_->queue().request_at(static_cast<std::uint32_t>(mine.place)).state;
-    std::uint32_t seen = state.load(std::memory_order_relaxed);
-    if (seen == mapped::waiting and yielding_.yield(clock(), end))
-        seen = state.load(std::memory_order_relaxed);
-    for (int spin = 0; spin != spins_ and seen == mapped::next_up; ++spin) {
+// Whether it was granted before it was time to sleep.
+bool memory_map::stays_awake(std::uint32_t number, steady_time end) noexcept {
+    const auto& state = file_->queue().request_at(number).state;
+    if (file_->queue().has_neighbour(number) and yielding_.yield(clock(), end))
+        if (state.load(std::memory_order_relaxed) == mapped::granted) return true;
+    // If he is still there, the scheduler runs us in another order than that of the queue: sleeping, and
+    // being woken by him, puts us into our place.
+    if (file_->queue().has_neighbour(number)) return false;
+    for (int spin = 0; spin != spins_; ++spin) {
+        const std::uint32_t seen = state.load(std::memory_order_relaxed);
+        if (seen != mapped::waiting and seen != mapped::next_up) return seen == mapped::granted;
         mapped_file::relax();
-        seen = state.load(std::memory_order_relaxed);
     }
+    return false;
+}
+
+void memory_map::wait(std::span<const entity>, ticket& mine, steady_time end) noexcept {
+    const auto number = static_cast<std::uint32_t>(mine.place);
+    has_waited_.store(true, std::memory_order_relaxed);
+    if (stays_awake(number, end)) return;
+    auto& state = file_->queue().request_at(number).state;
+    std::uint32_t seen = state.load(std::memory_order_relaxed);
     // Again if it becomes the next meanwhile; but it has had its moment.
     while (seen == mapped::waiting or seen == mapped::next_up)
         if (state.compare_exchange_weak(seen, mapped::asleep, std::memory_order_relaxed))
@@ -124,7 +162,7 @@ result<std::vector<listed_request>> memory_map::list() noexcept {
             seen.what = standing_of(one.state.load(std::memory_order_relaxed));
             seen.process_id = file_->instance_at(one.instance).process_id;
             seen.since = clock_source::utc_time(std::chrono::nanoseconds(one.since_ns));
-            found.emplace_back(one.arrival, std::move(seen));
+            found.emplace_back(one.arrival.load(std::memory_order_relaxed), std::move(seen));
             counts.push_back(file_->queue().copy_entities(number, entities));
         });
         file_->unlock();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
@@ -13,9 +14,9 @@ class mapped_file;
 /// A queue in a mapped file: locking and unlocking what nobody else wants takes no system call, and who waits
 /// is handed what he waits for, and woken, by who had it. For processes of one host.
 ///
-/// Strictly fair. Who waits lets others run once, looks for a microsecond if it is the next, and then sleeps
-/// on a futex. Deaths are reported
-/// (owner_died), of holders only; they are noticed by who waits, within 50 ms, by the lock that the kernel
+/// Strictly fair. Who waits lets those of its processor who come first run, once, or looks for some
+/// microseconds if they are all elsewhere, and then sleeps on a futex. Deaths are reported (owner_died), of
+/// holders only; they are noticed by who waits, within 50 ms, by the lock that the kernel
 /// keeps for every open mutex, and also if the dead has left a forked child, unless that is in another
 /// namespace of process ids. After fork the child opens its own; the inherited one refuses.
 ///
@@ -48,8 +49,13 @@ private:
     void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
     void leave(ticket& mine) noexcept override;
 
+    void mingle(patience how) noexcept;
+    [[nodiscard]] bool stays_awake(std::uint32_t number, steady_time end) noexcept;
+
     std::unique_ptr<mapped_file> file_;
     int spins_;
+    std::atomic<bool> has_waited_ = false;     // the last request
+    std::atomic<std::uint32_t> in_a_row_ = 0;  // how often the same processor asked twice
     yielding yielding_;
 };
 

@@ -43,8 +43,8 @@ result<fs_mutex_guard> shared_fs_mutex::try_lock(std::span<const entity> wanted)
 result<fs_mutex_guard> shared_fs_mutex::lock_ordered(std::span<const entity> wanted,
                                                      deadline within) noexcept {
     ticket mine;
-    if (const auto entered = enter(wanted, mine, patience::some); not entered)
-        return failure(entered.error());
+    const auto how = within.is_none() ? patience::endless : patience::some;
+    if (const auto entered = enter(wanted, mine, how); not entered) return failure(entered.error());
     guard held(*this, mine);  // leaves, should this end without a grant
     // Looked up only by those who wait, and not for ever: the rest need not know what time it is.
     steady_time end = steady_time::max();

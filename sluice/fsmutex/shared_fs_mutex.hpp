@@ -133,7 +133,7 @@ public:
 
 protected:
     using steady_time = clock_source::steady_time;
-    enum class patience : bool { none, some };
+    enum class patience : unsigned char { none, some, endless };
 
     explicit shared_fs_mutex(const seams& from) noexcept : seams_(from) {}
 

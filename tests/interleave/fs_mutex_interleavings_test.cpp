@@ -176,6 +176,11 @@ TEST(queue_file_in_every_order, goes_on_waiting_when_signals_interrupt) {
 TEST(mapped_mutex_in_every_order, lets_no_time_pass_if_nobody_dies) {
     expect_right(within(map_plan(pair), 0ms), in_no_time, 2000);
 }
+TEST(mapped_mutex_in_every_order, lets_no_time_pass_between_processors) {
+    plan apart = within(map_plan(pair), 0ms);
+    apart.prepare = [](simulated_kernel& kernel) { kernel.give_processors(2); };
+    expect_right(apart, in_no_time, 2000);
+}
 TEST(mapped_mutex_in_every_order, is_fair_to_three_processes) {
     expect_right(within(map_plan(three), 0ms), {.preemptions_max = 1, .deadlines = timers::when_all_sleep},
                  3000);

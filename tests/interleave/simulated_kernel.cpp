@@ -62,6 +62,9 @@ void simulated_kernel::leave_room(std::uint64_t bytes) {
 void simulated_kernel::share_with_hosts() {
     state_->is_remote = true;
 }
+void simulated_kernel::give_processors(unsigned count) {
+    state_->processors = count;
+}
 void simulated_kernel::send_signals(unsigned count) {
     state_->signals = count;
 }

@@ -47,6 +47,8 @@ public:
     void leave_room(std::uint64_t bytes);
     /// The volume is one that other hosts can have mounted.
     void share_with_hosts();
+    /// So many, given to the processes in turns; there is one until then.
+    void give_processors(unsigned count);
     /// How often a signal may interrupt a wait for a lock.
     void send_signals(unsigned count);
 

@@ -132,6 +132,7 @@ struct simulated_kernel::state {
     scenario_clock clock;
     std::uint64_t room = std::numeric_limits<std::uint64_t>::max();
     unsigned signals = 0;
+    unsigned processors = 1;
     bool is_remote = false;
     int acting = -1;  // outside of the exploration
 

@@ -424,6 +424,11 @@ int __wrap_kill(pid_t process, int signal) {
     ENSURE(signal == 0, "no scenario sends signals");
     return system_calls::is_alive(process - first_process_id) ? 0 : system_calls::fail(ESRCH);
 }
+SLUICE_REAL(int, sched_getcpu);
+int __wrap_sched_getcpu() {
+    const int who = system_calls::caller();
+    return who < 0 ? __real_sched_getcpu() : who % static_cast<int>(system_calls::all().processors);
+}
 extern long __real_syscall(long number, ...);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f) {
     if (thread_number() < 0 or number != SYS_futex) return __real_syscall(number, a, b, c, d, e, f);
