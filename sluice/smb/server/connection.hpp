@@ -3,38 +3,19 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "sluice/base/intrusive_list.hpp"
 #include "sluice/io/task_group.hpp"
 #include "sluice/smb/auth/preauth_integrity.hpp"
+#include "sluice/smb/server/channel.hpp"
 #include "sluice/smb/server/credit_window.hpp"
 #include "sluice/smb/server/frame_stream.hpp"
+#include "sluice/smb/server/negotiated.hpp"
 #include "sluice/smb/server/request.hpp"
-#include "sluice/smb/wire/guid.hpp"
-#include "sluice/smb/wire/negotiate.hpp"
 
 namespace sluice::smb::server {
-
-/// What a connection agreed on by NEGOTIATE ([MS-SMB2] 3.3.1.7).
-struct negotiated {
-    std::optional<wire::dialect> dialect;  // none yet; smb_2_wildcard: an SMB1 client was told to ask again
-    std::vector<wire::dialect> offered_dialects;
-    wire::security_mode offered_security_mode = wire::security_mode::none;
-    wire::capabilities offered_capabilities = wire::capabilities::none;
-    wire::security_mode security_mode = wire::security_mode::none;  // ours
-    wire::capabilities capabilities = wire::capabilities::none;     // ours
-    wire::guid client{};
-    auth::signing_algorithm signing = auth::signing_algorithm::hmac_sha256;
-    std::optional<auth::cipher_algorithm> cipher;
-
-    [[nodiscard]] bool is_done() const noexcept {
-        return dialect.has_value() and * dialect != wire::dialect::smb_2_wildcard;
-    }
-    [[nodiscard]] bool is_at_least(wire::dialect wanted) const noexcept {
-        return is_done() and * dialect >= wanted;
-    }
-};
 
 /// One connection of a client ([MS-SMB2] 3.3.1.7): takes its messages, has each served, sends the replies.
 ///
@@ -43,9 +24,7 @@ struct negotiated {
 ///
 /// Invariants:
 ///   1. Every request in `requests_` lives in the frame of a task in `tasks_`.
-///   2. run() returns after all of them have ended; then the connection's sessions are gone, or keep only
-///   what
-///      is durable.
+///   2. run() returns after all of them have ended; then the connection is a channel of no session any more.
 /// Thread safety: the loop's thread.
 class connection {
 public:
@@ -71,21 +50,30 @@ public:
     negotiated agreed;
     auth::preauth_integrity preauth;
 
-    /// The sessions made on this connection, by id.
-    std::unordered_map<std::uint64_t, std::shared_ptr<session>> sessions;
+    /// The sessions this connection is a channel of, or is to become one of, by the session's id.
+    std::unordered_map<std::uint64_t, std::shared_ptr<channel>> channels;
     bool has_had_session = false;
 
     /// Tells the client to wait for the reply ([MS-SMB2] 3.3.4.2). False if too many wait already.
     [[nodiscard]] bool send_interim(request& r) noexcept;
-    /// Sends a message nobody asked for: an oplock or lease break. `encode` writes the body.
+    /// Sends a message nobody asked for: an oplock or lease break. `encode` writes the body. Says where it
+    /// ends among all that is sent, for has_delivered().
     template <class Body>
-    void notify(server::session* via, wire::command code, const Body& body) noexcept {
+    std::uint64_t notify(channel* via, wire::command code, const Body& body) noexcept {
         reply message(buffers());
-        byte_writer* const writer = message.begin(notification_bytes_max);
-        if (writer == nullptr) return;
-        encode(*writer, body);
-        send_notification(via, code, message);
+        if (byte_writer* const writer = message.begin(notification_bytes_max)) {
+            encode(*writer, body);
+            send_notification(via, code, message);
+        }
+        return writer_.queued_bytes();
     }
+    /// See frame_writer.
+    [[nodiscard]] bool has_delivered(std::uint64_t up_to) const noexcept {
+        return writer_.has_delivered(up_to);
+    }
+    /// What was last told without being asked for is not delivered: not to be told more by this way.
+    [[nodiscard]] bool is_stuck() const noexcept { return stuck_at_ and not has_delivered(*stuck_at_); }
+    void note_stuck(std::uint64_t at) noexcept { stuck_at_ = at; }
 
     /// Ends what `of` waits for, with `why`: all requests of a session, or of a tree of it.
     void interrupt(const session& of, const tree* only, wire::nt_status why) noexcept;
@@ -98,13 +86,13 @@ private:
     [[nodiscard]] io::task<void> receive_all() noexcept;
     [[nodiscard]] io::task<void> send_all() noexcept;
     [[nodiscard]] io::task<void> expect_session() noexcept;
-    void end_sessions() noexcept;
+    void end_channels() noexcept;
 
     // incoming.cpp: what a frame holds, and whether it may.
     [[nodiscard]] io::task<void> serve_frame(pool_buffer frame) noexcept;
     [[nodiscard]] io::task<void> serve_messages(bytes_view messages,
-                                                std::shared_ptr<session> sealed_by) noexcept;
-    [[nodiscard]] std::optional<bytes_view> unseal(pool_buffer& frame, std::shared_ptr<session>& by) noexcept;
+                                                std::shared_ptr<channel> sealed_by) noexcept;
+    [[nodiscard]] std::optional<bytes_view> unseal(pool_buffer& frame, std::shared_ptr<channel>& by) noexcept;
     [[nodiscard]] bool admit(bytes_view messages) noexcept;
     [[nodiscard]] io::task<wire::nt_status> serve(request& r) noexcept;
     [[nodiscard]] wire::nt_status authorise(request& r) noexcept;
@@ -117,11 +105,11 @@ private:
     // outgoing.cpp: replies become frames.
     [[nodiscard]] finished_reply finish(request& r, wire::nt_status status) noexcept;
     void extend_preauth(request& r, wire::nt_status status, bytes_view message) noexcept;
-    void add(reply_batch& replies, finished_reply one, session* sealed_by) noexcept;
-    void send(std::vector<finished_reply> replies, session* sealed_by) noexcept;
-    void send_sealed(const std::vector<finished_reply>& replies, session& by) noexcept;
-    void send_notification(session* via, wire::command code, reply& message) noexcept;
-    void send_unasked(const wire::header& header, reply& message, session* sealed_by) noexcept;
+    void add(reply_batch& replies, finished_reply one, channel* sealed_by) noexcept;
+    void send(std::vector<finished_reply> replies, channel* sealed_by) noexcept;
+    void send_sealed(const std::vector<finished_reply>& replies, channel& by) noexcept;
+    void send_notification(channel* via, wire::command code, reply& message) noexcept;
+    void send_unasked(const wire::header& header, reply& message, channel* sealed_by) noexcept;
     [[nodiscard]] std::uint16_t grant_credits(const request& r) noexcept;
 
     smb_server& host_;
@@ -135,6 +123,7 @@ private:
     intrusive_list<request, &request::link> requests_;
     std::uint64_t next_async_id_ = 1;
     std::size_t pending_count_ = 0;
+    std::optional<std::uint64_t> stuck_at_;
     bool is_closing_ = false;
 };
 

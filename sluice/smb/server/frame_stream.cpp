@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "sluice/io/send_queue.hpp"
+
 namespace sluice::smb::server {
 
 namespace {
@@ -68,8 +70,15 @@ frame_writer::frame_writer(io::io_multiplexer& loop, io::socket_handle& socket) 
 void frame_writer::send(outgoing_frame frame) {
     if (is_broken_) return;
     unsent_bytes_ += frame.bytes;
+    queued_bytes_ += frame.bytes;
     frames_.push_back(std::move(frame));
     has_work_.set(true);
+}
+
+bool frame_writer::has_delivered(std::uint64_t up_to) const noexcept {
+    if (is_broken_) return false;
+    const result<std::size_t> in_kernel = io::undelivered_bytes(socket_);
+    return in_kernel and up_to + unsent_bytes_ + *in_kernel <= queued_bytes_;
 }
 
 void frame_writer::finish() noexcept {

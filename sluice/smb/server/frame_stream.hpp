@@ -75,6 +75,11 @@ public:
     [[nodiscard]] io::task<result<void>> run() noexcept;
 
     [[nodiscard]] std::size_t unsent_bytes() const noexcept { return unsent_bytes_; }
+    /// All that was ever queued: where in the stream the last frame ends.
+    [[nodiscard]] std::uint64_t queued_bytes() const noexcept { return queued_bytes_; }
+    /// Whether the peer has everything up to there, as far as one can tell: our kernel waits for no
+    /// acknowledgement of it any more.
+    [[nodiscard]] bool has_delivered(std::uint64_t up_to) const noexcept;
 
     /// Waits until at most `bytes` are unsent, or the connection is broken. One waiter at a time.
     [[nodiscard]] io::task<void> drained_to(std::size_t bytes) noexcept;
@@ -88,6 +93,7 @@ private:
     std::deque<outgoing_frame> frames_;
     std::size_t sent_of_first_ = 0;
     std::size_t unsent_bytes_ = 0;
+    std::uint64_t queued_bytes_ = 0;
     std::size_t drained_bytes_ = 0;
     bool is_finishing_ = false;
     bool is_broken_ = false;

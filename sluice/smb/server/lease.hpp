@@ -94,6 +94,8 @@ public:
     std::optional<wire::lease_key> parent_key;
     /// Until when the break under way is to be answered.
     std::optional<agenda::entry> time_limit;
+    /// How often the holder was told to give something up: which break it is that somebody looks after.
+    std::uint32_t breaks_told = 0;
 
 private:
     kind kind_;

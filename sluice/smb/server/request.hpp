@@ -5,6 +5,7 @@
 
 #include "sluice/base/intrusive_list.hpp"
 #include "sluice/io/task.hpp"
+#include "sluice/smb/server/channel.hpp"
 #include "sluice/smb/server/event.hpp"
 #include "sluice/smb/server/reply.hpp"
 #include "sluice/smb/server/session.hpp"
@@ -68,11 +69,12 @@ public:
     /// session or the tree asks, for they may have ended meanwhile.
     [[nodiscard]] const std::optional<wire::nt_status>& interrupted() const noexcept { return interrupted_; }
 
+    std::shared_ptr<server::channel> channel;  // of the session, by which the request came
     std::shared_ptr<server::session> session;
     std::shared_ptr<server::tree> tree;
     reply answer;
     std::vector<std::byte> error_data;           // what some errors tell beside their status
-    std::shared_ptr<server::session> sealed_by;  // not null: encrypted, and so is the reply
+    std::shared_ptr<server::channel> sealed_by;  // not null: encrypted, and so is the reply
     bool must_sign_reply = false;                // the request was signed, or everything is
     bool is_last_of_frame = true;
     bool is_related = false;
