@@ -84,8 +84,9 @@ public:
     /// `other` has come in the place of what was removed last, at `slot`: if one sector has both, which is
     /// written whole or not at all, the removal takes effect at once.
     void join(std::uint32_t slot, const name_entry& other) noexcept;
-    /// Spells a name in another case, in its place. False if there is no room for that.
-    [[nodiscard]] bool respell(std::uint32_t slot, std::string_view name);
+    /// Spells a name in another case, in its place or elsewhere in its sector, which is written whole or not
+    /// at all. Where it is now; nothing if there is no room for that.
+    [[nodiscard]] std::optional<std::uint32_t> respell(std::uint32_t slot, std::string_view name);
 
     [[nodiscard]] bool is_dirty() const noexcept { return dirty_count_ != 0; }
     [[nodiscard]] bool has_removals() const noexcept { return not removals_.empty(); }
@@ -116,7 +117,10 @@ private:
     void mark_dirty(std::uint32_t sector) noexcept;
     void occupy(slots which) noexcept;
     void vacate(slots which) noexcept;
+    void mark_free(slots which) noexcept;
     void apply(slots gone) noexcept;
+    void extend_to(slots which) noexcept;
+    [[nodiscard]] std::optional<std::uint32_t> room_instead_of(slots old, std::uint32_t count) noexcept;
     [[nodiscard]] std::optional<std::uint32_t> room_for(std::uint32_t count) noexcept;
     [[nodiscard]] std::optional<std::uint32_t> room_in(std::uint32_t from, slots where) const noexcept;
     [[nodiscard]] result<void> wipe_behind_end() noexcept;

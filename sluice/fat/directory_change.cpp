@@ -114,6 +114,16 @@ void directory::write_set(slots where, std::u16string_view name, const directory
         after_another_[sector] = true;
 }
 
+// A slot that was never used would be taken for the end.
+void directory::extend_to(slots which) noexcept {
+    for (; end_ < which.first; ++end_) {
+        directory_entry skipped;
+        skipped.name[0] = free_mark;
+        put(end_, skipped);
+    }
+    end_ = std::max(end_, which.first + which.count);
+}
+
 result<const name_entry*> directory::add(std::string_view name, const directory_entry& entry) {
     if (is_damaged_) return failure({EIO, "add to a damaged directory"});
     if (const auto wiped = wipe_behind_end(); not wiped) return failure(wiped.error());
@@ -127,13 +137,7 @@ result<const name_entry*> directory::add(std::string_view name, const directory_
     directory_entry raw = entry;
     raw.name = own.bytes;
     raw.case_bits = le8(own.case_bits);
-    // A slot that was never used would be taken for the end.
-    for (; end_ < *first; ++end_) {
-        directory_entry skipped;
-        skipped.name[0] = free_mark;
-        put(end_, skipped);
-    }
-    end_ = std::max(end_, *first + count);
+    extend_to({.first = *first, .count = count});
     occupy({.first = *first, .count = count});
     write_set({.first = *first, .count = count}, units, raw);
     const std::uint32_t slot = *first + count - 1;
@@ -150,15 +154,17 @@ void directory::remove(std::uint32_t slot) {
     removals_.push_back({.first = first, .count = slot - first + 1});
 }
 
-void directory::apply(slots gone) noexcept {
-    const std::uint32_t last = gone.first + gone.count - 1;
-    for (std::uint32_t slot = gone.first; slot <= last; ++slot)
+void directory::mark_free(slots which) noexcept {
+    for (std::uint32_t slot = which.first; slot < which.first + which.count; ++slot) {
         image_[std::size_t{slot} * slot_bytes] = std::byte{free_mark};
-    for (std::uint32_t sector = gone.first / slots_per_sector(); sector <= last / slots_per_sector();
-         ++sector)
-        mark_dirty(sector);
+        mark_dirty(slot / slots_per_sector());
+    }
+}
+
+void directory::apply(slots gone) noexcept {
+    mark_free(gone);
     vacate(gone);
-    names_.erase(last);
+    names_.erase(gone.first + gone.count - 1);
 }
 
 void directory::apply_removals() noexcept {
@@ -179,32 +185,42 @@ void directory::join(std::uint32_t slot, const name_entry& other) noexcept {
     removals_.pop_back();
 }
 
-bool directory::respell(std::uint32_t slot, std::string_view name) {
+// Where a set that takes the place of `old` may stand, so that one write of a sector does both; it is
+// occupied then, and the old one's slots are not.
+std::optional<std::uint32_t> directory::room_instead_of(slots old, std::uint32_t count) noexcept {
+    if (count == old.count) return old.first;
+    const std::uint32_t sector = old.first / slots_per_sector();
+    if (not is_wiped_ or (old.first + old.count - 1) / slots_per_sector() != sector) return std::nullopt;
+    vacate(old);
+    const std::uint32_t end = std::min((sector + 1) * slots_per_sector(), slot_count());
+    const auto found = room_in(sector * slots_per_sector(), {.first = end, .count = count});
+    occupy(found ? slots{.first = *found, .count = count} : old);
+    return found;
+}
+
+std::optional<std::uint32_t> directory::respell(std::uint32_t slot, std::string_view name) {
     name_entry entry = *at(slot);
     directory_entry raw = read(slot);
-    const std::u16string units = to_utf16(name);
-    const std::uint32_t pieces = slot - entry.first_slot;
-    if (const auto exact = exactly(name, page_); exact and exact->bytes == raw.name and pieces == 0) {
+    const slots old{.first = entry.first_slot, .count = slot - entry.first_slot + 1};
+    if (const auto exact = exactly(name, page_); exact and exact->bytes == raw.name and old.count == 1) {
         raw.case_bits = le8(exact->case_bits);
+        put(slot, raw);
     } else {
-        const auto wanted = static_cast<std::uint32_t>(long_name_slots(units.size()));
-        const std::uint32_t first = slot - std::min(slot, wanted);
-        // Unused slots before the entry, in its sector, do as well.
-        const bool has_room =
-            pieces == wanted or
-            (pieces == 0 and slot >= wanted and first / slots_per_sector() == slot / slots_per_sector() and
-             std::none_of(used_.begin() + first, used_.begin() + slot, [](bool is_used) { return is_used; }));
-        if (not has_room) return false;
-        if (pieces == 0) occupy({.first = first, .count = wanted});
+        const std::u16string units = to_utf16(name);
+        const auto count = static_cast<std::uint32_t>(1 + long_name_slots(units.size()));
+        const auto first = room_instead_of(old, count);
+        if (not first) return std::nullopt;
+        mark_free(old);
         raw.case_bits = le8(0);
-        entry.first_slot = first;
-        write_set({.first = first, .count = wanted + 1}, units, raw);
+        extend_to({.first = *first, .count = count});
+        write_set({.first = *first, .count = count}, units, raw);
+        entry.first_slot = *first;
+        entry.slot = *first + count - 1;
     }
-    put(slot, raw);
     names_.erase(slot);
     entry.name = name;
-    index(std::move(entry), raw);
-    return true;
+    index(entry, raw);
+    return entry.slot;
 }
 
 std::uint64_t directory::offset_of(std::uint32_t sector) const noexcept {

@@ -2,17 +2,26 @@
 
 #include <utility>
 
+#include "sluice/io/file_status.hpp"
+
 namespace sluice::fat {
 
-result<file_device> file_device::growing(io::file_handle file, std::uint64_t size_bytes) noexcept {
+result<file_device> file_device::make(io::file_handle file, std::uint64_t size_bytes,
+                                      bool discards) noexcept {
     if (file.native().append_only) return failure({EINVAL, "image opened for appending", file.descriptor()});
-    return file_device(std::move(file), size_bytes);
+    return file_device(std::move(file), size_bytes, discards);
+}
+
+result<file_device> file_device::growing(io::file_handle file, std::uint64_t size_bytes) noexcept {
+    return make(std::move(file), size_bytes, false);
 }
 
 result<file_device> file_device::over(io::file_handle file) noexcept {
     const result<io::extent_type> size = file.maximum_extent();
     if (not size) return failure(size.error());
-    return growing(std::move(file), *size);
+    const auto status = io::status_of(file, io::stat_fields::type);
+    if (not status) return failure(status.error());
+    return make(std::move(file), *size, status->type == io::file_type::regular);
 }
 
 result<void> file_device::empty() noexcept {
@@ -75,6 +84,18 @@ result<void> file_device::barrier(io::barrier_kind kind) noexcept {
 result<void> file_device::punch_hole(byte_extent range) noexcept {
     if (const auto inside = check_inside(range, "hole past the end of the image"); not inside) return inside;
     return file_.zero({.offset = range.offset, .length = range.length});
+}
+
+void file_device::discard(byte_extent range) noexcept {
+    // Of a block that is cut, the kernel would write the part.
+    constexpr std::uint64_t block_bytes = 4096;
+    const std::uint64_t first = (range.offset + block_bytes - 1) / block_bytes * block_bytes;
+    const std::uint64_t end = (range.offset + range.length) / block_bytes * block_bytes;
+    if (first >= end or not check_inside(range, "discard") or not discards_.load(std::memory_order_relaxed))
+        return;
+    const auto done =
+        file_.zero({.offset = first, .length = end - first}, io::file_handle::zero_method::punched);
+    if (not done) discards_.store(false, std::memory_order_relaxed);
 }
 
 std::optional<file_place> file_device::place_of(std::uint64_t offset) noexcept {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+
 #include "sluice/fat/device.hpp"
 #include "sluice/io/file_handle.hpp"
 
@@ -18,7 +20,8 @@ public:
     /// The same, of `size_bytes` whatever the file has: writes past its end lengthen it, reads there fail.
     [[nodiscard]] static result<file_device> growing(io::file_handle file, std::uint64_t size_bytes) noexcept;
 
-    file_device(file_device&& other) noexcept : file_(std::move(other.file_)), size_(other.size_) {}
+    file_device(file_device&& other) noexcept
+        : file_(std::move(other.file_)), size_(other.size_), discards_(other.discards_.load()) {}
     file_device& operator=(file_device&&) = delete;
 
     /// Cuts the file of a growing device to nothing, durably. Nobody else is at work. Errors: as
@@ -35,15 +38,22 @@ public:
                                         io::const_buffers_type pieces) noexcept override;
     [[nodiscard]] result<void> barrier(io::barrier_kind kind) noexcept override;
     [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override;
+    /// Punches a hole of the whole blocks of the host in `range`; not into a block device, nor once that
+    /// failed.
+    void discard(byte_extent range) noexcept override;
     [[nodiscard]] std::optional<file_place> place_of(std::uint64_t offset) noexcept override;
     using device::read_at;
     using device::write_at;
 
 private:
-    file_device(io::file_handle file, std::uint64_t size) noexcept : file_(std::move(file)), size_(size) {}
+    file_device(io::file_handle file, std::uint64_t size, bool discards) noexcept
+        : file_(std::move(file)), size_(size), discards_(discards) {}
+    [[nodiscard]] static result<file_device> make(io::file_handle file, std::uint64_t size_bytes,
+                                                  bool discards) noexcept;
 
     io::file_handle file_;
     std::uint64_t size_;
+    std::atomic<bool> discards_;  // relaxed: a hint
 };
 
 }  // namespace sluice::fat

@@ -26,6 +26,7 @@ struct mount_options {
     code_page page = code_page::cp437;
     time_zone zone = time_zone::host();
     lookup_strategy strategy = lookup_strategy::runs;
+    bool discards = true;  // tell the device which clusters became free, once that is durable
 };
 
 /// What is to be changed of an item; what is not given stays.
@@ -274,6 +275,7 @@ private:
     };
     [[nodiscard]] given_up take_given_up();
     [[nodiscard]] result<void> free_given_up(given_up& what) noexcept;
+    void discard(std::vector<cluster_extent>& freed) noexcept;
     [[nodiscard]] bool has_changes() noexcept;
     [[nodiscard]] bool is_commit_due() noexcept;
 

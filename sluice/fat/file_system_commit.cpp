@@ -12,6 +12,8 @@ namespace {
 // Beyond that, changes are not left to gather.
 constexpr std::uint64_t table_bytes_max = 16U << 20;
 constexpr std::size_t queued_items_max = 4096;
+// The largest pieces a commit discards: a deleted file in very many pieces does not hold it up.
+constexpr std::size_t discards_max = 1024;
 
 }  // namespace
 
@@ -82,6 +84,27 @@ file_system::given_up file_system::take_given_up() {
     return taken;
 }
 
+// Before anybody can have them again.
+void file_system::discard(std::vector<cluster_extent>& freed) noexcept {
+    if (not options_.discards or freed.empty()) return;
+    std::ranges::sort(freed, {}, &cluster_extent::first);
+    std::vector<cluster_extent> pieces;
+    for (const cluster_extent& each : freed) {
+        if (not pieces.empty() and pieces.back().first + pieces.back().length == each.first) {
+            pieces.back().length += each.length;
+        } else {
+            pieces.push_back(each);
+        }
+    }
+    freed = pieces;
+    const std::size_t count = std::min(pieces.size(), discards_max);
+    std::ranges::partial_sort(pieces, pieces.begin() + static_cast<std::ptrdiff_t>(count),
+                              std::ranges::greater(), &cluster_extent::length);
+    for (std::size_t i = 0; i != count; ++i)
+        device_.discard({.offset = shape_.cluster_offset(pieces[i].first),
+                         .length = std::uint64_t{pieces[i].length} * shape_.cluster_bytes});
+}
+
 result<void> file_system::free_given_up(given_up& what) noexcept {
     for (const cut& each : what.cuts) {
         const auto done = table_.set({.first = each.last, .length = 1}, end_entry(shape_.type));
@@ -98,6 +121,7 @@ result<void> file_system::free_given_up(given_up& what) noexcept {
     auto done = table_.flush(options_.mode != write_mode::fast);
     if (done) done = order();
     if (not done) return done;
+    discard(what.freed);
     if (what.asked != 0) clusters_.load()->reuse(what.freed, what.asked);
     for (const cut& each : what.cuts) {
         const std::unique_lock guard(each.of->mutex);

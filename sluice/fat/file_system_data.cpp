@@ -197,10 +197,14 @@ result<void> file_system::write_longer(item& of, run_list::hint& hint, std::span
     if (const auto made = make_clusters(of, end); not made) return made;
     // Changed under our lock on the ranges only.
     const std::uint64_t valid = of.valid_bytes;
-    if (valid < offset)
-        if (const auto zeroed = zero_on_device(of, {.offset = valid, .length = offset - valid}); not zeroed)
-            return zeroed;
-    if (const auto done = write_pieces(of, hint, from, offset); not done) return done;
+    result<void> done;
+    if (valid < offset) done = zero_on_device(of, {.offset = valid, .length = offset - valid});
+    if (done) done = write_pieces(of, hint, from, offset);
+    if (not done) {
+        // What was taken for it, and is the file's already, goes back.
+        (void)shrink(of, of.size_bytes);
+        return done;
+    }
     const std::unique_lock guard(of.mutex);
     of.valid_bytes = std::max(of.valid_bytes, end);
     of.size_bytes = std::max(of.size_bytes, end);

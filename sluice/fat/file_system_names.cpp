@@ -272,10 +272,9 @@ result<void> file_system::move_over(const item_ptr& what, const place& there) {
 }
 
 result<void> file_system::respell(const item_ptr& what, const place& there) {
-    // The raw entry as it should be; the item's own may be ahead of it.
-    if (there.in->respell(what->slot, there.name)) {
+    if (const auto slot = there.in->respell(what->slot, there.name)) {
         touch(there.parent);
-        what->name = there.name;
+        settle_in(what, there, *there.in->at(*slot));
         return {};
     }
     return move_to(what, there);

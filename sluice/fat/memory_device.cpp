@@ -30,4 +30,8 @@ result<void> memory_device::punch_hole(byte_extent range) noexcept {
     return {};
 }
 
+void memory_device::discard(byte_extent range) noexcept {
+    (void)punch_hole(range);
+}
+
 }  // namespace sluice::fat

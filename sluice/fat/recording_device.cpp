@@ -46,4 +46,9 @@ result<void> recording_device::punch_hole(byte_extent range) noexcept {
     return done;
 }
 
+void recording_device::discard(byte_extent range) noexcept {
+    below_.discard(range);
+    remember({.kind = event_kind::hole, .range = range, .bytes = {}});
+}
+
 }  // namespace sluice::fat

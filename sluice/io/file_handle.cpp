@@ -293,9 +293,11 @@ result<void> file_handle::zero(extent_pair range, zero_method method) noexcept {
     const extent_type end = end_of(range, *length);
     if (end <= range.offset) return {};
     const extent_pair within{.offset = range.offset, .length = end - range.offset};
-    if (method == zero_method::automatic) {
+    if (method != zero_method::written) {
         const auto punched = punch_hole(descriptor(), within);
-        if (punched or punched.error() != std::errc::operation_not_supported) return punched;
+        if (punched or method == zero_method::punched or
+            punched.error() != std::errc::operation_not_supported)
+            return punched;
     }
     return write_zeros(descriptor(), within);
 }

@@ -103,8 +103,8 @@ public:
                                                          std::span<extent_pair> storage) const noexcept;
 
     /// How to make zeros. `written` is for file systems that can punch no holes; `automatic` comes to it by
-    /// itself.
-    enum class zero_method : bool { automatic, written };
+    /// itself, `punched` ends in EOPNOTSUPP there.
+    enum class zero_method : std::uint8_t { automatic, written, punched };
 
     /// Makes a range read as zeros and gives its blocks back, or, where the file system cannot, writes zeros.
     /// Does not change the file's length: what lies past the end is left out. Errors: EBADF if not open for
