@@ -1,6 +1,8 @@
 #include "sluice/fsmutex/atomic_append.hpp"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <new>
@@ -8,11 +10,25 @@
 #include "sluice/fsmutex/descriptor_pool.hpp"
 #include "sluice/fsmutex/process_identity.hpp"
 #include "sluice/fsmutex/queue_scan.hpp"
+#include "sluice/fsmutex/relax.hpp"
 
 namespace sluice::fsmutex {
 
 using namespace queue_format;
 using kernel_lock::kind;
+
+namespace {
+
+// As long as a few requests take; not all the time, since on tmpfs who reads locks the page that others
+// write.
+constexpr int looks_with_other_processors = 40;
+constexpr unsigned relaxes_between_looks = 100;
+
+std::uint64_t this_processor() noexcept {
+    return static_cast<std::uint64_t>(std::max(::sched_getcpu(), 0)) & queue_bytes::processor_mask;
+}
+
+}  // namespace
 
 /// All that one request needs; used again by later ones.
 struct atomic_append::lane {
@@ -28,16 +44,21 @@ struct atomic_append::lane {
     seeded_random ids;    // asking the kernel each time would be one more system call
     int descriptor = -1;  // opened with O_APPEND; its locks are the request's
     std::uint64_t id = 0;
+    bool has_id = false;  // and its lock
     std::uint64_t place = 0;
     std::size_t slots = 0;
     std::size_t slots_room = 0;
     std::unique_ptr<std::byte[]> bytes;  // as appended
     queue_scan scan;
     std::optional<queue_scan::obstacle> contended;
+    std::optional<queue_scan::obstacle> neighbour;  // of our processor, and in the way
     std::unique_ptr<dead_slot> dead;
     bool owner_died = false;
     bool is_granted = false;
+    bool is_patient = false;
+    bool has_waited = false;
     bool has_yielded = false;
+    bool has_looked = false;
     bool has_contended = false;  // its lock, that is: it is out of the way
     std::unique_ptr<lane> next_idle;
 
@@ -103,9 +124,12 @@ public:
     }
     void give_back(lane& used) noexcept {
         used.contended.reset();
+        used.neighbour.reset();
         used.owner_died = false;
         used.is_granted = false;
+        used.has_waited = false;
         used.has_yielded = false;
+        used.has_looked = false;
         used.has_contended = false;
         used.slots = 0;
         used.scan.end();
@@ -126,7 +150,10 @@ private:
 
 atomic_append::atomic_append(std::unique_ptr<queue_file> file, std::unique_ptr<lanes> requests,
                              const seams& from) noexcept
-    : shared_fs_mutex(from), file_(std::move(file)), lanes_(std::move(requests)) {}
+    : shared_fs_mutex(from),
+      file_(std::move(file)),
+      lanes_(std::move(requests)),
+      looks_(::get_nprocs() > 1 ? looks_with_other_processors : 0) {}
 atomic_append::~atomic_append() = default;
 
 result<std::unique_ptr<shared_fs_mutex>> atomic_append::open(const io::path_handle& base, io::path_view path,
@@ -146,15 +173,16 @@ result<std::unique_ptr<shared_fs_mutex>> atomic_append::open(const io::path_hand
 // In a ticket, `state` is the lane and `mark` counts the pauses.
 
 result<void> atomic_append::draw_id(lane& mine) noexcept {
-    for (;;) {
-        mine.id = mine.ids.next_u64() & queue_bytes::id_mask;
+    while (not mine.has_id) {
+        mine.id =
+            (mine.ids.next_u64() & queue_bytes::id_mask & ~queue_bytes::processor_mask) | this_processor();
         // Locked before anybody can read it: a slot whose lock is free is a dead one's, always.
         const int code =
             kernel_lock::try_lock(mine.descriptor, queue_bytes::of_request(mine.id), kind::exclusive);
-        if (code == 0) return {};
-        if (code != EAGAIN) return failure({code, "lock a request", mine.descriptor});
-        // Somebody else has drawn it.
+        if (code != 0 and code != EAGAIN) return failure({code, "lock a request", mine.descriptor});
+        mine.has_id = code == 0;  // otherwise somebody else has drawn it
     }
+    return {};
 }
 
 result<void> atomic_append::append(lane& mine, std::span<const entity> wanted) noexcept {
@@ -198,6 +226,7 @@ result<void> atomic_append::enter(std::span<const entity> wanted, ticket& mine, 
     const auto taken = lanes_->take();
     if (not taken) return failure(taken.error());
     lane& own = **taken;
+    own.is_patient = how != patience::none;
     const auto enter_queue = [&]() -> result<void> {
         if (how == patience::none) {
             const auto free = is_free(own, wanted);
@@ -209,7 +238,7 @@ result<void> atomic_append::enter(std::span<const entity> wanted, ticket& mine, 
     };
     const auto entered = enter_queue();
     if (not entered) {
-        kernel_lock::unlock(own.descriptor, queue_bytes::all_requests);
+        unlock_id(own);
         lanes_->give_back(own);
         return failure(entered.error());
     }
@@ -217,49 +246,76 @@ result<void> atomic_append::enter(std::span<const entity> wanted, ticket& mine, 
     return {};
 }
 
+// Whether what was in the way is so no more; if it died, that is noted.
+result<bool> atomic_append::is_past(lane& own, std::span<const entity> wanted) noexcept {
+    if (not own.has_contended) {
+        const auto before = own.scan.look_again_and_ahead(*file_, *own.contended);
+        if (not before) return failure(before.error());
+        if (not before->is_live()) return true;
+        const int code =
+            kernel_lock::try_lock(own.descriptor, queue_bytes::of_request(own.contended->id), kind::shared);
+        if (code == EAGAIN) return false;
+        if (code != 0) return failure({code, "wait for a request", own.descriptor});
+    }
+    // Once granted, this lock stays until we leave: whoever had it draws another, so it is in nobody's way.
+    own.has_contended = false;
+    const auto seen = own.scan.look_again_and_ahead(*file_, *own.contended);
+    if (not seen) return failure(seen.error());
+    if (not seen->is_live()) return true;
+    // Its lock is free, yet it did not erase its slot: it died.
+    own.scan.note_remains(*own.contended);
+    if (auto noted = own.note_dead(*seen, wanted); not noted) return failure(noted.error());
+    own.owner_died = own.owner_died or own.contended->was_exclusive;
+    return true;
+}
+
 result<bool> atomic_append::poll(std::span<const entity> wanted, ticket& mine) noexcept {
     lane& own = *static_cast<lane*>(mine.state);
     for (;;) {
         if (own.contended) {
-            // Once granted, this lock stays until we leave: ids are not drawn twice, so it is in nobody's
-            // way.
-            const int code =
-                own.has_contended
-                    ? 0
-                    : kernel_lock::try_lock(own.descriptor, queue_bytes::of_request(own.contended->id),
-                                            kind::shared);
-            if (code == EAGAIN) return false;
-            if (code != 0) return failure({code, "wait for a request", own.descriptor});
-            own.has_contended = false;
-            const auto seen = own.scan.look_again_and_ahead(*file_, *own.contended);
-            if (not seen) return failure(seen.error());
-            if (seen->is_live()) {
-                // Its lock is free, yet it did not erase its slot: it died.
-                own.scan.note_remains(*own.contended);
-                if (auto noted = own.note_dead(*seen, wanted); not noted) return failure(noted.error());
-                own.owner_died = own.owner_died or own.contended->was_exclusive;
-            }
+            const auto past = is_past(own, wanted);
+            if (not past or not*past) return past;
             own.contended.reset();
         }
         const auto found = own.scan.next(*file_, wanted);
         if (not found) return failure(found.error());
         if (not*found) break;
         own.contended = *found;
+        own.neighbour = own.scan.neighbour(**found, wanted, own.id & queue_bytes::processor_mask);
+        own.has_looked = false;
+        own.has_waited = true;
+        // It was there a moment ago: who can wait for it, waits before it asks the kernel for its lock.
+        if (own.is_patient) return false;
     }
     own.is_granted = true;
     mine.owner_died = own.owner_died;
     return true;
 }
 
+// As memory_map does, and for its reasons.
+void atomic_append::stay_awake(lane& own, steady_time end) noexcept {
+    if (own.neighbour and not std::exchange(own.has_yielded, true)) (void)yielding_.yield(clock(), end);
+    if (own.neighbour and not queue_scan::is_there(*file_, *own.neighbour)) own.neighbour.reset();
+    if (own.neighbour or std::exchange(own.has_looked, true)) return;
+    for (int look = 0; look != looks_ and queue_scan::is_there(*file_, *own.contended); ++look)
+        relax(relaxes_between_looks);
+}
+
 void atomic_append::wait(std::span<const entity>, ticket& mine, steady_time end) noexcept {
     lane& own = *static_cast<lane*>(mine.state);
-    if (not std::exchange(own.has_yielded, true) and yielding_.yield(clock(), end)) return;
-    if (end == steady_time::max())
-        // Any failure shows again, and is reported, when polling.
-        own.has_contended =
-            kernel_lock::lock(own.descriptor, queue_bytes::of_request(own.contended->id), kind::shared) == 0;
-    else
-        backoff(mine.mark).sleep(clock(), random(), end);
+    stay_awake(own, end);
+    if (own.has_looked and not queue_scan::is_there(*file_, *own.contended)) return;
+    if (end != steady_time::max()) return backoff(mine.mark).sleep(clock(), random(), end);
+    // Any failure shows again, and is reported, when polling.
+    const auto& before = own.neighbour ? *own.neighbour : *own.contended;
+    const int code = kernel_lock::lock(own.descriptor, queue_bytes::of_request(before.id), kind::shared);
+    if (before.offset == own.contended->offset) own.has_contended = code == 0;
+    own.neighbour.reset();  // it is gone, or no help
+}
+
+void atomic_append::unlock_id(lane& mine) noexcept {
+    mine.has_id = false;
+    kernel_lock::unlock(mine.descriptor, queue_bytes::all_requests);
 }
 
 void atomic_append::leave(ticket& mine) noexcept {
@@ -271,7 +327,9 @@ void atomic_append::leave(ticket& mine) noexcept {
         own.dead = std::move(own.dead->next);
     // First the slot, then the lock: never a free lock with a slot of somebody alive.
     file_->erase(own.place, own.slots);
-    kernel_lock::unlock(own.descriptor, queue_bytes::all_requests);
+    // If nobody has come behind, nobody can wait for our lock, and the next request can have it, too.
+    if (own.has_waited or not file_->is_end(own.descriptor, own.place + own.slots * slot_bytes))
+        unlock_id(own);
     if (own.is_granted) {
         const std::uint64_t seen = own.scan.dead_before();
         file_->note_dead_before(seen == own.place ? own.place + own.slots * slot_bytes : seen);

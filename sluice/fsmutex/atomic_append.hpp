@@ -13,17 +13,18 @@ class queue_file;
 /// A queue in a file: a request is a record at the end of it, and waits for the records before it that want
 /// one of its entities, in order, and for nothing else. Cost does not depend on the number of entities.
 ///
-/// Strictly fair. Who waits sleeps in the kernel, on a lock that its nearest predecessor holds until it is
-/// done or dead; with a deadline it looks every 5 ms. Deaths are reported (owner_died); a request that died
-/// waiting cannot be told from a holder and is reported, too. Works between hosts where the file system locks
-/// byte ranges between them. The last user removes the file. A child that a holder forks without exec keeps
-/// its locks alive. After fork the child opens its own. (The idea is that of ordered locking by one total
-/// order, as in lock managers; the record is Lamport's time stamp. On-disk form and reasons:
-/// docs/formats/fs_mutex_file.md, docs/algorithms/fs_mutex.md.)
+/// Strictly fair. Who waits lets those of its processor who come first run, once, or looks for some
+/// microseconds if they are all elsewhere; then it sleeps in the kernel, on a lock that its nearest
+/// predecessor holds until it is done or dead; with a deadline it looks every 5 ms. Deaths are reported
+/// (owner_died); a request that died waiting cannot be told from a holder and is reported, too. Works between
+/// hosts where the file system locks byte ranges between them. The last user removes the file. A child that a
+/// holder forks without exec keeps its locks alive. After fork the child opens its own. (The idea is that of
+/// ordered locking by one total order, as in lock managers; the record is Lamport's time stamp. On-disk form
+/// and reasons: docs/formats/fs_mutex_file.md, docs/algorithms/fs_mutex.md.)
 ///
 /// Errors: ENOSPC, EDQUOT, EFBIG, EIO when appending; EBADMSG if the file is damaged; EMFILE, ENFILE; ENOLCK.
-/// Allocates: a lane for as many requests as were ever outstanding at once. Complexity: five system calls if
-/// nobody is in the way.
+/// Allocates: a lane for as many requests as were ever outstanding at once. Complexity: four system calls if
+/// nobody else comes.
 class atomic_append final : public shared_fs_mutex {
 public:
     /// Opens or creates the file. Errors: as file_handle::open; EBADMSG if it is something else; ETIMEDOUT if
@@ -51,10 +52,14 @@ private:
 
     [[nodiscard]] result<void> draw_id(lane& mine) noexcept;
     [[nodiscard]] result<void> append(lane& mine, std::span<const entity> wanted) noexcept;
+    void stay_awake(lane& mine, steady_time end) noexcept;
+    static void unlock_id(lane& mine) noexcept;
+    [[nodiscard]] result<bool> is_past(lane& mine, std::span<const entity> wanted) noexcept;
     [[nodiscard]] result<bool> is_free(lane& mine, std::span<const entity> wanted) noexcept;
 
     std::unique_ptr<queue_file> file_;
     std::unique_ptr<lanes> lanes_;
+    int looks_;
     yielding yielding_;
 };
 

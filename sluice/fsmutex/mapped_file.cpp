@@ -11,6 +11,7 @@
 #include <new>
 
 #include "sluice/fsmutex/kernel_lock.hpp"
+#include "sluice/fsmutex/relax.hpp"
 #include "sluice/io/fs_location.hpp"
 #include "sluice/io/volume_status.hpp"
 
@@ -176,14 +177,6 @@ mapped_file::~mapped_file() {
 }
 
 // --- the latch
-
-void mapped_file::relax() noexcept {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
 
 void mapped_file::lock() noexcept {
     std::uint32_t expected = 0;

@@ -44,7 +44,6 @@ public:
     /// Sleeps while the word holds `expected`, at most that long; false if the time was up.
     static bool sleep(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                       std::chrono::nanoseconds at_most) noexcept;
-    static void relax() noexcept;
 
 private:
     mapped_file(io::file_handle opened, const seams& from) noexcept;

@@ -1,13 +1,14 @@
 #include "sluice/fsmutex/memory_map.hpp"
 
 #include <sched.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <ctime>
 #include <new>
-#include <thread>
 
 #include "sluice/fsmutex/mapped_file.hpp"
+#include "sluice/fsmutex/relax.hpp"
 
 namespace sluice::fsmutex {
 namespace {
@@ -42,7 +43,7 @@ listed_request::standing standing_of(std::uint32_t state) noexcept {
 memory_map::memory_map(std::unique_ptr<mapped_file> file, const seams& from) noexcept
     : shared_fs_mutex(from),
       file_(std::move(file)),
-      spins_(std::thread::hardware_concurrency() > 1 ? spins_with_other_processors : 0) {}
+      spins_(::get_nprocs() > 1 ? spins_with_other_processors : 0) {}
 memory_map::~memory_map() = default;
 
 result<std::unique_ptr<shared_fs_mutex>> memory_map::open(const io::path_handle& base, io::path_view path,
@@ -112,7 +113,7 @@ bool memory_map::stays_awake(std::uint32_t number, steady_time end) noexcept {
     for (int spin = 0; spin != spins_; ++spin) {
         const std::uint32_t seen = state.load(std::memory_order_relaxed);
         if (seen != mapped::waiting and seen != mapped::next_up) return seen == mapped::granted;
-        mapped_file::relax();
+        relax();
     }
     return false;
 }

@@ -264,6 +264,13 @@ result<std::uint64_t> queue_file::append_locked(int lane, std::span<const std::b
     return place;
 }
 
+bool queue_file::is_end(int lane, std::uint64_t end) const noexcept {
+    if (method_ != append_method::atomic) return false;
+    // What we wrote before is written before we look; pairs with the fence in queue_scan::begin().
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return ::lseek(lane, 0, SEEK_END) == static_cast<off_t>(end);
+}
+
 void queue_file::erase(std::uint64_t offset, std::size_t slots) noexcept {
     static constexpr std::array<std::byte, page_bytes> zeros{};
     // From the end, page by page: killed in between, it leaves a head without its continuation, which is

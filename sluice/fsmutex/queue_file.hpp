@@ -28,6 +28,8 @@ inline constexpr kernel_lock::range tidying{.first = slots_end + 2,
                                             .length = 1};  // exclusive: changing the header
 inline constexpr std::uint64_t first_request = std::uint64_t{1} << 62;
 inline constexpr std::uint64_t id_mask = (std::uint64_t{1} << 61) - 1;
+/// The processor on which a request is asked for, in its id: a hint, for whom it may help to run.
+inline constexpr std::uint64_t processor_mask = 0xff;
 inline constexpr kernel_lock::range all_requests{.first = first_request, .length = id_mask + 1};
 /// Exclusive from before a request is appended until after it is erased; free, and its slot still there:
 /// dead.
@@ -92,6 +94,8 @@ public:
     /// Behind all others; where they stand. `lane` is a description opened with O_APPEND.
     /// Errors: ENOSPC, EDQUOT, EFBIG, EIO: nothing of it is left.
     [[nodiscard]] result<std::uint64_t> append(int lane, std::span<const std::byte> slots) noexcept;
+    /// Whether nobody has come behind `end`; false where that cannot be told.
+    [[nodiscard]] bool is_end(int lane, std::uint64_t end) const noexcept;
     /// Frees slots. Whoever reads meanwhile finds them torn.
     void erase(std::uint64_t offset, std::size_t slots) noexcept;
     /// Puts one in the place of another of the same request.

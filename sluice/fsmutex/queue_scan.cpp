@@ -23,6 +23,8 @@ std::optional<queue_scan::obstacle> obstacle_of(const slot& found, std::uint64_t
 }  // namespace
 
 void queue_scan::begin(queue_file& file, std::uint64_t place) noexcept {
+    // Our slot can be seen before we look: see queue_file::is_end().
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     take_view(file, file.view());
     lowest_live_ = place;
     cursor_ = place;
@@ -51,6 +53,7 @@ result<std::optional<queue_scan::obstacle>> queue_scan::next(queue_file& file,
 result<void> queue_scan::read_chunk_before(const queue_file& file, std::uint64_t end) noexcept {
     const std::size_t size = std::min<std::uint64_t>(chunk_bytes, end - floor_);
     chunk_begin_ = end - size;
+    chunk_offset_ = chunk_begin_;
     const auto got = file.read(chunk_begin_, std::span(chunk_).first(size));
     if (not got) return failure(got.error());
     chunk_read_ = got->size();
@@ -58,8 +61,8 @@ result<void> queue_scan::read_chunk_before(const queue_file& file, std::uint64_t
 }
 
 result<slot> queue_scan::slot_in_chunk(const queue_file& file, std::uint64_t offset) const noexcept {
-    const auto bytes =
-        bytes_view(chunk_.data(), chunk_read_).slice({.offset = offset - chunk_begin_, .length = slot_bytes});
+    const auto bytes = bytes_view(chunk_.data(), chunk_read_)
+                           .slice({.offset = offset - chunk_offset_, .length = slot_bytes});
     const slot seen = bytes ? decode_slot(*bytes) : slot{.kind = slot_kind::torn};
     return seen.kind == slot_kind::torn ? file.read_slot(offset) : seen;
 }
@@ -90,6 +93,29 @@ result<std::optional<queue_scan::obstacle>> queue_scan::next_near(queue_file& fi
         }
     }
     return std::nullopt;
+}
+
+std::optional<queue_scan::obstacle> queue_scan::neighbour(const obstacle& found,
+                                                          std::span<const entity> wanted,
+                                                          std::uint64_t processor) const noexcept {
+    if (found.processor() == processor) return found;
+    if (found.offset != cursor_) return std::nullopt;
+    for (std::uint64_t at = cursor_; at != chunk_offset_;) {
+        at -= slot_bytes;
+        const auto bytes = bytes_view(chunk_.data(), chunk_read_)
+                               .slice({.offset = at - chunk_offset_, .length = slot_bytes});
+        if (not bytes) continue;
+        const auto seen = obstacle_of(decode_slot(*bytes), at, wanted);
+        if (seen and seen->processor() == processor) return seen;
+    }
+    return std::nullopt;
+}
+
+bool queue_scan::is_there(const queue_file& file, const obstacle& found) noexcept {
+    std::array<std::byte, offsetof(slot_record, when_and_count)> bytes;
+    const auto got = file.read(found.offset, bytes);
+    const auto record_id = got ? got->take_at<le64>(offsetof(slot_record, id)) : std::nullopt;
+    return record_id and record_id->value() == found.id;
 }
 
 result<std::optional<queue_scan::obstacle>> queue_scan::next_elder(queue_file& file,

@@ -14,6 +14,8 @@ public:
         std::uint64_t offset;
         std::uint64_t id;
         bool was_exclusive;  // about an entity of ours
+
+        [[nodiscard]] std::uint64_t processor() const noexcept { return id & queue_bytes::processor_mask; }
     };
 
     void begin(queue_file& file, std::uint64_t place) noexcept;
@@ -27,6 +29,12 @@ public:
     /// The next slot that is in the way; nothing once there is none. Errors: EIO, ENOMEM, EBADMSG.
     [[nodiscard]] result<std::optional<obstacle>> next(queue_file& file,
                                                        std::span<const entity> wanted) noexcept;
+    /// After next() gave `found`: the nearest that is in the way, that or one before it, and was asked for on
+    /// the same processor. Looks no further than has been read.
+    [[nodiscard]] std::optional<obstacle> neighbour(const obstacle& found, std::span<const entity> wanted,
+                                                    std::uint64_t processor) const noexcept;
+    /// Whether it seems to be there still. One system call.
+    [[nodiscard]] static bool is_there(const queue_file& file, const obstacle& found) noexcept;
     /// That slot as it is now; free if it was given back.
     [[nodiscard]] static result<queue_format::slot> look_again(const queue_file& file,
                                                                const obstacle& found) noexcept;
@@ -51,8 +59,9 @@ private:
     std::uint64_t lowest_live_ = 0;  // of what it has passed
     std::uint64_t cursor_ = 0;       // all from here to the place is passed
     bool is_refreshed_ = false;
-    std::size_t elder_ = 0;          // the next one, counted in slots
-    std::uint64_t chunk_begin_ = 0;  // what has been read and not passed: from here to the cursor
+    std::size_t elder_ = 0;           // the next one, counted in slots
+    std::uint64_t chunk_begin_ = 0;   // what has been read and not passed: from here to the cursor
+    std::uint64_t chunk_offset_ = 0;  // of its first byte
     std::size_t chunk_read_ = 0;
     std::array<std::byte, chunk_bytes> chunk_;
 };

@@ -102,6 +102,15 @@ struct system_calls {
         return all().open(std::move(folder));
     }
 
+    static off_t seek(description& of, off_t by, int from) {
+        ENSURE(by == 0 and from != SEEK_SET, "no scenario seeks otherwise");
+        if (from == SEEK_END) {
+            step();
+            of.offset = all().file_of(of).size;
+        }
+        return static_cast<off_t>(of.offset);
+    }
+
     // Half of what is written can be seen before the rest, and a kill finds whole pages.
     static void copy_page(std::byte* to, const std::byte* from, std::size_t bytes, bool is_over_old) {
         constexpr std::size_t half = 64;
@@ -334,8 +343,7 @@ SLUICE_REAL(off_t, lseek, int, off_t, int);
 off_t __wrap_lseek(int descriptor, off_t by, int from) {
     auto* const open = system_calls::find(descriptor);
     if (open == nullptr) return __real_lseek(descriptor, by, from);
-    ENSURE(by == 0 and from == SEEK_CUR, "no scenario seeks otherwise");
-    return static_cast<off_t>(open->offset);
+    return system_calls::seek(*open, by, from);
 }
 SLUICE_REAL(int, fcntl, int, int, ...);
 int __wrap_fcntl(int descriptor, int command, void* argument) {
@@ -423,6 +431,11 @@ int __wrap_kill(pid_t process, int signal) {
     if (system_calls::caller() < 0) return __real_kill(process, signal);
     ENSURE(signal == 0, "no scenario sends signals");
     return system_calls::is_alive(process - first_process_id) ? 0 : system_calls::fail(ESRCH);
+}
+SLUICE_REAL(int, get_nprocs);
+int __wrap_get_nprocs() {
+    return system_calls::caller() < 0 ? __real_get_nprocs()
+                                      : static_cast<int>(system_calls::all().processors);
 }
 SLUICE_REAL(int, sched_getcpu);
 int __wrap_sched_getcpu() {
