@@ -11,6 +11,7 @@
 #include "sluice/smb/server/credit_window.hpp"
 #include "sluice/smb/server/frame_stream.hpp"
 #include "sluice/smb/server/request.hpp"
+#include "sluice/smb/server/server_loop.hpp"
 #include "sluice/smb/wire/guid.hpp"
 #include "sluice/smb/wire/negotiate.hpp"
 
@@ -46,10 +47,13 @@ struct negotiated {
 ///   2. run() returns after all of them have ended; then the connection's sessions are gone, or keep only
 ///   what
 ///      is durable.
-/// Thread safety: the loop's thread.
-class connection {
+/// Thread safety: the thread of its home loop. Other threads of the server may, under the latch, look at
+/// `agreed` and the sessions, and call what says so. Shared by pointer only so that what is posted to its
+/// loop can tell whether it is still there.
+class connection : public std::enable_shared_from_this<connection> {
 public:
-    connection(smb_server& host, io::socket_handle socket, const io::socket_address& peer) noexcept;
+    connection(smb_server& host, server_loop& home, io::socket_handle socket,
+               const io::socket_address& peer) noexcept;
     connection(const connection&) = delete;
     connection& operator=(const connection&) = delete;
     ~connection();
@@ -57,12 +61,13 @@ public:
     /// Serves the client until it goes, breaks the protocol, or close() is called. Suspends.
     [[nodiscard]] io::task<void> run() noexcept;
 
-    /// Ends the connection soon; `why` is for the log.
+    /// Ends the connection soon; `why`, which stays where it is, is for the log. Any thread, under the latch.
     void close(std::string_view why) noexcept;
 
     [[nodiscard]] smb_server& host() const noexcept { return host_; }
-    [[nodiscard]] io::io_multiplexer& loop() const noexcept;
-    [[nodiscard]] buffer_pool& buffers() const noexcept;
+    [[nodiscard]] server_loop& home() const noexcept { return home_; }
+    [[nodiscard]] io::io_multiplexer& loop() const noexcept { return home_.multiplexer; }
+    [[nodiscard]] buffer_pool& buffers() const noexcept { return home_.buffers; }
     [[nodiscard]] const io::socket_address& peer() const noexcept { return peer_; }
     [[nodiscard]] const std::string& peer_text() const noexcept { return peer_text_; }
     /// The address without its port.
@@ -87,11 +92,21 @@ public:
         send_notification(via, code, message);
     }
 
-    /// Ends what `of` waits for, with `why`: all requests of a session, or of a tree of it.
+    /// Ends what `of` waits for, with `why`: all requests of a session, or of a tree of it. Any thread, under
+    /// the latch.
     void interrupt(const session& of, const tree* only, wire::nt_status why) noexcept;
 
 private:
     friend class request;
+    void close_here(std::string_view why) noexcept;
+    /// Has `what(*this)` done on the home loop, at once if this is its thread, if the connection is still
+    /// there.
+    template <class What>
+    void at_home(What what) noexcept {
+        home_.do_here([self = weak_from_this(), done = std::move(what)]() mutable noexcept {
+            if (const std::shared_ptr<connection> still = self.lock()) done(*still);
+        });
+    }
     static constexpr std::size_t notification_bytes_max = 64;
 
     // connection.cpp: bytes in and out.
@@ -125,6 +140,7 @@ private:
     [[nodiscard]] std::uint16_t grant_credits(const request& r) noexcept;
 
     smb_server& host_;
+    server_loop& home_;
     io::socket_handle socket_;
     io::socket_address peer_;
     std::string peer_text_;

@@ -4,7 +4,6 @@
 
 #include "sluice/smb/server/closing.hpp"
 #include "sluice/smb/server/connection.hpp"
-#include "sluice/smb/server/next_turn.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/wire/oplock_break.hpp"
 
@@ -53,7 +52,8 @@ void tell(smb_server& host, const std::shared_ptr<lease>& of, const break_notice
 // The reply to an answer comes before what else there is to say.
 [[nodiscard]] io::task<void> tell_afterwards(smb_server& host, std::shared_ptr<lease> of,
                                              break_notice notice) noexcept {
-    co_await next_turn(host.loop());
+    io::task<void> turn = next_turn(host.loop());
+    co_await unlatched(host.latch(), std::move(turn));
     if (not of->opens.empty()) tell(host, of, notice);
 }
 
@@ -76,6 +76,7 @@ void end_opens(smb_server& host, const lease& of) {
 }  // namespace
 
 void ask_to_give_up(smb_server& host, const std::shared_ptr<lease>& of, lease_state keep) {
+    ENSURE(host.latch().is_mine());
     if (wire::has(keep, of->held())) return;
     if (reachable(*of) == nullptr) {
         end_opens(host, *of);
