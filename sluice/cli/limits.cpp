@@ -43,6 +43,7 @@ void print_limits() {
     fmt::print("Sessions and files\n");
     print("  sessions", server::sessions_max);
     print("  sessions of a connection", server::sessions_per_connection_max);
+    print("  channels of a session", server::channels_per_session_max);
     print("  tree connections of a session", server::trees_per_session_max);
     print("  opens", server::opens_max);
     print("  opens of a session", server::opens_per_session_max);

@@ -249,6 +249,16 @@ struct users_result {
     return all;
 }
 
+// What clients are told of the ways to this server: what the options say, or what the machine has when asked.
+[[nodiscard]] std::function<std::vector<smb::server::network_interface>()> interfaces_for(
+    const serve_options& options) {
+    if (options.advertise.empty())
+        return [listening = addresses_for(options, usual_port)] { return own_interfaces(listening); };
+    auto told = parse_advertised(options.advertise);
+    if (not told) fail(told.error());
+    return [always = *std::move(told)] { return always; };
+}
+
 // Binds where it was told to; without a port it takes the usual one if it may.
 [[nodiscard]] bool start(smb_server& server, const serve_options& options) {
     const bool has_choice = options.port == 0;
@@ -322,7 +332,7 @@ void serve(const serve_options& given, const std::string& file) {
     configuration.name = options.name.empty() ? "SLUICE" : options.name;
     configuration.shares = *std::move(shares);
     configuration.allows_guests = options.guest;
-    configuration.interfaces = own_interfaces(addresses_for(options, usual_port));
+    configuration.interfaces = interfaces_for(options);
     configuration.session_lifetime = std::chrono::minutes(options.session_lifetime);
     if (options.impersonate) {
         if (geteuid() != 0) fail("--impersonate needs root: only root can act with other accounts' rights");
@@ -368,6 +378,11 @@ void add_serve(CLI::App& app) {
     command->add_option("--name", given->options.name, "what the server calls itself (SLUICE)");
     command->add_option("--port", given->options.port, "TCP port (445; 1445 where that is not allowed)");
     command->add_option("--listen", given->options.listen, "address to listen at (all)");
+    command
+        ->add_option("--advertise", given->options.advertise,
+                     "address clients are told for further channels: ADDRESS[,speed=10g][,rss], or 'none' "
+                     "(those this machine has)")
+        ->type_name("ADDRESS");
     command->add_flag("--read-only", given->options.read_only, "nobody may change anything");
     command->add_option(
         "--user", given->options.users,

@@ -76,6 +76,7 @@ private:
     table_reader reader(table, "the server");
     reader.take("name", options.name);
     reader.take("listen", options.listen);
+    reader.take("advertise", options.advertise);
     std::int64_t port = options.port;
     reader.take("port", port);
     reader.take("user", options.users);

@@ -29,7 +29,8 @@ struct serve_options {
     std::vector<share_options> shares;
     std::string name;
     std::vector<std::string> listen;
-    std::uint16_t port = 0;  // 0: 445 if allowed, else 1445
+    std::vector<std::string> advertise;  // none: the addresses this machine has
+    std::uint16_t port = 0;              // 0: 445 if allowed, else 1445
     std::vector<std::string> users;
     std::string users_file;
     std::string shared_locks;  // empty: no other server serves these folders

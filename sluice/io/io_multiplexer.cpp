@@ -458,8 +458,6 @@ int io_multiplexer::timeout_io_until(time_point until, int max) noexcept {
 // ----------------------------------------------------------------------------------------------------------
 
 void io_multiplexer::post(posted_item& item) noexcept {
-    // relaxed: a count, orders nothing. Counted first, since the loop may go as soon as it has the item.
-    if (not is_owner()) handed_over_.fetch_add(1, std::memory_order_relaxed);
     (void)posted_.push(item);
     wake_if_sleeping();
 }

@@ -85,11 +85,6 @@ public:
     template <std::invocable Invocable>
     [[nodiscard]] result<void> post(Invocable&& invocable) noexcept;
 
-    /// How many items other threads have posted: what was handed over to this one. Any thread.
-    [[nodiscard]] std::uint64_t handed_over() const noexcept {
-        return handed_over_.load(std::memory_order_relaxed);
-    }
-
     /// Invokes up to `max` posted items. Zero: nothing was posted.
     int invoke_posted_items(int max = unlimited) noexcept;
     int invoke_posted_items_within(duration within, int max = unlimited) noexcept;
@@ -404,7 +399,6 @@ private:
     // Shared with posting threads.
     intrusive_mpsc_queue<posted_item, &posted_item::link> posted_;
     std::atomic<bool> sleeping_{false};
-    std::atomic<std::uint64_t> handed_over_{0};
     std::atomic<int> guards_{0};
 };
 

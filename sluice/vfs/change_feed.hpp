@@ -64,8 +64,8 @@ public:
     [[nodiscard]] virtual result<std::unique_ptr<change_watch>> watch(node& directory, bool recursive,
                                                                       change_listener& listener) noexcept = 0;
 
-    /// Waits until there may be something to tell. False: nothing will be any more, or the scope is cancelled.
-    /// One at a time. Suspends.
+    /// Waits until there may be something to tell. False: nothing will be any more, or the scope is
+    /// cancelled. One at a time. Suspends.
     [[nodiscard]] virtual io::task<bool> co_changed() noexcept = 0;
     /// Tells the listeners what there is.
     virtual void tell() noexcept = 0;

@@ -32,7 +32,8 @@ struct host_volume_options {
 /// user is not locked out by what a client ticks. As long as nothing is stored, a file nobody may write to is
 /// shown as read_only.
 ///
-/// Outlives its nodes, listings and watches. Thread safety: as volume; files transfer at once, streams do not.
+/// Outlives its nodes, listings and watches. Thread safety: as volume; files transfer at once, streams do
+/// not.
 class host_volume final : public volume {
 public:
     /// Errors: as io::path_handle::open; ENOTDIR; ENOSYS on a kernel before 5.6.

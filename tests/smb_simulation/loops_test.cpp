@@ -24,9 +24,10 @@ using smb::server::smb_server;
 /// A loop run by a thread of its own while this lives.
 class running_loop {
 public:
-    running_loop() : until_end_(std::in_place, *multiplexer_), runner_([this] {
-        while (multiplexer_->run() > 0) {}
-    }) {}
+    running_loop()
+        : until_end_(std::in_place, *multiplexer_), runner_([this] {
+              while (multiplexer_->run() > 0) {}
+          }) {}
     ~running_loop() {
         until_end_.reset();
         runner_.join();
@@ -42,7 +43,8 @@ private:
 /// A server on `count` loops, the first of them this thread's.
 class server_on_loops {
 public:
-    server_on_loops(std::size_t count, std::unique_ptr<vfs::volume> (*make)(io::io_multiplexer&, clock_source&))
+    server_on_loops(std::size_t count,
+                    std::unique_ptr<vfs::volume> (*make)(io::io_multiplexer&, clock_source&))
         : ended_(*first_) {
         std::vector<io::io_multiplexer*> others;
         for (std::size_t i = 1; i != count; ++i) {
@@ -143,14 +145,16 @@ void misbehave(io::socket_handle socket, const clock_source& clock, const unruly
     into = {client.replies(), client.successes(), client.complaint()};
 }
 
-void let_clients_live(std::size_t loops, std::unique_ptr<vfs::volume> (*make)(io::io_multiplexer&, clock_source&)) {
+void let_clients_live(std::size_t loops,
+                      std::unique_ptr<vfs::volume> (*make)(io::io_multiplexer&, clock_source&)) {
     constexpr std::size_t count = 6;
     for (std::uint64_t round = 0; round != 3; ++round) {
         server_on_loops served(loops, make);
         std::vector<outcome> outcomes(count);
         std::vector<std::function<void()>> clients;
         for (std::size_t i = 0; i != count; ++i) {
-            auto socket = std::make_shared<io::socket_handle>(served.connect(static_cast<std::uint16_t>(i + 1)));
+            auto socket =
+                std::make_shared<io::socket_handle>(served.connect(static_cast<std::uint16_t>(i + 1)));
             clients.emplace_back([&, i, round, socket] {
                 misbehave(std::move(*socket), served.clock(), {.seed = round * 100 + i + 1, .requests = 300},
                           outcomes[i]);

@@ -1,6 +1,6 @@
 #include "sluice/smb/server/background.hpp"
 
-#include "sluice/smb/server/server_loop.hpp"
+#include "sluice/smb/server/hand_over.hpp"
 
 namespace sluice::smb::server {
 

@@ -16,7 +16,7 @@ connection::connection(smb_server& host, server_loop& home, io::socket_handle so
       tasks_(home.multiplexer) {}
 
 connection::~connection() {
-    ENSURE(requests_.empty() and sessions.empty(), "a connection ends before it goes");
+    ENSURE(requests_.empty() and channels.empty(), "a connection ends before it goes");
 }
 
 io::task<void> connection::run() noexcept {
@@ -28,7 +28,7 @@ io::task<void> connection::run() noexcept {
     is_closing_ = true;
     {
         const server_latch::hold held(host_.latch());
-        end_sessions();
+        end_channels();
         for (request& waiting : requests_)
             waiting.interrupt(wire::nt_status::cancelled);
     }
@@ -79,13 +79,13 @@ io::task<void> connection::expect_session() noexcept {
     if (slept and not has_had_session) close("no session was set up in time");
 }
 
-void connection::end_sessions() noexcept {
-    // A copy of the pointers: ending a session takes it out of the table.
-    std::vector<std::shared_ptr<session>> ending;
-    for (const auto& [id, one] : sessions)
+void connection::end_channels() noexcept {
+    // A copy of the pointers: a channel that ends leaves the table.
+    std::vector<std::shared_ptr<channel>> ending;
+    for (const auto& [id, one] : channels)
         ending.push_back(one);
-    for (const std::shared_ptr<session>& one : ending)
-        host_.end_session(*one, true);
+    for (const std::shared_ptr<channel>& one : ending)
+        host_.end_channel(*one);
 }
 
 void connection::interrupt(const session& of, const tree* only, wire::nt_status why) noexcept {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/smb/server/hand_over.hpp"
 
 namespace sluice::smb::server {
 
@@ -26,7 +26,7 @@ public:
     void set(T value) noexcept {
         if (value_) return;
         value_.emplace(std::move(value));
-        if (waiter_) loop_.post(*this);
+        if (waiter_) hand_over(loop_, *this);
     }
     [[nodiscard]] bool is_set() const noexcept { return value_.has_value(); }
     /// Nothing while it is not set.

@@ -139,9 +139,9 @@ template <class T>
     return unlatched_awaiter<awaiter>(latch, std::move(work).operator co_await(), gives_back);
 }
 
-/// `co_await unlatched(latch, e.wait())`, `co_await unlatched(latch, std::move(reading))`: waits for an event,
-/// or runs a task, without the latch, which the caller holds, once, before and after. Everything that was
-/// looked at before may have changed then. Only on a coroutine's own loop, where it also goes on.
+/// `co_await unlatched(latch, e.wait())`, `co_await unlatched(latch, std::move(reading))`: waits for an
+/// event, or runs a task, without the latch, which the caller holds, once, before and after. Everything that
+/// was looked at before may have changed then. Only on a coroutine's own loop, where it also goes on.
 template <class T>
 [[nodiscard]] auto unlatched(server_latch& latch, io::task<T>&& work) noexcept {
     return unlatched_if(true, latch, std::move(work));

@@ -20,6 +20,7 @@ request::~request() {
     // With the latch: it may be the last to hold them.
     in_sequence_of_.reset();
     tree.reset();
+    channel.reset();
     session.reset();
 }
 

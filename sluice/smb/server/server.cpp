@@ -170,7 +170,8 @@ void smb_server::serve_at(std::size_t loop, io::socket_handle socket,
         if (not may_come)
             log().write(event_severity::warning, "a connection was refused: there are too many",
                         {{"peer", peer.text()}});
-        if (not may_come or (socket.multiplexer() == nullptr and not socket.set_multiplexer(&home.multiplexer))) {
+        if (not may_come or
+            (socket.multiplexer() == nullptr and not socket.set_multiplexer(&home.multiplexer))) {
             homes_.leave(host_of(peer), loop);
             return;
         }
@@ -254,21 +255,30 @@ server_gauges smb_server::gauges() const noexcept {
         .connections = connections_.size(), .sessions = sessions_.size(), .opens = opens.size()};
     for (const std::shared_ptr<share>& one : shares_)
         now.files += one->files().size();
-    for (const auto& each : loops_) {
+    for (const auto& each : loops_)
         now.buffers += each->buffers.taken();
-        now.handed_over += each->multiplexer.handed_over();
-    }
+    now.handed_over = hand_overs::so_far();
     now.latch_sleeps = latch_.sleeps();
     return now;
 }
 
-std::shared_ptr<session> smb_server::make_session(connection& on) {
-    if (sessions_.size() >= limits::sessions_max or on.sessions.size() >= limits::sessions_per_connection_max)
+std::shared_ptr<channel> smb_server::make_session(connection& on) {
+    if (sessions_.size() >= limits::sessions_max) return nullptr;
+    const auto fresh = std::make_shared<session>(next_session_id_ + 1, on.agreed);
+    std::shared_ptr<channel> first = make_channel(fresh, on);
+    if (first == nullptr) return nullptr;
+    sessions_.emplace(++next_session_id_, fresh);
+    return first;
+}
+
+std::shared_ptr<channel> smb_server::make_channel(const std::shared_ptr<session>& of, connection& on) {
+    if (on.channels.size() >= limits::sessions_per_connection_max or
+        of->channels.size() >= limits::channels_per_session_max)
         return nullptr;
-    auto fresh = std::make_shared<session>(++next_session_id_);
-    fresh->connection = &on;
-    sessions_.emplace(fresh->id, fresh);
-    on.sessions.emplace(fresh->id, fresh);
+    auto fresh = std::make_shared<channel>(of, on);
+    fresh->preauth = on.preauth;
+    on.channels.emplace(of->id, fresh);
+    of->channels.push_back(fresh.get());
     return fresh;
 }
 
@@ -278,17 +288,17 @@ std::shared_ptr<session> smb_server::find_session(std::uint64_t id) noexcept {
     return found == sessions_.end() ? nullptr : found->second;
 }
 
-session& smb_server::first_session_like(session& one) noexcept {
-    // Session ids are given in order, and a connection that came first has had its session first.
-    session* first = &one;
+std::vector<session*> smb_server::sessions_like(const session& one) noexcept {
+    std::vector<session*> alike;
     for (const auto& [id, other] : sessions_) {
-        const bool is_earlier = id < first->id and other->state == session::phase::valid;
-        if (is_earlier and other->connection != nullptr and
-            other->connection->agreed.client == one.connection->agreed.client and
-            equal_ignoring_case(other->user.name, one.user.name))
-            first = other.get();
+        const bool is_alike = other->state == session::phase::valid and
+                              other->agreed.client == one.agreed.client and
+                              equal_ignoring_case(other->user.name, one.user.name);
+        if (is_alike or other.get() == &one) alike.push_back(other.get());
     }
-    return *first;
+    // Session ids are given in order.
+    std::ranges::sort(alike, {}, &session::id);
+    return alike;
 }
 
 void smb_server::begin_lifetime(session& of) {
@@ -314,14 +324,28 @@ std::size_t smb_server::expire_sessions_of_strangers() noexcept {
     return count;
 }
 
+namespace {
+
+// A channel leaves both its tables. Its connection may go at once, and so may the channel.
+void take_out(channel& ending) noexcept {
+    std::erase(ending.session->channels, &ending);
+    std::exchange(ending.connection, nullptr)->channels.erase(ending.session->id);
+}
+
+void interrupt(const session& of, const tree* only, wire::nt_status why) noexcept {
+    for (const channel* one : of.channels)
+        one->connection->interrupt(of, only, why);
+}
+
+}  // namespace
+
 void smb_server::end_session(session& ending, bool keep_durable) noexcept {
     ENSURE(latch_.is_mine());
     if (ending.state == session::phase::gone) return;
     ending.state = session::phase::gone;
     if (ending.expiry) later.strike_out(*std::exchange(ending.expiry, std::nullopt));
     const std::shared_ptr<session> held = find_session(ending.id);
-    if (ending.connection != nullptr)
-        ending.connection->interrupt(ending, nullptr, wire::nt_status::user_session_deleted);
+    interrupt(ending, nullptr, wire::nt_status::user_session_deleted);
     std::vector<std::shared_ptr<open>> of_it;
     for (const auto& [number, one] : ending.opens)
         of_it.push_back(one);
@@ -333,17 +357,27 @@ void smb_server::end_session(session& ending, bool keep_durable) noexcept {
     for (const auto& [number, one] : ending.trees)
         one->is_gone = true;
     ending.trees.clear();
-    if (ending.connection != nullptr) ending.connection->sessions.erase(ending.id);
-    ending.connection = nullptr;
+    while (not ending.channels.empty())
+        take_out(*ending.channels.back());
     sessions_.erase(ending.id);
+}
+
+void smb_server::end_channel(channel& ending) noexcept {
+    if (ending.connection == nullptr) return;
+    const std::shared_ptr<session> of = ending.session;
+    const bool is_last = std::ranges::none_of(
+        of->channels, [&](const channel* one) { return one != &ending and one->is_established; });
+    if (is_last)
+        end_session(*of, true);
+    else
+        take_out(ending);
 }
 
 void smb_server::end_tree(session& of, tree& ending) noexcept {
     ENSURE(latch_.is_mine());
     const std::shared_ptr<tree> held = of.trees.at(ending.id);
     held->is_gone = true;
-    if (of.connection != nullptr)
-        of.connection->interrupt(of, &ending, wire::nt_status::network_name_deleted);
+    interrupt(of, &ending, wire::nt_status::network_name_deleted);
     std::vector<std::shared_ptr<open>> of_it;
     for (const auto& [number, one] : of.opens)
         if (one->tree == held) of_it.push_back(one);

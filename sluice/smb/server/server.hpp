@@ -46,7 +46,7 @@ struct server_gauges {
     std::size_t opens = 0;
     std::size_t files = 0;
     std::size_t buffers = 0;
-    std::uint64_t handed_over = 0;    // so far, what one loop has given another to do
+    std::uint64_t handed_over = 0;   // so far, what one loop has given another to do
     std::uint64_t latch_sleeps = 0;  // so far, how often a loop has slept for the latch
 };
 
@@ -73,8 +73,8 @@ public:
     /// Serves these shares from now on. Who is connected to one that is left out, or is there in another
     /// form, goes on with what he has; new tree connections see only the new ones.
     void replace_shares(std::vector<share_configuration> fresh);
-    /// Serves a connection that somebody else has accepted, on the loop its socket is attached to; else on one
-    /// that is chosen (loop_choice).
+    /// Serves a connection that somebody else has accepted, on the loop its socket is attached to; else on
+    /// one that is chosen (loop_choice).
     void adopt(io::socket_handle socket, const io::socket_address& peer) noexcept;
     /// Has everybody authenticate again whom the accounts do not know any more, which will fail. Returns how
     /// many sessions those are.
@@ -130,17 +130,21 @@ public:
 
     // --- sessions, for the commands ------------------------------------------------------------------------
 
-    /// A new session in progress, on `on`; null when there are too many.
-    [[nodiscard]] std::shared_ptr<session> make_session(connection& on);
+    /// The first channel of a new session in progress, on `on`; null when there are too many.
+    [[nodiscard]] std::shared_ptr<channel> make_session(connection& on);
+    /// Another channel of a session, not established yet; null when there are too many.
+    [[nodiscard]] std::shared_ptr<channel> make_channel(const std::shared_ptr<session>& of, connection& on);
     [[nodiscard]] std::shared_ptr<session> find_session(std::uint64_t id) noexcept;
-    /// The session of the same user on the earliest connection of the same client; perhaps `one` itself,
-    /// which is on a connection. Complexity: O(n) in sessions.
-    [[nodiscard]] session& first_session_like(session& one) noexcept;
+    /// All sessions of a session's user from the same client, itself among them, in the order they were made.
+    /// Complexity: O(n) in sessions.
+    [[nodiscard]] std::vector<session*> sessions_like(const session& one) noexcept;
     /// The session was authenticated just now: its lifetime begins, if it is limited.
     void begin_lifetime(session& of);
-    /// Ends a session: its requests are interrupted, its opens closed (or kept, if durable and
-    /// `keep_durable`), its trees disconnected.
+    /// Ends a session on all its channels: its requests are interrupted, its opens closed (or kept, if
+    /// durable and `keep_durable`), its trees disconnected.
     void end_session(session& ending, bool keep_durable) noexcept;
+    /// Takes a channel from its session. Without an established one left, that ends as by a lost connection.
+    void end_channel(channel& ending) noexcept;
     /// Ends a tree connection, with what is open on it.
     void end_tree(session& of, tree& ending) noexcept;
 

@@ -6,20 +6,9 @@
 
 #include "sluice/io/task_group.hpp"
 #include "sluice/smb/server/buffer_pool.hpp"
+#include "sluice/smb/server/hand_over.hpp"
 
 namespace sluice::smb::server {
-
-/// Has `what()` done on the thread of a loop: at once if it is this one.
-/// Allocates: what is posted to another loop; without memory for that the program stops.
-template <class What>
-void do_on(io::io_multiplexer& loop, What what) noexcept {
-    if (loop.is_owner()) {
-        what();
-        return;
-    }
-    const auto posted = loop.post(std::move(what));
-    ENSURE(posted.has_value(), "out of memory to hand something over to another loop");
-}
 
 /// One of the loops a server runs on, with what belongs to it alone. A connection has its home on one, and
 /// all its coroutines stay there. Thread safety: the loop's thread, but for what says otherwise.
