@@ -24,6 +24,8 @@ struct share_options {
 /// A year.
 inline constexpr unsigned session_lifetime_minutes_max = 525'600;
 
+inline constexpr unsigned loops_max = 64;
+
 /// What `sluice serve` was told.
 struct serve_options {
     std::vector<share_options> shares;
@@ -41,6 +43,7 @@ struct serve_options {
     bool impersonate = false;
     bool verbose = false;
     unsigned session_lifetime = 0;  // minutes; 0: for ever
+    unsigned loops = 0;             // 0: as many as there are processors
 };
 
 /// A share of the form PATH or NAME=PATH.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "sluice/smb/server/frame_stream.hpp"
 #include "sluice/smb/server/negotiated.hpp"
 #include "sluice/smb/server/request.hpp"
+#include "sluice/smb/server/server_loop.hpp"
 
 namespace sluice::smb::server {
 
@@ -25,10 +27,13 @@ namespace sluice::smb::server {
 /// Invariants:
 ///   1. Every request in `requests_` lives in the frame of a task in `tasks_`.
 ///   2. run() returns after all of them have ended; then the connection is a channel of no session any more.
-/// Thread safety: the loop's thread.
-class connection {
+/// Thread safety: the thread of its home loop. Other threads of the server may, under the latch, look at
+/// `agreed` and the channels, and call what says so. Shared by pointer only so that what is posted to its
+/// loop can tell whether it is still there.
+class connection : public std::enable_shared_from_this<connection> {
 public:
-    connection(smb_server& host, io::socket_handle socket, const io::socket_address& peer) noexcept;
+    connection(smb_server& host, server_loop& home, io::socket_handle socket,
+               const io::socket_address& peer) noexcept;
     connection(const connection&) = delete;
     connection& operator=(const connection&) = delete;
     ~connection();
@@ -36,12 +41,13 @@ public:
     /// Serves the client until it goes, breaks the protocol, or close() is called. Suspends.
     [[nodiscard]] io::task<void> run() noexcept;
 
-    /// Ends the connection soon; `why` is for the log.
+    /// Ends the connection soon; `why`, which stays where it is, is for the log. Any thread, under the latch.
     void close(std::string_view why) noexcept;
 
     [[nodiscard]] smb_server& host() const noexcept { return host_; }
-    [[nodiscard]] io::io_multiplexer& loop() const noexcept;
-    [[nodiscard]] buffer_pool& buffers() const noexcept;
+    [[nodiscard]] server_loop& home() const noexcept { return home_; }
+    [[nodiscard]] io::io_multiplexer& loop() const noexcept { return home_.multiplexer; }
+    [[nodiscard]] buffer_pool& buffers() const noexcept { return home_.buffers; }
     [[nodiscard]] const io::socket_address& peer() const noexcept { return peer_; }
     [[nodiscard]] const std::string& peer_text() const noexcept { return peer_text_; }
     /// The address without its port.
@@ -56,18 +62,28 @@ public:
 
     /// Tells the client to wait for the reply ([MS-SMB2] 3.3.4.2). False if too many wait already.
     [[nodiscard]] bool send_interim(request& r) noexcept;
-    /// Sends a message nobody asked for: an oplock or lease break. `encode` writes the body. Says where it
-    /// ends among all that is sent, for has_delivered().
+    /// Where something ends among all that is sent, once that is known: it may be another loop's to send.
+    using place_in_stream = std::shared_ptr<std::atomic<std::uint64_t>>;
+    /// Sends a message nobody asked for, an oplock or lease break, `via` a channel of this connection.
+    /// `encode` writes the body. Where the message ends, for has_delivered(), is said in `end`. Any thread,
+    /// under the latch.
     template <class Body>
-    std::uint64_t notify(channel* via, wire::command code, const Body& body) noexcept {
-        reply message(buffers());
-        if (byte_writer* const writer = message.begin(notification_bytes_max)) {
-            encode(*writer, body);
-            send_notification(via, code, message);
-        }
-        return writer_.queued_bytes();
+    void notify(std::shared_ptr<channel> via, wire::command code, const Body& body,
+                place_in_stream end) noexcept {
+        at_home([by = std::move(via), code, body, end = std::move(end)](connection& self) noexcept {
+            reply message(self.buffers());
+            if (byte_writer* const writer = message.begin(notification_bytes_max)) {
+                encode(*writer, body);
+                self.send_notification(by.get(), code, message);
+            }
+            // relaxed: a number, that orders nothing.
+            end->store(self.writer_.queued_bytes(), std::memory_order_relaxed);
+        });
     }
-    /// See frame_writer.
+    [[nodiscard]] static place_in_stream no_place_yet() {
+        return std::make_shared<std::atomic<std::uint64_t>>(~std::uint64_t{0});
+    }
+    /// See frame_writer. Any thread, under the latch, as is_stuck() and note_stuck().
     [[nodiscard]] bool has_delivered(std::uint64_t up_to) const noexcept {
         return writer_.has_delivered(up_to);
     }
@@ -75,11 +91,21 @@ public:
     [[nodiscard]] bool is_stuck() const noexcept { return stuck_at_ and not has_delivered(*stuck_at_); }
     void note_stuck(std::uint64_t at) noexcept { stuck_at_ = at; }
 
-    /// Ends what `of` waits for, with `why`: all requests of a session, or of a tree of it.
+    /// Ends what `of` waits for, with `why`: all requests of a session, or of a tree of it. Any thread, under
+    /// the latch.
     void interrupt(const session& of, const tree* only, wire::nt_status why) noexcept;
 
 private:
     friend class request;
+    void close_here(std::string_view why) noexcept;
+    /// Has `what(*this)` done on the home loop, at once if this is its thread, if the connection is still
+    /// there.
+    template <class What>
+    void at_home(What what) noexcept {
+        home_.do_here([self = weak_from_this(), done = std::move(what)]() mutable noexcept {
+            if (const std::shared_ptr<connection> still = self.lock()) done(*still);
+        });
+    }
     static constexpr std::size_t notification_bytes_max = 64;
 
     // connection.cpp: bytes in and out.
@@ -113,6 +139,7 @@ private:
     [[nodiscard]] std::uint16_t grant_credits(const request& r) noexcept;
 
     smb_server& host_;
+    server_loop& home_;
     io::socket_handle socket_;
     io::socket_address peer_;
     std::string peer_text_;

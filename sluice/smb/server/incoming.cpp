@@ -38,9 +38,12 @@ io::task<void> connection::serve_frame(pool_buffer frame) noexcept {
 std::optional<bytes_view> connection::unseal(pool_buffer& frame, std::shared_ptr<channel>& by) noexcept {
     const auto sealed = wire::decode_transform(frame.bytes());
     if (not sealed) return std::nullopt;
-    const auto found = channels.find(sealed->header.session_id);
-    if (found == channels.end() or not found->second->opener) return std::nullopt;
-    by = found->second;
+    {
+        const server_latch::hold held(host_.latch());
+        const auto found = channels.find(sealed->header.session_id);
+        if (found == channels.end() or not found->second->opener) return std::nullopt;
+        by = found->second;
+    }
     const bytes_view header(frame.data(), wire::transform_header_bytes);
     const mutable_bytes plain(frame.data() + wire::transform_header_bytes, sealed->ciphertext.size());
     const bytes_view ciphertext = sealed->ciphertext;
@@ -112,6 +115,7 @@ io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<c
 }
 
 io::task<nt_status> connection::serve(request& r) noexcept {
+    const server_latch::hold held(host_.latch());
     const nt_status refused = authorise(r);
     if (refused != nt_status::success) co_return refused;
     if (r.replies_before->bytes_of_all() > limits::reply_bytes_per_frame_max)
@@ -135,6 +139,8 @@ nt_status connection::authorise(request& r) noexcept {
     if (r.session != nullptr) {
         status = check_signature(r);
         if (status != nt_status::success) return status;
+        // While that was checked.
+        if (r.channel->connection == nullptr) return nt_status::user_session_deleted;
         if (r.session->state == session::phase::expired and rule->needs_session and
             not rule->allowed_when_expired)
             return nt_status::network_session_expired;
@@ -174,6 +180,7 @@ nt_status connection::check_signature(request& r) noexcept {
                                          .sender = auth::message_sender::client,
                                          .is_cancel = r.header().command == wire::command::cancel};
         const auto parts = auth::with_zero_signature(r.message().bytes());
+        const server_latch::pause computing(host_.latch());
         if (not r.channel->signer->verify(parts, which, r.header().signature))
             return nt_status::access_denied;
         r.must_sign_reply = true;
@@ -198,6 +205,7 @@ nt_status connection::find_tree(request& r) noexcept {
 // CANCEL names what it ends by the async id it was given, or else by its message id ([MS-SMB2] 3.3.5.16). It
 // is never answered, so one that may not end it, or is not of its session, does nothing.
 void connection::serve_cancel(request& cancel) noexcept {
+    const server_latch::hold held(host_.latch());
     if (find_session(cancel) != nt_status::success or check_signature(cancel) != nt_status::success) return;
     const bool by_async = wire::has(cancel.header().flags, wire::header_flags::async);
     for (request& waiting : requests_) {

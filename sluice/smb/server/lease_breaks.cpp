@@ -5,7 +5,6 @@
 
 #include "sluice/smb/server/closing.hpp"
 #include "sluice/smb/server/connection.hpp"
-#include "sluice/smb/server/next_turn.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/wire/oplock_break.hpp"
 
@@ -58,8 +57,10 @@ struct telling {
     wire::oplock_break_reply message;
     bool needs_answer = false;
     std::vector<std::weak_ptr<channel>> tried;  // the last of them is the one under way
-    std::uint64_t end = 0;                      // of it, on that
+    connection::place_in_stream end{};          // of it, on that
 
+    // relaxed: a number, that orders nothing.
+    [[nodiscard]] std::uint64_t place() const noexcept { return end->load(std::memory_order_relaxed); }
     [[nodiscard]] bool is_over(const lease& now) const noexcept {
         return now.opens.empty() or now.breaks_told != which or (needs_answer and not now.is_breaking());
     }
@@ -76,7 +77,8 @@ void look_later(smb_server& host, telling what) {
 }
 
 void send_over(smb_server& host, telling what, channel& way) {
-    what.end = way.connection->notify(&way, wire::command::oplock_break, what.message);
+    what.end = connection::no_place_yet();
+    way.connection->notify(way.shared_from_this(), wire::command::oplock_break, what.message, what.end);
     what.tried.push_back(way.weak_from_this());
     // Who can have but one channel is not looked after.
     if (wire::has(way.session->agreed.capabilities, wire::capabilities::multi_channel))
@@ -89,12 +91,12 @@ void see_to(smb_server& host, telling what) noexcept {
     if (of == nullptr or what.is_over(*of)) return;
     const std::shared_ptr<channel> way = what.tried.back().lock();
     const bool is_there = way != nullptr and way->connection != nullptr;
-    if (is_there and way->connection->has_delivered(what.end)) {
+    if (is_there and way->connection->has_delivered(what.place())) {
         // The channel may yet be lost with what the client has not looked at.
         if (what.needs_answer) look_later(host, std::move(what));
         return;
     }
-    if (is_there) way->connection->note_stuck(what.end);
+    if (is_there) way->connection->note_stuck(what.place());
     const open* const via = reachable(*of);
     if (via == nullptr) return;
     const std::vector<channel*> ways = ways_to(host, *of, *via);
@@ -128,7 +130,8 @@ void tell(smb_server& host, const std::shared_ptr<lease>& of, const break_notice
 // The reply to an answer comes before what else there is to say.
 [[nodiscard]] io::task<void> tell_afterwards(smb_server& host, std::shared_ptr<lease> of,
                                              break_notice notice) noexcept {
-    co_await next_turn(host.loop());
+    io::task<void> turn = next_turn(host.loop());
+    co_await unlatched(host.latch(), std::move(turn));
     if (not of->opens.empty()) tell(host, of, notice);
 }
 
@@ -151,6 +154,7 @@ void end_opens(smb_server& host, const lease& of) {
 }  // namespace
 
 void ask_to_give_up(smb_server& host, const std::shared_ptr<lease>& of, lease_state keep) {
+    ENSURE(host.latch().is_mine());
     if (wire::has(keep, of->held())) return;
     if (reachable(*of) == nullptr) {
         end_opens(host, *of);

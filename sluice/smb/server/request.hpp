@@ -28,7 +28,9 @@ struct compound_state {
 /// a command's file is given.
 ///
 /// Lives in the frame of the coroutine that serves it, and so until the reply is on its way; the connection
-/// joins all of them before it goes. Thread safety: the loop's thread.
+/// joins all of them before it goes. Thread safety: the thread of the
+/// connection's loop; what others look at, and all that changes of it while it waits, under the server's
+/// latch.
 class request {
 public:
     request(connection& from, const wire::message_view& message, compound_state& compound) noexcept;

@@ -4,6 +4,7 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/io/socket_sender.hpp"
+#include "sluice/io/sync_wait.hpp"
 #include "sluice/smb/server/closing.hpp"
 #include "sluice/smb/server/durable.hpp"
 
@@ -18,12 +19,18 @@ constexpr std::chrono::milliseconds pause_when_out_of_descriptors{50};
 smb_server::smb_server(const server_seams& seams, server_configuration configuration) noexcept
     : failures(seams.clock),
       refusals(seams.log, seams.clock),
-      background(seams.loop),
-      later(seams.loop, seams.clock, background),
+      background(seams.loop, latch_),
+      later(seams.clock, background),
       seams_(seams),
       configuration_(std::move(configuration)),
-      tasks_(seams.loop),
+      homes_(1 + seams.other_loops.size()),
+      listening_(seams.loop),
       started_at_(seams.clock.utc_now()) {
+    loops_.push_back(std::make_unique<server_loop>(seams_.loop));
+    for (io::io_multiplexer* const other : seams_.other_loops)
+        loops_.push_back(std::make_unique<server_loop>(*other));
+    // From now on the first loop is this thread's.
+    (void)seams_.loop.invoke_posted_items(0);
     seams_.random.fill(identity_.bytes);
     names_.netbios_computer = configuration_.name;
     names_.dns_computer = configuration_.name;
@@ -35,20 +42,41 @@ smb_server::smb_server(const server_seams& seams, server_configuration configura
 }
 
 void smb_server::add_shares(std::vector<share_configuration> fresh) {
+    std::vector<io::io_multiplexer*> served_on;
+    for (const auto& each : loops_)
+        served_on.push_back(&each->multiplexer);
     for (share_configuration& one : fresh) {
-        shares_.push_back(std::make_shared<share>(std::move(one)));
+        one.volume->serve_on(served_on);
+        shares_.push_back(make_share(std::make_unique<share>(std::move(one))));
         if (shares_.back()->volume().changes() != nullptr) background.spawn(run_changes(shares_.back()));
     }
     shares_.push_back(std::make_shared<share>());
 }
 
+// Whoever lets go of it last, its volume goes on the first loop, whose multiplexer it knows.
+std::shared_ptr<share> smb_server::make_share(std::unique_ptr<share> made) noexcept {
+    return {made.release(), [&first = seams_.loop](share* unused) noexcept {
+                do_on(first, [unused]() noexcept { delete unused; });
+            }};
+}
+
 // Holds the share, so that its volume outlives the feed.
 io::task<void> smb_server::run_changes(std::shared_ptr<share> watched) noexcept {
-    io::task<void> running = io::in_scope(watched->feed_scope, watched->volume().changes()->run());
+    io::task<void> running = io::in_scope(watched->feed_scope, tell_changes(*watched->volume().changes()));
     co_await std::move(running);
 }
 
+io::task<void> smb_server::tell_changes(vfs::change_feed& of) noexcept {
+    for (;;) {
+        io::task<bool> waiting = of.co_changed();
+        const bool goes_on = co_await unlatched(latch_, std::move(waiting));
+        if (not goes_on) co_return;
+        of.tell();
+    }
+}
+
 void smb_server::replace_shares(std::vector<share_configuration> fresh) {
+    const server_latch::hold held(latch_);
     std::vector<std::shared_ptr<share>> kept;
     for (const std::shared_ptr<share>& one : std::exchange(shares_, {})) {
         const auto same = std::ranges::find_if(fresh, [&](const share_configuration& wanted) {
@@ -80,7 +108,7 @@ result<void> smb_server::start(std::span<const io::socket_address> where) noexce
     }
     listeners_ = std::move(bound);
     for (const auto& listener : listeners_)
-        tasks_.spawn(accept_on(*listener));
+        listening_.spawn(accept_on(*listener));
     return {};
 }
 
@@ -95,48 +123,116 @@ io::task<void> smb_server::accept_on(io::listening_socket_handle& listener) noex
             (void)co_await io::co_sleep(loop(), pause);
             continue;
         }
-        if (const auto attached = accepted->socket.set_multiplexer(&loop()); not attached) continue;
         adopt(std::move(accepted->socket), accepted->peer);
     }
 }
 
-void smb_server::adopt(io::socket_handle socket, const io::socket_address& peer) noexcept {
+bool smb_server::has_room_for_connection() const noexcept {
     const auto without_session = static_cast<std::size_t>(std::ranges::count_if(
         connections_, [](const auto& entry) { return not entry.first->has_had_session; }));
-    if (is_stopping_ or connections_.size() >= limits::connections_max or
-        without_session >= limits::connections_without_session_max) {
-        log().write(event_severity::warning, "a connection was refused: there are too many",
-                    {{"peer", peer.text()}});
-        return;
-    }
-    tasks_.spawn(serve(std::move(socket), peer));
+    return not is_stopping_ and connections_.size() < limits::connections_max and
+           without_session < limits::connections_without_session_max;
 }
 
-io::task<void> smb_server::serve(io::socket_handle socket, io::socket_address peer) noexcept {
-    const auto client = std::make_unique<connection>(*this, std::move(socket), peer);
-    connections_.emplace(client.get(), client.get());
+namespace {
+
+[[nodiscard]] std::string host_of(const io::socket_address& peer) {
+    const std::string text = peer.text();
+    return text.substr(0, text.rfind(':'));
+}
+
+}  // namespace
+
+std::size_t smb_server::choose_home(const io::socket_handle& socket, const io::socket_address& peer) {
+    const server_latch::hold held(latch_);
+    const auto its_own = std::ranges::find_if(
+        loops_, [&](const auto& each) { return &each->multiplexer == socket.multiplexer(); });
+    if (its_own == loops_.end()) return homes_.enter(host_of(peer));
+    const auto number = static_cast<std::size_t>(its_own - loops_.begin());
+    homes_.enter(host_of(peer), number);
+    return number;
+}
+
+void smb_server::adopt(io::socket_handle socket, const io::socket_address& peer) noexcept {
+    const std::size_t number = choose_home(socket, peer);
+    loops_[number]->do_here([this, number, given = std::move(socket), peer]() mutable noexcept {
+        serve_at(number, std::move(given), peer);
+    });
+}
+
+// On the thread of that loop.
+void smb_server::serve_at(std::size_t loop, io::socket_handle socket,
+                          const io::socket_address& peer) noexcept {
+    server_loop& home = *loops_[loop];
+    {
+        const server_latch::hold held(latch_);
+        const bool may_come = has_room_for_connection();
+        if (not may_come)
+            log().write(event_severity::warning, "a connection was refused: there are too many",
+                        {{"peer", peer.text()}});
+        if (not may_come or
+            (socket.multiplexer() == nullptr and not socket.set_multiplexer(&home.multiplexer))) {
+            homes_.leave(host_of(peer), loop);
+            return;
+        }
+    }
+    home.connections.spawn(serve(loop, std::move(socket), peer));
+}
+
+io::task<void> smb_server::serve(std::size_t loop, io::socket_handle socket,
+                                 io::socket_address peer) noexcept {
+    const auto client = std::make_shared<connection>(*this, *loops_[loop], std::move(socket), peer);
+    {
+        const server_latch::hold held(latch_);
+        connections_.emplace(client.get(), client.get());
+    }
     io::task<void> running = client->run();
     co_await std::move(running);
+    const server_latch::hold held(latch_);
     connections_.erase(client.get());
+    homes_.leave(client->peer_host(), loop);
 }
 
 void smb_server::stop() noexcept {
+    const server_latch::hold held(latch_);
     is_stopping_ = true;
     for (const auto& [key, client] : connections_)
         client->close("the server stops");
-    tasks_.cancel();
+    listening_.cancel();
+    for (const auto& each : loops_)
+        each->do_here([&home = *each]() noexcept { home.connections.cancel(); });
 }
 
+namespace {
+
+[[nodiscard]] io::task<void> join_connections(server_loop& of, io::io_multiplexer& then) noexcept {
+    co_await io::resume_on(of.multiplexer);
+    co_await of.connections.join();
+    co_await io::resume_on(then);
+}
+
+}  // namespace
+
 io::task<void> smb_server::done() noexcept {
-    co_await tasks_.join();
-    // Durable opens outlive their sessions, not the server.
+    co_await listening_.join();
+    for (const auto& each : loops_) {
+        io::task<void> joining = join_connections(*each, loop());
+        if (each != loops_.front()) joining = io::uncancelled(std::move(joining));
+        co_await std::move(joining);
+    }
+    end_opens_left();
+    background.cancel();
+    co_await background.join();
+}
+
+// Durable opens outlive their sessions, not the server.
+void smb_server::end_opens_left() noexcept {
+    const server_latch::hold held(latch_);
     std::vector<std::shared_ptr<open>> left;
     for (const auto& [number, one] : opens)
         left.push_back(one);
     for (const std::shared_ptr<open>& one : left)
         (void)end_open(*this, *one);
-    background.cancel();
-    co_await background.join();
 }
 
 std::shared_ptr<share> smb_server::find_share(std::string_view name) const noexcept {
@@ -154,11 +250,15 @@ std::vector<io::socket_address> smb_server::addresses() const {
 }
 
 server_gauges smb_server::gauges() const noexcept {
+    const server_latch::hold held(latch_);
     server_gauges now{
         .connections = connections_.size(), .sessions = sessions_.size(), .opens = opens.size()};
     for (const std::shared_ptr<share>& one : shares_)
         now.files += one->files().size();
-    now.buffers = buffers.taken();
+    for (const auto& each : loops_)
+        now.buffers += each->buffers.taken();
+    now.handed_over = hand_overs::so_far();
+    now.latch_sleeps = latch_.sleeps();
     return now;
 }
 
@@ -183,6 +283,7 @@ std::shared_ptr<channel> smb_server::make_channel(const std::shared_ptr<session>
 }
 
 std::shared_ptr<session> smb_server::find_session(std::uint64_t id) noexcept {
+    ENSURE(latch_.is_mine());
     const auto found = sessions_.find(id);
     return found == sessions_.end() ? nullptr : found->second;
 }
@@ -212,6 +313,7 @@ void smb_server::begin_lifetime(session& of) {
 }
 
 std::size_t smb_server::expire_sessions_of_strangers() noexcept {
+    const server_latch::hold held(latch_);
     std::size_t count = 0;
     for (const auto& [id, one] : sessions_) {
         const bool is_of_account = one->state == session::phase::valid and not one->user.is_anonymous;
@@ -238,6 +340,7 @@ void interrupt(const session& of, const tree* only, wire::nt_status why) noexcep
 }  // namespace
 
 void smb_server::end_session(session& ending, bool keep_durable) noexcept {
+    ENSURE(latch_.is_mine());
     if (ending.state == session::phase::gone) return;
     ending.state = session::phase::gone;
     if (ending.expiry) later.strike_out(*std::exchange(ending.expiry, std::nullopt));
@@ -271,6 +374,7 @@ void smb_server::end_channel(channel& ending) noexcept {
 }
 
 void smb_server::end_tree(session& of, tree& ending) noexcept {
+    ENSURE(latch_.is_mine());
     const std::shared_ptr<tree> held = of.trees.at(ending.id);
     held->is_gone = true;
     interrupt(of, &ending, wire::nt_status::network_name_deleted);

@@ -31,7 +31,7 @@ struct user_identity {
 /// Reached over its channels, and gone with the last of them. Invariants:
 ///   1. Every open in `opens` names this session, and its tree is one of `trees` or gone.
 ///   2. Every channel in `channels` is in its connection's table, and the other way round.
-/// Thread safety: the loop's thread.
+/// Thread safety: under the server's latch.
 class session {
 public:
     enum class phase : std::uint8_t {

@@ -154,7 +154,8 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
         host.end_session(*r.session, false);
     if (delay.count() != 0) {
         const deadline until(delay);
-        (void)co_await io::co_sleep(r.loop(), until);
+        io::task<bool> waiting = pass(r.loop(), until);
+        (void)co_await unlatched(r.host().latch(), std::move(waiting));
     }
     co_return refused.why;
 }
