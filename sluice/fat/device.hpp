@@ -65,9 +65,9 @@ public:
     /// zeros. Counts as a write. Errors: as write_at. Allocates: nothing. Blocks: for the file system below.
     [[nodiscard]] virtual result<void> punch_hole(byte_extent range) noexcept = 0;
 
-    /// What stands in `range` (bytes) is not needed any more: the host gets its blocks back where that costs no
-    /// writing, and the range may read as anything then. Counts as a write, in what order ever. Only a hint:
-    /// whoever cannot does nothing. Blocks: for the file system below.
+    /// What stands in `range` (bytes) is not needed any more: the host gets its blocks back where that costs
+    /// no writing, and the range may read as anything then. Counts as a write, in what order ever. Only a
+    /// hint: whoever cannot does nothing. Blocks: for the file system below.
     virtual void discard([[maybe_unused]] byte_extent range) noexcept {}
 
     /// Where the byte at `offset` stands in a host file; as many bytes behind it as the device has stand

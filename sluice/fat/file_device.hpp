@@ -17,7 +17,8 @@ public:
     /// would all go to the end. Allocates: nothing.
     [[nodiscard]] static result<file_device> over(io::file_handle file) noexcept;
 
-    file_device(file_device&& other) noexcept : file_(std::move(other.file_)), size_(other.size_), discards_(other.discards_.load()) {}
+    file_device(file_device&& other) noexcept
+        : file_(std::move(other.file_)), size_(other.size_), discards_(other.discards_.load()) {}
     file_device& operator=(file_device&&) = delete;
 
     [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return size_; }

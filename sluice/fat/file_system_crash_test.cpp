@@ -293,9 +293,9 @@ std::string worst_of(const std::string& said, bool may_share) {
     return {};
 }
 
-// All states are looked at in the long form (SLUICE_LONG_TESTS). Otherwise those after some twenty writes and,
-// behind each barrier, with three draws of missing sectors, on FAT16 in order; on the others, and where each
-// call is durable, after some five and with one draw. fsck.fat judges a draw behind each barrier.
+// All states are looked at in the long form (SLUICE_LONG_TESTS). Otherwise those after some twenty writes
+// and, behind each barrier, with three draws of missing sectors, on FAT16 in order; on the others, and where
+// each call is durable, after some five and with one draw. fsck.fat judges a draw behind each barrier.
 struct thoroughness {
     std::size_t moments = SIZE_MAX;
     int draws = 12;

@@ -188,11 +188,12 @@ TEST_P(failing, a_device_that_works_no_more_leaves_what_a_crash_may_leave) {
             act(*fs);
             EXPECT_EQ(code(fs->commit()), EIO) << where;
         }
-        expect_no_worse_than(image,
-                             {problem_kind::dirty, problem_kind::lost_clusters, problem_kind::free_count_wrong,
-                              problem_kind::chain_too_long, problem_kind::fats_differ,
-                              problem_kind::orphan_long_name, problem_kind::cross_link},
-                             where);
+        expect_no_worse_than(
+            image,
+            {problem_kind::dirty, problem_kind::lost_clusters, problem_kind::free_count_wrong,
+             problem_kind::chain_too_long, problem_kind::fats_differ, problem_kind::orphan_long_name,
+             problem_kind::cross_link},
+            where);
         const auto again = mounted(image);
         expect_kept(*again, where);
         if (HasFailure()) return;
@@ -240,9 +241,9 @@ protected:
         const auto image = formatted(16 << 10, "-F 16 -s 8");
         directory.write("image", std::string(partition_at, 'p') +
                                      std::string(reinterpret_cast<const char*>(image.data()), image.size()));
-        file_.emplace(file_device::over(
-                          io::file_handle::open({}, directory.path_of("image"), io::mode::write).value())
-                          .value());
+        file_.emplace(
+            file_device::over(io::file_handle::open({}, directory.path_of("image"), io::mode::write).value())
+                .value());
         part_.emplace(part_device::of(*file_, {.offset = partition_at, .length = image.size()}).value());
     }
     std::unique_ptr<file_system> mounted(bool discards) {

@@ -71,8 +71,10 @@ TEST(name_index, random_calls_agree_with_maps) {
             index.leave(slot);
             there->second.second = true;
         }
-        const auto living = std::ranges::find(model, std::pair(name, false), [](auto& each) { return each.second; });
-        const auto leaving = std::ranges::find(model, std::pair(name, true), [](auto& each) { return each.second; });
+        const auto living =
+            std::ranges::find(model, std::pair(name, false), [](auto& each) { return each.second; });
+        const auto leaving =
+            std::ranges::find(model, std::pair(name, true), [](auto& each) { return each.second; });
         const name_entry* const found = index.find(fold(name));
         ASSERT_EQ(found == nullptr, living == model.end());
         if (found != nullptr) ASSERT_EQ(found->slot, living->first);

@@ -1,8 +1,8 @@
 // What kernel_vfat.py compares with Linux: makes things on a FAT volume, or shows what is there.
 //
 //     fat_probe make IMAGE 12|16|32     a new image
-//     fat_probe show IMAGE              its label, and a line for each entry, as kernel_vfat_tool.c prints them
-//     fat_probe check IMAGE             ends with 1 if it is not sound
+//     fat_probe show IMAGE              its label, and a line for each entry, as kernel_vfat_tool.c prints
+//     them fat_probe check IMAGE             ends with 1 if it is not sound
 
 #include <cstdio>
 #include <cstdlib>
@@ -56,7 +56,7 @@ void fill(file_system& fs) {
     put(fs, {.path = "lower.txt", .bytes = 1, .changed = 315'532'800 + 1000});  // 1980, the first there is
     put(fs, {.path = "lower.TXT2", .bytes = 2, .changed = 4'354'819'198});      // 2107, the last
     put(fs, {.path = "UPPER.txt", .bytes = 3});
-    put(fs, {.path = "upper.TXT", .bytes = 4, .bits = read_only});
+    put(fs, {.path = "other.TXT", .bytes = 4, .bits = read_only});
     put(fs, {.path = "A name of several slots, with commas; and more.text", .bytes = 70'000});
     put(fs, {.path = ".hidden", .bytes = 5, .bits = hidden | archive});
     put(fs, {.path = "system file", .bytes = 6, .bits = attributes::system | read_only});
@@ -69,10 +69,12 @@ void fill(file_system& fs) {
         put(fs, {.path = "a directory with a long name/long name, number " + std::to_string(i),
                  .bytes = static_cast<std::size_t>(i) * 101});
     for (int i = 0; i != 40; i += 4)
-        fs.remove(*fs.find("a directory with a long name/long name, number " + std::to_string(i)).value()).value();
+        fs.remove(*fs.find("a directory with a long name/long name, number " + std::to_string(i)).value())
+            .value();
     fs.create("DIR", true, hidden).value();
     fs.create("DIR/sub", true, none).value();
-    fs.rename(*fs.find("UPPER.txt").value(), "DIR/sub/upper, but moved", file_system::if_taken::refuse).value();
+    fs.rename(*fs.find("UPPER.txt").value(), "DIR/sub/upper, but moved", file_system::if_taken::refuse)
+        .value();
     fs.rename(*fs.find("README.TXT").value(), "Readme.txt", file_system::if_taken::refuse).value();
     // Half a pair: who shows names in UTF-8 cannot show it.
     put(fs, {.path = "DIR/lone \xed\xa0\xbd.txt", .bytes = 11});
@@ -110,15 +112,16 @@ void show(file_system& fs, const std::string& path) {
         const auto since = [](time_point time) {
             return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
         };
-        const std::string short_name = text_of(folder->content->at(next->slot)->short_name, 0, code_page::cp437);
-        std::printf("entry %s %s %02x %llu %lld %lld.%02lld %016llx\n", hex('/' + full).c_str(),
-                    hex(short_name).c_str(), static_cast<unsigned>(status.bits),
-                    static_cast<unsigned long long>(status.size_bytes),
-                    static_cast<long long>(since(status.modified) / 1000),
-                    static_cast<long long>(since(status.created) / 1000),
-                    static_cast<long long>(since(status.created) % 1000 / 10),
-                    static_cast<unsigned long long>(
-                        status.is_directory ? 0 : digest(fs, *held, status.size_bytes)));
+        const std::string short_name =
+            text_of(folder->content->at(next->slot)->short_name, 0, code_page::cp437);
+        std::printf(
+            "entry %s %s %02x %llu %lld %lld.%02lld %016llx\n", hex('/' + full).c_str(),
+            hex(short_name).c_str(), static_cast<unsigned>(status.bits),
+            static_cast<unsigned long long>(status.size_bytes),
+            static_cast<long long>(since(status.modified) / 1000),
+            static_cast<long long>(since(status.created) / 1000),
+            static_cast<long long>(since(status.created) % 1000 / 10),
+            static_cast<unsigned long long>(status.is_directory ? 0 : digest(fs, *held, status.size_bytes)));
         if (status.is_directory) show(fs, full);
     }
 }
@@ -132,11 +135,15 @@ int run(const std::string& what, const std::string& image, const char* type) {
     }
     if (what == "make") {
         const std::string bits = type;
-        const fat_type wanted =
-            bits == "12" ? fat_type::fat12 : bits == "16" ? fat_type::fat16 : fat_type::fat32;
-        const std::uint32_t cluster_bytes = wanted == fat_type::fat12 ? 32'768 : wanted == fat_type::fat16 ? 2048 : 512;
-        const auto plan =
-            plan_format(device.size_bytes(), {.type = wanted, .cluster_bytes = cluster_bytes, .label = encode_label("KERNEL TEST").value()});
+        const fat_type wanted = bits == "12"   ? fat_type::fat12
+                                : bits == "16" ? fat_type::fat16
+                                               : fat_type::fat32;
+        const std::uint32_t cluster_bytes = wanted == fat_type::fat12   ? 32'768
+                                            : wanted == fat_type::fat16 ? 2048
+                                                                        : 512;
+        const auto plan = plan_format(
+            device.size_bytes(),
+            {.type = wanted, .cluster_bytes = cluster_bytes, .label = encode_label("KERNEL TEST").value()});
         format(device, *plan).value();
     }
     const sluice::system_clock_source clock;
