@@ -56,7 +56,7 @@ void fill(file_system& fs) {
     put(fs, {.path = "lower.txt", .bytes = 1, .changed = 315'532'800 + 1000});  // 1980, the first there is
     put(fs, {.path = "lower.TXT2", .bytes = 2, .changed = 4'354'819'198});      // 2107, the last
     put(fs, {.path = "UPPER.txt", .bytes = 3});
-    put(fs, {.path = "upper.TXT", .bytes = 4, .bits = read_only});
+    put(fs, {.path = "other.TXT", .bytes = 4, .bits = read_only});
     put(fs, {.path = "A name of several slots, with commas; and more.text", .bytes = 70'000});
     put(fs, {.path = ".hidden", .bytes = 5, .bits = hidden | archive});
     put(fs, {.path = "system file", .bytes = 6, .bits = attributes::system | read_only});

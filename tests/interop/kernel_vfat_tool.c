@@ -66,13 +66,7 @@ static void show(const char *root, const char *folder) {
         struct statx status;
         for (char *each = both[0].d_name; *each != 0; ++each)
             if (*each >= 'a' && *each <= 'z') *each -= 'a' - 'A';
-        if (statx(AT_FDCWD, path, 0, STATX_BASIC_STATS | STATX_BTIME, &status) != 0) {
-            if (errno != ENOENT) fail("status of", path);
-            fputs("unreachable ", stdout); // a name that UTF-8 cannot spell
-            print_hex(both[0].d_name);
-            putchar('\n');
-            continue;
-        }
+        if (statx(AT_FDCWD, path, 0, STATX_BASIC_STATS | STATX_BTIME, &status) != 0) fail("status of", path);
         const int is_directory = S_ISDIR(status.stx_mode);
         fputs("entry ", stdout);
         print_hex(below);
