@@ -18,6 +18,7 @@ void add_fat(CLI::App& app);
 void add_lock(CLI::App& app);
 void add_probe(CLI::App& app);
 void add_serve(CLI::App& app);
+void add_status(CLI::App& app);
 void add_user(CLI::App& app);
 
 // The parts of bench.

@@ -11,6 +11,7 @@
 #include "sluice/smb/server/credit_window.hpp"
 #include "sluice/smb/server/frame_stream.hpp"
 #include "sluice/smb/server/request.hpp"
+#include "sluice/smb/server/snapshot.hpp"
 #include "sluice/smb/wire/guid.hpp"
 #include "sluice/smb/wire/negotiate.hpp"
 
@@ -68,6 +69,12 @@ public:
     /// The address without its port.
     [[nodiscard]] std::string peer_host() const { return peer_text_.substr(0, peer_text_.rfind(':')); }
 
+    /// What `sluice status` tells of it. Allocates: the texts.
+    [[nodiscard]] channel_status status() const;
+    /// Takes part in who has most of each.
+    void add_to(limits_in_use& sum) const noexcept;
+
+    traffic_counters counters;
     negotiated agreed;
     auth::preauth_integrity preauth;
 

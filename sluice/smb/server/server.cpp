@@ -117,6 +117,7 @@ io::task<void> smb_server::serve(io::socket_handle socket, io::socket_address pe
     connections_.emplace(client.get(), client.get());
     io::task<void> running = client->run();
     co_await std::move(running);
+    traffic_of_ended_ += client->counters.now();
     connections_.erase(client.get());
 }
 
@@ -167,6 +168,7 @@ std::shared_ptr<session> smb_server::make_session(connection& on) {
         return nullptr;
     auto fresh = std::make_shared<session>(++next_session_id_);
     fresh->connection = &on;
+    fresh->since = clock().utc_now();
     sessions_.emplace(fresh->id, fresh);
     on.sessions.emplace(fresh->id, fresh);
     return fresh;

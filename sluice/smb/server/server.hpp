@@ -22,6 +22,7 @@
 #include "sluice/smb/server/refusal_log.hpp"
 #include "sluice/smb/server/replay.hpp"
 #include "sluice/smb/server/session.hpp"
+#include "sluice/smb/server/snapshot.hpp"
 
 namespace sluice::smb::server {
 
@@ -78,6 +79,10 @@ public:
     /// Where it listens; with the port the system chose, if it was left the choice.
     [[nodiscard]] std::vector<io::socket_address> addresses() const;
     [[nodiscard]] server_gauges gauges() const noexcept;
+    /// What there is and what has been done, as plain values. Complexity: linear in the connections; with
+    /// totals also in sessions and opens, of which it takes the numbers; and in what `wanted` names.
+    /// Allocates: what it returns.
+    [[nodiscard]] server_snapshot snapshot(const snapshot_request& wanted) const;
 
     [[nodiscard]] io::io_multiplexer& loop() const noexcept { return seams_.loop; }
     [[nodiscard]] clock_source& clock() const noexcept { return seams_.clock; }
@@ -121,6 +126,12 @@ public:
 
 private:
     void add_shares(std::vector<share_configuration> fresh);
+    // snapshot.cpp
+    [[nodiscard]] traffic traffic_now() const noexcept;
+    [[nodiscard]] limits_in_use in_use() const noexcept;
+    void add_shares_to(server_snapshot& into) const;
+    void add_totals_to(server_snapshot& into) const;
+
     [[nodiscard]] io::task<void> run_changes(std::shared_ptr<share> watched) noexcept;
     [[nodiscard]] io::task<void> accept_on(io::listening_socket_handle& listener) noexcept;
     [[nodiscard]] io::task<void> serve(io::socket_handle socket, io::socket_address peer) noexcept;
@@ -131,6 +142,7 @@ private:
     std::vector<std::unique_ptr<io::listening_socket_handle>> listeners_;
     std::unordered_map<std::uint64_t, std::shared_ptr<session>> sessions_;
     std::unordered_map<connection*, connection*> connections_;
+    traffic traffic_of_ended_;  // of connections that are gone
     io::task_group tasks_;
     wire::guid identity_{};
     auth::server_names names_;

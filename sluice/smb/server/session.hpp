@@ -50,6 +50,7 @@ public:
     std::optional<agenda::entry> expiry;  // when a valid one is to be authenticated again
     server::connection* connection = nullptr;
     user_identity user;
+    clock_source::utc_time since{};  // when it was begun
 
     /// While authentication goes on, the first time or again.
     std::unique_ptr<auth::negotiator> negotiator;
