@@ -20,6 +20,7 @@ struct banner_facts {
     std::string fresh_password;      // of the first user, if it was made now
     bool users_are_for_now = false;  // named with their passwords on the command line
     std::string users_file;
+    std::string metrics{};    // where they are to be had; empty: nowhere
     std::string multiplexer;  // which, and why
     std::string runs_as;      // the account files are used with
     bool allows_guests = false;

@@ -6,6 +6,7 @@ namespace sluice::cli {
 
 void add_commands(CLI::App& app) {
     add_serve(app);
+    add_status(app);
     add_user(app);
     add_get(app);
     add_put(app);

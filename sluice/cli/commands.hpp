@@ -24,6 +24,7 @@ void add_probe(CLI::App& app);
 void add_put(CLI::App& app);
 void add_rm(CLI::App& app);
 void add_serve(CLI::App& app);
+void add_status(CLI::App& app);
 void add_user(CLI::App& app);
 
 // The parts of bench.

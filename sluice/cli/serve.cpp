@@ -25,6 +25,7 @@
 #include "sluice/cli/serve_options.hpp"
 #include "sluice/cli/shared_locks.hpp"
 #include "sluice/cli/signals.hpp"
+#include "sluice/cli/status/observers.hpp"
 #include "sluice/cli/user_edits.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/smb/server/server.hpp"
@@ -276,7 +277,7 @@ struct users_result {
 }
 
 void print_banner(const smb_server& server, const serve_options& options, const users_result& users,
-                  bool is_fallback_port) {
+                  bool is_fallback_port, const observers& watching) {
     std::error_code unknown;
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
     banner_facts facts{.program = unknown ? std::string("$(command -v sluice)") : program.string(),
@@ -303,6 +304,8 @@ void print_banner(const smb_server& server, const serve_options& options, const 
         facts.listening.push_back(address.text());
         facts.port = address.port();
     }
+    if (watching.metrics() != nullptr)
+        if (const auto where = watching.metrics()->address()) facts.metrics = where->text();
     fmt::print("{}\n", banner_text(facts));
     std::fflush(stdout);
 }
@@ -311,8 +314,13 @@ void print_banner(const smb_server& server, const serve_options& options, const 
     return options.loops != 0 ? options.loops : std::min<std::size_t>(usable_processors(), loops_max);
 }
 
-io::task<void> serve_until(smb_server& server, smb::server::event<bool>& stop) {
+// `watching` may be null.
+io::task<void> serve_until(smb_server& server, observers* watching, smb::server::event<bool>& stop) {
     (void)co_await stop.wait();
+    if (watching != nullptr) {
+        io::task<void> hushing = watching->stop();
+        co_await std::move(hushing);
+    }
     server.stop();
     io::task<void> ending = server.done();
     co_await std::move(ending);
@@ -360,8 +368,14 @@ void serve(const serve_options& given, const std::string& file) {
     const signals handling(
         **loop, [&] { stop.set(true); }, [&] { reload(server, *users.database, given, file, log); });
     const bool is_fallback_port = start(server, options);
-    print_banner(server, options, users, is_fallback_port);
-    io::sync_wait(**loop, serve_until(server, stop));
+    const auto watching =
+        observers::open(server, {.status_socket = options.status_socket, .metrics = options.metrics});
+    if (watching)
+        print_banner(server, options, users, is_fallback_port, **watching);
+    else
+        stop.set(true);
+    io::sync_wait(**loop, serve_until(server, watching ? watching->get() : nullptr, stop));
+    if (not watching) fail(watching.error());
 }
 
 }  // namespace
@@ -396,6 +410,14 @@ void add_serve(CLI::App& app) {
         ->add_option("--shared-locks", given->options.shared_locks,
                      "a file: servers of this host that name it mind each other's opens and locks")
         ->type_name("FILE");
+    command
+        ->add_option("--status-socket", given->options.status_socket,
+                     "where to answer 'sluice status' (in the account's runtime folder)")
+        ->type_name("PATH");
+    command
+        ->add_option("--metrics", given->options.metrics,
+                     "tell Prometheus over HTTP; without an address only on this machine")
+        ->type_name("[ADDRESS:]PORT");
     command->add_flag("--encrypt", given->options.encrypt, "refuse clients that do not encrypt");
     command->add_flag("--no-signing", given->options.no_signing, "do not insist on signed messages");
     command->add_flag("--guest", given->options.guest,

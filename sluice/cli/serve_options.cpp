@@ -83,6 +83,8 @@ private:
     reader.take("user", options.users);
     reader.take("users-file", options.users_file);
     reader.take("shared-locks", options.shared_locks);
+    reader.take("status-socket", options.status_socket);
+    reader.take("metrics", options.metrics);
     reader.take("read-only", options.read_only);
     reader.take("encrypt", options.encrypt);
     reader.take("no-signing", options.no_signing);

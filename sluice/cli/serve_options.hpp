@@ -35,7 +35,9 @@ struct serve_options {
     std::uint16_t port = 0;              // 0: 445 if allowed, else 1445
     std::vector<std::string> users;
     std::string users_file;
-    std::string shared_locks;  // empty: no other server serves these folders
+    std::string shared_locks;   // empty: no other server serves these folders
+    std::string status_socket;  // empty: in the account's runtime folder
+    std::string metrics;        // [ADDRESS:]PORT; empty: none
     bool read_only = false;
     bool encrypt = false;
     bool no_signing = false;

@@ -199,6 +199,18 @@ std::size_t byte_range_locks::claims_of(const open& owner) const noexcept {
     return of == opens_.end() ? 0 : of->second.held.size() + of->second.waiting;
 }
 
+std::vector<locked_range> byte_range_locks::first_of(const open& owner, std::size_t count_max) const {
+    std::vector<locked_range> found;
+    const auto of = opens_.find(&owner);
+    if (of == opens_.end()) return found;
+    for (const held_lock& held : of->second.held) {
+        if (found.size() == count_max) break;
+        found.push_back(
+            {.offset = held.at.offset, .length = held.at.length, .is_exclusive = not held.at.is_shared});
+    }
+    return found;
+}
+
 // Most go on waiting: all they may cost is a look that ends at the first thing in the way. Conflicts are not
 // counted for each pair beforehand, since one client can have many wait for many.
 void byte_range_locks::serve_waiters(const sync::byte_range& freed) noexcept {

@@ -9,6 +9,7 @@
 
 #include "sluice/smb/server/event.hpp"
 #include "sluice/smb/server/peer_servers.hpp"
+#include "sluice/smb/server/snapshot.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
 #include "sluice/sync/range_lock.hpp"
 
@@ -80,6 +81,8 @@ public:
     /// How many locks an open has, and how many with those it waits for. Complexity: constant, expected.
     [[nodiscard]] std::size_t held_by(const open& owner) const noexcept;
     [[nodiscard]] std::size_t claims_of(const open& owner) const noexcept;
+    /// The first locks of an open by offset, `count_max` at most. Complexity: linear in those.
+    [[nodiscard]] std::vector<locked_range> first_of(const open& owner, std::size_t count_max) const;
 
 private:
     // What tells the locks of an open apart. In order, so that of two on one range the exclusive one is

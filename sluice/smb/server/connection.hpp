@@ -16,6 +16,7 @@
 #include "sluice/smb/server/negotiated.hpp"
 #include "sluice/smb/server/request.hpp"
 #include "sluice/smb/server/server_loop.hpp"
+#include "sluice/smb/server/snapshot.hpp"
 
 namespace sluice::smb::server {
 
@@ -53,6 +54,12 @@ public:
     /// The address without its port.
     [[nodiscard]] std::string peer_host() const { return peer_text_.substr(0, peer_text_.rfind(':')); }
 
+    /// What `sluice status` tells of it. Allocates: the texts.
+    [[nodiscard]] channel_status status() const;
+    /// Takes part in who has most of each.
+    void add_to(limits_in_use& sum) const noexcept;
+
+    traffic_counters counters;
     negotiated agreed;
     auth::preauth_integrity preauth;
 

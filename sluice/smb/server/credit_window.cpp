@@ -13,23 +13,23 @@ bool credit_window::use(std::uint64_t message_id, std::uint16_t charge) noexcept
         if (used_[id % capacity]) return false;
     for (std::uint64_t id = message_id; id != message_id + ids; ++id)
         used_.set(id % capacity);
-    outstanding_ -= ids;
+    outstanding_.set(outstanding() - ids);
     while (first_ != end_ and used_[first_ % capacity]) {
         used_.reset(first_ % capacity);
         ++first_;
     }
-    ENSURE(outstanding_ <= end_ - first_);
+    ENSURE(outstanding() <= end_ - first_);
     return true;
 }
 
 std::uint16_t credit_window::grant(std::uint16_t asked, std::uint16_t outstanding_max) noexcept {
     // Whoever asks for none keeps what it has; without any it could never send again.
-    const std::uint64_t wanted = std::max<std::uint64_t>(asked, outstanding_ == 0 ? 1 : 0);
-    const std::uint64_t allowed = outstanding_max > outstanding_ ? outstanding_max - outstanding_ : 0;
+    const std::uint64_t wanted = std::max<std::uint64_t>(asked, outstanding() == 0 ? 1 : 0);
+    const std::uint64_t allowed = outstanding_max > outstanding() ? outstanding_max - outstanding() : 0;
     const std::uint64_t room = capacity - (end_ - first_);
     const std::uint64_t granted = std::min({wanted, allowed, room});
     end_ += granted;
-    outstanding_ += granted;
+    outstanding_.set(outstanding() + granted);
     return static_cast<std::uint16_t>(granted);
 }
 

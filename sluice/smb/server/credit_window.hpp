@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "sluice/smb/server/limits.hpp"
+#include "sluice/smb/server/told_count.hpp"
 
 namespace sluice::smb::server {
 
@@ -15,7 +16,8 @@ namespace sluice::smb::server {
 ///
 /// Invariants: ids in [first_, end_) have been granted; bit (id mod capacity) of `used_` tells which of them
 /// have been used; end_ - first_ <= capacity, for a client that never uses its lowest id could otherwise make
-/// the window grow for ever. Complexity: O(charge). Thread safety: none of its own.
+/// the window grow for ever. Complexity: O(charge). Thread safety: one thread;
+/// outstanding() any.
 class credit_window {
 public:
     static constexpr std::uint64_t capacity = 2 * limits::credits_max;
@@ -32,12 +34,12 @@ public:
     [[nodiscard]] std::uint16_t grant(std::uint16_t asked, std::uint16_t outstanding_max) noexcept;
 
     /// Granted and not used.
-    [[nodiscard]] std::uint64_t outstanding() const noexcept { return outstanding_; }
+    [[nodiscard]] std::uint64_t outstanding() const noexcept { return outstanding_.value(); }
 
 private:
     std::uint64_t first_ = 0;
     std::uint64_t end_ = 1;
-    std::uint64_t outstanding_ = 1;
+    told_count outstanding_{1};
     std::bitset<capacity> used_;
 };
 

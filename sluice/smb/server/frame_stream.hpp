@@ -11,6 +11,7 @@
 #include "sluice/io/task.hpp"
 #include "sluice/smb/server/buffer_pool.hpp"
 #include "sluice/smb/server/event.hpp"
+#include "sluice/smb/server/told_count.hpp"
 
 namespace sluice::smb::server {
 
@@ -59,17 +60,6 @@ struct outgoing_frame {
         bytes += piece.bytes().size();
         pieces.push_back(std::move(piece));
     }
-};
-
-/// A number that one thread changes and others look at.
-class told_count {
-public:
-    // acquire and release: who reads several of them reads them in this order.
-    [[nodiscard]] std::uint64_t value() const noexcept { return value_.load(std::memory_order_acquire); }
-    void set(std::uint64_t value) noexcept { value_.store(value, std::memory_order_release); }
-
-private:
-    std::atomic<std::uint64_t> value_{0};
 };
 
 /// Puts frames on a connection, in the order they were given, many in one system call.

@@ -104,7 +104,9 @@ io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<c
         if (not(is_first and r.is_related)) status = co_await serve(r);  // else nothing to be related to
         is_first = false;
         compound.status = status;
-        if (wire::is_error(status) and status != nt_status::more_processing_required)
+        const bool has_failed = wire::is_error(status) and status != nt_status::more_processing_required;
+        counters.served(r.header().command, has_failed);
+        if (has_failed)
             host_.log().write(event_severity::detail, "a request failed",
                               {{"peer", peer_text_},
                                {"command", wire::name_of(r.header().command)},

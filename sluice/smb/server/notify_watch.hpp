@@ -48,6 +48,9 @@ public:
     /// How long a reply may be at most, whatever later requests have room for.
     [[nodiscard]] std::uint32_t bytes_max() const noexcept { return bytes_max_; }
 
+    /// Changes nobody has asked for yet.
+    [[nodiscard]] std::size_t kept_changes() const noexcept { return changes_.size(); }
+
     /// The directory is to be removed: who waits, now or later, is told DELETE_PENDING.
     void end_for_removal() noexcept { end(wire::nt_status::delete_pending); }
 

@@ -153,6 +153,11 @@ std::size_t smb_server::choose_home(const io::socket_handle& socket, const io::s
     return number;
 }
 
+std::size_t smb_server::number_of(const server_loop& one) const noexcept {
+    const auto found = std::ranges::find_if(loops_, [&](const auto& each) { return each.get() == &one; });
+    return static_cast<std::size_t>(found - loops_.begin());
+}
+
 void smb_server::adopt(io::socket_handle socket, const io::socket_address& peer) noexcept {
     const std::size_t number = choose_home(socket, peer);
     loops_[number]->do_here([this, number, given = std::move(socket), peer]() mutable noexcept {
@@ -189,6 +194,7 @@ io::task<void> smb_server::serve(std::size_t loop, io::socket_handle socket,
     io::task<void> running = client->run();
     co_await std::move(running);
     const server_latch::hold held(latch_);
+    traffic_of_ended_ += client->counters.now();
     connections_.erase(client.get());
     homes_.leave(client->peer_host(), loop);
 }
@@ -265,6 +271,7 @@ server_gauges smb_server::gauges() const noexcept {
 std::shared_ptr<channel> smb_server::make_session(connection& on) {
     if (sessions_.size() >= limits::sessions_max) return nullptr;
     const auto fresh = std::make_shared<session>(next_session_id_ + 1, on.agreed);
+    fresh->since = clock().utc_now();
     std::shared_ptr<channel> first = make_channel(fresh, on);
     if (first == nullptr) return nullptr;
     sessions_.emplace(++next_session_id_, fresh);

@@ -23,6 +23,7 @@
 #include "sluice/smb/server/replay.hpp"
 #include "sluice/smb/server/server_loop.hpp"
 #include "sluice/smb/server/session.hpp"
+#include "sluice/smb/server/snapshot.hpp"
 
 namespace sluice::smb::server {
 
@@ -91,9 +92,15 @@ public:
     /// Where it listens; with the port the system chose, if it was left the choice.
     [[nodiscard]] std::vector<io::socket_address> addresses() const;
     [[nodiscard]] server_gauges gauges() const noexcept;
+    /// What there is and what has been done, as plain values. Complexity: linear in the connections; with
+    /// totals also in sessions and opens, of which it takes the numbers; and in what `wanted` names.
+    /// Allocates: what it returns. Any thread; takes the latch.
+    [[nodiscard]] server_snapshot snapshot(const snapshot_request& wanted) const;
 
     /// The first.
     [[nodiscard]] io::io_multiplexer& loop() const noexcept { return seams_.loop; }
+    /// Which of the loops one is, from 0.
+    [[nodiscard]] std::size_t number_of(const server_loop& one) const noexcept;
     /// Of everything the loops share.
     [[nodiscard]] server_latch& latch() const noexcept { return latch_; }
     /// `co_await host.transfer(node, std::move(reading))`: runs a transfer of a node without the latch, which
@@ -150,6 +157,12 @@ public:
 
 private:
     void add_shares(std::vector<share_configuration> fresh);
+    // snapshot.cpp
+    [[nodiscard]] traffic traffic_now() const noexcept;
+    [[nodiscard]] limits_in_use in_use() const noexcept;
+    void add_shares_to(server_snapshot& into) const;
+    void add_totals_to(server_snapshot& into) const;
+
     [[nodiscard]] io::task<void> run_changes(std::shared_ptr<share> watched) noexcept;
     [[nodiscard]] io::task<void> accept_on(io::listening_socket_handle& listener) noexcept;
     [[nodiscard]] io::task<void> serve(std::size_t loop, io::socket_handle socket,
@@ -169,6 +182,7 @@ private:
     std::unordered_map<connection*, connection*> connections_;
     std::vector<std::unique_ptr<server_loop>> loops_;  // the first is that of the seams
     loop_choice homes_;
+    traffic traffic_of_ended_;  // of connections that are gone
     io::task_group listening_;
     wire::guid identity_{};
     auth::server_names names_;

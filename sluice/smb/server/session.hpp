@@ -52,6 +52,7 @@ public:
     std::optional<agenda::entry> expiry;  // when a valid one is to be authenticated again
     std::vector<channel*> channels;       // in the order they came; their connections own them
     user_identity user;
+    clock_source::utc_time since{};  // when it was begun
 
     /// Null for guests and the anonymous: they have no key.
     std::optional<auth::secret_bytes<16>> signing_key;  // that of the first channel, which vouches for others

@@ -29,6 +29,7 @@ namespace {
     byte_writer* const body = r.begin_reply(wire::read_reply_data_offset);
     if (body == nullptr) return nt_status::insufficient_resources;
     wire::encode_read_reply_head(*body, bytes);
+    r.connection().counters.has_read(bytes);
     data.shrink(bytes);
     if (bytes != 0) r.answer.attach(std::move(data));
     return nt_status::success;

@@ -33,6 +33,7 @@ constexpr std::uint64_t at_end_of_file = ~std::uint64_t{0};
 [[nodiscard]] nt_status reply_with(request& r, std::size_t bytes) noexcept {
     byte_writer* const body = r.begin_reply(16);
     if (body == nullptr) return nt_status::insufficient_resources;
+    r.connection().counters.has_written(bytes);
     encode(*body, wire::write_reply{.count_bytes = static_cast<std::uint32_t>(bytes)});
     return nt_status::success;
 }

@@ -1,0 +1,100 @@
+// sluice status: what the servers of this account that run on this machine hold and do.
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/cli/commands.hpp"
+#include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/status/json_value.hpp"
+#include "sluice/cli/status/status_socket.hpp"
+#include "sluice/cli/status/status_text.hpp"
+
+namespace sluice::cli {
+namespace {
+
+struct status_arguments {
+    std::string socket;
+    std::uint16_t port = 0;  // 0: all
+    bool json = false;
+    bool opens = false;
+};
+
+void complain(const std::string& why) {
+    fmt::print(stderr, "sluice status: {}\n", why);
+}
+
+// Shows one server's answer. False, with a message, if that is none.
+[[nodiscard]] bool show(const std::string& path, const std::string& answer, bool as_json, bool is_first) {
+    const std::optional<json_value> document = json_value::parse(answer);
+    if (not document or (*document)["format"].text() != "sluice-status") {
+        complain(fmt::format("what answers at {} is no sluice server", path));
+        return false;
+    }
+    if (const std::string& why = (*document)["error"].text(); not why.empty()) {
+        complain(fmt::format("{}: {}", path, why));
+        return false;
+    }
+    if (as_json)
+        fmt::print("{}", answer);
+    else
+        fmt::print("{}{}", is_first ? "" : "\n", status_text(*document));
+    return true;
+}
+
+// A server that died leaves its socket: nobody is told of that unless it was asked for.
+[[nodiscard]] bool is_of_the_dead(const error& why) noexcept {
+    return why == std::errc::connection_refused or why == std::errc::no_such_file_or_directory;
+}
+
+void run_status(const status_arguments& given) {
+    std::vector<std::string> sockets;
+    const bool is_chosen = not given.socket.empty() or given.port != 0;
+    if (not given.socket.empty())
+        sockets.push_back(given.socket);
+    else if (given.port != 0)
+        sockets.push_back(status_socket_path(given.port));
+    else
+        sockets = status_sockets();
+    const std::string question = given.opens ? "status opens\n" : "status\n";
+    std::size_t shown = 0;
+    bool has_failed = false;
+    for (const std::string& path : sockets) {
+        const auto answer = ask_server(path, question);
+        if (answer and answer->empty()) {
+            complain(fmt::format("{} answers only the account that runs the server, and root", path));
+            has_failed = true;
+        } else if (answer) {
+            const bool is_shown = show(path, *answer, given.json, shown == 0);
+            shown += is_shown ? 1 : 0;
+            has_failed |= not is_shown;
+        } else if (is_chosen or not is_of_the_dead(answer.error())) {
+            complain(fmt::format("no server answers at {}: {}", path, answer.error().message()));
+            has_failed = true;
+        }
+    }
+    if (shown == 0 and not has_failed)
+        complain(fmt::format("no server of this account runs: nobody answers in {}", status_folder()));
+    if (shown == 0 or has_failed) leave(exit_code::failure);
+}
+
+}  // namespace
+
+void add_status(CLI::App& app) {
+    CLI::App* const command = app.add_subcommand("status", "what running servers hold and do");
+    const auto given = std::make_shared<status_arguments>();
+    command->add_flag("--json", given->json, "print a JSON document for each server, one a line");
+    command->add_flag("--opens", given->opens, "list every open, too, with its path, caching and locks");
+    CLI::Option* const port = command->add_option("--port", given->port, "only the server on this TCP port")
+                                  ->check(CLI::Range(1, 65535));
+    command->add_option("--socket", given->socket, "the server that was started with --status-socket PATH")
+        ->type_name("PATH")
+        ->excludes(port);
+    command->callback([given] { run_status(*given); });
+}
+
+}  // namespace sluice::cli

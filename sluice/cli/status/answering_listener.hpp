@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "sluice/io/listening_socket_handle.hpp"
+#include "sluice/io/task_group.hpp"
+
+namespace sluice::cli {
+
+/// Has each connection to a listener answered, within a time and few at once: for short questions of those
+/// who look after a server. It must take nothing from the server's clients.
+///
+/// Thread safety: the loop's thread.
+class answering_listener {
+public:
+    static constexpr std::size_t conversations_max = 8;  // those beyond are hung up on
+    static constexpr std::chrono::seconds conversation_within{10};
+
+    /// Suspends while it waits for the socket; ends when it is done with it. The socket outlives it.
+    using answerer = std::function<io::task<void>(io::socket_handle&)>;
+
+    /// The listener is attached to the loop already.
+    answering_listener(io::io_multiplexer& loop, io::listening_socket_handle listener, answerer answer)
+        : loop_(loop), listener_(std::move(listener)), answer_(std::move(answer)), tasks_(loop) {}
+    answering_listener(const answering_listener&) = delete;
+    answering_listener& operator=(const answering_listener&) = delete;
+
+    void start() { tasks_.spawn(accept_all()); }
+    /// Ends the conversations there are. done() waits until they have. Suspends.
+    void stop() noexcept { tasks_.cancel(); }
+    [[nodiscard]] io::task<void> done() noexcept;
+
+    [[nodiscard]] const io::listening_socket_handle& listener() const noexcept { return listener_; }
+
+private:
+    [[nodiscard]] io::task<void> accept_all() noexcept;
+    [[nodiscard]] io::task<void> converse(io::socket_handle socket) noexcept;
+
+    io::io_multiplexer& loop_;
+    io::listening_socket_handle listener_;
+    answerer answer_;
+    io::task_group tasks_;
+    std::size_t conversations_ = 0;
+};
+
+/// Reads until `is_complete` of all there is, the end, or `bytes_max`. What was read, possibly less than
+/// complete. Suspends. `is_complete` outlives it.
+[[nodiscard]] io::task<std::string> co_read_until(io::socket_handle& from, std::size_t bytes_max,
+                                                  bool (*is_complete)(std::string_view)) noexcept;
+/// Writes all of it. Errors: those of the socket. Suspends.
+[[nodiscard]] io::task<result<void>> co_write_all(io::socket_handle& to, std::string text) noexcept;
+
+}  // namespace sluice::cli

@@ -1,0 +1,76 @@
+#include "sluice/cli/status/http_request.hpp"
+
+#include <algorithm>
+
+namespace sluice::cli {
+
+namespace {
+
+constexpr std::string_view line_end = "\r\n";
+constexpr std::string_view headers_end = "\r\n\r\n";
+
+[[nodiscard]] bool is_token_character(char c) noexcept {
+    constexpr std::string_view others = "!#$%&'*+-.^_`|~";
+    return (c >= '0' and c <= '9') or (c >= 'a' and c <= 'z') or (c >= 'A' and c <= 'Z') or
+           others.find(c) != std::string_view::npos;
+}
+[[nodiscard]] bool is_token(std::string_view text) noexcept {
+    return not text.empty() and std::ranges::all_of(text, is_token_character);
+}
+[[nodiscard]] bool is_visible(char c) noexcept {
+    return c > 0x20 and c < 0x7f;
+}
+// What a header's value may have: visible characters, bytes of UTF-8, spaces and tabs.
+[[nodiscard]] bool is_value_character(char c) noexcept {
+    return is_visible(c) or c == ' ' or c == '\t' or static_cast<unsigned char>(c) >= 0x80;
+}
+
+[[nodiscard]] bool is_header(std::string_view line) noexcept {
+    const std::size_t colon = line.find(':');
+    return colon != std::string_view::npos and is_token(line.substr(0, colon)) and
+           std::ranges::all_of(line.substr(colon + 1), is_value_character);
+}
+
+// Up to `separator`, which goes, too; all of it if there is none.
+[[nodiscard]] std::string_view take_until(std::string_view& text, std::string_view separator) noexcept {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    const std::string_view taken = text.substr(0, end);
+    text.remove_prefix(std::min(end + separator.size(), text.size()));
+    return taken;
+}
+
+// Three parts with a space between each: method, target, version.
+[[nodiscard]] http_request parse_line(std::string_view line) noexcept {
+    const std::string_view method = take_until(line, " ");
+    std::string_view target = take_until(line, " ");
+    const bool is_line = is_token(method) and target.starts_with('/') and
+                         std::ranges::all_of(target, is_visible) and line.starts_with("HTTP/");
+    if (not is_line) return {.problem = http_status::bad_request};
+    if (line != "HTTP/1.1" and line != "HTTP/1.0") return {.problem = http_status::version_not_supported};
+    const http_method which = method == "GET"    ? http_method::get
+                              : method == "HEAD" ? http_method::head
+                                                 : http_method::other;
+    return {.problem = which == http_method::other ? http_status::method_not_allowed : http_status::ok,
+            .method = which,
+            .path = take_until(target, "?")};
+}
+
+}  // namespace
+
+bool has_http_headers(std::string_view read) noexcept {
+    return read.find(headers_end) != std::string_view::npos;
+}
+
+http_request parse_http_request(std::string_view read) noexcept {
+    const std::size_t end = read.find(headers_end);
+    if (end == std::string_view::npos)
+        return {.problem = read.size() >= http_request_bytes_max ? http_status::headers_too_large
+                                                                 : http_status::bad_request};
+    std::string_view headers = read.substr(0, end + line_end.size());
+    const http_request request = parse_line(take_until(headers, line_end));
+    while (not headers.empty())
+        if (not is_header(take_until(headers, line_end))) return {.problem = http_status::bad_request};
+    return request;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,101 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "sluice/cli/status/json_value.hpp"
+#include "sluice/cli/status/json_writer.hpp"
+
+namespace sluice::cli {
+namespace {
+
+std::string written(std::string_view text) {
+    std::string into;
+    append_json_string(into, text);
+    return into;
+}
+
+TEST(json_writer, members_and_elements_are_separated_wherever_they_stand) {
+    json_writer to;
+    to.begin_object().member("a", 1U).member("b", "x").key("c").begin_array();
+    to.value(true).begin_object().end_object().value(2.25).null().end_array();
+    to.key("d").begin_object().end_object().end_object();
+    EXPECT_EQ(to.take(), R"({"a":1,"b":"x","c":[true,{},2.2,null],"d":{}})");
+}
+
+TEST(json_writer, a_document_that_is_taken_in_pieces_goes_on_where_it_was) {
+    json_writer to;
+    to.begin_array().value(1U);
+    std::string text = to.take();
+    to.value(2U).end_array();
+    EXPECT_EQ(text + to.take(), "[1,2]");
+}
+
+TEST(json_writer, what_would_end_a_string_or_move_a_cursor_is_escaped) {
+    EXPECT_EQ(written("a\"b\\c\n\x7f"), R"("a\"b\\c\u000a\u007f")");
+}
+
+TEST(json_writer, bytes_that_are_no_utf_8_are_replaced_and_the_rest_stays) {
+    EXPECT_EQ(written("\xc3\xa9\xff\xf0\x9f\x98\x80"), "\"\xc3\xa9\xef\xbf\xbd\xf0\x9f\x98\x80\"");
+    EXPECT_EQ(written("\xc0\x80"), "\"\xef\xbf\xbd\xef\xbf\xbd\"") << "overlong";
+    EXPECT_EQ(written("\xed\xa0\x80"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"") << "a surrogate";
+}
+
+TEST(json_value, members_and_elements_are_found_and_what_is_missing_is_empty) {
+    const auto document =
+        json_value::parse(R"( {"a": {"b": [1, -2.5, "x", true, null]}, "n": 18446744073709551615} )");
+    ASSERT_TRUE(document);
+    const auto& list = (*document)["a"]["b"].elements();
+    ASSERT_EQ(list.size(), 5U);
+    EXPECT_EQ(list[0].count(), 1U);
+    EXPECT_EQ(list[1].number(), -2.5);
+    EXPECT_EQ(list[1].count(), 0U);
+    EXPECT_EQ(list[2].text(), "x");
+    EXPECT_TRUE(list[3].is_true());
+    EXPECT_FALSE(list[4].is_number());
+    EXPECT_EQ((*document)["n"].count(), UINT64_MAX);
+    EXPECT_EQ((*document)["nowhere"]["at all"].text(), "");
+}
+
+TEST(json_value, escapes_are_read_as_the_characters_they_mean) {
+    const auto document = json_value::parse(R"("\"\\\/\b\f\n\r\t\u00fc\u20ac\ud83d\ude00")");
+    ASSERT_TRUE(document);
+    EXPECT_EQ(document->text(), "\"\\/\b\f\n\r\t\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80");
+}
+
+TEST(json_value, what_is_not_exactly_one_document_is_refused) {
+    for (const std::string_view text : {"",
+                                        " ",
+                                        "{",
+                                        "[1,]",
+                                        "{\"a\"}",
+                                        "{\"a\":1,}",
+                                        "{a:1}",
+                                        "1 2",
+                                        "01",
+                                        "1.",
+                                        "1e",
+                                        "-",
+                                        "+1",
+                                        "nul",
+                                        "\"",
+                                        "\"\\x\"",
+                                        "\"\\ud800\"",
+                                        "\"\\ud800\\u0041\"",
+                                        "\"\\udc00\"",
+                                        "\"\n\"",
+                                        "\"\\u12g4\"",
+                                        "[1 2]"})
+        EXPECT_FALSE(json_value::parse(text)) << text;
+}
+
+TEST(json_value, nesting_deeper_than_the_limit_is_refused) {
+    const auto nested = [](std::size_t depth) {
+        return json_value::parse(std::string(depth, '[') + std::string(depth, ']')).has_value();
+    };
+    EXPECT_TRUE(nested(json_value::depth_max));
+    EXPECT_FALSE(nested(json_value::depth_max + 1));
+    EXPECT_FALSE(json_value::parse(std::string(1'000'000, '[')));
+}
+
+}  // namespace
+}  // namespace sluice::cli

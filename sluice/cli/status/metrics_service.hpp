@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "sluice/cli/status/answering_listener.hpp"
+#include "sluice/smb/server/server.hpp"
+
+namespace sluice::cli {
+
+/// Answers GET /metrics over HTTP, for Prometheus. There is no log-on and no encryption: it is for the
+/// loopback interface, or a network that may know how busy the server is; names of files and users are not
+/// told.
+///
+/// Construct, start(); before the server goes stop(), and wait for done(). Thread safety: the loop's thread.
+class metrics_service {
+public:
+    /// Errors: those of listening_socket_handle::listen.
+    [[nodiscard]] static result<std::unique_ptr<metrics_service>> open(smb::server::smb_server& server,
+                                                                       const io::socket_address& at) noexcept;
+    metrics_service(const metrics_service&) = delete;
+    metrics_service& operator=(const metrics_service&) = delete;
+
+    void start() { conversations_.start(); }
+    void stop() noexcept { conversations_.stop(); }
+    [[nodiscard]] io::task<void> done() noexcept { return conversations_.done(); }
+    /// With the port the system chose, if it was left the choice.
+    [[nodiscard]] result<io::socket_address> address() const noexcept {
+        return conversations_.listener().local_address();
+    }
+
+private:
+    metrics_service(smb::server::smb_server& server, io::listening_socket_handle listener);
+
+    [[nodiscard]] io::task<void> answer(io::socket_handle& socket) noexcept;
+    [[nodiscard]] io::task<std::string> metrics() noexcept;
+
+    smb::server::smb_server& server_;
+    answering_listener conversations_;
+};
+
+}  // namespace sluice::cli

@@ -1,0 +1,76 @@
+#include "sluice/cli/status/observers.hpp"
+
+#include <fmt/core.h>
+
+#include <charconv>
+
+#include "sluice/cli/status/status_socket.hpp"
+
+namespace sluice::cli {
+
+using smb::server::smb_server;
+
+namespace {
+
+// In the folder, under the port's name; under another if a server on another address has that.
+[[nodiscard]] result<std::unique_ptr<status_service>> open_usual(smb_server& server) {
+    if (const auto made = make_status_folder(); not made) return failure(made.error());
+    const auto addresses = server.addresses();
+    const std::uint16_t port = addresses.empty() ? std::uint16_t{0} : addresses.front().port();
+    auto first = status_service::open(server, status_socket_path(port));
+    if (first or first.error() != std::errc::address_in_use) return first;
+    return status_service::open(server, second_status_socket_path(port));
+}
+
+}  // namespace
+
+std::optional<io::socket_address> metrics_address(const std::string& text) noexcept {
+    std::uint16_t port = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stopped, problem] = std::from_chars(text.data(), end, port);
+    if (problem == std::errc{} and stopped == end) return io::socket_address::loopback_v4(port);
+    const auto address = io::socket_address::parse(text);
+    const bool is_ip = address and address->family() != io::address_family::local;
+    return is_ip ? std::optional(*address) : std::nullopt;
+}
+
+std::expected<std::unique_ptr<observers>, std::string> observers::open(smb_server& server,
+                                                                       const observer_options& wanted) {
+    std::unique_ptr<observers> made(new observers);
+    if (not wanted.metrics.empty()) {
+        const auto where = metrics_address(wanted.metrics);
+        if (not where)
+            return std::unexpected(
+                fmt::format("--metrics '{}' is neither a port nor ADDRESS:PORT", wanted.metrics));
+        auto metrics = metrics_service::open(server, *where);
+        if (not metrics) return std::unexpected("--metrics: " + metrics.error().message());
+        made->metrics_ = *std::move(metrics);
+    }
+    const bool is_usual = wanted.status_socket.empty();
+    auto status = is_usual ? open_usual(server) : status_service::open(server, wanted.status_socket);
+    if (status)
+        made->status_ = *std::move(status);
+    else if (not is_usual)
+        return std::unexpected("--status-socket: " + status.error().message());
+    else
+        server.log().write(smb::server::event_severity::warning, "sluice status will not see this server",
+                           {{"folder", status_folder()}, {"why", status.error().message()}});
+    if (made->status_ != nullptr) made->status_->start();
+    if (made->metrics_ != nullptr) made->metrics_->start();
+    return made;
+}
+
+io::task<void> observers::stop() noexcept {
+    if (status_ != nullptr) {
+        status_->stop();
+        io::task<void> ending = status_->done();
+        co_await std::move(ending);
+    }
+    if (metrics_ != nullptr) {
+        metrics_->stop();
+        io::task<void> ending = metrics_->done();
+        co_await std::move(ending);
+    }
+}
+
+}  // namespace sluice::cli

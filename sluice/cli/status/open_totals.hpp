@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+
+#include "sluice/smb/server/snapshot.hpp"
+
+namespace sluice::cli {
+
+/// What all opens have together. Each is looked at once, in slices, so that no client waits for all.
+struct open_totals {
+    /// How many opens are looked at before clients have their turn: a few tens of microseconds, and some
+    /// hundreds with names, which the kernel is asked for.
+    static constexpr std::size_t slice = 256;
+    static constexpr std::size_t slice_with_names = 64;
+
+    std::size_t locks = 0;
+    std::size_t oplocks = 0;  // opens that have one
+    std::size_t leased = 0;   // opens that share a lease
+    std::size_t durable = 0;
+    std::size_t without_client = 0;
+    smb::server::limits_in_use fullest;
+
+    void add(const smb::server::open_status& one) noexcept {
+        locks += one.locks;
+        oplocks += one.caching == smb::server::caching_kind::oplock ? 1 : 0;
+        leased += one.caching == smb::server::caching_kind::lease ? 1 : 0;
+        durable += one.is_durable ? 1 : 0;
+        without_client += one.session == 0 ? 1 : 0;
+        fullest.merge({.locks_of_open = one.locks, .changes_of_watch = one.kept_changes});
+    }
+};
+
+}  // namespace sluice::cli

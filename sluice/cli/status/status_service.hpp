@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "sluice/cli/status/answering_listener.hpp"
+#include "sluice/cli/status/json_writer.hpp"
+#include "sluice/cli/status/open_totals.hpp"
+#include "sluice/cli/status/rate_window.hpp"
+#include "sluice/smb/server/server.hpp"
+
+namespace sluice::cli {
+
+/// Answers `sluice status` on a Unix socket: to processes of the same account and to root, and to nobody
+/// else. Looks at the server once a second, to know how fast it is.
+///
+/// Construct, start(); before the server goes stop(), and wait for done(). Thread safety: the loop's thread.
+class status_service {
+public:
+    /// Listens at `path`, in the place of a server that died there. The file is removed when this goes.
+    /// Errors: EADDRINUSE if a server lives there; ENAMETOOLONG; those of socket(2).
+    [[nodiscard]] static result<std::unique_ptr<status_service>> open(smb::server::smb_server& server,
+                                                                      const std::string& path) noexcept;
+    ~status_service();
+    status_service(const status_service&) = delete;
+    status_service& operator=(const status_service&) = delete;
+
+    void start();
+    void stop() noexcept;
+    [[nodiscard]] io::task<void> done() noexcept;
+    [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+private:
+    status_service(smb::server::smb_server& server, io::listening_socket_handle listener, std::string path);
+
+    [[nodiscard]] io::task<void> sample() noexcept;
+    [[nodiscard]] io::task<void> answer(io::socket_handle& socket) noexcept;
+    [[nodiscard]] io::task<bool> tell_sessions(io::socket_handle& socket, json_writer& to,
+                                               const std::vector<std::uint64_t>& ids) noexcept;
+    [[nodiscard]] io::task<bool> tell_opens(io::socket_handle& socket, json_writer& to, open_totals& sum,
+                                            const std::vector<std::uint64_t>& numbers, bool lists) noexcept;
+
+    smb::server::smb_server& server_;
+    std::string path_;
+    rate_window rates_;
+    io::task_group sampling_;
+    answering_listener conversations_;
+};
+
+}  // namespace sluice::cli

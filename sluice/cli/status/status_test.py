@@ -1,0 +1,285 @@
+"""`sluice status` and `sluice serve --metrics`, asked from outside. Run by ctest with the program as the last argument."""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+PROGRAM = sys.argv.pop() if __name__ == "__main__" else None
+LIMITS = pathlib.Path(__file__).resolve().parents[2] / "smb" / "server" / "limits.hpp"
+NOBODY = 65534
+HAS_SMBCLIENT = unittest.skipUnless(shutil.which("smbclient"), "smbclient is not installed (Debian package smbclient)")
+
+
+class Observed(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.scratch = pathlib.Path(scratch.name)
+        self.folder = self.scratch / "served"
+        self.folder.mkdir()
+        self.environment = os.environ | {"XDG_RUNTIME_DIR": str(self.scratch)}
+
+    @contextlib.contextmanager
+    def server(self, *arguments, end="terminate"):
+        """A server that listens: its port, and what it printed. It must end well if it is told to."""
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        process = subprocess.Popen(
+            [PROGRAM, "serve", f"files={self.folder}", "--listen", "127.0.0.1", "--port", str(port), "--users-file",
+             str(self.scratch / "users"), "--user", "u%p", *arguments],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if line.startswith("I/O"):
+                break
+        yield port, "".join(lines)
+        getattr(process, end)()
+        _, complaint = process.communicate(timeout=60)
+        if end == "terminate":
+            self.assertEqual(process.returncode, 0, complaint)
+
+    def status(self, *arguments):
+        return subprocess.run([PROGRAM, "status", *arguments], capture_output=True, text=True, timeout=60,
+                              env=self.environment)
+
+    def document(self, *arguments):
+        done = self.status("--json", *arguments)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return json.loads(done.stdout)
+
+    def sockets(self):
+        return sorted((self.scratch / "sluice").glob("*"))
+
+    @contextlib.contextmanager
+    def client(self, port):
+        """A session that stays, having put a file of 5,000 bytes and fetched it."""
+        (self.scratch / "file").write_bytes(b"x" * 5000)
+        process = subprocess.Popen(["smbclient", "-p", str(port), "//127.0.0.1/files", "-U", "u%p"], cwd=self.scratch,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        for command, sign in (("put file", "putting"), ("get file back", "getting")):  # it takes them one by one
+            process.stdin.write(command + "\n")
+            process.stdin.flush()
+            while sign not in (line := process.stdout.readline()):
+                self.assertNotEqual(line, "", "smbclient has ended")
+        yield process
+        process.stdin.close()
+        process.wait(60)
+
+
+class Status(Observed):
+    @HAS_SMBCLIENT
+    def test_it_tells_who_is_there_and_what_was_done(self):
+        with self.server() as (port, _), self.client(port):
+            said = self.document()
+            self.assertEqual((said["format"], said["version"]), ("sluice-status", 1))
+            self.assertEqual(said["server"]["addresses"], [f"127.0.0.1:{port}"])
+            self.assertEqual(said["traffic"]["read_bytes"], 5000)
+            self.assertEqual(said["traffic"]["written_bytes"], 5000)
+            (session,) = said["sessions"]
+            self.assertEqual((session["user"], session["state"], session["shares"]), ("u", "valid", ["files"]))
+            (channel,) = session["channels"]
+            self.assertEqual(channel["dialect"], "3.1.1")
+            self.assertEqual(channel["traffic"]["requests"]["negotiate"], 1)
+            self.assertEqual(said["counts"]["sessions"], 1)
+            self.assertEqual([share["sessions"] for share in said["shares"] if share["name"] == "files"], [1])
+            text = self.status().stdout
+            self.assertRegex(text, rf"(?m)^u +127\.0\.0\.1:\d+ +3\.1\.1 +valid +files +0 +5\.0 kB +5\.0 kB$")
+            self.assertLessEqual(max(map(len, text.splitlines())), 80)
+
+    def test_every_limit_of_the_server_is_told_and_none_that_is_not(self):
+        declared = re.findall(r"^inline constexpr [\w:]+ (\w+)[\s={]", LIMITS.read_text(), re.MULTILINE)
+        self.assertGreater(len(declared), 20)
+        with self.server():
+            self.assertEqual(sorted(row["name"] for row in self.document()["limits"]), sorted(declared))
+
+    def test_only_the_account_of_the_server_reaches_the_socket(self):
+        with self.server() as (port, _):
+            (path,) = self.sockets()
+            self.assertEqual(path.name, f"{port}.sock")
+            self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
+            self.assertEqual(stat.S_IMODE(path.parent.stat().st_mode), 0o700)
+        self.assertEqual(self.sockets(), [])
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to ask as somebody else")
+    def test_another_account_is_told_nothing_even_where_it_reaches_the_socket(self):
+        path = self.scratch / "status"
+        with self.server("--status-socket", str(path)):
+            for place in (self.scratch, path):
+                place.chmod(0o777)
+            child = os.fork()  # a program of its own might not be allowed to be run by that account
+            if child == 0:
+                os.setgroups([])
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+                with socket.socket(socket.AF_UNIX) as asking:
+                    asking.connect(str(path))
+                    os._exit(0 if asking.recv(100) == b"" else 1)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+
+    def test_a_folder_that_others_can_write_to_is_not_trusted(self):
+        (self.scratch / "sluice").mkdir()
+        (self.scratch / "sluice").chmod(0o777)
+        with self.server():
+            self.assertEqual(self.sockets(), [])
+            self.assertEqual(self.status().returncode, 1)
+
+    def test_servers_are_told_apart_by_their_ports_and_the_dead_are_passed_over(self):
+        with self.server(end="kill"):
+            pass
+        self.assertEqual(len(self.sockets()), 1)
+        done = self.status()
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("no server of this account runs", done.stderr)
+        with self.server() as (first, _), self.server() as (second, _):
+            done = self.status("--json")
+            seen = [json.loads(line)["server"]["addresses"] for line in done.stdout.splitlines()]
+            self.assertEqual(sorted(seen), sorted([[f"127.0.0.1:{first}"], [f"127.0.0.1:{second}"]]))
+            self.assertEqual(self.document("--port", str(second))["server"]["addresses"], [f"127.0.0.1:{second}"])
+        done = self.status("--port", "1")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no server answers at", done.stderr)
+
+    def test_a_socket_left_by_a_server_that_died_is_taken_over(self):
+        path = str(self.scratch / "status")
+        with self.server("--status-socket", path, end="kill"):
+            pass
+        with self.server("--status-socket", path):
+            self.assertEqual(self.document("--socket", path)["version"], 1)
+
+    def test_a_socket_that_was_asked_for_and_cannot_be_had_is_an_error(self):
+        done = subprocess.run([PROGRAM, "serve", str(self.folder), "--port", "0", "--listen", "127.0.0.1:0", "--users-file",
+                               str(self.scratch / "users"), "--status-socket", "/no/such/folder/x"],
+                              capture_output=True, text=True, timeout=60, env=self.environment)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("--status-socket", done.stderr)
+
+    def test_a_question_that_is_none_is_refused_and_one_that_never_ends_is_not_waited_for(self):
+        with self.server() as (port, _):
+            for question in (b"status everything\n", b"x" * 10_000):
+                with socket.socket(socket.AF_UNIX) as asking:
+                    asking.connect(str(self.sockets()[0]))
+                    with contextlib.suppress(BrokenPipeError):
+                        asking.sendall(question)
+                    answer = b""
+                    with contextlib.suppress(ConnectionResetError):
+                        while piece := asking.recv(65536):
+                            answer += piece
+                    self.assertIn("not understood", json.loads(answer)["error"])
+            with socket.socket(socket.AF_UNIX) as silent:  # holds up nobody, not even the server's end
+                silent.connect(str(self.sockets()[0]))
+                self.assertEqual(self.document()["version"], 1)
+
+
+SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[a-z_]+="(?:[^"\\\n]|\\["\\n])*"\})? (-?[0-9.]+(?:e[+-]\d+)?)')
+
+
+class Metrics(Observed):
+    def url_of(self, banner):
+        return re.search(r"^Metrics +(http://\S+)$", banner, re.MULTILINE)[1]
+
+    def fetch(self, url):
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            self.assertEqual(answer.headers["Content-Type"], "text/plain; version=0.0.4; charset=utf-8")
+            return answer.read().decode()
+
+    def samples(self, text):
+        """Checks the form, as promtool does, and gives name and labels -> value."""
+        self.assertTrue(text.endswith("\n"))
+        types, helps, found = {}, set(), {}
+        for line in text.splitlines():
+            if line.startswith("# HELP "):
+                name, words = line.split(" ", 3)[2:]
+                self.assertNotIn(name, helps, "explained twice")
+                self.assertTrue(words.endswith("."), line)
+                helps.add(name)
+            elif line.startswith("# TYPE "):
+                name, kind = line.split(" ")[2:]
+                self.assertIn(name, helps)
+                self.assertNotIn(name, types)
+                self.assertFalse(any(key.startswith(name) for key in found if key.split("{")[0] == name))
+                types[name] = kind
+            else:
+                match = SAMPLE.fullmatch(line)
+                self.assertIsNotNone(match, line)
+                name, labels, value = match.groups()
+                self.assertEqual(name, list(types)[-1], "samples stand below their type")
+                self.assertNotIn(name + (labels or ""), found, "told twice")
+                found[name + (labels or "")] = float(value)
+        for name, kind in types.items():
+            self.assertEqual(kind == "counter", name.endswith("_total"), name)
+            self.assertNotRegex(name, r"(milliseconds|_ms|kilobytes|_kb)(_|$)", "base units")
+        return found
+
+    @HAS_SMBCLIENT
+    def test_what_clients_do_is_counted_in_prometheus_form(self):
+        with self.server("--metrics", "0") as (port, banner), self.client(port):
+            seen = self.samples(self.fetch(self.url_of(banner)))
+            self.assertEqual(seen["sluice_smb_read_bytes_total"], 5000)
+            self.assertEqual(seen['sluice_smb_requests_total{command="negotiate"}'], 1)
+            self.assertEqual(seen["sluice_smb_sessions"], 1)
+            self.assertEqual(seen['sluice_smb_limit{name="opens_max"}'], 131_072)
+            self.assertEqual(seen['sluice_smb_limit_in_use{name="trees_per_session_max"}'], 1)
+            self.assertAlmostEqual(seen["sluice_smb_start_time_seconds"], time.time(), delta=60)
+            self.assertGreater(seen["process_cpu_seconds_total"], 0)
+
+    def test_a_port_alone_is_one_of_this_machine_only(self):
+        with self.server("--metrics", "0") as (_, banner):
+            self.assertTrue(self.url_of(banner).startswith("http://127.0.0.1:"))
+        with self.server("--metrics", "[::1]:0") as (_, banner):
+            self.assertTrue(self.url_of(banner).startswith("http://[::1]:"))
+        with self.server() as (_, banner):
+            self.assertNotIn("Metrics", banner)
+
+    def test_other_paths_and_methods_are_refused_as_http_has_it(self):
+        with self.server("--metrics", "0") as (_, banner):
+            url = self.url_of(banner)
+            for request, expected in ((url + "/x", 404), (urllib.request.Request(url, method="PUT"), 405)):
+                with self.assertRaises(urllib.error.HTTPError) as refused:
+                    urllib.request.urlopen(request, timeout=30)
+                self.assertEqual(refused.exception.code, expected)
+                refused.exception.close()
+            with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=30) as head:
+                self.assertGreater(int(head.headers["Content-Length"]), 1000)
+
+    def test_more_askers_than_are_answered_at_once_do_not_keep_others_from_being_answered_later(self):
+        with self.server("--metrics", "0") as (_, banner):
+            host, port = re.search(r"//(.+):(\d+)/", self.url_of(banner)).groups()
+            idle = [socket.create_connection((host, int(port))) for _ in range(20)]
+            for one in idle:
+                one.close()
+            for _ in range(50):
+                with contextlib.suppress(OSError):
+                    self.samples(self.fetch(self.url_of(banner)))
+                    return
+                time.sleep(0.1)
+            self.fail("nobody is answered any more")
+
+    def test_an_address_that_is_none_is_refused(self):
+        for where in "metrics", "localhost:1", "unix:/tmp/x", "70000":
+            done = subprocess.run([PROGRAM, "serve", str(self.folder), "--listen", "127.0.0.1:0", "--users-file",
+                                   str(self.scratch / "users"), "--metrics", where], capture_output=True, text=True,
+                                  timeout=60, env=self.environment)
+            self.assertEqual(done.returncode, 1, where)
+            self.assertIn(f"--metrics '{where}' is neither", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

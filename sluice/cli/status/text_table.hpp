@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace sluice::cli {
+
+/// How wide tables may be.
+inline constexpr std::size_t table_width = 80;
+
+enum class column_kind : unsigned char { text, number, stretched };
+
+/// Rows below a heading, in columns: numbers to the right; of `stretched` ones the beginnings of texts are
+/// cut off where lines would not stay within table_width otherwise, the last column first. Empty if there are
+/// no rows. Whatever would move the cursor is shown as a question mark.
+class text_table {
+public:
+    struct column {
+        std::string heading;
+        column_kind kind = column_kind::text;
+    };
+    explicit text_table(std::vector<column> columns) : columns_(std::move(columns)) {}
+
+    void add(std::vector<std::string> row);
+    [[nodiscard]] std::string text() const;
+
+private:
+    [[nodiscard]] std::vector<std::size_t> widths() const;
+
+    std::vector<column> columns_;
+    std::vector<std::vector<std::string>> rows_;
+};
+
+/// "0 B", "999 B", "1.2 kB", "3.4 GB": powers of a thousand.
+[[nodiscard]] std::string bytes_text(double bytes);
+
+}  // namespace sluice::cli

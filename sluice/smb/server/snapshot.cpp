@@ -1,0 +1,239 @@
+// What a server holds, told as plain values.
+
+#include "sluice/smb/server/snapshot.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "sluice/smb/server/server.hpp"
+
+namespace sluice::smb::server {
+
+namespace {
+
+[[nodiscard]] const char* name_of(const std::optional<wire::dialect>& which) noexcept {
+    if (not which) return "";
+    switch (*which) {
+        case wire::dialect::smb_2_0_2:
+            return "2.0.2";
+        case wire::dialect::smb_2_1:
+            return "2.1";
+        case wire::dialect::smb_3_0:
+            return "3.0";
+        case wire::dialect::smb_3_0_2:
+            return "3.0.2";
+        case wire::dialect::smb_3_1_1:
+            return "3.1.1";
+        case wire::dialect::smb_2_wildcard:
+            return "";
+    }
+    return "";
+}
+
+[[nodiscard]] const char* name_of(auth::signing_algorithm which) noexcept {
+    switch (which) {
+        case auth::signing_algorithm::hmac_sha256:
+            return "HMAC-SHA256";
+        case auth::signing_algorithm::aes_cmac:
+            return "AES-CMAC";
+        case auth::signing_algorithm::aes_gmac:
+            return "AES-GMAC";
+    }
+    return "";
+}
+
+[[nodiscard]] const char* name_of(const std::optional<auth::cipher_algorithm>& which) noexcept {
+    if (not which) return "";
+    switch (*which) {
+        case auth::cipher_algorithm::aes_128_ccm:
+            return "AES-128-CCM";
+        case auth::cipher_algorithm::aes_128_gcm:
+            return "AES-128-GCM";
+        case auth::cipher_algorithm::aes_256_ccm:
+            return "AES-256-CCM";
+        case auth::cipher_algorithm::aes_256_gcm:
+            return "AES-256-GCM";
+    }
+    return "";
+}
+
+[[nodiscard]] const char* name_of(session::phase which) noexcept {
+    switch (which) {
+        case session::phase::in_progress:
+            return "in_progress";
+        case session::phase::valid:
+            return "valid";
+        case session::phase::expired:
+            return "expired";
+        case session::phase::gone:
+            return "gone";
+    }
+    return "";
+}
+
+[[nodiscard]] std::string text_of(const wire::guid& client) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string text;
+    for (const std::byte one : client.bytes) {
+        text += digits[std::to_integer<unsigned>(one) >> 4];
+        text += digits[std::to_integer<unsigned>(one) & 15];
+    }
+    return text;
+}
+
+[[nodiscard]] session_status status_of(const session& one) {
+    session_status status{.id = one.id,
+                          .user = one.user.name,
+                          .domain = one.user.domain,
+                          .state = name_of(one.state),
+                          .is_guest = one.user.is_guest,
+                          .is_anonymous = one.user.is_anonymous,
+                          .has_keys = one.signing_key.has_value(),
+                          .requires_encryption = one.requires_encryption,
+                          .since = one.since,
+                          .client = {},
+                          .shares = {},
+                          .channels = {},
+                          .opens = one.opens.size()};
+    for (const auto& [number, tree] : one.trees)
+        status.shares.push_back(tree->target->configuration().name);
+    status.client = text_of(one.agreed.client);
+    for (const channel* each : one.channels)
+        if (each->is_established) status.channels.push_back(each->connection->status());
+    return status;
+}
+
+void add_caching(open_status& status, const open& one) noexcept {
+    if (one.lease == nullptr) return;
+    status.caching = one.lease->is_oplock() ? caching_kind::oplock : caching_kind::lease;
+    status.cached = one.lease->held();
+    status.is_breaking = one.lease->is_breaking();
+}
+
+void add_names(open_status& status, const open& one) {
+    if (one.tree != nullptr) status.share = one.tree->target->configuration().name;
+    if (one.node != nullptr) {
+        status.path = one.node->path();
+        status.stream = one.node->stream_name();
+    }
+    if (status.locks != 0) status.first_locks = one.file->locks().first_of(one, open_locks_shown_max);
+}
+
+[[nodiscard]] open_status status_of(const open& one, bool has_names) {
+    open_status status;
+    status.number = one.id.persistent_part.value();
+    status.session = one.session != nullptr ? one.session->id : 0;
+    status.is_directory = one.is_directory();
+    status.is_pipe = one.is_pipe();
+    status.is_durable = one.durable.has_value();
+    status.deletes_on_close = one.deletes_on_close;
+    status.access = static_cast<std::uint32_t>(one.access);
+    status.share_access = static_cast<std::uint32_t>(one.share_access);
+    add_caching(status, one);
+    if (one.file != nullptr) status.locks = one.file->locks().held_by(one);
+    if (one.watch != nullptr) status.kept_changes = one.watch->kept_changes();
+    if (has_names) add_names(status, one);
+    return status;
+}
+
+}  // namespace
+
+channel_status connection::status() const {
+    return {.peer = peer_text_,
+            .dialect = name_of(agreed.dialect),
+            .signing = name_of(agreed.signing),
+            .cipher = name_of(agreed.cipher),
+            .loop = host_.number_of(home_),
+            .credits = credits_.outstanding(),
+            .pending_requests = pending_count_,
+            .unsent_bytes = writer_.unsent_bytes(),
+            .traffic = counters.now()};
+}
+
+void connection::add_to(limits_in_use& sum) const noexcept {
+    if (not has_had_session) ++sum.connections_without_session;
+    sum.merge({.credits_of_connection = credits_.outstanding(),
+               .pending_requests_of_connection = pending_count_,
+               .unsent_bytes_of_connection = writer_.unsent_bytes(),
+               .sessions_of_connection = channels.size()});
+}
+
+traffic smb_server::traffic_now() const noexcept {
+    traffic sum = traffic_of_ended_;
+    for (const auto& [key, client] : connections_)
+        sum += client->counters.now();
+    return sum;
+}
+
+limits_in_use smb_server::in_use() const noexcept {
+    limits_in_use sum;
+    for (const auto& [key, client] : connections_)
+        client->add_to(sum);
+    for (const auto& [id, one] : sessions_)
+        sum.merge({.channels_of_session = one->channels.size(),
+                   .trees_of_session = one->trees.size(),
+                   .opens_of_session = one->opens.size()});
+    sum.connections = connections_.size();
+    sum.sessions = sessions_.size();
+    sum.opens = opens.size();
+    return sum;
+}
+
+void smb_server::add_shares_to(server_snapshot& into) const {
+    std::unordered_map<const share*, std::size_t> trees;
+    for (const auto& [id, one] : sessions_)
+        for (const auto& [number, tree] : one->trees)
+            ++trees[tree->target.get()];
+    for (const std::shared_ptr<share>& one : shares_) {
+        const share_configuration& as = one->configuration();
+        into.shares.push_back({.name = as.name,
+                               .source = as.source,
+                               .is_read_only = as.is_read_only,
+                               .requires_encryption = as.encryption == protection::required,
+                               .is_hidden = as.is_hidden or one->is_pipes(),
+                               .trees = trees[one.get()],
+                               .files = one->files().size()});
+        into.files += one->files().size();
+    }
+}
+
+void smb_server::add_totals_to(server_snapshot& into) const {
+    into.name = configuration_.name;
+    into.started_at = started_at_;
+    into.taken_at = clock().utc_now();
+    for (const io::socket_address& where : addresses())
+        into.addresses.push_back(where.text());
+    for (const auto& each : loops_)
+        into.loops.push_back({.multiplexer = std::string(each->multiplexer.name())});
+    for (const auto& [key, client] : connections_)
+        ++into.loops[number_of(client->home())].connections;
+    into.handed_over = hand_overs::so_far();
+    into.latch_sleeps = latch_.sleeps();
+    add_shares_to(into);
+    into.leases = leases.size();
+    for (const auto& each : loops_)
+        into.buffers += each->buffers.taken();
+    into.in_use = in_use();
+    for (const auto& [id, one] : sessions_)
+        into.session_ids.push_back(id);
+    for (const auto& [number, one] : opens)
+        into.open_numbers.push_back(number);
+    std::ranges::sort(into.session_ids);
+    std::ranges::sort(into.open_numbers);
+}
+
+server_snapshot smb_server::snapshot(const snapshot_request& wanted) const {
+    const server_latch::hold held(latch_);
+    server_snapshot taken;
+    taken.traffic = traffic_now();
+    if (wanted.has_totals) add_totals_to(taken);
+    for (const std::uint64_t id : wanted.sessions)
+        if (const auto found = sessions_.find(id); found != sessions_.end())
+            taken.sessions.push_back(status_of(*found->second));
+    for (const std::uint64_t number : wanted.opens)
+        if (const std::shared_ptr<open> found = opens.find_persistent(number))
+            taken.opens.push_back(status_of(*found, wanted.has_names));
+    return taken;
+}
+
+}  // namespace sluice::smb::server

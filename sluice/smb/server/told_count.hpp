@@ -1,0 +1,20 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace sluice::smb::server {
+
+/// A number that one thread changes and others look at.
+class told_count {
+public:
+    explicit told_count(std::uint64_t first = 0) noexcept : value_(first) {}
+    // acquire and release: who reads several of them reads them in this order.
+    [[nodiscard]] std::uint64_t value() const noexcept { return value_.load(std::memory_order_acquire); }
+    void set(std::uint64_t value) noexcept { value_.store(value, std::memory_order_release); }
+
+private:
+    std::atomic<std::uint64_t> value_;
+};
+
+}  // namespace sluice::smb::server

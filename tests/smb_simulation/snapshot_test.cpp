@@ -1,0 +1,123 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sluice/smb/wire/close.hpp"
+#include "sluice/smb/wire/lock.hpp"
+#include "tests/smb_simulation/polite_client.hpp"
+
+// What a server tells of itself.
+
+namespace sluice::smb_simulation {
+namespace {
+
+using namespace smb;  // NOLINT: the names of one protocol
+using wire::command;
+using wire::nt_status;
+
+class snapshot : public testing::Test {
+protected:
+    snapshot()
+        : world_(io::simulation_options{.seed = 1}, 1), client_(std::make_unique<polite_client>(world_)) {
+        EXPECT_EQ(client_->log_on("u", "p"), nt_status::success);
+        EXPECT_EQ(client_->connect_tree("files"), nt_status::success);
+    }
+    ~snapshot() override {
+        client_.reset();
+        world_.stop();
+    }
+    [[nodiscard]] polite_client& client() noexcept { return *client_; }
+    [[nodiscard]] server::server_snapshot totals() { return world_.server->snapshot({.has_totals = true}); }
+    [[nodiscard]] std::vector<server::open_status> opens() {
+        const auto numbers = totals().open_numbers;
+        return world_.server->snapshot({.has_names = true, .opens = numbers}).opens;
+    }
+    void lock(const wire::file_id& of, std::uint64_t offset, wire::lock_flags how) {
+        const wire::raw_lock_element element =
+            wire::encode_lock_element({.offset_bytes = offset, .length_bytes = 5, .flags = how});
+        const wire::lock_args args{.file = of, .elements = wire::lock_list(std::span(&element, 1))};
+        ASSERT_EQ(client().call(command::lock, args).status(), nt_status::success);
+    }
+
+    world world_;
+    std::unique_ptr<polite_client> client_;
+};
+
+TEST_F(snapshot, counts_what_there_is_and_forgets_what_was_closed) {
+    const server::server_snapshot before = totals();
+    EXPECT_EQ(before.in_use.connections, 1U);
+    EXPECT_EQ(before.in_use.connections_without_session, 0U);
+    EXPECT_EQ(before.in_use.sessions, 1U);
+    EXPECT_EQ(before.in_use.trees_of_session, 1U);
+    EXPECT_EQ(before.in_use.opens, 0U);
+    const wire::file_id file = client().create("one").file;
+    EXPECT_EQ(totals().in_use.opens, 1U);
+    EXPECT_EQ(totals().in_use.opens_of_session, 1U);
+    EXPECT_EQ(totals().files, 1U);
+    ASSERT_EQ(client().call(command::close, wire::close_args{.file = file}).status(), nt_status::success);
+    EXPECT_EQ(totals().in_use.opens, 0U);
+    EXPECT_EQ(totals().files, 0U);
+}
+
+TEST_F(snapshot, tells_of_an_open_its_name_its_caching_and_its_locks) {
+    wire::create_args how = polite_client::for_everything();
+    how.oplock_level = wire::oplock_level::batch;
+    const wire::file_id file = client().create("one", how).file;
+    lock(file, 10, wire::lock_flags::exclusive | wire::lock_flags::fail_immediately);
+    lock(file, 100, wire::lock_flags::shared | wire::lock_flags::fail_immediately);
+    const auto all = opens();
+    ASSERT_EQ(all.size(), 1U);
+    const server::open_status& one = all.front();
+    EXPECT_EQ(one.share, "files");
+    EXPECT_EQ(one.path, "one");
+    EXPECT_EQ(one.session, totals().session_ids.front());
+    EXPECT_EQ(one.caching, server::caching_kind::oplock);
+    EXPECT_EQ(one.locks, 2U);
+    ASSERT_EQ(one.first_locks.size(), 2U);
+    EXPECT_EQ(one.first_locks[0].offset, 10U);
+    EXPECT_TRUE(one.first_locks[0].is_exclusive);
+    EXPECT_EQ(one.first_locks[1].length, 5U);
+    EXPECT_FALSE(one.first_locks[1].is_exclusive);
+}
+
+TEST_F(snapshot, tells_of_a_session_who_it_is_for_and_over_which_connections) {
+    const auto ids = totals().session_ids;
+    const auto sessions = world_.server->snapshot({.sessions = ids}).sessions;
+    ASSERT_EQ(sessions.size(), 1U);
+    EXPECT_EQ(sessions.front().user, "u");
+    EXPECT_EQ(sessions.front().state, "valid");
+    EXPECT_EQ(sessions.front().shares, std::vector<std::string>{"files"});
+    ASSERT_EQ(sessions.front().channels.size(), 1U);
+    EXPECT_EQ(sessions.front().channels.front().peer, "127.0.0.1:1");
+}
+
+TEST_F(snapshot, leaves_out_what_has_ended_since_its_number_was_told) {
+    const wire::file_id file = client().create("one").file;
+    const auto numbers = totals().open_numbers;
+    ASSERT_EQ(numbers.size(), 1U);
+    ASSERT_EQ(client().call(command::close, wire::close_args{.file = file}).status(), nt_status::success);
+    EXPECT_TRUE(world_.server->snapshot({.opens = numbers}).opens.empty());
+}
+
+TEST_F(snapshot, counts_requests_by_command_and_failures_among_them) {
+    const server::traffic before = totals().traffic;
+    EXPECT_EQ(before.failures, 0U) << "a log-on in several steps has not failed";
+    ASSERT_EQ(client().call(command::close, wire::close_args{.file = {}}).status(), nt_status::file_closed);
+    const server::traffic after = totals().traffic;
+    EXPECT_EQ(after.of(command::close), before.of(command::close) + 1);
+    EXPECT_EQ(after.failures, 1U);
+}
+
+TEST(limit_rows, have_each_limit_once_and_none_is_exceeded_by_nothing) {
+    const auto rows = smb::server::limit_rows({});
+    std::vector<std::string_view> names;
+    for (const server::limit_row& row : rows) {
+        names.push_back(row.name);
+        EXPECT_LE(row.in_use.value_or(0), row.limit) << row.name;
+    }
+    std::ranges::sort(names);
+    EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
+}
+
+}  // namespace
+}  // namespace sluice::smb_simulation
