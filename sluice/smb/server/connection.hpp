@@ -44,6 +44,8 @@ public:
 
     /// Ends the connection soon; `why`, which stays where it is, is for the log. Any thread, under the latch.
     void close(std::string_view why) noexcept;
+    /// Nothing is sent any more, and nobody is let in.
+    [[nodiscard]] bool is_closing() const noexcept { return is_closing_; }
 
     [[nodiscard]] smb_server& host() const noexcept { return host_; }
     [[nodiscard]] server_loop& home() const noexcept { return home_; }
@@ -137,7 +139,7 @@ private:
 
     // outgoing.cpp: replies become frames.
     [[nodiscard]] finished_reply finish(request& r, wire::nt_status status) noexcept;
-    void extend_preauth(request& r, wire::nt_status status, bytes_view message) noexcept;
+    void extend_preauth(request& r, wire::nt_status status, finished_reply& finished) noexcept;
     void add(reply_batch& replies, finished_reply one, channel* sealed_by) noexcept;
     void send(std::vector<finished_reply> replies, channel* sealed_by) noexcept;
     void send_sealed(const std::vector<finished_reply>& replies, channel& by) noexcept;
