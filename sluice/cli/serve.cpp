@@ -27,6 +27,7 @@
 #include "sluice/cli/signals.hpp"
 #include "sluice/cli/status/observers.hpp"
 #include "sluice/cli/user_edits.hpp"
+#include "sluice/io/file_status.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/user_database.hpp"
@@ -88,30 +89,69 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
     if (std::filesystem::exists(parse_image(path).file, unknown) and
         not std::filesystem::is_directory(path, unknown))
         return open_image_share(loop, path, read_only, share.image);
-    if (not share.image.overlay.empty())
-        return std::unexpected(path + ": is no disk image, and only such can have an overlay");
+    if (share.image != image_options{})
+        return std::unexpected(path + ": is no disk image, and only for such is" + text_of(share.image));
     auto folder = vfs::host_volume::open(loop, path, {.read_only = read_only});
     if (not folder) return std::unexpected(folder.error().message());
     return *std::move(folder);
 }
 
-[[nodiscard]] opened_shares open_shares(const serve_options& options, io::io_multiplexer& loop) {
+// All but the volume.
+[[nodiscard]] smb::server::share_configuration configuration_of(const share_options& share, bool read_only) {
+    smb::server::share_configuration configuration;
+    configuration.name = share.name;
+    configuration.comment = share.comment;
+    configuration.source = share.path + text_of(share.image);
+    configuration.is_read_only = read_only;
+    configuration.is_hidden = share.hidden or share.name.ends_with('$');
+    configuration.users = share.users;
+    if (share.encrypt) configuration.encryption = smb::server::protection::required;
+    return configuration;
+}
+
+// An image that is served to be written cannot be opened a second time, when shares are read again.
+struct held_image {
+    smb::server::share_configuration how;  // without the volume
+    std::optional<io::file_status> file;
+};
+using held_images = std::vector<held_image>;
+
+// Nothing for what is no image to be written.
+[[nodiscard]] std::optional<held_image> image_to_hold(const share_options& share, bool read_only) {
+    std::error_code unknown;
+    if (read_only or std::filesystem::is_directory(share.path, unknown)) return std::nullopt;
+    const auto file = io::status_at({}, parse_image(share.path).file, io::follow::yes);
+    return held_image{.how = configuration_of(share, read_only),
+                      .file = file ? std::optional(*file) : std::nullopt};
+}
+
+// `held`: the images of the shares that there are; one that stays as it was comes without a volume, since the
+// server keeps the one it has. On success, those of the new shares.
+[[nodiscard]] opened_shares open_shares(const serve_options& options, io::io_multiplexer& loop,
+                                        held_images& held) {
     std::vector<smb::server::share_configuration> opened;
+    held_images now;
     for (const share_options& share : options.shares) {
         const bool read_only = share.read_only or options.read_only;
+        const auto refuse = [&](const std::string& why) {
+            return std::unexpected(fmt::format("share '{}': {}", share.name, why));
+        };
+        opened.push_back(configuration_of(share, read_only));
+        if (auto image = image_to_hold(share, read_only)) {
+            const auto same = std::ranges::find_if(
+                held, [&](const held_image& each) { return each.how.is_same_as(image->how); });
+            const bool is_held = same != held.end();
+            if (is_held and image->file and same->file and not image->file->is_same_inode(*same->file))
+                return refuse(share.path +
+                              ": is another file now; the server must be started again to serve that");
+            now.push_back(*std::move(image));
+            if (is_held) continue;
+        }
         auto volume = open_volume(loop, share, read_only);
-        if (not volume) return std::unexpected(fmt::format("share '{}': {}", share.name, volume.error()));
-        smb::server::share_configuration configuration;
-        configuration.name = share.name;
-        configuration.comment = share.comment;
-        configuration.source = share.path;
-        configuration.volume = *std::move(volume);
-        configuration.is_read_only = read_only;
-        configuration.is_hidden = share.hidden or share.name.ends_with('$');
-        configuration.users = share.users;
-        if (share.encrypt) configuration.encryption = smb::server::protection::required;
-        opened.push_back(std::move(configuration));
+        if (not volume) return refuse(volume.error());
+        opened.back().volume = *std::move(volume);
     }
+    held = std::move(now);
     return opened;
 }
 
@@ -162,10 +202,10 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
 
 // What SIGHUP asks for: users and shares as the files say now. What cannot be read changes nothing.
 void reload(smb_server& server, user_database& users, const serve_options& given, const std::string& file,
-            log_writer& log) {
+            held_images& held, log_writer& log) {
     using smb::server::event_severity;
     // Users are looked at by every loop.
-    std::optional<smb::server::server_latch::hold> held(std::in_place, server.latch());
+    std::optional<smb::server::server_latch::hold> latched(std::in_place, server.latch());
     const auto fresh_users = users.reload();
     if (not fresh_users)
         log.write(event_severity::error, "users could not be read again; the old ones stay",
@@ -177,9 +217,9 @@ void reload(smb_server& server, user_database& users, const serve_options& given
     if (const std::size_t strangers = server.expire_sessions_of_strangers(); strangers != 0)
         log.write(event_severity::info, "users who may not log on any more are locked out",
                   {{"sessions", std::to_string(strangers)}});
-    held.reset();
-    auto shares =
-        options ? open_shares(*options, server.loop()) : opened_shares(std::unexpected(options.error()));
+    latched.reset();
+    auto shares = options ? open_shares(*options, server.loop(), held)
+                          : opened_shares(std::unexpected(options.error()));
     if (not shares) {
         log.write(event_severity::error, "shares could not be read again; the old ones stay",
                   {{"why", shares.error()}});
@@ -337,7 +377,8 @@ void serve(const serve_options& given, const std::string& file) {
     if (not loop) fail(loop.error().message());
     const auto others = loop_threads::start(loops_for(options) - 1);
     if (not others) fail(others.error().message());
-    auto shares = open_shares(options, **loop);
+    held_images held;
+    auto shares = open_shares(options, **loop, held);
     if (not shares) fail(shares.error());
     smb::server::server_configuration configuration;
     configuration.name = options.name.empty() ? "SLUICE" : options.name;
@@ -366,7 +407,7 @@ void serve(const serve_options& given, const std::string& file) {
                        .other_loops = (*others)->loops()},
                       std::move(configuration));
     const signals handling(
-        **loop, [&] { stop.set(true); }, [&] { reload(server, *users.database, given, file, log); });
+        **loop, [&] { stop.set(true); }, [&] { reload(server, *users.database, given, file, held, log); });
     const bool is_fallback_port = start(server, options);
     const auto watching =
         observers::open(server, {.status_socket = options.status_socket, .metrics = options.metrics});
@@ -442,9 +483,9 @@ void add_serve(CLI::App& app) {
             given->options.shares.push_back(parse_share(path));
         if (given->image != image_options{}) {
             if (given->options.shares.size() != 1)
-                fail(
-                    "--overlay is for a single share; several are written into a file for --config, each "
-                    "with its 'overlay'");
+                fail(text_of(given->image).substr(1) +
+                     " is for a single share; several are written into a file for --config, each with its "
+                     "own");
             given->options.shares.front().image = given->image;
         }
         serve(given->options, given->configuration);

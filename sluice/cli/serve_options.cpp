@@ -68,8 +68,12 @@ private:
     reader.take("hidden", share.hidden);
     reader.take("user", share.users);
     reader.take("overlay", share.image.overlay);
+    reader.take("journal", share.image.journal);
+    reader.take("code-page", share.image.code_page);
+    reader.take("time-zone", share.image.time_zone);
     reader.refuse_unknown();
     if (share.path.empty()) reader.refuse(table, "a share needs a 'path'");
+    if (const auto how = mount_options_of(share.image); not how) reader.refuse(table, how.error());
     return reader.problem;
 }
 

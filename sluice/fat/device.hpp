@@ -70,6 +70,12 @@ public:
     /// hint: whoever cannot does nothing. Blocks: for the file system below.
     virtual void discard([[maybe_unused]] byte_extent range) noexcept {}
 
+    /// What was written since the last one may count together: a device with a journal makes it durable as a
+    /// whole or not at all, and not before; for any other that is the barriers' business. Errors: as barrier.
+    [[nodiscard]] virtual result<void> end_batch() noexcept { return {}; }
+    /// Whether a batch should end soon, lest it be ended in the middle. Complexity: O(1).
+    [[nodiscard]] virtual bool wants_batch_end() noexcept { return false; }
+
     /// Where the byte at `offset` stands in a host file; as many bytes behind it as the device has stand
     /// there contiguously. Nothing if the device is no (part of a) file.
     [[nodiscard]] virtual std::optional<file_place> place_of([[maybe_unused]] std::uint64_t offset) noexcept {

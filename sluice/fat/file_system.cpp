@@ -49,6 +49,10 @@ result<std::unique_ptr<file_system>> file_system::mount(device& on, const geomet
         if (not flags) return failure(flags.error());
         if ((*flags & clean_bit(shape.type)) == 0) made->was_dirty_ = true;
     }
+    // So that unmounting counts what is free and takes the mark away, even if nothing is changed.
+    made->is_marked_ = made->was_dirty_ and options.is_known_sound and not chosen.is_read_only;
+    if (made->is_marked_)
+        if (const auto counted = made->clusters(); not counted) return failure(counted.error());
     const std::scoped_lock guard(made->names_);
     const auto content = made->content_of(made->root_);
     if (not content) return failure(content.error());
@@ -70,7 +74,8 @@ result<void> file_system::unmount() noexcept {
     if (options_.is_read_only) return {};
     const std::scoped_lock guard(names_);
     if (const auto done = commit_locked(); not done) return done;
-    return mark_clean();
+    if (const auto done = mark_clean(); not done) return done;
+    return device_.end_batch();
 }
 
 cluster_width file_system::width() const noexcept {

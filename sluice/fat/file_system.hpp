@@ -27,6 +27,8 @@ struct mount_options {
     time_zone zone = time_zone::host();
     lookup_strategy strategy = lookup_strategy::runs;
     bool discards = true;  // tell the device which clusters became free, once that is durable
+    /// Whoever left it dirty had a journal, which has been carried out: it is marked clean in the end.
+    bool is_known_sound = false;
 };
 
 /// What is to be changed of an item; what is not given stays.
@@ -255,6 +257,7 @@ private:
 
     // commit, with names_ held (file_system_commit.cpp)
     [[nodiscard]] result<void> commit_locked() noexcept;
+    [[nodiscard]] result<void> write_changes() noexcept;
     [[nodiscard]] result<void> mark_dirty() noexcept;
     [[nodiscard]] result<void> mark_clean() noexcept;
     [[nodiscard]] result<void> write_mark(bool is_dirty) noexcept;

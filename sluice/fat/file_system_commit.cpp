@@ -18,7 +18,7 @@ constexpr std::size_t discards_max = 1024;
 }  // namespace
 
 bool file_system::is_commit_due() noexcept {
-    if (table_.dirty_bytes() > table_bytes_max) return true;
+    if (table_.dirty_bytes() > table_bytes_max or device_.wants_batch_end()) return true;
     const std::scoped_lock guard(queue_);
     return dirty_items_.size() > queued_items_max;
 }
@@ -137,6 +137,11 @@ result<void> file_system::commit() noexcept {
 }
 
 result<void> file_system::commit_locked() noexcept {
+    const auto done = write_changes();
+    return done ? device_.end_batch() : done;
+}
+
+result<void> file_system::write_changes() noexcept {
     if (not has_changes()) {
         given_up left = take_given_up();
         if (left.rest.empty()) return device_.barrier();
@@ -207,7 +212,7 @@ result<void> file_system::mark_clean() noexcept {
     if (const auto done = device_.barrier(); not done) return done;
     is_marked_ = false;
     // Somebody left it in the middle of something, which we have not looked for.
-    if (was_dirty_) return {};
+    if (was_dirty_ and not options_.is_known_sound) return {};
     if (const std::uint32_t bit = clean_bit(shape_.type); bit != 0) {
         const auto flags = table_.reserved_entry(1);
         if (not flags) return failure(flags.error());

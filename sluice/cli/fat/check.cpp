@@ -58,7 +58,7 @@ void add_fat_check(CLI::App& fat) {
     const auto add = [&](const char* name, const char* what, auto run) {
         const auto arguments = std::make_shared<check_arguments>();
         CLI::App* const command = fat.add_subcommand(name, what);
-        add_image_options(*command, arguments->how);
+        add_overlay_option(*command, arguments->how);
         command->add_option("IMAGE", arguments->image, "the image, or IMAGE@N for its partition N")
             ->required();
         command->add_flag("--json", arguments->wants_json, "print the report for programs");

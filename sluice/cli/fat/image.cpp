@@ -64,6 +64,12 @@ opened_image::opened_image(const image_name& name, image_use use, const image_op
                    "sluice fat: {}: whoever wrote to it before died; 'sluice fat check' tells whether it is "
                    "whole\n",
                    path_);
+    if (const std::uint32_t pending = stack_->pending_batches(); pending != 0)
+        fmt::print(
+            stderr,
+            "sluice fat: {}: {} batches are in {} and not in the image yet; this is the volume with them, "
+            "and whoever writes to it next carries them out\n",
+            path_, pending, journal_of(path_));
 }
 
 fat::geometry opened_image::shape() {
@@ -75,10 +81,13 @@ fat::geometry opened_image::shape() {
 mounted_image::mounted_image(const image_name& name, image_use use, const image_options& options,
                              fat::lookup_strategy strategy)
     : image_(name, use, options) {
-    const fat::mount_options how{.is_read_only = use == image_use::read, .strategy = strategy};
+    auto how = mount_options_of(options).value();  // checked when it was read
+    how.is_read_only = use == image_use::read;
+    how.strategy = strategy;
+    how.is_known_sound = image_.is_known_sound();
     system_ =
         value_or_fail(fat::file_system::mount(image_.volume(), image_.shape(), clock_, how), image_.path());
-    if (system_->was_dirty())
+    if (system_->was_dirty() and not image_.is_known_sound())
         fmt::print(stderr,
                    "sluice fat: {}: the volume was not unmounted; 'sluice fat check' tells whether it is "
                    "whole\n",

@@ -24,6 +24,8 @@ public:
     [[nodiscard]] std::uint64_t volume_offset() const noexcept { return stack_->where().offset; }
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
+    /// As image_stack has it.
+    [[nodiscard]] bool is_known_sound() const noexcept { return stack_->is_known_sound(); }
     /// Its geometry; leaves with why there is none.
     [[nodiscard]] fat::geometry shape();
 

@@ -1,13 +1,102 @@
 #include "sluice/cli/fat/image_options.hpp"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <utility>
 
 namespace sluice::cli {
+namespace {
 
-void add_image_options(CLI::App& command, image_options& options) {
+constexpr std::array<std::pair<std::string_view, fat::code_page>, 6> pages{{
+    {"ascii", fat::code_page::ascii},
+    {"437", fat::code_page::cp437},
+    {"850", fat::code_page::cp850},
+    {"852", fat::code_page::cp852},
+    {"866", fat::code_page::cp866},
+    {"1252", fat::code_page::cp1252},
+}};
+
+std::optional<int> number(std::string_view digits) {
+    int value = 0;
+    const char* const end = digits.data() + digits.size();
+    const auto parsed = std::from_chars(digits.data(), end, value);
+    return digits.size() == 2 and parsed.ec == std::errc{} and parsed.ptr == end and value >= 0
+               ? std::optional(value)
+               : std::nullopt;
+}
+
+// "host", "utc", or an offset as in +05:30.
+std::optional<fat::time_zone> zone_of(std::string_view text) {
+    if (text.empty() or text == "host") return fat::time_zone::host();
+    if (text == "utc" or text == "UTC") return fat::time_zone::utc();
+    if (text.size() != 6 or (text[0] != '+' and text[0] != '-') or text[3] != ':') return std::nullopt;
+    const auto hours = number(text.substr(1, 2));
+    const auto minutes = number(text.substr(4, 2));
+    if (not hours or not minutes or *hours > 14 or *minutes > 59) return std::nullopt;
+    const std::chrono::minutes offset(*hours * 60 + *minutes);
+    return fat::time_zone::fixed(text[0] == '-' ? -offset : offset);
+}
+
+// As CLI11 wants a check: empty if all is well.
+auto complaint_about(std::string image_options::* which) {
+    return [which](const std::string& text) {
+        image_options options;
+        options.*which = text;
+        const auto read = mount_options_of(options);
+        return read ? std::string() : read.error();
+    };
+}
+
+}  // namespace
+
+std::expected<fat::mount_options, std::string> mount_options_of(const image_options& options) {
+    fat::mount_options made;
+    if (not options.code_page.empty()) {
+        const auto found =
+            std::ranges::find(pages, options.code_page, [](const auto& each) { return each.first; });
+        if (found == pages.end())
+            return std::unexpected(fmt::format(
+                "'{}' is no code page we know: ascii, 437, 850, 852, 866, 1252", options.code_page));
+        made.page = found->second;
+    }
+    const auto zone = zone_of(options.time_zone);
+    if (not zone)
+        return std::unexpected(
+            fmt::format("'{}' is no time zone: host, utc, or an offset as in +05:30", options.time_zone));
+    made.zone = *zone;
+    return made;
+}
+
+std::string text_of(const image_options& options) {
+    std::string text;
+    if (not options.overlay.empty()) text += " --overlay " + options.overlay;
+    if (options.journal) text += " --journal";
+    if (not options.code_page.empty()) text += " --code-page " + options.code_page;
+    if (not options.time_zone.empty()) text += " --time-zone " + options.time_zone;
+    return text;
+}
+
+void add_overlay_option(CLI::App& command, image_options& options) {
     command
         .add_option("--overlay", options.overlay, "leave the image as it is; this file has what is changed")
         ->type_name("FILE");
+}
+
+void add_image_options(CLI::App& command, image_options& options) {
+    add_overlay_option(command, options);
+    command.add_flag("--journal", options.journal,
+                     "what is changed together survives a crash together: through IMAGE.journal");
+    command
+        .add_option("--code-page", options.code_page, "of short names: ascii, 437, 850, 852, 866, 1252 (437)")
+        ->type_name("PAGE")
+        ->check(complaint_about(&image_options::code_page));
+    command.add_option("--time-zone", options.time_zone, "of the volume's times: host, utc, +HH:MM (host)")
+        ->type_name("ZONE")
+        ->check(complaint_about(&image_options::time_zone));
 }
 
 }  // namespace sluice::cli

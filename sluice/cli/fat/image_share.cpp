@@ -59,8 +59,11 @@ std::expected<std::unique_ptr<vfs::volume>, std::string> open_image_share(io::io
     below->image = *std::move(image);
     const auto shape = fat::read_geometry(below->image->volume());
     if (not shape) return refuse(shape.error().message());
-    auto mounted =
-        fat::file_system::mount(below->image->volume(), *shape, below->clock, {.is_read_only = is_read_only});
+    auto how = mount_options_of(options);
+    if (not how) return refuse(how.error());
+    how->is_read_only = is_read_only;
+    how->is_known_sound = below->image->is_known_sound();
+    auto mounted = fat::file_system::mount(below->image->volume(), *shape, below->clock, *how);
     if (not mounted) return refuse(mounted.error().message());
     return std::make_unique<image_share>(std::move(below), loop, *std::move(mounted));
 }

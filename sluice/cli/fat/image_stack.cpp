@@ -3,7 +3,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "sluice/base/random.hpp"
+#include "sluice/fat/allocation_table.hpp"
+#include "sluice/fat/boot_sector.hpp"
 #include "sluice/fat/partition.hpp"
+#include "sluice/fat/table_entry.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -20,7 +24,17 @@ outcome check_no_commit(const std::string& image) {
                            " --overlay " + overlay + "' finishes it");
 }
 
+bool has_journal(const std::string& image) {
+    std::error_code unknown;
+    const std::string path = journal_of(image);
+    return std::filesystem::exists(path, unknown) and std::filesystem::file_size(path, unknown) != 0;
+}
+
 }  // namespace
+
+std::string journal_of(const std::string& image) {
+    return image + ".journal";
+}
 
 std::string commit_marker_of(const std::string& image) {
     return image + ".commit";
@@ -29,6 +43,11 @@ std::string commit_marker_of(const std::string& image) {
 std::expected<std::unique_ptr<image_stack>, std::string> image_stack::open(const image_name& name,
                                                                            image_use use,
                                                                            const image_options& options) {
+    if (options.journal and not options.overlay.empty())
+        return std::unexpected("--journal is for writing into an image, and with --overlay nothing is");
+    if (not options.overlay.empty() and has_journal(name.file))
+        return std::unexpected(name.file + ": has a journal that was not carried out; 'sluice fat repair " +
+                               name.file + "' does so");
     std::unique_ptr<image_stack> made(new image_stack);
     outcome done = options.overlay.empty() ? check_no_commit(name.file) : outcome();
     if (done) done = made->open_image(name.file, options.overlay.empty() ? use : image_use::read);
@@ -43,6 +62,7 @@ std::expected<std::unique_ptr<image_stack>, std::string> image_stack::open(const
         done = made->open_overlay(options.overlay, use);
     }
     if (done) done = made->find_volume(name);
+    if (done) done = made->open_journal(name.file, use, options);
     if (not done) return std::unexpected(done.error());
     return made;
 }
@@ -84,6 +104,79 @@ outcome image_stack::find_volume(const image_name& name) {
     if (not part) return std::unexpected(name.file + ": " + part.error().message());
     part_ = std::make_unique<fat::part_device>(*std::move(part));
     return {};
+}
+
+// One that is there counts whether it was asked for or not: without it the volume may be half changed.
+outcome image_stack::open_journal(const std::string& image, image_use use, const image_options& options) {
+    const bool writes = use == image_use::write;
+    journal_path_ = journal_of(image);
+    const bool is_there = has_journal(image);
+    if (not is_there and not(options.journal and writes)) return {};
+    const auto shape = fat::read_geometry(*part_);
+    if (not shape) return {};  // whoever asks for the geometry next says why
+    fat::journal_device::place where{.in_image = where_};
+    if (shape->has_extended_fields) where.dirty_mark = shape->dirty_byte_offset();
+    auto file = io::file_handle::open({}, journal_path_, writes ? io::mode::write : io::mode::read,
+                                      writes ? io::creation::if_needed : io::creation::open_existing);
+    if (not file) return std::unexpected(file.error().message());
+    auto log = fat::sparse_device::over(*std::move(file), fat::journal_bytes_max);
+    if (not log) return std::unexpected(journal_path_ + ": " + log.error().message());
+    log_ = *std::move(log);
+    if (is_there)
+        if (const auto done = carry_out(where, use); not done) return done;
+    return options.journal and writes ? begin_journal(where, *shape) : outcome();
+}
+
+outcome image_stack::carry_out(const fat::journal_device::place& where, image_use use) {
+    const bool writes = use == image_use::write;
+    auto opened = fat::journal_device::open(*part_, *log_, where, not writes);
+    if (not opened) return std::unexpected(journal_path_ + ": " + opened.error());
+    is_known_sound_ = (*opened)->binding().was_clean;
+    if (not writes) {
+        journal_ = *std::move(opened);
+        return {};
+    }
+    auto done = (*opened)->recover();
+    // Nobody is to believe it once something was written without it.
+    if (done) done = log_->empty();
+    if (not done) return std::unexpected(journal_path_ + ": " + done.error().message());
+    std::error_code ignored;
+    std::filesystem::remove(journal_path_, ignored);
+    return {};
+}
+
+outcome image_stack::begin_journal(const fat::journal_device::place& where, const fat::geometry& shape) {
+    const auto refuse = [&](const error& why) {
+        return std::unexpected(journal_path_ + ": " + why.message());
+    };
+    // The one that was carried out has lost its name.
+    auto file = io::file_handle::open({}, journal_path_, io::mode::write, io::creation::if_needed);
+    if (not file) return std::unexpected(file.error().message());
+    auto log = fat::sparse_device::over(*std::move(file), fat::journal_bytes_max);
+    if (not log) return refuse(log.error());
+    log_ = *std::move(log);
+    bool was_clean = not shape.is_dirty;
+    if (const std::uint32_t bit = fat::clean_bit(shape.type); bit != 0) {
+        const auto flags = fat::allocation_table(*part_, shape).reserved_entry(1);
+        if (not flags) return refuse(flags.error());
+        was_clean = was_clean and (*flags & bit) != 0;
+    }
+    std::array<std::byte, 16> id{};
+    system_random().fill(id);
+    const auto made = fat::journal_device::format(*part_, *log_, where, was_clean or is_known_sound_, id);
+    if (not made) return refuse(made.error());
+    auto opened = fat::journal_device::open(*part_, *log_, where, false);
+    if (not opened) return std::unexpected(journal_path_ + ": " + opened.error());
+    journal_ = *std::move(opened);
+    return {};
+}
+
+image_stack::~image_stack() {
+    if (journal_ == nullptr or not journal_->is_writable()) return;
+    // What was not ended is not to count; then it stays, and the next one carries out what was.
+    if (not journal_->recover() or not log_->empty()) return;
+    std::error_code ignored;
+    std::filesystem::remove(journal_path_, ignored);
 }
 
 }  // namespace sluice::cli

@@ -9,6 +9,8 @@
 #include "sluice/cli/fat/overlay_file.hpp"
 #include "sluice/cli/write_hold.hpp"
 #include "sluice/fat/file_device.hpp"
+#include "sluice/fat/geometry.hpp"
+#include "sluice/fat/journal_device.hpp"
 #include "sluice/fat/part_device.hpp"
 
 namespace sluice::cli {
@@ -23,7 +25,7 @@ struct image_name {
 
 enum class image_use : bool { read, write };
 
-/// A volume and the devices it stands on: an image, an overlay over it, a partition of that.
+/// A volume and the devices it stands on: an image, an overlay over it, a partition of that, a journal.
 ///
 /// Who writes to an image holds it for himself. Who writes to an overlay holds that, and keeps writers away
 /// from the image together with others; where the image's folder takes no lock file (a read-only medium),
@@ -35,7 +37,18 @@ public:
     [[nodiscard]] static std::expected<std::unique_ptr<image_stack>, std::string> open(
         const image_name& name, image_use use, const image_options& options);
 
-    [[nodiscard]] fat::device& volume() noexcept { return *part_; }
+    /// Carries out or leaves the journal, and removes it if it could be carried out.
+    ~image_stack();
+
+    [[nodiscard]] fat::device& volume() noexcept {
+        return journal_ ? static_cast<fat::device&>(*journal_) : *part_;
+    }
+    /// It was left dirty, but with a journal that was carried out, or is looked through: there is no damage.
+    [[nodiscard]] bool is_known_sound() const noexcept { return is_known_sound_; }
+    /// Batches that are in the journal and not in the image.
+    [[nodiscard]] std::uint32_t pending_batches() const noexcept {
+        return journal_ ? journal_->pending_batches() : 0;
+    }
     /// Where it lies in the image.
     [[nodiscard]] byte_extent where() const noexcept { return where_; }
     /// Whoever wrote to it before died.
@@ -48,6 +61,12 @@ private:
     [[nodiscard]] std::expected<void, std::string> open_image(const std::string& path, image_use use);
     [[nodiscard]] std::expected<void, std::string> open_overlay(const std::string& path, image_use use);
     [[nodiscard]] std::expected<void, std::string> find_volume(const image_name& name);
+    [[nodiscard]] std::expected<void, std::string> open_journal(const std::string& image, image_use use,
+                                                                const image_options& options);
+    [[nodiscard]] std::expected<void, std::string> carry_out(const fat::journal_device::place& where,
+                                                             image_use use);
+    [[nodiscard]] std::expected<void, std::string> begin_journal(const fat::journal_device::place& where,
+                                                                 const fat::geometry& shape);
 
     // In the order in which they need each other.
     std::optional<write_hold> hold_;
@@ -56,7 +75,14 @@ private:
     std::unique_ptr<overlay_file> overlay_;
     std::unique_ptr<fat::part_device> part_;
     byte_extent where_;
+    std::string journal_path_;
+    std::unique_ptr<fat::sparse_device> log_;
+    std::unique_ptr<fat::journal_device> journal_;
+    bool is_known_sound_ = false;
 };
+
+/// Beside an image while it is used with a journal, and after that was cut off.
+[[nodiscard]] std::string journal_of(const std::string& image);
 
 /// Beside an image while an overlay is being committed to it: has the overlay's name.
 [[nodiscard]] std::string commit_marker_of(const std::string& image);

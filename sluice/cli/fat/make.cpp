@@ -133,6 +133,11 @@ void run_mkfs(const mkfs_arguments& arguments) {
     if (not arguments.force and not begins_with_zeros(volume))
         fail_fat(arguments.image +
                  ": there is something in it already; --force makes a new volume all the same");
+    if (std::filesystem::exists(journal_of(name.file)))
+        fail_fat(
+            fmt::format("{}: has the journal of a volume that was not unmounted, {}; it would be carried out "
+                        "on the new one, so remove it first",
+                        name.file, journal_of(name.file)));
     const auto plan = fat::plan_format(volume.size_bytes(), options);
     if (not plan) fail_fat(fmt::format("{}: {}", arguments.image, plan.error()));
     succeed_or_fail(fat::format(volume, *plan), arguments.image);
@@ -167,7 +172,7 @@ void add_label(CLI::App& fat) {
     command->add_option("IMAGE", arguments->image, "the image, or IMAGE@N")->required();
     command->add_option("LABEL", arguments->label, "at most 11 characters");
     command->add_flag("--remove", arguments->removes, "leave the volume without one");
-    add_image_options(*command, arguments->how);
+    add_overlay_option(*command, arguments->how);
     command->callback([arguments] { run_label(*arguments); });
 }
 

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""smbclient against `sluice serve disk.img --overlay FILE`: what is written stays aside until it is committed."""
+"""smbclient against `sluice serve disk.img`: overlays, journals, and what SIGHUP does."""
 
+import json
+import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -14,7 +17,7 @@ if not shutil.which("smbclient"):
     served.skip("smbclient is not installed (Debian package smbclient)")
 
 
-class Overlay(unittest.TestCase):
+class Image(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory(prefix="sluice-interop-")
         self.addCleanup(scratch.cleanup)
@@ -25,7 +28,6 @@ class Overlay(unittest.TestCase):
         served.make_tree(self.sent, sizes=(0, 1, 4096, 65_537, 1_048_577))
         self.fat("mkfs", self.image, "--size", "64m")
         self.fat("put", __file__, f"{self.image}:/before.py")
-        self.image.chmod(0o444)
         self.pristine = self.image.read_bytes()
 
     def fat(self, *arguments):
@@ -35,13 +37,19 @@ class Overlay(unittest.TestCase):
     def serve(self, arguments=(), **options):
         return served.Server(served.ServedCase.program, self.image, arguments=arguments, **options)
 
-    def client(self, server, commands):
+    def client(self, server, commands, share="share"):
         done = subprocess.run(["smbclient", "-p", str(server.port), "-U", f"{served.USER}%{served.PASSWORD}",
-                               "//127.0.0.1/share", "-c", commands], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               f"//127.0.0.1/{share}", "-c", commands], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, cwd=self.folder, timeout=120)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertNotIn("NT_STATUS_", done.stdout)
         return done.stdout
+
+
+class Overlay(Image):
+    def setUp(self):
+        super().setUp()
+        self.image.chmod(0o444)
 
     def test_a_tree_written_by_a_client_is_in_the_image_only_after_a_commit(self):
         with self.serve(("--overlay", self.overlay)) as server:
@@ -71,6 +79,50 @@ class Overlay(unittest.TestCase):
             (self.folder / "back").mkdir()
             self.client(server, "del before.py; lcd back; prompt off; recurse on; mget *")
         self.assertEqual(served.tree_of(self.sent), served.tree_of(self.folder / "back"))
+
+
+class Journal(Image):
+    def test_of_a_server_that_is_killed_what_was_written_down_is_whole_and_the_volume_sound(self):
+        with self.serve(("--journal",)) as server:
+            self.client(server, "lcd sent; prompt off; recurse on; mput *")
+            time.sleep(3)  # changes are written down a second later
+            server.kill()
+        self.assertTrue(pathlib.Path(f"{self.image}.journal").exists())
+        report = subprocess.run([served.ServedCase.program, "fat", "check", "--json", self.image], capture_output=True)
+        self.assertEqual({each["kind"] for each in json.loads(report.stdout)["problems"]}, {"dirty"})
+        with self.serve(("--journal",)) as server:
+            (self.folder / "back").mkdir()
+            self.client(server, "del before.py; lcd back; prompt off; recurse on; mget *")
+        self.assertEqual(served.tree_of(self.sent), served.tree_of(self.folder / "back"))
+        self.assertFalse(pathlib.Path(f"{self.image}.journal").exists())
+        self.fat("check", self.image)
+
+
+class Reload(Image):
+    def test_shares_are_read_again_while_an_image_is_being_written(self):
+        configuration = self.folder / "serve.toml"
+        configuration.write_text("")
+        with self.serve(("--config", configuration)) as server:
+            self.client(server, "mkdir one")
+            configuration.write_text(f'[[share]]\nname = "more"\npath = "{self.sent}"\n')
+            self.reload(server, "users and shares were read again")
+            self.client(server, "mkdir one\\two; rmdir one\\two")
+            self.assertIn("empty folder", self.client(server, "ls", share="more"))
+            self.image.rename(self.folder / "moved.img")
+            (self.folder / "disk.img").write_bytes(self.pristine)
+            self.reload(server, "is another file now")
+            self.client(server, "mkdir three")
+        self.image = self.folder / "moved.img"
+        with self.serve(("--read-only",)) as server:
+            self.assertRegex(self.client(server, "ls"), "(?s)one.*three")
+
+    def reload(self, server, expected):
+        before = server.log().count(expected)
+        os.kill(server.pid, signal.SIGHUP)
+        deadline = time.monotonic() + 30
+        while server.log().count(expected) == before:
+            self.assertLess(time.monotonic(), deadline, server.log_tail())
+            time.sleep(0.02)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Overlays of FAT images as a shell sees them. Run by ctest with the program as the last argument."""
+"""How else a FAT image can be used, overlays, journals, code pages and time zones, as a shell sees them. Run by ctest with the program as the last argument."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ PROGRAM = sys.argv.pop() if __name__ == "__main__" else None
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
 
-class Overlays(unittest.TestCase):
+class Image(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -54,6 +54,8 @@ class Overlays(unittest.TestCase):
         done = subprocess.run(["fsck.fat", "-n", self.image], capture_output=True, env={**os.environ, "PATH": PATH})
         self.assertEqual(done.returncode, 0, done.stdout)
 
+
+class Overlays(Image):
     def test_has_what_was_changed_while_the_image_stays(self):
         self.image.chmod(0o444)
         self.fill()
@@ -155,6 +157,72 @@ class Overlays(unittest.TestCase):
             self.assertEqual(self.names(), ["before"])
         self.over("mkdir", self.on("/x"))
         self.sluice("commit", self.image, "--overlay", self.overlay)
+
+
+class Journals(Image):
+    def setUp(self):
+        super().setUp()
+        self.journal = pathlib.Path(f"{self.image}.journal")
+
+    def cut_off(self):
+        """A file is put through a journal, and whoever does so is killed while that is carried out."""
+        self.sluice("mkfile", self.on("/filler"), "--size", "12m", "--block", "64k")
+        done = subprocess.run([PROGRAM, "fat", "put", self.source, self.on("/new"), "--journal"], capture_output=True,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 20, 8 << 20)))
+        self.assertEqual(done.returncode, -signal.SIGXFSZ, done.stderr)
+        self.assertGreater(self.journal.stat().st_size, 300_000)
+
+    def test_a_journal_that_was_cut_off_is_looked_through_and_then_carried_out(self):
+        self.cut_off()
+        listed = subprocess.run([PROGRAM, "fat", "ls", self.on("/")], capture_output=True, text=True)
+        self.assertEqual(listed.stdout.split(), ["before", "filler", "new"])
+        self.assertIn("batches are in", listed.stderr)
+        self.sluice("get", self.on("/new"), self.folder / "back")
+        self.assertEqual((self.folder / "back").read_bytes(), self.source.read_bytes())
+        self.assertTrue(self.journal.exists())
+        self.assertIn("sluice fat repair", self.over("ls", self.on("/"), code=1))
+        self.assertIn("remove it first", self.sluice("mkfs", self.image, "--force", code=1))
+        self.sluice("mkdir", self.on("/folder"))
+        self.assertFalse(self.journal.exists())
+        self.assert_sound()
+        self.assertEqual(self.names(), ["before", "filler", "folder/", "new"])
+        self.sluice("get", self.on("/new"), self.folder / "again")
+        self.assertEqual((self.folder / "again").read_bytes(), self.source.read_bytes())
+
+    def test_a_journal_goes_when_it_is_carried_out(self):
+        self.sluice("put", self.source, self.on("/new"), "--journal")
+        self.assertFalse(self.journal.exists())
+        self.assert_sound()
+        self.assertIn("nothing is", self.over("put", self.source, self.on("/new"), "--journal", code=1))
+
+    def test_a_journal_is_refused_where_somebody_has_mended_the_volume_since(self):
+        self.cut_off()
+        subprocess.run(["fsck.fat", "-a", self.image], capture_output=True, env={**os.environ, "PATH": PATH})
+        self.assertIn("somebody else", self.sluice("ls", self.on("/"), code=1))
+        self.assertIn("somebody else", self.sluice("mkdir", self.on("/x"), code=1))
+        self.journal.unlink()
+        self.sluice("ls", self.on("/"))
+
+
+class Readings(Image):
+    def test_names_are_written_in_the_code_page_that_was_named(self):
+        short = "ЖУК".encode("cp866").ljust(8) + b"TXT"
+        for page, expected in (("437", False), ("866", True)):
+            with self.subTest(page=page):
+                self.sluice("mkfs", self.image, "--size", "20m", "--force")
+                self.sluice("put", self.source, self.on("/ЖУК.TXT"), "--code-page", page)
+                self.assertEqual(short in self.image.read_bytes(), expected)
+                self.assertEqual(self.names("--code-page", page), ["ЖУК.TXT"])
+        self.assertIn("no code page we know", self.sluice("ls", self.on("/"), "--code-page", "8", code=2))
+
+    def test_times_are_of_the_zone_that_was_named(self):
+        os.utime(self.source, (1_000_000_000, 1_000_000_000))
+        os.environ["TZ"] = "UTC"
+        self.sluice("put", self.source, self.on("/new"), "--time-zone", "+05:30")
+        for zone, shown in (("+05:30", "2001-09-09 01:46"), ("utc", "2001-09-09 07:16"), ("-01:00", "2001-09-09 08:16")):
+            self.assertIn(shown, self.sluice("stat", self.on("/new"), "--time-zone", zone))
+        for wrong in ("+5", "+05:60", "+15:00", "Berlin"):
+            self.assertIn("no time zone", self.sluice("ls", self.on("/"), f"--time-zone={wrong}", code=2))
 
 
 class Served:
