@@ -8,9 +8,10 @@
 #include "sluice/io/awaitable.hpp"
 #include "sluice/io/task.hpp"
 
-// Locking without a thread that waits. A request keeps its place in the order like any other, and is polled
-// by timers of a multiplexer, after pauses from 50 us, doubled up to 5 ms: the loop is held up for a few
-// system calls each time.
+// Locking without a thread that waits. A request keeps its place in the order like any other. In a mapped
+// mutex the kernel wakes the multiplexer for it, where that is io_uring on Linux 6.7 or newer; otherwise it
+// is polled by timers, after pauses from 50 us, doubled up to 5 ms: the loop is held up for a few system
+// calls each time.
 
 namespace sluice::fsmutex {
 
@@ -24,8 +25,10 @@ public:
     /// Whether it is granted. Errors: ETIMEDOUT once the deadline has passed; as lock. After an error it is
     /// over.
     [[nodiscard]] result<bool> poll() noexcept;
-    /// When to poll again.
-    [[nodiscard]] std::chrono::nanoseconds pause() noexcept;
+    /// For what to wait before polling again.
+    [[nodiscard]] io::word_wait next_wait() noexcept;
+    /// To be called afterwards.
+    void waited() noexcept;
     /// The guard, once poll() has said true.
     [[nodiscard]] fs_mutex_guard take() noexcept { return std::move(held_); }
 
@@ -37,6 +40,8 @@ private:
     fs_mutex_guard held_;
     clock_source::steady_time end_;
     std::uint64_t pauses_ = 0;
+    std::chrono::nanoseconds deaths_after_{};
+    clock_source::steady_time looked_;
 };
 
 /// `co_await co_lock(loop, mutex, {entity(1), entity(2)}, 10s)` gives the guard. The mutex outlives the task.
@@ -73,11 +78,14 @@ private:
     // What wakes us between two polls.
     struct alarm {
         lock_operation* self;
-        void set_value(const auto& outcome) noexcept { self->was_cancelled_ = not outcome; }
+        void set_value(const result<void>& outcome) noexcept {
+            self->was_cancelled_ = not outcome and outcome.error() == std::errc::operation_canceled;
+            self->attempt_->waited();
+        }
         void set_done() noexcept { self->look(); }
     };
     using sleep_connection = decltype(io::connect(
-        io::async_sleep(std::declval<io::io_multiplexer&>(), deadline()), std::declval<alarm>()));
+        io::async_wait_word(std::declval<io::io_multiplexer&>(), io::word_wait()), std::declval<alarm>()));
 
     void look() noexcept {
         if (was_cancelled_) {
@@ -87,7 +95,7 @@ private:
         const auto granted = attempt_->poll();
         if (not granted) return finish(failure(granted.error()));
         if (*granted) return finish(attempt_->take());
-        sleep_.emplace(io::connect(io::async_sleep(loop_, attempt_->pause()), alarm{this}));
+        sleep_.emplace(io::connect(io::async_wait_word(loop_, attempt_->next_wait()), alarm{this}));
         sleep_->start();
     }
     void finish(result<fs_mutex_guard> outcome) noexcept {

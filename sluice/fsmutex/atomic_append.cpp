@@ -294,6 +294,8 @@ result<bool> atomic_append::poll(std::span<const entity> wanted, ticket& mine) n
 
 // As memory_map does, and for its reasons.
 void atomic_append::stay_awake(lane& own, steady_time end) noexcept {
+    // Where others come by way of a server, each look is a message.
+    if (file_->method() != queue_file::append_method::atomic) return;
     if (own.neighbour and not std::exchange(own.has_yielded, true)) (void)yielding_.yield(clock(), end);
     if (own.neighbour and not queue_scan::is_there(*file_, *own.neighbour)) own.neighbour.reset();
     if (own.neighbour or std::exchange(own.has_looked, true)) return;

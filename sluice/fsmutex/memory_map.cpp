@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 constexpr int spins_with_other_processors = 1000;
 constexpr std::uint32_t in_a_row_max = 16;
 // How long a death may go unnoticed.
-constexpr std::chrono::nanoseconds look_after_deaths = 40ms;
+constexpr std::chrono::nanoseconds deaths_after = 40ms;
 
 // For listings only, so what the kernel knew at its last tick will do.
 std::uint64_t coarse_date_ns() noexcept {
@@ -31,6 +31,16 @@ std::uint64_t coarse_date_ns() noexcept {
 
 std::uint32_t this_processor() noexcept {
     return static_cast<std::uint32_t>(std::max(::sched_getcpu(), 0)) % mapped::processors;
+}
+
+// Whoever grants it has to wake it from here on, unless it is granted already. What it is then.
+std::uint32_t falls_asleep(std::atomic<std::uint32_t>& state) noexcept {
+    std::uint32_t seen = state.load(std::memory_order_relaxed);
+    // Again if it becomes the next meanwhile; but it has had its moment.
+    while (seen == mapped::waiting or seen == mapped::next_up)
+        if (state.compare_exchange_weak(seen, mapped::asleep, std::memory_order_relaxed))
+            seen = mapped::asleep;
+    return seen;
 }
 
 listed_request::standing standing_of(std::uint32_t state) noexcept {
@@ -118,22 +128,27 @@ bool memory_map::stays_awake(std::uint32_t number, steady_time end) noexcept {
     return false;
 }
 
+memory_map::wake_word memory_map::prepare_wake(ticket& mine) noexcept {
+    auto& state = file_->queue().request_at(static_cast<std::uint32_t>(mine.place)).state;
+    (void)falls_asleep(state);
+    return {.word = &state, .expected = mapped::asleep, .deaths_after = deaths_after};
+}
+
+void memory_map::look_after_deaths() noexcept {
+    (void)file_->bury_the_dead();
+}
+
 void memory_map::wait(std::span<const entity>, ticket& mine, steady_time end) noexcept {
     const auto number = static_cast<std::uint32_t>(mine.place);
     has_waited_.store(true, std::memory_order_relaxed);
     if (stays_awake(number, end)) return;
     auto& state = file_->queue().request_at(number).state;
-    std::uint32_t seen = state.load(std::memory_order_relaxed);
-    // Again if it becomes the next meanwhile; but it has had its moment.
-    while (seen == mapped::waiting or seen == mapped::next_up)
-        if (state.compare_exchange_weak(seen, mapped::asleep, std::memory_order_relaxed))
-            seen = mapped::asleep;
-    if (seen == mapped::granted) return;
-    std::chrono::nanoseconds longest = look_after_deaths;
+    if (falls_asleep(state) == mapped::granted) return;
+    std::chrono::nanoseconds longest = deaths_after;
     if (end != steady_time::max())
         longest = std::clamp<std::chrono::nanoseconds>(end - clock().steady_now(), 0ns, longest);
     if (mapped_file::sleep(state, mapped::asleep, longest)) return;
-    if (longest == look_after_deaths) (void)file_->bury_the_dead();
+    if (longest == deaths_after) (void)file_->bury_the_dead();
 }
 
 void memory_map::leave(ticket& mine) noexcept {

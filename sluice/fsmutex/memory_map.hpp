@@ -47,6 +47,8 @@ private:
     result<void> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
     void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
+    wake_word prepare_wake(ticket& mine) noexcept override;
+    void look_after_deaths() noexcept override;
     void leave(ticket& mine) noexcept override;
 
     void mingle(patience how) noexcept;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <span>
 #include <string>
 #include <string_view>
@@ -134,6 +136,12 @@ public:
 protected:
     using steady_time = clock_source::steady_time;
     enum class patience : unsigned char { none, some, endless };
+    /// What tells when it is worth polling again.
+    struct wake_word {
+        std::atomic<std::uint32_t>* word = nullptr;
+        std::uint32_t expected = 0;
+        std::chrono::nanoseconds deaths_after{};  // when to call look_after_deaths(); zero: never
+    };
 
     explicit shared_fs_mutex(const seams& from) noexcept : seams_(from) {}
 
@@ -155,6 +163,9 @@ private:
     [[nodiscard]] virtual result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept = 0;
     /// Sleeps until it is worth polling again, at most until `end` (time_point::max(): without end).
     virtual void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept = 0;
+    /// For those who wait without a thread: where to wait, made ready for that; no word if one must poll.
+    [[nodiscard]] virtual wake_word prepare_wake(ticket&) noexcept { return {}; }
+    virtual void look_after_deaths() noexcept {}
     /// Gives back what is held, or up what is waited for.
     virtual void leave(ticket& mine) noexcept = 0;
 

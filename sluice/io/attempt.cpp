@@ -234,6 +234,7 @@ bool attempt(operation& op) noexcept {
             return attempt_splice(op);
         case operation_kind::sleep:
         case operation_kind::receive:  // the back end's alone
+        case operation_kind::wait_word:
             return false;
     }
     return false;

@@ -144,5 +144,9 @@ template <class Promise>
 [[nodiscard]] inline auto co_sleep(io_multiplexer& multiplexer, deadline until) noexcept {
     return async_sleep(multiplexer, until);
 }
+/// Waits for a word in memory. Errors: ETIMEDOUT; ECANCELED.
+[[nodiscard]] inline auto co_wait_word(io_multiplexer& multiplexer, const word_wait& what) noexcept {
+    return async_wait_word(multiplexer, what);
+}
 
 }  // namespace sluice::io

@@ -19,7 +19,8 @@ io_multiplexer::time_point after(io_multiplexer::time_point now, io_multiplexer:
 }  // namespace
 
 io_multiplexer::io_multiplexer() noexcept : inline_left_(limits::inline_completions_max) {
-    no_handle_.multiplexer = this;
+    no_handle_.multiplexer = words_.multiplexer = this;
+    words_.native.kind = handle_kind::file;
 }
 
 io_multiplexer::~io_multiplexer() {

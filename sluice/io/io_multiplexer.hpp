@@ -238,6 +238,11 @@ public:
     /// What an operation that belongs to no handle (a sleep) has as its target.
     [[nodiscard]] registration& no_handle() noexcept { return no_handle_; }
 
+    /// Whether the kernel wakes this for a futex word: whether it takes a `wait_word`.
+    [[nodiscard]] virtual bool waits_for_words() const noexcept { return false; }
+    /// The target of those.
+    [[nodiscard]] registration& words() noexcept { return words_; }
+
 protected:
     io_multiplexer() noexcept;
 
@@ -393,6 +398,7 @@ private:
     int passes_without_backend_ = 0;
     timer_heap timers_;
     registration no_handle_;
+    registration words_;  // like a file: in no order
     registration_list free_;
     std::vector<std::unique_ptr<registration[]>> chunks_;
 

@@ -47,6 +47,7 @@ enum class operation_kind : std::uint8_t {
     sleep,           // only its deadline ends it
     receive,         // argument: receive_request*; what has arrived next, in a buffer the back end picks
     accept_ahead,    // argument: accept_request*; the next connection the back end has taken
+    wait_word,       // argument: a futex word, offset: what it holds while there is nothing new
 };
 
 /// What a `receive` asks for, and which buffer it got. With no bytes, or an error, it got none. ENOBUFS: no

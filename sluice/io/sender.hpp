@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <concepts>
 #include <utility>
 
@@ -193,6 +195,44 @@ private:
     deadline until_;
 };
 
+/// For what to wait: that somebody changes a word in memory and then wakes who sleeps on it (FUTEX_WAKE, not
+/// the private kind), in whatever process.
+struct word_wait {
+    std::atomic<std::uint32_t>* word = nullptr;  // null: nobody will
+    std::uint32_t expected = 0;                  // what it holds while there is nothing new
+    std::chrono::nanoseconds at_most{};          // more than zero
+    std::chrono::nanoseconds pause{};            // where the kernel cannot wake the multiplexer: after that
+};
+
+/// Waits for a word; made by async_wait_word. Ends with success when it is worth looking at the word, which
+/// may also be too often; with ETIMEDOUT after `at_most`, if the kernel does the waiting; with ECANCELED.
+class word_sender {
+public:
+    using result_type = result<void>;
+
+    word_sender(io_multiplexer& multiplexer, const word_wait& what) noexcept
+        : multiplexer_(&multiplexer), what_(what) {}
+
+    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *multiplexer_; }
+
+    void configure(operation& op) noexcept {
+        const bool is_kernels = what_.word != nullptr and multiplexer_->waits_for_words();
+        op.target = is_kernels ? &multiplexer_->words() : &multiplexer_->no_handle();
+        op.kind = is_kernels ? operation_kind::wait_word : operation_kind::sleep;
+        op.argument = what_.word;
+        op.offset = what_.expected;
+        op.limit = is_kernels ? what_.at_most : what_.pause;
+    }
+    [[nodiscard]] result_type collect(const operation& op) noexcept {
+        if (op.error_code != 0) return failure({op.error_code, "wait for a word"});
+        return {};
+    }
+
+private:
+    io_multiplexer* multiplexer_;
+    word_wait what_;
+};
+
 /// Senders of the operations of io_handle. The request's memory, and the handle, must outlive the operation.
 [[nodiscard]] inline auto async_read(io_handle& from, io_request<buffers_type> request,
                                      deadline within = {}) noexcept {
@@ -219,6 +259,11 @@ private:
 }
 [[nodiscard]] inline auto async_sleep(io_multiplexer& multiplexer, deadline until) noexcept {
     return sleep_sender(multiplexer, until);
+}
+
+/// The word must outlive the operation.
+[[nodiscard]] inline auto async_wait_word(io_multiplexer& multiplexer, const word_wait& what) noexcept {
+    return word_sender(multiplexer, what);
 }
 
 /// The state of one operation, from start() to the done signal; see `operation` for the lifetime rules.

@@ -124,6 +124,7 @@ private:
 
     result<void> backend_attach(registration& attached) noexcept override;
     void backend_detach(registration& attached) noexcept override;
+    [[nodiscard]] bool waits_for_words() const noexcept override { return ring_.supports(op_futex_wait); }
     void backend_submit(operation& op) noexcept override;
     void backend_cancel(operation& op) noexcept override;
     void backend_complete(time_point until) noexcept override;
@@ -220,6 +221,8 @@ private:
         }
     }
     void on_part_of_file(operation& op, int outcome) noexcept;
+    static void prepare_word(io_uring_sqe& entry, operation& op) noexcept;
+    void on_word(operation& op, int outcome) noexcept;
     [[nodiscard]] int registered_index(buffer piece) const noexcept;
 
     uring_options options_;

@@ -1,4 +1,4 @@
-// Files and barriers: what start() could not do at once. Nothing here keeps an order.
+// Files, barriers and words in memory: what start() could not do at once. Nothing here keeps an order.
 
 #include <fcntl.h>
 
@@ -93,6 +93,8 @@ bool multiplexer::give_files() noexcept {
 }
 
 void multiplexer::give_file(io_uring_sqe& entry, operation& op) noexcept {
+    if (op.kind == operation_kind::wait_word) [[unlikely]]
+        return prepare_word(entry, op);
     const bool is_transfer = op.kind <= operation_kind::write;
     if (is_transfer and op.piece_count == 1 and op.transferred == 0) [[likely]] {
         prepare_piece(entry, op, {op.pieces->data(), std::min(op.pieces->size(), bytes_per_call_max)});
@@ -106,6 +108,24 @@ void multiplexer::give_file(io_uring_sqe& entry, operation& op) noexcept {
         entry.flags |= IOSQE_ASYNC;
     entry.user_data = address(addressee::file, &op);
     op.at = operation::stage::in_flight;
+}
+
+// Of any process that has the word in its memory: not the private kind.
+void multiplexer::prepare_word(io_uring_sqe& entry, operation& op) noexcept {
+    constexpr std::uint64_t any_waker = 0xffff'ffff;
+    io_uring_prep_rw(op_futex_wait, &entry, futex_of_32_bits, op.argument, 0, op.offset);
+    entry.addr3 = any_waker;
+    entry.user_data = address(addressee::file, &op);
+    op.at = operation::stage::in_flight;
+}
+
+void multiplexer::on_word(operation& op, int outcome) noexcept {
+    if (op.queue_link.is_linked()) cancelled_files_.erase(op);
+    op.at = operation::stage::waiting;
+    // EAGAIN: it held something else. Whoever is told looks, so a wake-up too many does no harm.
+    const bool is_news = outcome == 0 or outcome == -EAGAIN or outcome == -EINTR;
+    if (not is_news) op.error_code = -outcome;
+    finish(op);
 }
 
 void multiplexer::prepare_barrier(io_uring_sqe& entry, const operation& op) noexcept {
@@ -164,6 +184,8 @@ void multiplexer::prepare_file(io_uring_sqe& entry, const operation& op) noexcep
 }
 
 void multiplexer::on_part_of_file(operation& op, int outcome) noexcept {
+    if (op.kind == operation_kind::wait_word) [[unlikely]]
+        return on_word(op, outcome);
     if (op.queue_link.is_linked()) cancelled_files_.erase(op);
     op.at = operation::stage::waiting;
     bool ended = true;

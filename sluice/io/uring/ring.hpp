@@ -13,6 +13,8 @@ namespace sluice::io::uring {
 
 // What the kernel knows and Debian's liburing 2.3 does not name. Never decided by these names being there:
 // whether the running kernel knows them is asked at run time.
+inline constexpr std::uint8_t op_futex_wait = 51;                     // 6.7
+inline constexpr int futex_of_32_bits = 2;                            // FUTEX2_SIZE_U32
 inline constexpr std::uint16_t send_zc_report_usage = 1U << 3;        // 6.2
 inline constexpr std::uint32_t notification_usage_copied = 1U << 31;  // in the result of a notification
 
