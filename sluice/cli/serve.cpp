@@ -25,6 +25,8 @@
 #include "sluice/cli/shared_locks.hpp"
 #include "sluice/cli/signals.hpp"
 #include "sluice/cli/user_edits.hpp"
+#include "sluice/io/frame_pool.hpp"
+#include "sluice/io/sigpipe_guard.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/user_database.hpp"
@@ -38,6 +40,7 @@ using smb::server::user_database;
 
 constexpr std::uint16_t usual_port = 445;
 constexpr std::uint16_t unprivileged_port = 1445;
+constexpr std::size_t frame_pool_bytes = 4U << 20;  // of coroutines: a request under way takes some 2 KiB
 
 [[noreturn]] void fail(const std::string& why) {
     fmt::print(stderr, "sluice serve: {}\n", why);
@@ -306,6 +309,9 @@ void serve(const serve_options& given, const std::string& file) {
     block_signals();
     auto loop = io::best_available();
     if (not loop) fail(loop.error().message());
+    io::frame_pool frames(frame_pool_bytes);
+    const io::frame_pool::use from_pool(frames);
+    const io::sigpipe_guard no_sigpipe;
     auto shares = open_shares(options, **loop);
     if (not shares) fail(shares.error());
     smb::server::server_configuration configuration;

@@ -10,7 +10,7 @@ connection::connection(smb_server& host, io::socket_handle socket, const io::soc
       peer_(peer),
       peer_text_(peer.text()),
       reader_(socket_, host.buffers),
-      writer_(host.loop(), socket_),
+      writer_(host.loop(), socket_, host.data.pipes),
       tasks_(host.loop()) {}
 
 connection::~connection() {
@@ -23,6 +23,10 @@ io::io_multiplexer& connection::loop() const noexcept {
 
 buffer_pool& connection::buffers() const noexcept {
     return host_.buffers;
+}
+
+data_path& connection::data() const noexcept {
+    return host_.data;
 }
 
 io::task<void> connection::run() noexcept {

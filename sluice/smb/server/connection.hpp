@@ -9,6 +9,7 @@
 #include "sluice/io/task_group.hpp"
 #include "sluice/smb/auth/preauth_integrity.hpp"
 #include "sluice/smb/server/credit_window.hpp"
+#include "sluice/smb/server/data_path.hpp"
 #include "sluice/smb/server/frame_stream.hpp"
 #include "sluice/smb/server/request.hpp"
 #include "sluice/smb/wire/guid.hpp"
@@ -63,6 +64,7 @@ public:
     [[nodiscard]] smb_server& host() const noexcept { return host_; }
     [[nodiscard]] io::io_multiplexer& loop() const noexcept;
     [[nodiscard]] buffer_pool& buffers() const noexcept;
+    [[nodiscard]] data_path& data() const noexcept;
     [[nodiscard]] const io::socket_address& peer() const noexcept { return peer_; }
     [[nodiscard]] const std::string& peer_text() const noexcept { return peer_text_; }
     /// The address without its port.
@@ -86,6 +88,9 @@ public:
         encode(*writer, body);
         send_notification(via, code, message);
     }
+
+    /// Waits until a large reply would soon be sent; see frame_writer::has_room().
+    [[nodiscard]] io::task<void> room_to_send() noexcept { return writer_.has_room(); }
 
     /// Ends what `of` waits for, with `why`: all requests of a session, or of a tree of it.
     void interrupt(const session& of, const tree* only, wire::nt_status why) noexcept;

@@ -14,6 +14,7 @@
 #include "sluice/smb/server/buffer_pool.hpp"
 #include "sluice/smb/server/configuration.hpp"
 #include "sluice/smb/server/connection.hpp"
+#include "sluice/smb/server/data_path.hpp"
 #include "sluice/smb/server/event_log.hpp"
 #include "sluice/smb/server/lease_table.hpp"
 #include "sluice/smb/server/log_on_failures.hpp"
@@ -93,6 +94,7 @@ public:
     [[nodiscard]] vfs::time_point started_at() const noexcept { return started_at_; }
 
     buffer_pool buffers;
+    data_path data;
     open_table opens;
     log_on_failures failures;
     refusal_log refusals;
