@@ -14,6 +14,7 @@
 #include "sluice/smb/server/background.hpp"
 #include "sluice/smb/server/configuration.hpp"
 #include "sluice/smb/server/connection.hpp"
+#include "sluice/smb/server/data_path.hpp"
 #include "sluice/smb/server/event_log.hpp"
 #include "sluice/smb/server/lease_table.hpp"
 #include "sluice/smb/server/log_on_failures.hpp"
