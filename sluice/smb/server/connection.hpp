@@ -12,6 +12,7 @@
 #include "sluice/smb/auth/preauth_integrity.hpp"
 #include "sluice/smb/server/channel.hpp"
 #include "sluice/smb/server/credit_window.hpp"
+#include "sluice/smb/server/data_path.hpp"
 #include "sluice/smb/server/frame_stream.hpp"
 #include "sluice/smb/server/negotiated.hpp"
 #include "sluice/smb/server/request.hpp"
@@ -44,13 +45,17 @@ public:
 
     /// Ends the connection soon; `why`, which stays where it is, is for the log. Any thread, under the latch.
     void close(std::string_view why) noexcept;
-    /// Nothing is sent any more, and nobody is let in.
-    [[nodiscard]] bool is_closing() const noexcept { return is_closing_; }
+    /// Nothing is sent any more, and nobody is let in. Any thread.
+    [[nodiscard]] bool is_closing() const noexcept {
+        // relaxed: only whether; what follows from it happens on the home loop or under the latch.
+        return is_closing_.load(std::memory_order_relaxed);
+    }
 
     [[nodiscard]] smb_server& host() const noexcept { return host_; }
     [[nodiscard]] server_loop& home() const noexcept { return home_; }
     [[nodiscard]] io::io_multiplexer& loop() const noexcept { return home_.multiplexer; }
     [[nodiscard]] buffer_pool& buffers() const noexcept { return home_.buffers; }
+    [[nodiscard]] data_path& data() const noexcept { return home_.data; }
     [[nodiscard]] const io::socket_address& peer() const noexcept { return peer_; }
     [[nodiscard]] const std::string& peer_text() const noexcept { return peer_text_; }
     /// The address without its port.
@@ -99,6 +104,9 @@ public:
     /// What was last told without being asked for is not delivered: not to be told more by this way.
     [[nodiscard]] bool is_stuck() const noexcept { return stuck_at_ and not has_delivered(*stuck_at_); }
     void note_stuck(std::uint64_t at) noexcept { stuck_at_ = at; }
+
+    /// Waits until a large reply would soon be sent; see frame_writer::has_room().
+    [[nodiscard]] io::task<void> room_to_send() noexcept { return writer_.has_room(); }
 
     /// Ends what `of` waits for, with `why`: all requests of a session, or of a tree of it. Any thread, under
     /// the latch.
@@ -160,7 +168,7 @@ private:
     std::uint64_t next_async_id_ = 1;
     std::size_t pending_count_ = 0;
     std::optional<std::uint64_t> stuck_at_;
-    bool is_closing_ = false;
+    std::atomic<bool> is_closing_{false};  // the home loop writes
 };
 
 }  // namespace sluice::smb::server

@@ -14,6 +14,7 @@
 #include "sluice/smb/server/background.hpp"
 #include "sluice/smb/server/configuration.hpp"
 #include "sluice/smb/server/connection.hpp"
+#include "sluice/smb/server/data_path.hpp"
 #include "sluice/smb/server/event_log.hpp"
 #include "sluice/smb/server/lease_table.hpp"
 #include "sluice/smb/server/log_on_failures.hpp"
@@ -161,6 +162,7 @@ private:
     [[nodiscard]] traffic traffic_now() const noexcept;
     [[nodiscard]] limits_in_use in_use() const noexcept;
     void add_shares_to(server_snapshot& into) const;
+    void add_paths_to(server_snapshot& into) const;
     void add_totals_to(server_snapshot& into) const;
 
     [[nodiscard]] io::task<void> run_changes(std::shared_ptr<share> watched) noexcept;

@@ -197,6 +197,19 @@ void smb_server::add_shares_to(server_snapshot& into) const {
     }
 }
 
+void smb_server::add_paths_to(server_snapshot& into) const {
+    for (std::size_t i = 0; i != read_paths; ++i) {
+        const auto path = static_cast<read_path>(i);
+        path_use use{.name = name_of(path)};
+        for (const auto& each : loops_) {
+            const path_counters::counts some = each->data.counted.of(path);
+            use.requests += some.requests;
+            use.bytes += some.bytes;
+        }
+        into.paths.push_back(use);
+    }
+}
+
 void smb_server::add_totals_to(server_snapshot& into) const {
     into.name = configuration_.name;
     into.started_at = started_at_;
@@ -210,6 +223,7 @@ void smb_server::add_totals_to(server_snapshot& into) const {
     into.handed_over = hand_overs::so_far();
     into.latch_sleeps = latch_.sleeps();
     add_shares_to(into);
+    add_paths_to(into);
     into.leases = leases.size();
     for (const auto& each : loops_)
         into.buffers += each->buffers.taken();
