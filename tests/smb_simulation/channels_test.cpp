@@ -155,6 +155,25 @@ TEST_F(breaks, leave_no_session_with_a_connection_that_ends_while_a_compound_wai
     is_told_and_gives_up(*first_);
 }
 
+TEST_F(breaks, have_a_create_go_on_waiting_for_them_whose_channel_is_lost) {
+    polite_client second_of_other(where_);
+    ASSERT_EQ(second_of_other.bind_to(other_, "u", "p"), nt_status::success);
+    auto how = polite_client::for_everything();
+    how.contexts.durable_v2.emplace();
+    how.contexts.durable_v2->create_guid.bytes[0] = std::byte{7};
+    const std::uint64_t lost = second_of_other.send_create("f", how);
+    ASSERT_FALSE(second_of_other.is_answered(lost));
+    second_of_other.hang_up();
+    other_.channel_sequence = 1;
+    other_.flags = smb::wire::header_flags::replay;
+    const std::uint64_t again = other_.send_create("f", how);
+    EXPECT_EQ(other_.answer_to(again).status(), nt_status::file_not_available);
+    is_told_and_gives_up(*first_);
+    other_.flags = smb::wire::header_flags::replay;
+    EXPECT_EQ(close(other_, other_.create("f", how).file), nt_status::success);
+    EXPECT_EQ(where_.server->gauges().opens, 2U) << "one by each of the two CREATEs without a guid";
+}
+
 // What a channel has sent when it dies, and what of it arrived late, at every byte: whatever was under way is
 // done once, when its client asks for it again on another channel ([MS-SMB2] 3.2.7.1, 3.3.5.2.10).
 class failover {

@@ -1,6 +1,7 @@
 #include "sluice/smb/server/connection.hpp"
 
 #include "sluice/smb/server/server.hpp"
+#include "sluice/smb/wire/create.hpp"
 
 namespace sluice::smb::server {
 
@@ -19,6 +20,34 @@ connection::~connection() {
     ENSURE(requests_.empty() and channels.empty(), "a connection ends before it goes");
 }
 
+namespace {
+
+// A CREATE that its client can find by its guid goes on without a connection: sent again on another channel
+// it is to be neither done twice nor refused because nobody is at it any more.
+[[nodiscard]] bool is_found_again(const request& waiting) noexcept {
+    if (waiting.session == nullptr or waiting.session->first_channel() == nullptr or
+        waiting.header().command != wire::command::create)
+        return false;
+    const auto args = wire::decode_create(waiting.message());
+    return args and args->contexts.durable_v2 and
+           waiting.connection().agreed.is_at_least(wire::dialect::smb_3_0);
+}
+
+// Sessions that have other channels go on, and these channels stay with them until what was under way has
+// ended; the others are over.
+void lose_channels(const std::unordered_map<std::uint64_t, std::shared_ptr<channel>>& all,
+                   smb_server& host) noexcept {
+    std::vector<std::shared_ptr<channel>> losing;
+    for (const auto& [id, one] : all)
+        losing.push_back(one);
+    for (const std::shared_ptr<channel>& one : losing) {
+        one->is_established = false;
+        if (one->session->first_channel() == nullptr) host.end_session(*one->session, true);
+    }
+}
+
+}  // namespace
+
 io::task<void> connection::run() noexcept {
     tasks_.spawn(send_all());
     tasks_.spawn(expect_session());
@@ -28,14 +57,16 @@ io::task<void> connection::run() noexcept {
     is_closing_.store(true, std::memory_order_relaxed);
     {
         const server_latch::hold held(host_.latch());
-        end_channels();
+        lose_channels(channels, host_);
         for (request& waiting : requests_)
-            waiting.interrupt(wire::nt_status::cancelled);
+            if (not is_found_again(waiting)) waiting.interrupt(wire::nt_status::cancelled);
     }
     writer_.finish();
     tasks_.cancel();
     co_await tasks_.join();
     ENSURE(requests_.empty(), "requests end with their tasks");
+    const server_latch::hold held(host_.latch());
+    end_channels();
 }
 
 void connection::close(std::string_view why) noexcept {
@@ -43,7 +74,12 @@ void connection::close(std::string_view why) noexcept {
 }
 
 void connection::close_here(std::string_view why) noexcept {
-    if (is_closing()) return;
+    if (is_closing()) {
+        const server_latch::hold held(host_.latch());
+        for (request& waiting : requests_)
+            waiting.interrupt(wire::nt_status::cancelled);
+        return;
+    }
     is_closing_.store(true, std::memory_order_relaxed);
     host_.log().write(event_severity::info, "connection closed", {{"peer", peer_text_}, {"why", why}});
     // Wakes receive_all(), whose end is the end of everything. What was queued for sending is lost: a client
