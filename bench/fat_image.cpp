@@ -49,8 +49,8 @@ outcome run_to_end(const std::vector<std::string>& command) {
             .cpu_ns = (seconds_of(used.ru_utime) + seconds_of(used.ru_stime)) * 1e9};
 }
 
-io::file_handle made_image(std::uint64_t bytes) {
-    auto file = io::file_handle::temp_inode(io::path_handle::open("/dev/shm").value()).value();
+io::file_handle made_image(std::uint64_t bytes, const char* folder) {
+    auto file = io::file_handle::temp_inode(io::path_handle::open(folder).value()).value();
     const std::span<std::byte> block = transfer_buffer();
     std::ranges::fill(block, std::byte{0x55});
     for (std::uint64_t at = 0; at < bytes; at += block.size()) {
@@ -78,7 +78,8 @@ result<void> counting_device::punch_hole(byte_extent range) noexcept {
     return below_.punch_hole(range);
 }
 
-fat_image::fat_image(std::uint64_t bytes, const fat::format_options& how) : file_(made_image(bytes)) {
+fat_image::fat_image(std::uint64_t bytes, const fat::format_options& how, const char* folder)
+    : file_(made_image(bytes, folder)) {
     const auto plan = fat::plan_format(bytes, how);
     ENSURE(plan.has_value(), "the workload's size and options go together");
     shape_ = plan->shape;
@@ -99,7 +100,9 @@ fat::file_device fat_image::device() const {
 
 mounted_fat::mounted_fat(const fat_image& image, fat::lookup_strategy strategy)
     : device_(image.device()),
-      system_(fat::file_system::mount(device_, image.shape(), clock_, {.strategy = strategy}).value()) {}
+      system_(
+          fat::file_system::mount(device_, image.shape(), clock_, {.strategy = strategy, .discards = false})
+              .value()) {}
 
 fat::item_handle mounted_fat::make(const std::string& path) const {
     return system_->create(path, false, fat::attributes::archive).value();

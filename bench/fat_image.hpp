@@ -40,11 +40,12 @@ private:
     std::atomic<std::uint64_t> calls_ = 0;  // relaxed: a tally
 };
 
-/// An image without a name on tmpfs: it goes with the program, whatever ends it. All its pages are there
-/// before anything is measured, so that nobody pays for making them.
+/// An image without a name, on tmpfs unless another folder is given: it goes with the program, whatever ends
+/// it. All its pages are there before anything is measured, so that nobody pays for making them; so mounts
+/// discard nothing.
 class fat_image {
 public:
-    fat_image(std::uint64_t bytes, const fat::format_options& how);
+    fat_image(std::uint64_t bytes, const fat::format_options& how, const char* folder = "/dev/shm");
 
     [[nodiscard]] int descriptor() const noexcept { return file_.descriptor(); }
     /// For other programs, while this one lives.

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "bench/fat_image.hpp"
@@ -13,6 +14,8 @@ constexpr std::uint64_t mebi = 1U << 20;
 struct file_size {
     std::uint64_t mib;
     std::uint64_t files;
+    const char* folder = "/dev/shm";
+    [[nodiscard]] bool is_on_disk() const noexcept { return std::string_view(folder) == "."; }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return mib * mebi; }
 };
 
@@ -20,7 +23,8 @@ struct file_size {
 class sequential_stage {
 public:
     explicit sequential_stage(file_size size)
-        : size_(size), image_(size.bytes() * (size.files + 1) + 64 * mebi, {.cluster_bytes = 4096}) {
+        : size_(size),
+          image_(size.bytes() * (size.files + 1) + 64 * mebi, {.cluster_bytes = 4096}, size.folder) {
         const mounted_fat volume(image_);
         const auto file = volume.put("f", size.bytes(), mebi);
         volume->flush(*file).value();
@@ -66,7 +70,7 @@ void by_pread(run& repeat, sequential_stage& on) {
     });
 }
 
-// Into the free space, where the file system puts what is new.
+// Into the free space, where the file system puts what is new; and durable.
 void by_pwrite(run& repeat, sequential_stage& on) {
     std::uint64_t place = on.place() + on.size().bytes();
     repeat.measure([&] {
@@ -74,7 +78,26 @@ void by_pwrite(run& repeat, sequential_stage& on) {
             ENSURE(pwrite(on.image().descriptor(), transfer_buffer().data(), mebi,
                           static_cast<off_t>(place)) == static_cast<ssize_t>(mebi));
         }
+        ENSURE(fdatasync(on.image().descriptor()) == 0);
     });
+}
+
+// The kernel's own copy, between the image and a file outside.
+void by_copy_file_range(run& repeat, sequential_stage& on, bool is_write) {
+    const int outside = open(on.outside().c_str(), O_RDWR | O_CLOEXEC);
+    ENSURE(outside >= 0);
+    const int image = on.image().descriptor();
+    repeat.measure([&] {
+        for (auto left = repeat.operations(); left != 0; --left) {
+            auto in_image = static_cast<off64_t>(on.place() + (is_write ? on.size().bytes() : 0));
+            for (off64_t at = 0; at < static_cast<off64_t>(on.size().bytes());) {
+                const ssize_t moved = is_write ? copy_file_range(outside, &at, image, &in_image, mebi, 0)
+                                               : copy_file_range(image, &in_image, outside, &at, mebi, 0);
+                ENSURE(moved > 0);
+            }
+        }
+    });
+    close(outside);
 }
 
 void note_calls(run& repeat, const sequential_stage& on, std::uint64_t calls) {
@@ -127,35 +150,50 @@ void mcopy_in(run& repeat, sequential_stage& on) {
 
 }  // namespace
 
+namespace {
+
+void add_file(benchmark& to, const file_size& size, bool is_write) {
+    const std::string series =
+        std::string(is_write ? "write_file" : "read_file") + (size.is_on_disk() ? "_disk" : "");
+    const std::string name = series + '_' + std::to_string(size.mib);
+    const auto stage = [=]() -> sequential_stage& { return stage_of<sequential_stage>(name, size); };
+    workload_options options{.name = name,
+                             .series = workload_series{series, "MiB", static_cast<double>(size.mib)},
+                             .metric = metric::gigabytes_per_second,
+                             .operations = size.files,
+                             .bytes_per_operation = size.bytes()};
+    if (size.mib > 1024) options.repeats_max = 3;
+    workload& added = to.add(options);
+    added.subject("limit", [=](run& r) { is_write ? by_pwrite(r, stage()) : by_pread(r, stage()); });
+    added.subject("sluice.fat", [=](run& r) { is_write ? write_ours(r, stage()) : read_ours(r, stage()); });
+    if (size.mib >= 1024 or size.is_on_disk())
+        return;  // the others take minutes, and grow with the size alone
+    added.subject("copy_file_range", [=](run& r) { by_copy_file_range(r, stage(), is_write); });
+    if (is_write) {
+        added.subject("mtools", [=](run& r) { mcopy_in(r, stage()); });
+    } else {
+        added.subject("mtools",
+                      [=](run& r) { by_program(r, {"mcopy", "-i", stage().image().path(), "::/f", "-"}); });
+        added.subject("7zip",
+                      [=](run& r) { by_program(r, {"7z", "e", "-so", stage().image().path(), "f"}); });
+    }
+}
+
+}  // namespace
+
 void add_sequential(benchmark& to, bool is_quick) {
     std::vector<file_size> sizes{{.mib = 16, .files = 8}};
-    if (not is_quick)
-        sizes = {{.mib = 1, .files = 32}, sizes[0], {.mib = 256, .files = 1}, {.mib = 1024, .files = 1}};
-    for (const bool is_write : {true, false}) {
-        for (const file_size& size : sizes) {
-            const std::string series = is_write ? "write_file" : "read_file";
-            const std::string name = series + '_' + std::to_string(size.mib);
-            const auto stage = [=]() -> sequential_stage& { return stage_of<sequential_stage>(name, size); };
-            workload& added = to.add({.name = name,
-                                      .series = workload_series{series, "MiB", static_cast<double>(size.mib)},
-                                      .metric = metric::gigabytes_per_second,
-                                      .operations = size.files,
-                                      .bytes_per_operation = size.bytes()});
-            added.subject("limit", [=](run& r) { is_write ? by_pwrite(r, stage()) : by_pread(r, stage()); });
-            added.subject("sluice.fat",
-                          [=](run& r) { is_write ? write_ours(r, stage()) : read_ours(r, stage()); });
-            if (size.mib == 1024) continue;  // mtools takes half a minute, and grows with the size alone
-            if (is_write) {
-                added.subject("mtools", [=](run& r) { mcopy_in(r, stage()); });
-            } else {
-                added.subject("mtools", [=](run& r) {
-                    by_program(r, {"mcopy", "-i", stage().image().path(), "::/f", "-"});
-                });
-                added.subject(
-                    "7zip", [=](run& r) { by_program(r, {"7z", "e", "-so", stage().image().path(), "f"}); });
-            }
-        }
+    if (not is_quick) {
+        sizes = {{.mib = 1, .files = 32},
+                 sizes[0],
+                 {.mib = 256, .files = 1},
+                 {.mib = 256, .files = 1, .folder = "."},
+                 {.mib = 1024, .files = 1},
+                 {.mib = 4095, .files = 1}};  // one byte less than 4 GiB is the largest file there is
     }
+    for (const bool is_write : {true, false})
+        for (const file_size& size : sizes)
+            add_file(to, size, is_write);
 }
 
 }  // namespace sluice::bench

@@ -252,8 +252,8 @@ item_status file_system::status_locked(const item& of) const noexcept {
     return found;
 }
 
+// Without names_, which a commit holds while it waits for the disk.
 item_status file_system::status(item& of) noexcept {
-    const std::scoped_lock names(names_);
     const std::shared_lock guard(of.mutex);
     return status_locked(of);
 }

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <thread>
 
 #include "sluice/base/random.hpp"
@@ -92,6 +93,72 @@ TEST(file_system_threads, readers_and_writers_of_one_volume_get_what_is_theirs) 
     EXPECT_TRUE(said.is_clean) << said.said;
     on.mount();
     EXPECT_EQ(picture(*on.system), before);
+}
+
+// A disk that takes its time to make things durable.
+class gated_device final : public device {
+public:
+    explicit gated_device(device& below) noexcept : below_(below) {}
+    void shut() noexcept { is_shut_ = true; }
+    void open() noexcept {
+        is_shut_ = false;
+        is_shut_.notify_all();
+    }
+    void wait_for_visitor() noexcept { is_visited_.wait(false); }
+
+    [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return below_.size_bytes(); }
+    [[nodiscard]] bool is_writable() const noexcept override { return true; }
+    [[nodiscard]] result<void> read_at(std::uint64_t offset, io::buffers_type pieces) noexcept override {
+        return below_.read_at(offset, pieces);
+    }
+    [[nodiscard]] result<void> write_at(std::uint64_t offset,
+                                        io::const_buffers_type pieces) noexcept override {
+        return below_.write_at(offset, pieces);
+    }
+    [[nodiscard]] result<void> barrier(io::barrier_kind kind) noexcept override {
+        if (is_shut_) {
+            is_visited_ = true;
+            is_visited_.notify_all();
+        }
+        is_shut_.wait(true);
+        return below_.barrier(kind);
+    }
+    [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override {
+        return below_.punch_hole(range);
+    }
+    using device::read_at;
+    using device::write_at;
+
+private:
+    device& below_;
+    std::atomic<bool> is_shut_ = false;
+    std::atomic<bool> is_visited_ = false;
+};
+
+TEST(file_system_threads, transfers_and_status_do_not_wait_for_the_disk_of_a_commit) {
+    memory_device image(formatted(4096, "-F 12"));
+    gated_device slow(image);
+    const simulated_clock clock;
+    const auto fs = file_system::mount(slow, read_geometry(image).value(), clock).value();
+    put(*fs, "file", std::string(10'000, 'b'));
+    const auto file = fs->find("file").value();
+    slow.shut();
+    auto commit = std::async(std::launch::async, [&] { return code(fs->commit()); });
+    slow.wait_for_visitor();
+    auto work = std::async(std::launch::async, [&] {
+        run_list::hint hint;
+        const std::string text(5000, 'a');
+        EXPECT_EQ(code(fs->write(*file, hint, std::as_bytes(std::span(text)), 2000)), 0);
+        std::string found(5000, '?');
+        EXPECT_EQ(fs->read(*file, hint, std::as_writable_bytes(std::span(found)), 2000).value(), 5000U);
+        EXPECT_EQ(found, text);
+        const std::string more(20'000, 'm');
+        EXPECT_EQ(code(fs->write(*file, hint, std::as_bytes(std::span(more)), 10'000)), 0);
+        EXPECT_EQ(fs->status(*file).size_bytes, 30'000U);
+    });
+    EXPECT_EQ(work.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+    slow.open();
+    EXPECT_EQ(commit.get(), 0);
 }
 
 TEST(file_system_threads, two_that_grow_at_once_lie_in_few_pieces) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -34,8 +35,8 @@ struct item : std::enable_shared_from_this<item> {
     item_ptr parent;
     std::uint32_t slot = 0;
     std::string name;
-    std::string last_path;  // once removed
-    bool is_removed = false;
+    std::string last_path;                 // once removed
+    std::atomic<bool> is_removed = false;  // may be read without it
     std::size_t handles = 0;
     std::unique_ptr<directory> content;  // of a directory that was looked into
 

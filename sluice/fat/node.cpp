@@ -60,7 +60,9 @@ result<void> node::may_use(bool is_granted) const noexcept {
 }
 
 result<void> node::noted(result<void> done, vfs::change_kind what) {
-    if (done and not system_.status(*item_).is_removed) feed_.note(what, item_->is_directory, path());
+    if (not done or item_->is_removed) return done;
+    // Whoever asks for a path may have to wait for a commit.
+    feed_.note(what, item_->is_directory, feed_.is_watched() ? path() : std::string());
     return done;
 }
 

@@ -26,7 +26,8 @@ public:
     [[nodiscard]] io::task<bool> co_changed() noexcept override;
     void tell() noexcept override;
 
-    /// Something has happened to what is at a path.
+    [[nodiscard]] bool is_watched() const noexcept { return not watches_.empty(); }
+    /// Something has happened to what is at a path, which nobody looks at unless is_watched().
     void note(vfs::change_kind what, bool is_directory, const std::string& path);
     /// What a path is called by each watch that sees it: to be asked before a move, and told after.
     using names_seen = std::vector<std::optional<std::string>>;

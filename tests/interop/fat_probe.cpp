@@ -4,8 +4,9 @@
 //     fat_probe show IMAGE              its label, and a line for each entry, as kernel_vfat_tool.c prints
 //     them fat_probe check IMAGE             ends with 1 if it is not sound
 
+#include <array>
 #include <cstdio>
-#include <cstdlib>
+#include <iostream>
 #include <string>
 
 #include "sluice/base/clock.hpp"
@@ -100,29 +101,36 @@ std::uint64_t digest(file_system& of, item& file, std::uint64_t bytes) {
     return sum;
 }
 
-void show(file_system& fs, const std::string& path) {
+// The path, the short name, attributes, size, times of change and of birth, and a digest of the content.
+std::string line_of(file_system& fs, const std::string& path, const short_name_bytes& short_name) {
+    const auto held = fs.find(path).value();
+    const item_status status = fs.status(*held);
+    const auto milliseconds = [](time_point time) {
+        return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+    };
+    const long long changed = milliseconds(status.modified);
+    const long long born = milliseconds(status.created);
+    const unsigned long long sum = status.is_directory ? 0 : digest(fs, *held, status.size_bytes);
+    std::array<char, 200> rest{};
+    const int length =
+        std::snprintf(rest.data(), rest.size(), "%02x %llu %lld %lld.%02lld %016llx\n",
+                      static_cast<unsigned>(status.bits), static_cast<unsigned long long>(status.size_bytes),
+                      changed / 1000, born / 1000, born % 1000 / 10, sum);
+    ENSURE(length > 0 and static_cast<std::size_t>(length) < rest.size());
+    return "entry " + hex('/' + path) + ' ' + hex(text_of(short_name, 0, code_page::cp437)) + ' ' +
+           rest.data();
+}
+
+std::string listing_of(file_system& fs, const std::string& path) {
+    std::string all;
     const auto folder = fs.find(path).value();
     for (std::uint32_t slot = 0;;) {
         const auto next = fs.list(*folder, slot).value();
-        if (not next) return;
+        if (not next) return all;
         slot = next->slot + 1;
         const std::string full = path.empty() ? next->name : path + '/' + next->name;
-        const auto held = fs.find(full).value();
-        const item_status status = fs.status(*held);
-        const auto since = [](time_point time) {
-            return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
-        };
-        const std::string short_name =
-            text_of(folder->content->at(next->slot)->short_name, 0, code_page::cp437);
-        std::printf(
-            "entry %s %s %02x %llu %lld %lld.%02lld %016llx\n", hex('/' + full).c_str(),
-            hex(short_name).c_str(), static_cast<unsigned>(status.bits),
-            static_cast<unsigned long long>(status.size_bytes),
-            static_cast<long long>(since(status.modified) / 1000),
-            static_cast<long long>(since(status.created) / 1000),
-            static_cast<long long>(since(status.created) % 1000 / 10),
-            static_cast<unsigned long long>(status.is_directory ? 0 : digest(fs, *held, status.size_bytes)));
-        if (status.is_directory) show(fs, full);
+        all += line_of(fs, full, folder->content->at(next->slot)->short_name);
+        if (next->status.is_directory) all += listing_of(fs, full);
     }
 }
 
@@ -130,7 +138,7 @@ int run(const std::string& what, const std::string& image, const char* type) {
     auto device = open_image(image, what == "make" ? io::creation::always_new : io::creation::open_existing);
     if (what == "check") {
         const auto report = check(device).value();
-        std::fputs(text_of(report).c_str(), stdout);
+        std::cout << text_of(report);
         return report.is_sound() ? 0 : 1;
     }
     if (what == "make") {
@@ -150,9 +158,7 @@ int run(const std::string& what, const std::string& image, const char* type) {
     const auto shape = read_geometry(device).value();
     const auto fs = file_system::mount(device, shape, clock, {.zone = time_zone::utc()}).value();
     if (what == "make") fill(*fs);
-    std::printf("label %s\n", hex(fs->label()).c_str());
-    std::printf("dirty %d\n", fs->was_dirty() ? 1 : 0);
-    show(*fs, "");
+    std::cout << "label " << hex(fs->label()) << "\ndirty " << fs->was_dirty() << '\n' << listing_of(*fs, "");
     fs->unmount().value();
     return 0;
 }
