@@ -186,6 +186,13 @@ class Samba(Client, unittest.TestCase):
         self.port = samba.port
         self.user = samba.account.split("%")[0]
 
+    def test_several_channels_carry_one_file(self):
+        data = os.urandom(40 << 20)
+        (self.local / "large").write_bytes(data)
+        self.do("put", "--channels", "4", "--checksum", "large", self.url())
+        self.do("get", "--channels", "4", "--encrypt", self.url("large"), "again")
+        self.assertTrue((self.local / "again").read_bytes() == data)
+
     assert_same_tree = served.ServedCase.assert_same_tree
 
 
