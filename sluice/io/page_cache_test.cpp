@@ -55,7 +55,7 @@ class reopened : public on_each_volume {};
 
 TEST_P(reopened, file_is_the_same_whatever_became_of_its_name) {
     directory.write("file", "content");
-    const auto named = path_handle::open({}, directory.path_of("file")).value();
+    const auto named = file_handle::open({}, directory.path_of("file"), mode::none).value();
     ASSERT_EQ(::rename(directory.path_of("file").c_str(), directory.path_of("other").c_str()), 0);
     directory.write("file", "stranger");
     auto again = reopen(named, mode::write, {.in_memory = true});
