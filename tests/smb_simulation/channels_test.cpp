@@ -164,6 +164,7 @@ TEST_F(breaks, have_a_create_go_on_waiting_for_them_whose_channel_is_lost) {
     const std::uint64_t lost = second_of_other.send_create("f", how);
     ASSERT_FALSE(second_of_other.is_answered(lost));
     second_of_other.hang_up();
+    EXPECT_FALSE(other_.is_answered(waiting_)) << "the server has seen meanwhile that the channel is lost";
     other_.channel_sequence = 1;
     other_.flags = smb::wire::header_flags::replay;
     const std::uint64_t again = other_.send_create("f", how);
