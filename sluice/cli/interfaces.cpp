@@ -76,6 +76,11 @@ void judge(const in6_addr& address, own_address& own) noexcept {
     return found;
 }
 
+[[nodiscard]] bool is_everywhere(const io::socket_address& listener) noexcept {
+    const std::uint16_t port = listener.port();
+    return listener == io::socket_address::any_v6(port) or listener == io::socket_address::any_v4(port);
+}
+
 // What a listener at all addresses is reached at by others. One at all of version 6 has those of version 4,
 // too.
 [[nodiscard]] bool is_reached_at(const own_address& own, const io::socket_address& listener) noexcept {
@@ -164,7 +169,7 @@ void judge(const in6_addr& address, own_address& own) noexcept {
     if (not address)
         return std::unexpected(fmt::format("--advertise '{}' does not begin with an address", text));
     smb::server::network_interface told{.address = *address, .index = index, .bits_per_second = gigabit};
-    std::string_view rest = text.substr(comma);
+    std::string_view rest = text.substr(comma);  // each word behind its comma
     while (not rest.empty()) {
         rest.remove_prefix(1);
         const std::string_view word = rest.substr(0, rest.find(','));
@@ -194,7 +199,7 @@ std::vector<smb::server::network_interface> own_interfaces(std::span<const io::s
         const auto reaches = [&one](const io::socket_address& at) { return is_reached_at(one, at); };
         if (std::ranges::any_of(listening, reaches))
             reachable.push_back(one);
-        else if (one.is_loopback)
+        else if (one.is_loopback and std::ranges::any_of(listening, is_everywhere))
             at_home.push_back(one);
     }
     return interfaces_of(reachable.empty() ? at_home : reachable);

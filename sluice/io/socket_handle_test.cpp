@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "sluice/io/limits.hpp"
+#include "sluice/io/send_queue.hpp"
 #include "sluice/io/socket_sender.hpp"
 #include "sluice/io/socket_testing.hpp"
 
@@ -100,6 +101,16 @@ TEST(socket_handle, the_kernel_vouches_for_the_peer_of_a_unix_socket) {
     EXPECT_EQ(tcp.client.peer_credentials().error(), std::errc::operation_not_supported);
     const auto alone = socket_handle::create(address_family::local).value();
     EXPECT_EQ(alone.peer_credentials().error(), std::errc::not_connected);
+}
+
+TEST(socket_handle, what_was_written_is_undelivered_until_the_peer_has_taken_it) {
+    auto both = socket_handle::pair().value();
+    EXPECT_EQ(undelivered_bytes(both.first).value(), 0U);
+    ASSERT_EQ(both.first.write({.buffers = text("hello")}).bytes_transferred(), 5U);
+    EXPECT_GE(undelivered_bytes(both.first).value(), 5U);
+    std::array<std::byte, 5> into{};
+    ASSERT_EQ(both.second.read(io_request<bytes_type>{into}, 5s).value().size(), 5U);
+    EXPECT_EQ(undelivered_bytes(both.first).value(), 0U);
 }
 
 TEST(socket_handle, a_read_of_a_quiet_socket_times_out) {

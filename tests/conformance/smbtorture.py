@@ -34,7 +34,9 @@ LEFT_OUT = ("bench", "hold-oplock", "hold-sharemode", "maxfid", "scan")
 QUICK = ("acls", "async_dosmode", "charset", "check-sharemode", "compound", "compound_async", "connect", "create",
          "credits", "delete-on-close-perms", "deny", "durable-open", "durable-open-disconnect", "durable-v2-open",
          "fileid", "getinfo", "ioctl", "ioctl-on-stream", "lock", "mkdir", "openattr", "read", "rename", "rw",
-         "session-id", "sharemode", "tcon", "winattr")
+         "session", "session-id", "session-require-signing", "sharemode", "tcon", "winattr")
+# What the server is told for a suite; signing is offered and not required for all others.
+SERVER_ARGUMENTS = {"session-require-signing": []}
 DID_NOT_FINISH = "did not finish"
 
 
@@ -88,7 +90,8 @@ def run_suite(suite, options):
         began = time.monotonic()
         fault, text, status = "", "", 0
         try:
-            with served.Server(options.program, folder, options.multiplexer, ["--no-signing"]) as server:
+            arguments = SERVER_ARGUMENTS.get(suite.split(".")[0], ["--no-signing"])
+            with served.Server(options.program, folder, options.multiplexer, arguments) as server:
                 text, status = run_smbtorture(suite, server, options)
         except served.ServerFault as wrong:
             fault = str(wrong)

@@ -139,6 +139,22 @@ TEST_F(breaks, are_told_on_another_channel_when_the_first_is_lost_with_them) {
     is_told_and_gives_up(second_);
 }
 
+TEST_F(breaks, leave_no_session_with_a_connection_that_ends_while_a_compound_waits_for_them) {
+    const std::string token = "NTLMSSP";
+    polite_client leaving(where_);
+    ASSERT_EQ(leaving.log_on("u", "p"), nt_status::success);
+    ASSERT_EQ(leaving.connect_tree("files"), nt_status::success);
+    leaving.begin_compound();
+    leaving.send_create("f");
+    leaving.stand({});
+    leaving.send(command::session_setup,
+                 smb::wire::session_setup_args{.security_blob = std::as_bytes(std::span(token))});
+    leaving.end_compound();
+    EXPECT_FALSE(other_.is_answered(waiting_)) << "the server has both, and they wait";
+    leaving.hang_up();
+    is_told_and_gives_up(*first_);
+}
+
 // What a channel has sent when it dies, and what of it arrived late, at every byte: whatever was under way is
 // done once, when its client asks for it again on another channel ([MS-SMB2] 3.2.7.1, 3.3.5.2.10).
 class failover {

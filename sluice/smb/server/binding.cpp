@@ -11,13 +11,24 @@ using wire::nt_status;
 
 namespace {
 
+// AES-GMAC goes with nothing else, as its nonces must not be another algorithm's. Of the others each channel
+// may have its own.
+[[nodiscard]] nt_status check_signing(auth::signing_algorithm here,
+                                      auth::signing_algorithm of_session) noexcept {
+    constexpr auto gmac = auth::signing_algorithm::aes_gmac;
+    if (here == of_session) return nt_status::success;
+    if (of_session == gmac) return nt_status::request_out_of_sequence;
+    return here == gmac ? nt_status::not_supported : nt_status::success;
+}
+
 // Whether what the connection has agreed on is what the session is used with.
 [[nodiscard]] nt_status check_terms(const negotiated& here, const negotiated& of_session) noexcept {
-    if (here.dialect != of_session.dialect) return nt_status::invalid_parameter;
-    if (here.client != of_session.client) return nt_status::user_session_deleted;
-    if (here.signing != of_session.signing) return nt_status::request_out_of_sequence;
-    if (here.cipher != of_session.cipher) return nt_status::invalid_parameter;
-    return nt_status::success;
+    if (const nt_status wrong = check_signing(here.signing, of_session.signing); wrong != nt_status::success)
+        return wrong;
+    if (not here.is_at_least(dialect::smb_3_0)) return nt_status::request_not_accepted;
+    if (here.dialect != of_session.dialect or here.cipher != of_session.cipher)
+        return nt_status::invalid_parameter;
+    return here.client == of_session.client ? nt_status::success : nt_status::user_session_deleted;
 }
 
 [[nodiscard]] nt_status check_state(const session& wanted) noexcept {
@@ -27,26 +38,23 @@ namespace {
     return nt_status::success;
 }
 
-// A connection that is to be trusted with a session proves first that it knows the session's key.
-[[nodiscard]] nt_status check_proof(const request& r, const session& wanted) noexcept {
-    auto signer = auth::signer::create(wanted.agreed.signing, *wanted.signing_key);
-    if (not signer) return nt_status::insufficient_resources;
-    const auth::signed_message which{
-        .message_id = r.header().message_id, .sender = auth::message_sender::client, .is_cancel = false};
-    const auto parts = auth::with_zero_signature(r.message().bytes());
-    return signer->verify(parts, which, r.header().signature) ? nt_status::success : nt_status::access_denied;
+// What signs with a session's own key, and as its first channel does. Null if there is none.
+[[nodiscard]] std::optional<auth::signer> session_signer(const session& of) noexcept {
+    if (not of.signing_key) return std::nullopt;
+    auto made = auth::signer::create(of.agreed.signing, *of.signing_key);
+    return made ? std::optional(*std::move(made)) : std::nullopt;
 }
 
 [[nodiscard]] nt_status check(const request& r, const session* wanted) noexcept {
-    const negotiated& here = r.connection().agreed;
-    if (not here.is_at_least(dialect::smb_3_0)) return nt_status::request_not_accepted;
     if (wanted == nullptr) return nt_status::user_session_deleted;
+    const nt_status wrong = check_terms(r.connection().agreed, wanted->agreed);
+    if (wrong != nt_status::success) return wrong;
     if (not wire::has(r.header().flags, wire::header_flags::signed_message))
         return nt_status::invalid_parameter;
-    if (const nt_status wrong = check_terms(here, wanted->agreed); wrong != nt_status::success) return wrong;
-    if (const nt_status wrong = check_state(*wanted); wrong != nt_status::success) return wrong;
-    if (r.channel != nullptr) return nt_status::request_not_accepted;  // it is here already
-    return check_proof(r, *wanted);
+    if (const nt_status unfit = check_state(*wanted); unfit != nt_status::success) return unfit;
+    if (r.session != nullptr) return nt_status::request_not_accepted;  // it is here already
+    // A connection that is to be trusted with a session proves first that it knows the session's key.
+    return r.channel != nullptr ? nt_status::success : nt_status::access_denied;
 }
 
 }  // namespace
@@ -60,6 +68,22 @@ auth::session_key_material key_material(const negotiated& agreed, const auth::se
     return material;
 }
 
+void sign_as_session(request& r) {
+    if (not wire::has(r.header().flags, wire::header_flags::signed_message)) return;
+    const std::shared_ptr<session> elsewhere = r.host().find_session(r.header().session_id);
+    if (elsewhere == nullptr) return;
+    auto signer = session_signer(*elsewhere);
+    if (not signer) return;
+    const auth::signed_message which{.message_id = r.header().message_id,
+                                     .sender = auth::message_sender::client,
+                                     .is_cancel = r.header().command == wire::command::cancel};
+    const auto parts = auth::with_zero_signature(r.message().bytes());
+    if (not signer->verify(parts, which, r.header().signature)) return;
+    r.channel = std::make_shared<channel>(elsewhere, r.connection());
+    r.channel->signer = std::move(signer);
+    r.must_sign_reply = true;
+}
+
 nt_status find_or_begin_binding(request& r) {
     const std::shared_ptr<session> wanted = r.host().find_session(r.header().session_id);
     if (const nt_status refused = check(r, wanted.get()); refused != nt_status::success) return refused;
@@ -68,15 +92,13 @@ nt_status find_or_begin_binding(request& r) {
     if (known != on.channels.end()) {
         r.channel = known->second;
     } else {
-        auto signer = auth::signer::create(wanted->agreed.signing, *wanted->signing_key);
-        if (not signer) return nt_status::insufficient_resources;
-        r.channel = r.host().make_channel(wanted, on);
-        if (r.channel == nullptr) return nt_status::insufficient_resources;
+        const std::shared_ptr<channel> fresh = r.host().make_channel(wanted, on);
+        if (fresh == nullptr) return nt_status::insufficient_resources;
         // Until the channel has a key of its own, its replies are signed as its requests are.
-        r.channel->signer.emplace(*std::move(signer));
+        fresh->signer = std::move(r.channel->signer);
+        r.channel = fresh;
     }
     r.session = wanted;
-    r.must_sign_reply = true;
     return nt_status::success;
 }
 

@@ -25,7 +25,7 @@ io::task<void> connection::run() noexcept {
     io::task<void> receiving = receive_all();
     co_await io::in_scope(tasks_.scope(), std::move(receiving));
 
-    is_closing_ = true;
+    is_closing_.store(true, std::memory_order_relaxed);
     {
         const server_latch::hold held(host_.latch());
         end_channels();
@@ -43,8 +43,8 @@ void connection::close(std::string_view why) noexcept {
 }
 
 void connection::close_here(std::string_view why) noexcept {
-    if (is_closing_) return;
-    is_closing_ = true;
+    if (is_closing()) return;
+    is_closing_.store(true, std::memory_order_relaxed);
     host_.log().write(event_severity::info, "connection closed", {{"peer", peer_text_}, {"why", why}});
     // Wakes receive_all(), whose end is the end of everything. What was queued for sending is lost: a client
     // that breaks the protocol is owed nothing.
@@ -52,13 +52,13 @@ void connection::close_here(std::string_view why) noexcept {
 }
 
 io::task<void> connection::receive_all() noexcept {
-    while (not is_closing_) {
+    while (not is_closing()) {
         co_await writer_.drained_to(limits::unsent_bytes_max);
         const std::size_t bytes_max =
             has_had_session ? limits::frame_bytes_max : limits::frame_bytes_max_before_session;
         result<pool_buffer> frame = co_await reader_.next(bytes_max);
         if (not frame) {
-            if (not is_closing_ and frame.error() != std::errc::operation_canceled)
+            if (not is_closing() and frame.error() != std::errc::operation_canceled)
                 host_.log().write(event_severity::detail, "connection lost",
                                   {{"peer", peer_text_}, {"why", frame.error().message()}});
             break;

@@ -43,6 +43,11 @@ public:
 
     /// Ends the connection soon; `why`, which stays where it is, is for the log. Any thread, under the latch.
     void close(std::string_view why) noexcept;
+    /// Nothing is sent any more, and nobody is let in. Any thread.
+    [[nodiscard]] bool is_closing() const noexcept {
+        // relaxed: only whether; what follows from it happens on the home loop or under the latch.
+        return is_closing_.load(std::memory_order_relaxed);
+    }
 
     [[nodiscard]] smb_server& host() const noexcept { return host_; }
     [[nodiscard]] server_loop& home() const noexcept { return home_; }
@@ -130,7 +135,7 @@ private:
 
     // outgoing.cpp: replies become frames.
     [[nodiscard]] finished_reply finish(request& r, wire::nt_status status) noexcept;
-    void extend_preauth(request& r, wire::nt_status status, bytes_view message) noexcept;
+    void extend_preauth(request& r, wire::nt_status status, finished_reply& finished) noexcept;
     void add(reply_batch& replies, finished_reply one, channel* sealed_by) noexcept;
     void send(std::vector<finished_reply> replies, channel* sealed_by) noexcept;
     void send_sealed(const std::vector<finished_reply>& replies, channel& by) noexcept;
@@ -151,7 +156,7 @@ private:
     std::uint64_t next_async_id_ = 1;
     std::size_t pending_count_ = 0;
     std::optional<std::uint64_t> stuck_at_;
-    bool is_closing_ = false;
+    std::atomic<bool> is_closing_{false};  // the home loop writes
 };
 
 }  // namespace sluice::smb::server

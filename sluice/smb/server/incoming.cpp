@@ -1,5 +1,6 @@
 // What a frame holds, and whether it may ([MS-SMB2] 3.3.5.2).
 
+#include "sluice/smb/server/binding.hpp"
 #include "sluice/smb/server/command.hpp"
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/server.hpp"
@@ -134,6 +135,8 @@ nt_status connection::authorise(request& r) noexcept {
     const command_rule* const rule = rule_of(r.header().command);
     if (rule == nullptr) return nt_status::invalid_parameter;
     nt_status status = find_session(r);
+    if (r.session == nullptr and r.sealed_by == nullptr and r.header().command != wire::command::negotiate)
+        sign_as_session(r);
     // A message without a session is no fault of those that need none; a wrong signature is, always.
     if (status != nt_status::success and (rule->needs_session or r.session != nullptr)) return status;
     if (r.session != nullptr) {
@@ -186,7 +189,7 @@ nt_status connection::check_signature(request& r) noexcept {
         r.must_sign_reply = true;
         return nt_status::success;
     }
-    if (by.requires_signing and r.channel->signer and not sets_up) return nt_status::access_denied;
+    if (by.requires_signing and r.channel->signer) return nt_status::access_denied;
     return nt_status::success;
 }
 

@@ -45,7 +45,8 @@ namespace {
     for (const bool wants_stuck : {false, true})
         for (const session* one : sessions)
             std::ranges::copy_if(one->channels, std::back_inserter(ways), [wants_stuck](const channel* way) {
-                return way->is_established and way->connection->is_stuck() == wants_stuck;
+                return way->is_established and not way->connection->is_closing() and
+                       way->connection->is_stuck() == wants_stuck;
             });
     return ways;
 }
@@ -111,13 +112,14 @@ void see_to(smb_server& host, telling what) noexcept {
 void tell(smb_server& host, const std::shared_ptr<lease>& of, const break_notice& notice) {
     const open* const via = reachable(*of);
     if (via == nullptr) return;
-    send_over(host,
-              {.of = of,
-               .which = ++of->breaks_told,
-               .message = message_of(*of, *via, notice),
-               .needs_answer = notice.needs_answer,
-               .tried = {}},
-              *ways_to(host, *of, *via).front());
+    const std::vector<channel*> ways = ways_to(host, *of, *via);
+    telling what{.of = of,
+                 .which = ++of->breaks_told,
+                 .message = message_of(*of, *via, notice),
+                 .needs_answer = notice.needs_answer,
+                 .tried = {}};
+    // No way: the last connection is about to end, and with it what it has open.
+    if (not ways.empty()) send_over(host, std::move(what), *ways.front());
     if (not notice.needs_answer) return;
     of->time_limit = host.later.add(limits::break_within, [&host, held = std::weak_ptr(of)]() noexcept {
         const std::shared_ptr<lease> late = held.lock();

@@ -87,25 +87,27 @@ finished_reply connection::finish(request& r, nt_status status) noexcept {
     wire::header header = reply_header(r, status);
     // The interim reply has granted already.
     header.credits = r.async_id != 0 ? std::uint16_t{0} : grant_credits(r);
-    finished_reply finished{
-        .head = std::move(answer.head()), .payload = std::move(answer.payload()), .signed_by = {}};
+    finished_reply finished{.head = std::move(answer.head()),
+                            .payload = std::move(answer.payload()),
+                            .signed_by = {},
+                            .hashed_by = {}};
     if (r.must_sign_reply and r.sealed_by == nullptr and r.channel != nullptr and r.channel->signer) {
         header.flags |= wire::header_flags::signed_message;
         finished.signed_by = r.channel;
     }
     put_header(finished.head, header);
-    extend_preauth(r, status, message_of(finished.head));
+    extend_preauth(r, status, finished);
     return finished;
 }
 
 // What is said until a session has keys goes into them, from 3.1.1 on; the last reply of a session set-up is
 // signed with them instead ([MS-SMB2] 3.3.5.4, 3.3.5.5).
-void connection::extend_preauth(request& r, nt_status status, bytes_view message) noexcept {
+void connection::extend_preauth(request& r, nt_status status, finished_reply& finished) noexcept {
     if (r.header().command == wire::command::negotiate)
-        preauth.add(message);
-    else if (r.header().command == wire::command::session_setup and r.channel != nullptr and
+        preauth.add(message_of(finished.head));
+    else if (r.header().command == wire::command::session_setup and
              status == nt_status::more_processing_required)
-        r.channel->preauth.add(message);
+        finished.hashed_by = r.channel;
 }
 
 void connection::add(reply_batch& replies, finished_reply one, channel* sealed_by) noexcept {
@@ -124,6 +126,7 @@ void connection::send(std::vector<finished_reply> replies, channel* sealed_by) n
         std::memcpy(message_of(one.head).data() + wire::header_next_command_offset, &next_command,
                     sizeof next_command);
         if (one.signed_by != nullptr) sign(one, are_padded);
+        if (one.hashed_by != nullptr) one.hashed_by->preauth.add(message_of(one.head));
         bytes += message_bytes;
     }
     if (sealed_by != nullptr) {
@@ -182,7 +185,8 @@ bool connection::send_interim(request& r) noexcept {
     r.async_id = next_async_id_++;
     wire::header header = reply_header(r, nt_status::pending);
     header.credits = grant_credits(r);
-    finished_reply finished{.head = std::move(interim.head()), .payload = {}, .signed_by = {}};
+    finished_reply finished{
+        .head = std::move(interim.head()), .payload = {}, .signed_by = {}, .hashed_by = {}};
     if (r.must_sign_reply and r.sealed_by == nullptr and r.channel != nullptr and r.channel->signer) {
         header.flags |= wire::header_flags::signed_message;
         finished.signed_by = r.channel;
@@ -195,7 +199,7 @@ bool connection::send_interim(request& r) noexcept {
 }
 
 void connection::send_notification(channel* via, wire::command code, reply& message) noexcept {
-    if (is_closing_ or not message.finish()) return;
+    if (is_closing() or not message.finish()) return;
     wire::header header;
     header.command = code;
     header.flags = wire::header_flags::response;
@@ -205,7 +209,8 @@ void connection::send_notification(channel* via, wire::command code, reply& mess
 }
 
 void connection::send_unasked(const wire::header& header, reply& message, channel* sealed_by) noexcept {
-    finished_reply finished{.head = std::move(message.head()), .payload = {}, .signed_by = {}};
+    finished_reply finished{
+        .head = std::move(message.head()), .payload = {}, .signed_by = {}, .hashed_by = {}};
     put_header(finished.head, header);
     std::vector<finished_reply> replies;
     replies.push_back(std::move(finished));

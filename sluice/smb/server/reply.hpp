@@ -53,6 +53,7 @@ struct finished_reply {
     pool_buffer head;  // room for a frame's length, header, body
     pool_buffer payload;
     std::shared_ptr<channel> signed_by;  // null: not signed
+    std::shared_ptr<channel> hashed_by;  // not null: goes into the keys being made, with its signature
 
     [[nodiscard]] std::size_t message_bytes() const noexcept {
         return head.size() - wire::frame_prefix_bytes + payload.size();

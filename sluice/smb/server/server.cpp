@@ -272,7 +272,8 @@ std::shared_ptr<channel> smb_server::make_session(connection& on) {
 }
 
 std::shared_ptr<channel> smb_server::make_channel(const std::shared_ptr<session>& of, connection& on) {
-    if (on.channels.size() >= limits::sessions_per_connection_max or
+    // What a connection still serves while it ends must not leave anything with it.
+    if (on.is_closing() or on.channels.size() >= limits::sessions_per_connection_max or
         of->channels.size() >= limits::channels_per_session_max)
         return nullptr;
     auto fresh = std::make_shared<channel>(of, on);

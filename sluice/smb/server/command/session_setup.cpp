@@ -127,7 +127,7 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
         r.channel = r.host().make_session(r.connection());
         if (r.channel == nullptr) return nt_status::insufficient_resources;
         r.session = r.channel->session;
-    } else if (r.channel == nullptr) {
+    } else if (r.session == nullptr) {
         return nt_status::user_session_deleted;
     }
     channel& by = *r.channel;
