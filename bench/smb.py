@@ -5,7 +5,8 @@
 
 Big files: CPU seconds per gigabyte that smbclient reads or writes, unsigned, signed, encrypted. Small files: CPU time
 per file of 4 KiB that is put, listed, fetched, deleted. Single operations: per log-on, per echo, per open and close, the
-last two from smbtorture's benchmarks. It is the servers' CPU time that is compared, not the rate: the clients take as
+last two from smbtorture's benchmarks. Loads: the same reads, writes, echoes and opens by smb_load, a client that throws
+the data away unlooked at, so that the server is not kept waiting. It is the servers' CPU time that is compared, not the rate: the clients take as
 much of the machine as a server does. One row of JSON per workload and subject on standard output, of the form the
 other benchmarks have; progress and what is missing on standard error. Needs smbclient; without smbd there are no rows
 of Samba, without smbtorture neither echo nor open_close.
@@ -213,6 +214,35 @@ def single_operations(options, local):
                        lambda server, benchmark=benchmark: run_smbtorture(server, benchmark, options.seconds))
 
 
+def loads(options, local):
+    """What smb_load asks for, of a server's CPU time."""
+    def load(arguments, count, amount):
+        def work(server):
+            user, password = server.account.split("%")
+            done = subprocess.run([str(options.load), str(server.port), server.share, user, password, *arguments,
+                                   "--count", str(count)], capture_output=True, text=True, timeout=CLIENT_SECONDS_MAX)
+            if done.returncode != 0:
+                raise served.ServerFault(f"{server.name}: smb_load {' '.join(arguments)} printed:\n{done.stderr}")
+            return amount
+        return work
+
+    def warm(server):
+        load(["read"], 1, 1)(server)  # makes the file, once
+
+    scale = 1 if options.quick else 4
+    for name in PROTECTIONS:
+        for operation in ("read", "write"):
+            count = 300 * scale
+            yield Workload(f"load_{operation}_1m_{name}", "s/GB", 1, warm,
+                           load([operation, "--protection", name], count, count * 1.048576e-3))
+    for name, arguments, count in (("read_64k", ["read", "--bytes", "65536"], 4000),
+                                   ("read_4k", ["read", "--bytes", "4096", "--depth", "16"], 10000),
+                                   ("write_4k", ["write", "--bytes", "4096", "--depth", "16"], 5000),
+                                   ("echo", ["echo", "--depth", "16"], 20000),
+                                   ("open_close", ["open_close"], 2000)):
+        yield Workload(f"load_{name}", "us/operation", 1_000_000, warm, load(arguments, count * scale, count * scale))
+
+
 def measure(workload, servers, repeats):
     """Subject -> Samples. The servers take turns, and each is first as often as last."""
     samples = {server.name: Samples() for server in servers}
@@ -274,6 +304,12 @@ def main():
     options = parser.parse_args()
     options.megabytes, options.times, options.files, options.seconds, options.repeats = \
         (256, 1, 300, 1, 2) if options.quick else (500, 2, 1000, 2, 5)
+    options.load = options.program.resolve().parents[2] / "bench" / "load" / "smb_load"
+    families = [big_files, small_files, single_operations]
+    if options.load.exists():
+        families.append(loads)
+    else:
+        print(f"smb: {options.load} is not built: no loads", file=sys.stderr)
     if not shutil.which("smbclient"):
         print("smb: smbclient is not installed (Debian package smbclient): nothing to measure with", file=sys.stderr)
         return 0
@@ -283,7 +319,7 @@ def main():
         local = scratch / "local"
         make_local_files(options, local)
         servers = [running.enter_context(server) for server in make_subjects(options, scratch)]
-        for family in (big_files, small_files, single_operations):
+        for family in families:
             for workload in family(options, local):
                 if any(part in workload.name for part in options.only or [""]):
                     print(f"smb: {workload.name}", file=sys.stderr, flush=True)

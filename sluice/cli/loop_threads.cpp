@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <system_error>
 
+#include "sluice/io/frame_pool.hpp"
+#include "sluice/io/sigpipe_guard.hpp"
+
 namespace sluice::cli {
 
 std::size_t usable_processors() noexcept {
@@ -24,6 +27,9 @@ result<std::unique_ptr<loop_threads>> loop_threads::start(std::size_t count) {
         all->loops_.push_back(fresh.multiplexer.get());
         try {
             fresh.runner = std::thread([&loop = *fresh.multiplexer] {
+                io::frame_pool frames(frame_pool_bytes);
+                const io::frame_pool::use from_pool(frames);
+                const io::sigpipe_guard no_sigpipe;
                 while (loop.run() > 0) {}
             });
         } catch (const std::system_error& why) {

@@ -9,6 +9,9 @@
 
 namespace sluice::cli {
 
+/// Of the coroutines of one loop: a request under way takes some 2 KiB.
+inline constexpr std::size_t frame_pool_bytes = 4U << 20;
+
 /// How many processors this program may use.
 [[nodiscard]] std::size_t usable_processors() noexcept;
 

@@ -26,6 +26,8 @@
 #include "sluice/cli/shared_locks.hpp"
 #include "sluice/cli/signals.hpp"
 #include "sluice/cli/user_edits.hpp"
+#include "sluice/io/frame_pool.hpp"
+#include "sluice/io/sigpipe_guard.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/user_database.hpp"
@@ -324,6 +326,9 @@ void serve(const serve_options& given, const std::string& file) {
     block_signals();
     auto loop = io::best_available();
     if (not loop) fail(loop.error().message());
+    io::frame_pool frames(frame_pool_bytes);
+    const io::frame_pool::use from_pool(frames);
+    const io::sigpipe_guard no_sigpipe;
     const auto others = loop_threads::start(loops_for(options) - 1);
     if (not others) fail(others.error().message());
     auto shares = open_shares(options, **loop);

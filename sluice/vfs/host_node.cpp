@@ -1,9 +1,12 @@
 #include "sluice/vfs/host_node.hpp"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 
 #include "sluice/io/fs_location.hpp"
 #include "sluice/io/symlink_handle.hpp"
+#include "sluice/io/xattr.hpp"
 #include "sluice/vfs/host_attributes.hpp"
 #include "sluice/vfs/host_listing.hpp"
 #include "sluice/vfs/host_name.hpp"
@@ -12,6 +15,8 @@
 
 namespace sluice::vfs {
 namespace {
+
+constexpr std::size_t attribute_names_bytes = 1024;  // more are asked for one by one
 
 std::string_view last_component(std::string_view path) noexcept {
     return split_path(path).name;
@@ -63,13 +68,55 @@ std::string host_node::path() const {
     return shown_path(present_path());
 }
 
+const io::handle& host_node::asked() const noexcept {
+    if (writing_.is_valid()) return writing_;
+    return reading_.is_valid() ? static_cast<const io::handle&>(reading_) : held_;
+}
+
+bool host_node::can_have_attributes() const noexcept {
+    return tree_.keeps_attributes and (kind_ == node_kind::file or kind_ == node_kind::directory);
+}
+
+// The names first: most files have none, and that is all then.
+result<host_node::own_attributes> host_node::ask_own_attributes() const noexcept {
+    own_attributes own;
+    std::array<char, attribute_names_bytes> storage;
+    const auto names = io::list_xattrs(asked(), storage);
+    bool has_metadata = true;
+    if (names) {
+        has_metadata = own.has_security = false;
+        for (std::string_view rest = *names; not rest.empty();) {
+            const std::string_view name = io::take_xattr_name(rest);
+            has_metadata = has_metadata or name == metadata_attribute;
+            own.has_security = own.has_security or name == security_attribute;
+        }
+    }
+    if (not has_metadata) return own;
+    auto stored = load_metadata(asked());
+    if (not stored) return failure(stored.error());
+    own.metadata = *std::move(stored);
+    return own;
+}
+
+// Whoever changes an attribute changes the change time with it, but for two changes within one tick of the
+// kernel's clock. So what was asked when the last change was some ticks ago holds as long as that time does.
+result<host_node::own_attributes> host_node::own_attributes_at(time_point change_time) noexcept {
+    if (not can_have_attributes()) return own_attributes{.metadata = {}, .has_security = false};
+    if (known_ and known_->change_time == change_time) return known_->own;
+    known_.reset();
+    constexpr auto settled_after = std::chrono::milliseconds(100);
+    const bool is_settled = std::chrono::system_clock::now() - change_time > settled_after;
+    const auto own = ask_own_attributes();
+    if (own and is_settled) known_ = {.change_time = change_time, .own = *own};
+    return own;
+}
+
 result<metadata> host_node::status() noexcept {
     const auto found = io::status_of(held(), node_fields);
     if (not found) return failure(found.error());
-    const bool keeps = tree_.keeps_attributes and (kind_ == node_kind::file or kind_ == node_kind::directory);
-    const auto stored = keeps ? load_metadata(held()) : result<std::optional<stored_metadata>>{};
-    if (not stored) return failure(stored.error());
-    return metadata_of(*found, *stored, last_component(path_), tree_.dots());
+    const auto own = own_attributes_at(found->changed);
+    if (not own) return failure(own.error());
+    return metadata_of(*found, own->metadata, last_component(path_), tree_.dots());
 }
 
 result<void> host_node::change(const metadata_change& wanted) noexcept {
@@ -166,6 +213,7 @@ result<void> host_node::hold_again(const std::string& where) {
     const auto status = io::status_of(*fresh, io::stat_fields::type | io::stat_fields::inode);
     if (not status) return failure(status.error());
     held_ = std::move(*fresh);
+    known_.reset();
     path_ = where;
     identify(*status);
     return {};
@@ -225,7 +273,12 @@ result<void> host_node::set_extended_attribute(std::string_view name,
 
 result<std::vector<std::byte>> host_node::security() noexcept {
     if (not tree_.keeps_attributes) return failure({EOPNOTSUPP, "get security"});
-    return load_security(held());
+    const auto changed = io::status_of(held(), io::stat_fields::changed);
+    if (not changed) return failure(changed.error());
+    const auto own = own_attributes_at(changed->changed);
+    if (not own) return failure(own.error());
+    if (not own->has_security) return std::vector<std::byte>{};
+    return load_security(asked());
 }
 
 result<void> host_node::set_security(std::span<const std::byte> descriptor) noexcept {

@@ -69,6 +69,17 @@ private:
     [[nodiscard]] result<void> rename_over(const host_place& there, when_taken taken);
     [[nodiscard]] result<void> become_file(const std::string& where);
     [[nodiscard]] result<void> hold_again(const std::string& where);
+    // Whether anything of ours hangs on the file, and what of it is asked often.
+    struct own_attributes {
+        std::optional<stored_metadata> metadata;
+        bool has_security = true;
+    };
+    [[nodiscard]] bool can_have_attributes() const noexcept;
+    [[nodiscard]] result<own_attributes> own_attributes_at(time_point change_time) noexcept;
+    [[nodiscard]] result<own_attributes> ask_own_attributes() const noexcept;
+    // What attributes are best asked by: data's descriptor, which the kernel lets do it without a name.
+    [[nodiscard]] const io::handle& asked() const noexcept;
+    [[nodiscard]] result<io::file_handle> reopen(io::mode wanted) const noexcept;
     // What transfers use; null if it is not open for that.
     [[nodiscard]] io::file_handle* readable() noexcept;
     [[nodiscard]] io::file_handle* writable() noexcept { return granted_.write ? &writing_ : nullptr; }
@@ -83,6 +94,13 @@ private:
     bool is_root_ = false;
     file_key key_;
     std::string path_;  // the host's, as last known
+
+    // The attributes as they were when the file had that change time; see own_attributes_at.
+    struct known_attributes {
+        time_point change_time;
+        own_attributes own;
+    };
+    std::optional<known_attributes> known_;
 };
 
 /// Makes the node of what is open. Errors: EIO.

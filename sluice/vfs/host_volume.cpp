@@ -67,6 +67,8 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
     auto tree = std::make_unique<host_tree>(multiplexer, std::move(*anchor), options,
                                             is_local ? tells_all::yes : tells_all::no);
     tree->root_device = status->device;
+    tree->root_is_in_memory = volume_status->in_memory;
+    if (not is_local) tree->writes.never();
     tree->root_inode = status->inode;
     tree->options.read_only = options.read_only or volume_status->read_only;
     // Also tells, at once, whether the kernel has openat2.

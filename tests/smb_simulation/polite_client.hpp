@@ -131,6 +131,7 @@ protected:
     }
 
     [[nodiscard]] polite_client& client() noexcept { return *first_; }
+    [[nodiscard]] smb::server::smb_server& server_of_test() noexcept { return *world_.server; }
 
 private:
     world world_;

@@ -12,7 +12,7 @@ connection::connection(smb_server& host, server_loop& home, io::socket_handle so
       peer_(peer),
       peer_text_(peer.text()),
       reader_(socket_, home.buffers),
-      writer_(home.multiplexer, socket_),
+      writer_(home.multiplexer, socket_, home.data.pipes),
       tasks_(home.multiplexer) {}
 
 connection::~connection() {

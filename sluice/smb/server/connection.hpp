@@ -12,6 +12,7 @@
 #include "sluice/smb/auth/preauth_integrity.hpp"
 #include "sluice/smb/server/channel.hpp"
 #include "sluice/smb/server/credit_window.hpp"
+#include "sluice/smb/server/data_path.hpp"
 #include "sluice/smb/server/frame_stream.hpp"
 #include "sluice/smb/server/negotiated.hpp"
 #include "sluice/smb/server/request.hpp"
@@ -53,6 +54,7 @@ public:
     [[nodiscard]] server_loop& home() const noexcept { return home_; }
     [[nodiscard]] io::io_multiplexer& loop() const noexcept { return home_.multiplexer; }
     [[nodiscard]] buffer_pool& buffers() const noexcept { return home_.buffers; }
+    [[nodiscard]] data_path& data() const noexcept { return home_.data; }
     [[nodiscard]] const io::socket_address& peer() const noexcept { return peer_; }
     [[nodiscard]] const std::string& peer_text() const noexcept { return peer_text_; }
     /// The address without its port.
@@ -95,6 +97,9 @@ public:
     /// What was last told without being asked for is not delivered: not to be told more by this way.
     [[nodiscard]] bool is_stuck() const noexcept { return stuck_at_ and not has_delivered(*stuck_at_); }
     void note_stuck(std::uint64_t at) noexcept { stuck_at_ = at; }
+
+    /// Waits until a large reply would soon be sent; see frame_writer::has_room().
+    [[nodiscard]] io::task<void> room_to_send() noexcept { return writer_.has_room(); }
 
     /// Ends what `of` waits for, with `why`: all requests of a session, or of a tree of it. Any thread, under
     /// the latch.

@@ -11,9 +11,11 @@ namespace sluice::smb::server {
 
 namespace {
 
-constexpr std::size_t staging_bytes = 64U << 10;
+constexpr std::size_t staging_bytes = 32U << 10;
+constexpr std::size_t staging_bytes_before_large = 512;
 constexpr std::size_t length_bytes = 4;
 constexpr std::size_t pieces_per_send = 64;
+constexpr std::size_t nearly_drained_bytes = 256U << 10;
 
 }  // namespace
 
@@ -32,7 +34,10 @@ io::task<result<pool_buffer>> frame_reader::next(std::size_t bytes_max) noexcept
         std::memmove(staged_.data(), staged_.data() + begin_, end_ - begin_);
         end_ -= begin_;
         begin_ = 0;
-        const std::span<std::byte> room = std::span(staged_).subspan(end_);
+        const std::span<std::byte> room =
+            std::span(staged_)
+                .first(last_was_large_ ? staging_bytes_before_large : staging_bytes)
+                .subspan(end_);
         const result<std::size_t> got = co_await read_some(room);
         if (not got) co_return failure(got.error());
         if (*got == 0) {
@@ -48,6 +53,7 @@ io::task<result<pool_buffer>> frame_reader::next(std::size_t bytes_max) noexcept
     if (prefix[0] != std::byte{0}) co_return failure({EPROTO, "receive a frame: not a session message"});
     if (length > bytes_max) co_return failure({EMSGSIZE, "receive a frame: longer than allowed"});
     begin_ += length_bytes;
+    last_was_large_ = length > staging_bytes;
 
     pool_buffer frame = buffers_.take(length);
     if (not frame) co_return failure({ENOMEM, "receive a frame"});
@@ -64,14 +70,14 @@ io::task<result<pool_buffer>> frame_reader::next(std::size_t bytes_max) noexcept
     co_return frame;
 }
 
-frame_writer::frame_writer(io::io_multiplexer& loop, io::socket_handle& socket) noexcept
-    : socket_(socket), has_work_(loop), is_drained_(loop) {}
+frame_writer::frame_writer(io::io_multiplexer& loop, io::socket_handle& socket, splice_pipes& pipes) noexcept
+    : loop_(loop), socket_(socket), pipes_(pipes), has_work_(loop), is_drained_(loop) {}
 
-void frame_writer::send(outgoing_frame frame) {
+void frame_writer::put(frame_piece piece) {
     if (is_broken_.load(std::memory_order_relaxed)) return;
-    unsent_bytes_.set(unsent_bytes() + frame.bytes);
-    queued_bytes_.set(queued_bytes() + frame.bytes);
-    frames_.push_back(std::move(frame));
+    unsent_bytes_.set(unsent_bytes() + piece.size());
+    queued_bytes_.set(queued_bytes() + piece.size());
+    pieces_.push_back(std::move(piece));
     has_work_.set(true);
 }
 
@@ -94,7 +100,7 @@ void frame_writer::finish() noexcept {
 io::task<result<void>> frame_writer::run() noexcept {
     result<void> outcome{};
     for (;;) {
-        if (frames_.empty()) {
+        if (pieces_.empty()) {
             if (is_finishing_) break;
             (void)co_await has_work_.wait();
             has_work_.reset();
@@ -103,41 +109,66 @@ io::task<result<void>> frame_writer::run() noexcept {
         outcome = co_await send_some();
         if (not outcome) break;
         wake_drained();
+        wake_waiter();
     }
     is_broken_.store(true, std::memory_order_relaxed);
-    frames_.clear();
+    pieces_.clear();
     unsent_bytes_.set(0);
     wake_drained();
+    wake_waiter();
     co_return outcome;
 }
 
+// Up to the first file, less the piece before it, which goes with it.
 io::task<result<void>> frame_writer::send_some() noexcept {
-    std::array<io::const_buffer, pieces_per_send> pieces;
-    std::size_t count = 0;
-    std::size_t skip = sent_of_first_;
-    for (const outgoing_frame& frame : frames_) {
-        if (count == pieces.size()) break;
-        for (const frame_piece& piece : frame.pieces) {
-            if (count == pieces.size()) break;
-            const std::span<const std::byte> bytes = piece.bytes();
-            const std::size_t skipped = std::min(skip, bytes.size());
-            skip -= skipped;
-            if (skipped != bytes.size()) pieces[count++] = bytes.subspan(skipped);
-        }
-    }
-    const io::io_request<io::const_buffers_type> wanted{.buffers = std::span(pieces).first(count)};
+    std::size_t end = 0;
+    while (end != pieces_.size() and end != pieces_per_send and not pieces_[end].is_file())
+        ++end;
+    const bool is_before_file = end != pieces_.size() and pieces_[end].is_file();
+    if (is_before_file and end <= 1) return send_file(end);
+    return send_memory(is_before_file ? end - 1 : end);
+}
+
+io::task<result<void>> frame_writer::send_memory(std::size_t pieces) noexcept {
+    std::array<io::const_buffer, pieces_per_send> list;
+    for (std::size_t i = 0; i != pieces; ++i)
+        list[i] = pieces_[i].bytes().subspan(i == 0 ? sent_of_first_ : 0);
+    const io::io_request<io::const_buffers_type> wanted{.buffers = std::span(list).first(pieces)};
     const auto sent = co_await io::co_write(socket_, wanted);
     if (not sent) co_return failure(sent.error());
     forget_sent(sent.bytes_transferred());
     co_return result<void>{};
 }
 
+io::task<result<void>> frame_writer::send_file(std::size_t piece) noexcept {
+    ENSURE(piece != 0 or sent_of_first_ == 0, "a file is sent whole or not at all");
+    const file_range& range = pieces_[piece].range;
+    const std::span<const std::byte> head =
+        piece == 0 ? std::span<const std::byte>{} : pieces_[0].bytes().subspan(sent_of_first_);
+    const io::send_file_request wanted{.header = head,
+                                       .offset = range.offset,
+                                       .length = range.length,
+                                       .when_short = io::short_file::filled_with_zeros};
+    const std::size_t bytes = head.size() + range.length;
+    splice_pipes::loan through(pipes_);
+    result<std::uint64_t> sent{};
+    if (through.pipe() != nullptr)
+        sent = co_await io::co_send_file(*range.file, socket_, wanted, *through.pipe());
+    else
+        sent = co_await io::co_send_file(*range.file, socket_, wanted);
+    if (not sent) co_return failure(sent.error());
+    // The error that came after a part had gone, or a cancellation: what follows would be taken for the rest.
+    if (*sent != bytes) co_return failure({ECONNABORTED, "send a file: cut short"});
+    forget_sent(bytes);
+    co_return result<void>{};
+}
+
 void frame_writer::forget_sent(std::size_t sent_bytes) noexcept {
     unsent_bytes_.set(unsent_bytes() - sent_bytes);
     sent_of_first_ += sent_bytes;
-    while (not frames_.empty() and sent_of_first_ >= frames_.front().bytes) {
-        sent_of_first_ -= frames_.front().bytes;
-        frames_.pop_front();
+    while (not pieces_.empty() and sent_of_first_ >= pieces_.front().size()) {
+        sent_of_first_ -= pieces_.front().size();
+        pieces_.pop_front();
     }
 }
 
@@ -152,6 +183,27 @@ io::task<void> frame_writer::drained_to(std::size_t bytes) noexcept {
     (void)co_await is_drained_.wait();
     is_drained_.reset();
     awaits_drained_ = false;
+}
+
+bool frame_writer::is_nearly_drained() const noexcept {
+    return is_broken_.load(std::memory_order_relaxed) or unsent_bytes() <= nearly_drained_bytes;
+}
+
+void frame_writer::wake_waiter() noexcept {
+    if (not waiters_.empty() and is_nearly_drained()) waiters_.front()->turn.set(true);
+}
+
+io::task<void> frame_writer::has_room() noexcept {
+    if (waiters_.empty() and is_nearly_drained()) co_return;
+    waiter mine(loop_);
+    waiters_.push_back(mine);
+    do {
+        (void)co_await mine.turn.wait();
+        mine.turn.reset();
+    } while (not is_nearly_drained());
+    waiters_.erase(mine);
+    // The next one looks for itself, after this one has put its reply into the queue, or waits for a disk.
+    wake_waiter();
 }
 
 }  // namespace sluice::smb::server

@@ -3,22 +3,26 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <vector>
+
+#include "sluice/base/intrusive_list.hpp"
 
 #include "sluice/io/awaitable.hpp"
 #include "sluice/io/socket_handle.hpp"
 #include "sluice/io/task.hpp"
 #include "sluice/smb/server/buffer_pool.hpp"
 #include "sluice/smb/server/event.hpp"
+#include "sluice/smb/server/reply_payload.hpp"
+#include "sluice/smb/server/ring_queue.hpp"
+#include "sluice/smb/server/splice_pipes.hpp"
 
 namespace sluice::smb::server {
 
 /// Takes frames off a connection: SMB over TCP puts four bytes with the length before each ([MS-SMB2] 2.1).
 ///
 /// Small frames are read many at a time into one staging buffer and copied out of it; what is left of a large
-/// one goes straight to where it stays. Allocates: the staging buffer; frames are the pool's.
-/// Thread safety: the loop's thread; one receive at a time.
+/// one goes straight to where it stays, and while large ones come that is all but the first bytes. Allocates:
+/// the staging buffer; frames are the pool's. Thread safety: the loop's thread; one receive at a time.
 class frame_reader {
 public:
     frame_reader(io::socket_handle& socket, buffer_pool& buffers) noexcept;
@@ -36,28 +40,22 @@ private:
     std::vector<std::byte> staged_;
     std::size_t begin_ = 0;  // of what is staged and not yet taken
     std::size_t end_ = 0;
+    bool last_was_large_ = false;  // and so will be the next: little of it is to be copied twice
 };
 
-/// A piece of a frame: the bytes of a buffer behind the first `skipped`, or, without a buffer, bytes that are
-/// always there.
+/// A piece of a frame: the bytes of a buffer behind the first `skipped`; or, without a buffer, bytes that are
+/// always there; or part of a file.
 struct frame_piece {
-    pool_buffer memory;
+    pool_buffer memory{};
     std::size_t skipped = 0;
     std::span<const std::byte> constant{};
+    file_range range{};
 
+    [[nodiscard]] bool is_file() const noexcept { return range.file != nullptr; }
+    [[nodiscard]] std::size_t size() const noexcept { return is_file() ? range.length : bytes().size(); }
+    /// Of what is in memory.
     [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
         return memory ? memory.bytes().subspan(skipped) : constant;
-    }
-};
-
-/// One reply, or several in one frame, ready to go: pieces of memory in order, the frame's length first.
-struct outgoing_frame {
-    std::vector<frame_piece> pieces;
-    std::size_t bytes = 0;
-
-    void add(frame_piece piece) {
-        bytes += piece.bytes().size();
-        pieces.push_back(std::move(piece));
     }
 };
 
@@ -72,16 +70,21 @@ private:
     std::atomic<std::uint64_t> value_{0};
 };
 
-/// Puts frames on a connection, in the order they were given, many in one system call.
+/// Puts frames on a connection, in the order they were given: those in memory many in one system call, those
+/// that end in a part of a file by a call of their own that the file's pages go by.
 ///
-/// Invariant: `unsent_bytes_` is the sum of the frames in `frames_`. Thread safety: the loop's thread;
-/// has_delivered() any, as long as the connection stays.
+/// Invariant: `unsent_bytes_` is the sum of the pieces in `pieces_`, less `sent_of_first_`.
+/// Thread safety: the loop's thread; has_delivered() any, as long as the connection stays.
 class frame_writer {
 public:
-    frame_writer(io::io_multiplexer& loop, io::socket_handle& socket) noexcept;
+    frame_writer(io::io_multiplexer& loop, io::socket_handle& socket, splice_pipes& pipes) noexcept;
+    frame_writer(const frame_writer&) = delete;
+    frame_writer& operator=(const frame_writer&) = delete;
+    ~frame_writer() { ENSURE(waiters_.empty(), "those who wait for room go before the writer does"); }
 
-    /// Queues a frame; dropped if the connection is broken. Allocates: the queue, amortised.
-    void send(outgoing_frame frame);
+    /// Queues the next piece; dropped if the connection is broken. Those of one frame, its length first, are
+    /// given without suspending in between; a file never comes first. Allocates: the queue, amortised.
+    void put(frame_piece piece);
     /// Lets run() end once everything has been sent.
     void finish() noexcept;
 
@@ -98,13 +101,31 @@ public:
     /// Waits until at most `bytes` are unsent, or the connection is broken. One waiter at a time.
     [[nodiscard]] io::task<void> drained_to(std::size_t bytes) noexcept;
 
+    /// Waits until little is left to be sent, or the connection is broken: whoever is about to fill a large
+    /// buffer does so just before it goes, so that one buffer, still in the processor's cache, does for many
+    /// replies, and a client that takes nothing binds no memory. First come, first served; whoever goes on
+    /// and then waits for something else lets the next one pass.
+    [[nodiscard]] io::task<void> has_room() noexcept;
+
 private:
+    struct waiter {
+        explicit waiter(io::io_multiplexer& loop) noexcept : turn(loop) {}
+        event<bool> turn;
+        list_hook<waiter> link;
+    };
+
     [[nodiscard]] io::task<result<void>> send_some() noexcept;
+    [[nodiscard]] io::task<result<void>> send_memory(std::size_t pieces) noexcept;
+    [[nodiscard]] io::task<result<void>> send_file(std::size_t piece) noexcept;
     void forget_sent(std::size_t sent_bytes) noexcept;
     void wake_drained() noexcept;
+    void wake_waiter() noexcept;
+    [[nodiscard]] bool is_nearly_drained() const noexcept;
 
+    io::io_multiplexer& loop_;
     io::socket_handle& socket_;
-    std::deque<outgoing_frame> frames_;
+    splice_pipes& pipes_;
+    ring_queue<frame_piece> pieces_;
     std::size_t sent_of_first_ = 0;
     told_count unsent_bytes_;
     told_count queued_bytes_;
@@ -114,6 +135,7 @@ private:
     event<bool> has_work_;
     event<bool> is_drained_;
     bool awaits_drained_ = false;
+    intrusive_list<waiter, &waiter::link> waiters_;
 };
 
 }  // namespace sluice::smb::server

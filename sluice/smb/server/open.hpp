@@ -62,6 +62,9 @@ public:
     vfs::node_ptr node;
     std::shared_ptr<file_state> file;
     std::unique_ptr<named_pipe> pipe;
+    /// The file once more, for replies that are sent from it: they may outlive this. Null until there was
+    /// one.
+    std::shared_ptr<io::file_handle> pages;
     // What other servers see of it, of the file and, if this is a stream, of the file it belongs to.
     peer_claim claim;
     peer_claim claim_to_base;

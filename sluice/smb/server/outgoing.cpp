@@ -135,14 +135,16 @@ void connection::send(std::vector<finished_reply> replies, channel* sealed_by) n
     }
     byte_writer prefix(replies.front().head.bytes());
     wire::encode_frame_prefix(prefix, bytes);
-    outgoing_frame frame;
     for (std::size_t i = 0; i != replies.size(); ++i) {
         const std::size_t padding = are_padded ? replies[i].padding_bytes() : 0;
-        frame.add({.memory = std::move(replies[i].head), .skipped = i == 0 ? 0 : wire::frame_prefix_bytes});
-        if (replies[i].payload) frame.add({.memory = std::move(replies[i].payload)});
-        if (padding != 0) frame.add({.memory = {}, .constant = std::span(zeros).first(padding)});
+        writer_.put({.memory = std::move(replies[i].head), .skipped = i == 0 ? 0 : wire::frame_prefix_bytes});
+        reply_payload& payload = replies[i].payload;
+        if (payload.is_file())
+            writer_.put({.range = std::move(payload.range())});
+        else if (payload)
+            writer_.put({.memory = std::move(payload.memory())});
+        if (padding != 0) writer_.put({.constant = std::span(zeros).first(padding)});
     }
-    writer_.send(std::move(frame));
 }
 
 void connection::send_sealed(const std::vector<finished_reply>& replies, channel& by) noexcept {
@@ -168,9 +170,7 @@ void connection::send_sealed(const std::vector<finished_reply>& replies, channel
         close("the session's key can seal no more messages");
         return;
     }
-    outgoing_frame frame;
-    frame.add({.memory = std::move(memory)});
-    writer_.send(std::move(frame));
+    writer_.put({.memory = std::move(memory)});
 }
 
 bool connection::send_interim(request& r) noexcept {

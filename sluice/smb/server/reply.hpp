@@ -6,6 +6,7 @@
 
 #include "sluice/base/byte_cursor.hpp"
 #include "sluice/smb/server/buffer_pool.hpp"
+#include "sluice/smb/server/reply_payload.hpp"
 #include "sluice/smb/wire/compound.hpp"
 #include "sluice/smb/wire/frame.hpp"
 #include "sluice/smb/wire/header.hpp"
@@ -28,7 +29,7 @@ public:
     /// Null if there is no memory. Again: begins anew. Allocates: a buffer of the pool.
     [[nodiscard]] byte_writer* begin(std::size_t bytes_max) noexcept;
     /// Bytes that follow the body.
-    void attach(pool_buffer payload) noexcept { payload_ = std::move(payload); }
+    void attach(reply_payload payload) noexcept { payload_ = std::move(payload); }
     /// Forgets body and payload: what is said is an error.
     void discard() noexcept;
 
@@ -39,19 +40,19 @@ public:
     /// False if more was encoded than there is room for: a bug in the caller's count.
     [[nodiscard]] bool finish() noexcept;
     [[nodiscard]] pool_buffer& head() noexcept { return head_; }
-    [[nodiscard]] pool_buffer& payload() noexcept { return payload_; }
+    [[nodiscard]] reply_payload& payload() noexcept { return payload_; }
 
 private:
     buffer_pool& buffers_;
     pool_buffer head_;
-    pool_buffer payload_;
+    reply_payload payload_;
     std::optional<byte_writer> writer_;
 };
 
 /// A reply that has its header and is to be signed and sent.
 struct finished_reply {
     pool_buffer head;  // room for a frame's length, header, body
-    pool_buffer payload;
+    reply_payload payload;
     std::shared_ptr<channel> signed_by;  // null: not signed
     std::shared_ptr<channel> hashed_by;  // not null: goes into the keys being made, with its signature
 

@@ -14,6 +14,7 @@
 #include "sluice/smb/server/background.hpp"
 #include "sluice/smb/server/configuration.hpp"
 #include "sluice/smb/server/connection.hpp"
+#include "sluice/smb/server/data_path.hpp"
 #include "sluice/smb/server/event_log.hpp"
 #include "sluice/smb/server/lease_table.hpp"
 #include "sluice/smb/server/log_on_failures.hpp"
@@ -94,6 +95,8 @@ public:
 
     /// The first.
     [[nodiscard]] io::io_multiplexer& loop() const noexcept { return seams_.loop; }
+    /// All of them, the first first.
+    [[nodiscard]] const std::vector<std::unique_ptr<server_loop>>& loops() const noexcept { return loops_; }
     /// Of everything the loops share.
     [[nodiscard]] server_latch& latch() const noexcept { return latch_; }
     /// `co_await host.transfer(node, std::move(reading))`: runs a transfer of a node without the latch, which

@@ -6,6 +6,7 @@
 
 #include "sluice/io/task_group.hpp"
 #include "sluice/smb/server/buffer_pool.hpp"
+#include "sluice/smb/server/data_path.hpp"
 #include "sluice/smb/server/hand_over.hpp"
 
 namespace sluice::smb::server {
@@ -17,6 +18,7 @@ struct server_loop {
 
     io::io_multiplexer& multiplexer;
     buffer_pool buffers;
+    data_path data;
     io::task_group connections;
 
     template <class What>

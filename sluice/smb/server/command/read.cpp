@@ -1,5 +1,6 @@
 #include "sluice/smb/wire/read.hpp"
 
+#include "sluice/io/page_cache.hpp"
 #include "sluice/smb/server/command.hpp"
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/server.hpp"
@@ -25,12 +26,11 @@ namespace {
     return nt_status::success;
 }
 
-[[nodiscard]] nt_status reply_with(request& r, pool_buffer data, std::size_t bytes) noexcept {
+[[nodiscard]] nt_status reply_with(request& r, reply_payload data) noexcept {
     byte_writer* const body = r.begin_reply(wire::read_reply_data_offset);
     if (body == nullptr) return nt_status::insufficient_resources;
-    wire::encode_read_reply_head(*body, bytes);
-    data.shrink(bytes);
-    if (bytes != 0) r.answer.attach(std::move(data));
+    wire::encode_read_reply_head(*body, data.size());
+    if (data.size() != 0) r.answer.attach(std::move(data));
     return nt_status::success;
 }
 
@@ -47,9 +47,38 @@ namespace {
     pool_buffer data = r.answer.buffers().take(bytes_max);
     if (not data) co_return nt_status::insufficient_resources;
     const named_pipe::read_outcome got = from->pipe->read(data.bytes());
-    const nt_status status = reply_with(r, std::move(data), got.bytes);
+    data.shrink(got.bytes);
+    const nt_status status = reply_with(r, std::move(data));
     if (status != nt_status::success) co_return status;
     co_return got.more ? nt_status::buffer_overflow : nt_status::success;
+}
+
+[[nodiscard]] read_path choose_path(const request& r, open& from, std::size_t bytes) noexcept {
+    return path_of({.is_signed = r.must_sign_reply,
+                    .is_sealed = r.sealed_by != nullptr,
+                    .is_compounded = not r.is_last_of_frame or not r.replies_before->empty(),
+                    .has_host_file = from.node->host_file() != nullptr,
+                    .bytes = bytes});
+}
+
+// What the open's replies are sent from; null if there is no descriptor left.
+[[nodiscard]] std::shared_ptr<io::file_handle> pages_of(open& from, const io::file_handle& file) {
+    if (from.pages == nullptr)
+        if (auto own = io::duplicate(file)) from.pages = std::make_shared<io::file_handle>(*std::move(own));
+    return from.pages;
+}
+
+// What of a range can be sent from the kernel's cache of the file: as much as the file has of it now, which
+// is what the reply will say. Nothing if that is little, or is not all there: the loop must not wait for a
+// disk.
+[[nodiscard]] file_range cached_part(open& from, const wire::read_args& args) {
+    const io::file_handle& file = *from.node->host_file();
+    const auto size = file.maximum_extent();
+    if (not size or *size <= args.offset_bytes) return {};
+    const std::size_t length = std::min<std::uint64_t>(args.length_bytes, *size - args.offset_bytes);
+    if (length < spliced_bytes_min or length < args.minimum_bytes) return {};
+    if (not io::is_cached(file, {.offset = args.offset_bytes, .length = length})) return {};
+    return {.file = pages_of(from, file), .offset = args.offset_bytes, .length = length};
 }
 
 }  // namespace
@@ -72,6 +101,20 @@ io::task<nt_status> serve_read(request& r) {
                                             {.offset = args->offset_bytes, .length = args->length_bytes}))
         co_return nt_status::file_lock_conflict;
 
+    read_path path = choose_path(r, *from, args->length_bytes);
+    if (path == read_path::spliced) {
+        file_range pages = cached_part(*from, *args);
+        if (pages.file != nullptr) {
+            from->position = pages.offset + pages.length;
+            r.connection().data().counted.add(path, pages.length);
+            co_return reply_with(r, std::move(pages));
+        }
+        path = read_path::copied;
+    }
+    if (args->length_bytes >= spliced_bytes_min) {
+        io::task<void> waiting = r.connection().room_to_send();
+        co_await unlatched(r.host().latch(), std::move(waiting));
+    }
     pool_buffer data = r.answer.buffers().take(args->length_bytes);
     if (not data) co_return nt_status::insufficient_resources;
     io::task<result<std::size_t>> reading = from->node->co_read(data.bytes(), args->offset_bytes);
@@ -80,7 +123,9 @@ io::task<nt_status> serve_read(request& r) {
     const bool nothing_left = *got == 0 and args->length_bytes != 0;
     if (nothing_left or *got < args->minimum_bytes) co_return nt_status::end_of_file;
     from->position = args->offset_bytes + *got;
-    co_return reply_with(r, std::move(data), *got);
+    r.connection().data().counted.add(path, *got);
+    data.shrink(*got);
+    co_return reply_with(r, std::move(data));
 }
 
 }  // namespace sluice::smb::server

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace sluice::smb::server {
+
+/// How what a READ gives gets from the file to the socket (docs/algorithms/data-path.md).
+enum class read_path : std::uint8_t {
+    copied,   ///< read into a buffer, sent from it, many replies in one call
+    signed_,  ///< read into a buffer, signed, sent from it
+    sealed,   ///< read into a buffer, encrypted into another, sent from that
+    spliced,  ///< sent from the kernel's cache of the file, never in our memory
+};
+inline constexpr std::size_t read_paths = 4;
+
+/// As counters show them.
+[[nodiscard]] constexpr std::string_view name_of(read_path path) noexcept {
+    constexpr std::array<std::string_view, read_paths> names{"copied", "signed", "sealed", "spliced"};
+    return names[static_cast<std::size_t>(path)];
+}
+
+/// What the choice depends on.
+struct read_facts {
+    bool is_signed = false;  // the reply, alone
+    bool is_sealed = false;  // the frame it goes in
+    bool is_compounded = false;
+    bool has_host_file = false;  // one whose pages the kernel can send
+    std::size_t bytes = 0;
+};
+
+/// From how many bytes on a reply is sent from the kernel's cache: below, two calls for each reply cost more
+/// than to copy several and send them by one.
+inline constexpr std::size_t spliced_bytes_min = 64U << 10;
+
+/// The path of a READ: the first line of the table that fits.
+///
+/// Spliced replies show the file as it is when the client receives them, so they are for who asked for no
+/// proof of what was sent. What is signed must not change between signature and socket, so it is copied
+/// first.
+[[nodiscard]] constexpr read_path path_of(const read_facts& facts) noexcept {
+    // clang-format off
+    if (facts.is_sealed)                                            return read_path::sealed;
+    if (facts.is_signed)                                            return read_path::signed_;
+    if (facts.is_compounded or facts.bytes < spliced_bytes_min)     return read_path::copied;
+    if (facts.has_host_file)                                        return read_path::spliced;
+    return read_path::copied;
+    // clang-format on
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,264 @@
+#include <filesystem>
+#include <fstream>
+
+#include "sluice/smb/server/read_path.hpp"
+#include "sluice/smb/wire/close.hpp"
+#include "sluice/smb/wire/echo.hpp"
+#include "sluice/smb/wire/read.hpp"
+#include "sluice/smb/wire/write.hpp"
+#include "sluice/vfs/host_volume.hpp"
+#include "tests/smb_simulation/polite_client.hpp"
+
+// What READ gives by each of its paths, and what becomes of the paths when files and clients misbehave.
+
+namespace sluice::smb_simulation {
+namespace {
+
+using namespace smb;  // NOLINT: the names of one protocol
+using server::read_path;
+using wire::command;
+using wire::nt_status;
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+constexpr std::size_t file_bytes = 9 * mib + 12'345;
+
+// Bytes that are nowhere like those a multiple of some power of two away.
+std::byte byte_at(std::uint64_t offset) {
+    return static_cast<std::byte>((offset * 2'654'435'761U) >> 24);
+}
+
+class scratch_folder {
+public:
+    scratch_folder() {
+        std::string name = (std::filesystem::temp_directory_path() / "sluice-data-path-XXXXXX").string();
+        EXPECT_NE(::mkdtemp(name.data()), nullptr);
+        path_ = name;
+        std::vector<char> content(file_bytes);
+        for (std::size_t i = 0; i != file_bytes; ++i)
+            content[i] = static_cast<char>(byte_at(i));
+        std::ofstream(path_ / "big").write(content.data(), file_bytes);
+    }
+    scratch_folder(const scratch_folder&) = delete;
+    scratch_folder& operator=(const scratch_folder&) = delete;
+    ~scratch_folder() { std::filesystem::remove_all(path_); }
+
+    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+private:
+    std::filesystem::path path_;
+};
+
+// A server whose share is a folder of this machine, and a client that has a file of it open.
+class data_path : public testing::Test {
+protected:
+    data_path() { begin({.seed = 1}); }
+    ~data_path() override { end(); }
+
+    void begin(const io::simulation_options& how) {
+        world_ = std::make_unique<world>(how, 1);
+        std::vector<server::share_configuration> shares(1);
+        shares[0].name = "files";
+        shares[0].source = folder_.path().string();  // another one than that in memory
+        shares[0].volume = vfs::host_volume::open(*world_->loop, folder_.path().c_str()).value();
+        world_->server->replace_shares(std::move(shares));
+        client_ = std::make_unique<polite_client>(*world_);
+        ASSERT_EQ(client_->log_on("u", "p"), nt_status::success);
+        ASSERT_EQ(client_->connect_tree("files"), nt_status::success);
+        client_->credits_wanted = 512;
+        while (client_->credits() < 1500)
+            ASSERT_EQ(client_->call(command::echo, wire::echo_args{}).status(), nt_status::success);
+        file_ = client_->create("big").file;
+    }
+    void end() {
+        client_.reset();
+        if (world_ != nullptr) world_->stop();
+        world_.reset();
+    }
+
+    std::uint64_t send_read(std::uint64_t offset, std::size_t bytes, std::uint32_t minimum = 0) {
+        client_->charge = static_cast<std::uint16_t>(wire::credit_charge_of(bytes));
+        const std::uint64_t id =
+            client_->send(command::read, wire::read_args{.file = file_,
+                                                         .offset_bytes = offset,
+                                                         .length_bytes = static_cast<std::uint32_t>(bytes),
+                                                         .minimum_bytes = minimum});
+        client_->charge = 1;
+        return id;
+    }
+    // What a READ was answered must be what the file has there, as long as that.
+    void expect_content(std::uint64_t id, std::uint64_t offset, std::size_t bytes) {
+        const auto answer = client_->answer_to(id);
+        ASSERT_EQ(answer.status(), nt_status::success);
+        const auto reply = wire::decode_read_reply(answer.message());
+        ASSERT_TRUE(reply);
+        ASSERT_EQ(reply->data.size(), bytes);
+        for (std::size_t i = 0; i != bytes; ++i)
+            ASSERT_EQ(reply->data[i], byte_at(offset + i)) << "at " << offset + i;
+    }
+    [[nodiscard]] std::uint64_t taken(read_path which) const {
+        return world_->server->loops().front()->data.counted.of(which).requests;
+    }
+    // Lets the server do what it can while the client takes nothing.
+    void let_server_work() { world_->run(); }
+
+    scratch_folder folder_;
+    std::unique_ptr<world> world_;
+    std::unique_ptr<polite_client> client_;
+    wire::file_id file_{};
+};
+
+TEST_F(data_path, of_a_large_read_is_the_page_cache_and_of_a_small_one_a_buffer) {
+    expect_content(send_read(4097, 2 * mib), 4097, 2 * mib);
+    EXPECT_EQ(taken(read_path::spliced), 1U);
+    expect_content(send_read(1, 4096), 1, 4096);
+    EXPECT_EQ(taken(read_path::spliced), 1U);
+    EXPECT_EQ(taken(read_path::copied), 1U);
+}
+
+TEST_F(data_path, gives_what_there_is_before_the_end_of_the_file_and_no_more) {
+    expect_content(send_read(file_bytes - mib, 8 * mib), file_bytes - mib, mib);
+    EXPECT_EQ(taken(read_path::spliced), 1U);
+    expect_content(send_read(file_bytes - 10, mib), file_bytes - 10, 10);
+    EXPECT_EQ(client_->answer_to(send_read(file_bytes, mib)).status(), nt_status::end_of_file);
+    EXPECT_EQ(client_->answer_to(send_read(file_bytes - mib, 2 * mib, mib + 1)).status(),
+              nt_status::end_of_file);
+    EXPECT_EQ(taken(read_path::spliced), 1U);
+}
+
+TEST_F(data_path, keeps_replies_of_all_paths_whole_and_in_order_when_many_are_under_way) {
+    for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
+        end();
+        begin(io::simulation_options::rough(seed));
+        std::vector<std::uint64_t> ids;
+        for (unsigned i = 0; i != 12; ++i) {
+            ids.push_back(send_read(i * 700'001, i % 3 == 0 ? 100 : 300'000 + i));
+            (void)client_->send(command::echo, wire::echo_args{});
+        }
+        for (unsigned i = 0; i != 12; ++i)
+            expect_content(ids[i], i * 700'001, i % 3 == 0 ? 100 : 300'000 + i);
+        EXPECT_EQ(taken(read_path::spliced), 8U) << "seed " << seed;
+    }
+}
+
+TEST_F(data_path, of_a_compound_is_a_buffer) {
+    client_->begin_compound();
+    const std::uint64_t first = send_read(0, mib);
+    const std::uint64_t second = send_read(mib, mib);
+    client_->end_compound();
+    expect_content(first, 0, mib);
+    expect_content(second, mib, mib);
+    EXPECT_EQ(taken(read_path::spliced), 0U);
+    EXPECT_EQ(taken(read_path::copied), 2U);
+}
+
+TEST_F(data_path, announces_a_length_and_keeps_it_though_the_file_is_cut_meanwhile) {
+    const std::uint64_t first = send_read(0, 4 * mib);
+    const std::uint64_t second = send_read(4 * mib, 4 * mib);
+    let_server_work();  // until the socket is full, within the first
+    std::filesystem::resize_file(folder_.path() / "big", 6 * mib);
+    expect_content(first, 0, 4 * mib);
+    const auto answer = client_->answer_to(second);
+    ASSERT_EQ(answer.status(), nt_status::success);
+    const bytes_view data = wire::decode_read_reply(answer.message())->data;
+    ASSERT_EQ(data.size(), 4 * mib);
+    EXPECT_EQ(data[2 * mib - 1], byte_at(6 * mib - 1));
+    for (std::size_t i = 2 * mib; i != 4 * mib; ++i)
+        ASSERT_EQ(data[i], std::byte{0}) << "what is not there any more reads as zeros";
+    EXPECT_EQ(client_->call(command::echo, wire::echo_args{}).status(), nt_status::success)
+        << "the stream is still in step";
+}
+
+TEST_F(data_path, outlives_the_open_and_the_name_it_came_from) {
+    const std::uint64_t read = send_read(mib, 8 * mib);
+    const std::uint64_t close = client_->send(command::close, wire::close_args{.file = file_});
+    let_server_work();
+    std::filesystem::remove(folder_.path() / "big");
+    expect_content(read, mib, 8 * mib);
+    EXPECT_EQ(client_->answer_to(close).status(), nt_status::success);
+}
+
+// The fixture's end looks whether anything is left of it.
+TEST_F(data_path, ends_with_a_client_that_hangs_up_in_the_middle) {
+    for (unsigned i = 0; i != 3; ++i)
+        (void)send_read(i * mib, 8 * mib);
+    let_server_work();
+    EXPECT_EQ(taken(read_path::spliced), 3U);
+    client_.reset();
+}
+
+TEST_F(data_path, ends_with_a_server_that_stops_in_the_middle) {
+    (void)send_read(0, 8 * mib);
+    let_server_work();
+    world_->stop();
+    world_->run();
+    client_.reset();
+    world_.reset();
+}
+
+TEST_F(data_path, of_what_changes_meanwhile_shows_the_old_or_the_new_and_stays_in_step) {
+    const std::uint64_t read = send_read(0, 8 * mib);
+    const std::vector<std::byte> fresh(2048, std::byte{0xee});
+    const std::uint64_t write = client_->send(
+        command::write, wire::write_args{.file = file_, .offset_bytes = 7 * mib, .data = fresh});
+    const auto answer = client_->answer_to(read);
+    ASSERT_EQ(answer.status(), nt_status::success);
+    const bytes_view data = wire::decode_read_reply(answer.message())->data;
+    for (std::size_t i = 0; i != 8 * mib; ++i) {
+        const bool is_written = i >= 7 * mib and i < 7 * mib + fresh.size();
+        ASSERT_TRUE(data[i] == byte_at(i) or (is_written and data[i] == std::byte{0xee})) << i;
+    }
+    EXPECT_EQ(client_->answer_to(write).status(), nt_status::success);
+}
+
+class data_path_in_memory : public served {};
+
+TEST_F(data_path_in_memory, is_a_buffer_and_a_client_that_takes_nothing_binds_few_of_them) {
+    client().credits_wanted = 512;
+    while (client().credits() < 1500)
+        ASSERT_EQ(client().call(command::echo, wire::echo_args{}).status(), nt_status::success);
+    const wire::file_id file = client().create("f").file;
+    std::vector<std::byte> piece(2048);
+    for (std::size_t i = 0; i != piece.size(); ++i)
+        piece[i] = byte_at(i);
+    for (std::uint64_t offset : {std::uint64_t{0}, mib - piece.size()})
+        ASSERT_EQ(
+            client()
+                .call(command::write, wire::write_args{.file = file, .offset_bytes = offset, .data = piece})
+                .status(),
+            nt_status::success);
+    client().charge = 16;
+    std::vector<std::uint64_t> reads;
+    for (unsigned i = 0; i != 32; ++i)
+        reads.push_back(client().send(command::read, wire::read_args{.file = file, .length_bytes = mib}));
+    client().charge = 1;
+    // A frame for each request, and of the replies those that are being sent.
+    EXPECT_LE(server_of_test().gauges().buffers, 32U + 6U);
+    EXPECT_EQ(server_of_test().loops().front()->data.counted.of(read_path::spliced).requests, 0U);
+    for (const std::uint64_t id : reads) {
+        const auto answer = client().answer_to(id);
+        ASSERT_EQ(answer.status(), nt_status::success);
+        const bytes_view data = wire::decode_read_reply(answer.message())->data;
+        ASSERT_EQ(data.size(), mib);
+        EXPECT_TRUE(std::equal(piece.begin(), piece.end(), data.begin()));
+        EXPECT_TRUE(std::equal(piece.begin(), piece.end(), data.end() - piece.size()));
+    }
+}
+
+TEST(read_path_table, protects_first_and_splices_only_large_files_of_the_host) {
+    using server::path_of;
+    const server::read_facts large{.has_host_file = true, .bytes = mib};
+    static_assert(path_of({.is_signed = true, .is_sealed = true, .has_host_file = true, .bytes = mib}) ==
+                  read_path::sealed);
+    EXPECT_EQ(path_of(large), read_path::spliced);
+    for (auto change : {+[](server::read_facts& f) { f.is_compounded = true; },
+                        +[](server::read_facts& f) { f.has_host_file = false; },
+                        +[](server::read_facts& f) { f.bytes = server::spliced_bytes_min - 1; }}) {
+        server::read_facts other = large;
+        change(other);
+        EXPECT_EQ(path_of(other), read_path::copied);
+    }
+    EXPECT_EQ(path_of({.is_signed = true, .has_host_file = true, .bytes = mib}), read_path::signed_);
+}
+
+}  // namespace
+}  // namespace sluice::smb_simulation
