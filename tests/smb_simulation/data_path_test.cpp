@@ -96,7 +96,7 @@ protected:
             ASSERT_EQ(reply->data[i], byte_at(offset + i)) << "at " << offset + i;
     }
     [[nodiscard]] std::uint64_t taken(read_path which) const {
-        return world_->server->data.counted.of(which).requests;
+        return world_->server->loops().front()->data.counted.of(which).requests;
     }
     // Lets the server do what it can while the client takes nothing.
     void let_server_work() { world_->run(); }
@@ -233,7 +233,7 @@ TEST_F(data_path_in_memory, is_a_buffer_and_a_client_that_takes_nothing_binds_fe
     client().charge = 1;
     // A frame for each request, and of the replies those that are being sent.
     EXPECT_LE(server_of_test().gauges().buffers, 32U + 6U);
-    EXPECT_EQ(server_of_test().data.counted.of(read_path::spliced).requests, 0U);
+    EXPECT_EQ(server_of_test().loops().front()->data.counted.of(read_path::spliced).requests, 0U);
     for (const std::uint64_t id : reads) {
         const auto answer = client().answer_to(id);
         ASSERT_EQ(answer.status(), nt_status::success);

@@ -102,6 +102,8 @@ public:
     [[nodiscard]] io::io_multiplexer& loop() const noexcept { return seams_.loop; }
     /// Which of the loops one is, from 0.
     [[nodiscard]] std::size_t number_of(const server_loop& one) const noexcept;
+    /// All of them, the first first.
+    [[nodiscard]] const std::vector<std::unique_ptr<server_loop>>& loops() const noexcept { return loops_; }
     /// Of everything the loops share.
     [[nodiscard]] server_latch& latch() const noexcept { return latch_; }
     /// `co_await host.transfer(node, std::move(reading))`: runs a transfer of a node without the latch, which
