@@ -70,6 +70,8 @@ io::task<outcome<std::vector<directory_entry>>> list(remote_file& folder) noexce
         const outcome<void> taken = take_entries(said->entries, entries);
         if (not taken) co_return failed(taken.error());
         if (said->entries.empty()) break;
+        if (entries.size() > limits::listing_entries_max)
+            co_return failed(client_error::of_protocol(step, "a folder without end"));
     }
     co_return std::move(entries);
 }

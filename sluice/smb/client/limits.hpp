@@ -52,4 +52,7 @@ inline constexpr std::chrono::seconds connect_timeout{15};
 inline constexpr std::size_t path_bytes_max = 32767;
 inline constexpr std::uint32_t listing_bytes = 64U << 10;
 
+/// A folder with more entries is taken for a server that never stops.
+inline constexpr std::size_t listing_entries_max = 16U << 20;
+
 }  // namespace sluice::smb::client::limits
