@@ -1,13 +1,18 @@
 #include "sluice/cli/interfaces.hpp"
 
 #include <arpa/inet.h>
+#include <fmt/core.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
+#include <system_error>
 
 namespace sluice::cli {
 
@@ -21,46 +26,65 @@ struct own_address {
     std::string text;  // of the address
     bool is_v6 = false;
     bool is_loopback = false;
+    bool is_of_link = false;
 };
 
-// Of an interface's address what others can use; an address of the link means nothing to whoever is not on
-// it.
-[[nodiscard]] std::string text_of(const sockaddr& address) {
-    char text[INET6_ADDRSTRLEN] = {};
-    const void* bytes = nullptr;
-    if (address.sa_family == AF_INET)
-        bytes = &reinterpret_cast<const sockaddr_in&>(address).sin_addr;
-    else if (address.sa_family == AF_INET6)
-        bytes = &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
-    if (bytes == nullptr) return {};
-    if (address.sa_family == AF_INET6 and IN6_IS_ADDR_LINKLOCAL(static_cast<const in6_addr*>(bytes)))
-        return {};
-    return inet_ntop(address.sa_family, bytes, text, sizeof text) != nullptr ? std::string(text)
-                                                                             : std::string();
+// By the address, not by its interface: one that others route to may well stand on lo.
+void judge(const in_addr& address, own_address& own) noexcept {
+    const std::uint32_t number = ntohl(address.s_addr);
+    own.is_loopback = number >> 24 == 127;
+    own.is_of_link = number >> 16 == 0xa9fe;  // 169.254.0.0/16
 }
 
+void judge(const in6_addr& address, own_address& own) noexcept {
+    own.is_v6 = true;
+    own.is_loopback = IN6_IS_ADDR_LOOPBACK(&address);
+    own.is_of_link = IN6_IS_ADDR_LINKLOCAL(&address);
+}
+
+// Nothing for what is no address of IP.
+[[nodiscard]] std::optional<own_address> own_address_of(const ifaddrs& one) {
+    if (one.ifa_addr == nullptr) return std::nullopt;
+    own_address own{.interface = one.ifa_name, .text = std::string(INET6_ADDRSTRLEN, '\0')};
+    const void* bytes = nullptr;
+    if (one.ifa_addr->sa_family == AF_INET) {
+        const auto& v4 = reinterpret_cast<const sockaddr_in&>(*one.ifa_addr).sin_addr;
+        judge(v4, own);
+        bytes = &v4;
+    } else if (one.ifa_addr->sa_family == AF_INET6) {
+        const auto& v6 = reinterpret_cast<const sockaddr_in6&>(*one.ifa_addr).sin6_addr;
+        judge(v6, own);
+        bytes = &v6;
+    }
+    if (bytes == nullptr or
+        inet_ntop(one.ifa_addr->sa_family, bytes, own.text.data(), INET6_ADDRSTRLEN) == nullptr)
+        return std::nullopt;
+    own.text.resize(own.text.find('\0'));
+    return own;
+}
+
+// Without a link nobody comes: a bridge of containers, say, of which none runs.
 [[nodiscard]] std::vector<own_address> addresses_that_are_up() {
+    constexpr unsigned wanted = IFF_UP | IFF_RUNNING;
     std::vector<own_address> found;
     ifaddrs* first = nullptr;
     if (getifaddrs(&first) != 0) return found;
     const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(first, &freeifaddrs);
-    for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
-        if (one->ifa_addr == nullptr or (one->ifa_flags & IFF_UP) == 0) continue;
-        std::string text = text_of(*one->ifa_addr);
-        if (not text.empty())
-            found.push_back({.interface = one->ifa_name,
-                             .text = std::move(text),
-                             .is_v6 = one->ifa_addr->sa_family == AF_INET6,
-                             .is_loopback = (one->ifa_flags & IFF_LOOPBACK) != 0});
-    }
+    for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next)
+        if ((one->ifa_flags & wanted) == wanted)
+            if (auto own = own_address_of(*one)) found.push_back(*std::move(own));
     return found;
 }
 
-// A listener at all addresses of version 6 has those of version 4, too.
+// What a listener at all addresses is reached at by others. One at all of version 6 has those of version 4,
+// too.
 [[nodiscard]] bool is_reached_at(const own_address& own, const io::socket_address& listener) noexcept {
+    // The wire has no place for an interface's number, without which this names nothing.
+    if (own.is_v6 and own.is_of_link) return false;
     const std::uint16_t port = listener.port();
-    if (listener == io::socket_address::any_v6(port)) return not own.is_loopback;
-    if (listener == io::socket_address::any_v4(port)) return not own.is_loopback and not own.is_v6;
+    const bool is_for_others = not own.is_loopback and not own.is_of_link;
+    if (listener == io::socket_address::any_v6(port)) return is_for_others;
+    if (listener == io::socket_address::any_v4(port)) return is_for_others and not own.is_v6;
     const auto exactly = io::socket_address::ip(own.text, port);
     return exactly and * exactly == listener;
 }
@@ -72,28 +96,120 @@ struct own_address {
     return static_cast<std::uint64_t>(megabits) * bits_per_megabit;
 }
 
+[[nodiscard]] bool spreads_receives(const std::string& interface) {
+    namespace fs = std::filesystem;
+    const fs::path system = "/sys/class/net/" + interface;
+    std::error_code unknown;
+    if (not fs::exists(system / "device", unknown)) return true;
+    std::size_t queues = 0;
+    for (const fs::directory_entry& one : fs::directory_iterator(system / "queues", unknown))
+        if (one.path().filename().string().starts_with("rx-")) ++queues;
+    return queues > 1;
+}
+
+[[nodiscard]] std::vector<smb::server::network_interface> interfaces_of(
+    const std::vector<own_address>& addresses) {
+    std::vector<smb::server::network_interface> interfaces;
+    for (const own_address& one : addresses) {
+        const auto address = io::socket_address::ip(one.text, 0);
+        const unsigned index = if_nametoindex(one.interface.c_str());
+        if (not address or index == 0) continue;  // it has gone
+        interfaces.push_back({.address = *address,
+                              .index = index,
+                              .bits_per_second = speed_of(one.interface),
+                              .can_spread_receives = spreads_receives(one.interface)});
+    }
+    return interfaces;
+}
+
+// 10g, 2.5g, 100m, 1000000000. Nothing for what is no speed.
+[[nodiscard]] std::optional<std::uint64_t> parse_speed(std::string_view text) {
+    double number = 0;
+    const auto [rest, wrong] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const std::string_view unit(rest, text.data() + text.size());
+    if (wrong != std::errc{} or unit.size() > 1) return std::nullopt;
+    if (not unit.empty()) {
+        constexpr std::string_view units = "kmgt";
+        const std::size_t power = units.find(static_cast<char>(unit.front() | 0x20));
+        if (power == std::string_view::npos) return std::nullopt;
+        for (std::size_t i = 0; i <= power; ++i)
+            number *= 1000;
+    }
+    constexpr double bits_max = 1e15;
+    if (not(number >= 1 and number <= bits_max)) return std::nullopt;
+    return static_cast<std::uint64_t>(number);
+}
+
+// Takes one word behind an address. False if it means nothing.
+[[nodiscard]] bool take_property(std::string_view word, smb::server::network_interface& told) {
+    if (word == "rss") {
+        told.can_spread_receives = true;
+        return true;
+    }
+    if (word.starts_with("speed=")) {
+        const auto speed = parse_speed(word.substr(6));
+        if (speed) told.bits_per_second = *speed;
+        return speed.has_value();
+    }
+    if (not word.starts_with("index=")) return false;
+    word.remove_prefix(6);
+    const auto [rest, wrong] = std::from_chars(word.data(), word.data() + word.size(), told.index);
+    return wrong == std::errc{} and rest == word.data() + word.size() and told.index != 0;
+}
+
+[[nodiscard]] std::expected<smb::server::network_interface, std::string> parse_one_advertised(
+    std::string_view text, std::uint32_t index) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const auto address = io::socket_address::ip(text.substr(0, comma), 0);
+    if (not address)
+        return std::unexpected(fmt::format("--advertise '{}' does not begin with an address", text));
+    smb::server::network_interface told{.address = *address, .index = index, .bits_per_second = gigabit};
+    std::string_view rest = text.substr(comma);
+    while (not rest.empty()) {
+        rest.remove_prefix(1);
+        const std::string_view word = rest.substr(0, rest.find(','));
+        if (not take_property(word, told))
+            return std::unexpected(
+                fmt::format("--advertise '{}': '{}' is none of rss, speed=10g, index=1", text, word));
+        rest.remove_prefix(word.size());
+    }
+    return told;
+}
+
 }  // namespace
 
 std::vector<std::string> own_addresses() {
     std::vector<std::string> reachable;
     for (own_address& one : addresses_that_are_up())
-        if (not one.is_v6 and not one.is_loopback) reachable.push_back(std::move(one.text));
+        if (not one.is_v6 and not one.is_loopback and not one.is_of_link)
+            reachable.push_back(std::move(one.text));
     reachable.emplace_back("127.0.0.1");
     return reachable;
 }
 
 std::vector<smb::server::network_interface> own_interfaces(std::span<const io::socket_address> listening) {
-    std::vector<smb::server::network_interface> interfaces;
+    std::vector<own_address> reachable;
+    std::vector<own_address> at_home;
     for (const own_address& one : addresses_that_are_up()) {
         const auto reaches = [&one](const io::socket_address& at) { return is_reached_at(one, at); };
-        if (std::ranges::none_of(listening, reaches)) continue;
-        const auto address = io::socket_address::ip(one.text, 0);
-        const unsigned index = if_nametoindex(one.interface.c_str());
-        if (not address or index == 0) continue;  // it has gone
-        interfaces.push_back(
-            {.address = *address, .index = index, .bits_per_second = speed_of(one.interface)});
+        if (std::ranges::any_of(listening, reaches))
+            reachable.push_back(one);
+        else if (one.is_loopback)
+            at_home.push_back(one);
     }
-    return interfaces;
+    return interfaces_of(reachable.empty() ? at_home : reachable);
+}
+
+std::expected<std::vector<smb::server::network_interface>, std::string> parse_advertised(
+    std::span<const std::string> texts) {
+    std::vector<smb::server::network_interface> told;
+    if (texts.size() == 1 and texts.front() == "none") return told;
+    for (const std::string& text : texts) {
+        auto one = parse_one_advertised(text, static_cast<std::uint32_t>(told.size() + 1));
+        if (not one) return std::unexpected(one.error());
+        told.push_back(*one);
+    }
+    return told;
 }
 
 }  // namespace sluice::cli

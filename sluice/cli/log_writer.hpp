@@ -5,7 +5,7 @@
 namespace sluice::cli {
 
 /// Writes what the server tells to standard error: a line for people on a terminal, logfmt otherwise.
-/// Thread safety: the loop's thread.
+/// Thread safety: any thread.
 class log_writer final : public smb::server::event_log {
 public:
     enum class format : unsigned char { for_people, logfmt };

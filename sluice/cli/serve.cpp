@@ -21,6 +21,7 @@
 #include "sluice/cli/interfaces.hpp"
 #include "sluice/cli/limits.hpp"
 #include "sluice/cli/log_writer.hpp"
+#include "sluice/cli/loop_threads.hpp"
 #include "sluice/cli/serve_options.hpp"
 #include "sluice/cli/shared_locks.hpp"
 #include "sluice/cli/signals.hpp"
@@ -160,6 +161,8 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
 void reload(smb_server& server, user_database& users, const serve_options& given, const std::string& file,
             log_writer& log) {
     using smb::server::event_severity;
+    // Users are looked at by every loop.
+    std::optional<smb::server::server_latch::hold> held(std::in_place, server.latch());
     const auto fresh_users = users.reload();
     if (not fresh_users)
         log.write(event_severity::error, "users could not be read again; the old ones stay",
@@ -171,6 +174,7 @@ void reload(smb_server& server, user_database& users, const serve_options& given
     if (const std::size_t strangers = server.expire_sessions_of_strangers(); strangers != 0)
         log.write(event_severity::info, "users who may not log on any more are locked out",
                   {{"sessions", std::to_string(strangers)}});
+    held.reset();
     auto shares =
         options ? open_shares(*options, server.loop()) : opened_shares(std::unexpected(options.error()));
     if (not shares) {
@@ -246,6 +250,16 @@ struct users_result {
     return all;
 }
 
+// What clients are told of the ways to this server: what the options say, or what the machine has when asked.
+[[nodiscard]] std::function<std::vector<smb::server::network_interface>()> interfaces_for(
+    const serve_options& options) {
+    if (options.advertise.empty())
+        return [listening = addresses_for(options, usual_port)] { return own_interfaces(listening); };
+    auto told = parse_advertised(options.advertise);
+    if (not told) fail(told.error());
+    return [always = *std::move(told)] { return always; };
+}
+
 // Binds where it was told to; without a port it takes the usual one if it may.
 [[nodiscard]] bool start(smb_server& server, const serve_options& options) {
     const bool has_choice = options.port == 0;
@@ -293,6 +307,10 @@ void print_banner(const smb_server& server, const serve_options& options, const 
     std::fflush(stdout);
 }
 
+[[nodiscard]] std::size_t loops_for(const serve_options& options) noexcept {
+    return options.loops != 0 ? options.loops : std::min<std::size_t>(usable_processors(), loops_max);
+}
+
 // `watching` may be null.
 io::task<void> serve_until(smb_server& server, observers* watching, smb::server::event<bool>& stop) {
     (void)co_await stop.wait();
@@ -314,13 +332,15 @@ void serve(const serve_options& given, const std::string& file) {
     block_signals();
     auto loop = io::best_available();
     if (not loop) fail(loop.error().message());
+    const auto others = loop_threads::start(loops_for(options) - 1);
+    if (not others) fail(others.error().message());
     auto shares = open_shares(options, **loop);
     if (not shares) fail(shares.error());
     smb::server::server_configuration configuration;
     configuration.name = options.name.empty() ? "SLUICE" : options.name;
     configuration.shares = *std::move(shares);
     configuration.allows_guests = options.guest;
-    configuration.interfaces = own_interfaces(addresses_for(options, usual_port));
+    configuration.interfaces = interfaces_for(options);
     configuration.session_lifetime = std::chrono::minutes(options.session_lifetime);
     if (options.impersonate) {
         if (geteuid() != 0) fail("--impersonate needs root: only root can act with other accounts' rights");
@@ -339,7 +359,8 @@ void serve(const serve_options& given, const std::string& file) {
                        .random = random,
                        .accounts = *users.database,
                        .log = log,
-                       .peers = peers.get()},
+                       .peers = peers.get(),
+                       .other_loops = (*others)->loops()},
                       std::move(configuration));
     const signals handling(
         **loop, [&] { stop.set(true); }, [&] { reload(server, *users.database, given, file, log); });
@@ -371,6 +392,11 @@ void add_serve(CLI::App& app) {
     command->add_option("--name", given->options.name, "what the server calls itself (SLUICE)");
     command->add_option("--port", given->options.port, "TCP port (445; 1445 where that is not allowed)");
     command->add_option("--listen", given->options.listen, "address to listen at (all)");
+    command
+        ->add_option("--advertise", given->options.advertise,
+                     "address clients are told for further channels: ADDRESS[,speed=10g][,rss], or 'none' "
+                     "(those this machine has)")
+        ->type_name("ADDRESS");
     command->add_flag("--read-only", given->options.read_only, "nobody may change anything");
     command->add_option(
         "--user", given->options.users,
@@ -398,6 +424,10 @@ void add_serve(CLI::App& app) {
         ->add_option("--session-lifetime", given->options.session_lifetime,
                      "minutes after which clients have to log on again (0: never)")
         ->check(CLI::Range(0U, session_lifetime_minutes_max));
+    command
+        ->add_option("--loops", given->options.loops,
+                     "threads that serve connections (0: as many as there are processors)")
+        ->check(CLI::Range(0U, loops_max));
     command->add_flag("--limits", given->wants_limits, "print every limit of the server, and end");
     command->add_flag("--verbose", given->options.verbose, "log more");
     command->add_option("--config", given->configuration, "a TOML file with the same names");

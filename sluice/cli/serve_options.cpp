@@ -76,6 +76,7 @@ private:
     table_reader reader(table, "the server");
     reader.take("name", options.name);
     reader.take("listen", options.listen);
+    reader.take("advertise", options.advertise);
     std::int64_t port = options.port;
     reader.take("port", port);
     reader.take("user", options.users);
@@ -90,6 +91,8 @@ private:
     reader.take("impersonate", options.impersonate);
     std::int64_t session_lifetime = options.session_lifetime;
     reader.take("session-lifetime", session_lifetime);
+    std::int64_t loops = options.loops;
+    reader.take("loops", loops);
     if (const toml::node* const shares = reader.find("share")) {
         const toml::array* const list = shares->as_array();
         if (list == nullptr) reader.refuse(*shares, "shares are written as [[share]]");
@@ -109,6 +112,9 @@ private:
         return fmt::format("session-lifetime {} is not between 0 and {} minutes", session_lifetime,
                            session_lifetime_minutes_max);
     options.session_lifetime = static_cast<unsigned>(session_lifetime);
+    if (loops < 0 or loops > loops_max)
+        return fmt::format("loops {} is not between 0 and {}", loops, loops_max);
+    options.loops = static_cast<unsigned>(loops);
     return reader.problem;
 }
 

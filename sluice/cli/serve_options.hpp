@@ -22,12 +22,15 @@ struct share_options {
 /// A year.
 inline constexpr unsigned session_lifetime_minutes_max = 525'600;
 
+inline constexpr unsigned loops_max = 64;
+
 /// What `sluice serve` was told.
 struct serve_options {
     std::vector<share_options> shares;
     std::string name;
     std::vector<std::string> listen;
-    std::uint16_t port = 0;  // 0: 445 if allowed, else 1445
+    std::vector<std::string> advertise;  // none: the addresses this machine has
+    std::uint16_t port = 0;              // 0: 445 if allowed, else 1445
     std::vector<std::string> users;
     std::string users_file;
     std::string shared_locks;   // empty: no other server serves these folders
@@ -40,6 +43,7 @@ struct serve_options {
     bool impersonate = false;
     bool verbose = false;
     unsigned session_lifetime = 0;  // minutes; 0: for ever
+    unsigned loops = 0;             // 0: as many as there are processors
 };
 
 /// A share of the form PATH or NAME=PATH.

@@ -104,24 +104,24 @@ void own_change_feed::forget(held_watch& which) noexcept {
     queue_.forget(which);
 }
 
-io::task<void> own_change_feed::run() noexcept {
+io::task<bool> own_change_feed::co_changed() noexcept {
     std::array<std::byte, 16> rung;
-    deadline until;
-    for (;;) {
-        const io::io_request<io::bytes_type> request{.buffers = rung};
-        const auto woken = co_await io::co_read(bell_.reader, request, until);
-        if (woken) {
-            has_rung_ = false;
-            queue_.tell_all();
-            if (until.is_none()) until = deadline(std::chrono::steady_clock::now() + commit_after);
-        } else if (woken.error() == std::errc::timed_out) {
-            // Where it fails, the next flush of somebody fails, and says so.
-            (void)system_.commit();
-            until = deadline();
-        } else {
-            co_return;
-        }
+    const io::io_request<io::bytes_type> request{.buffers = rung};
+    const auto woken = co_await io::co_read(bell_.reader, request, commits_at_);
+    commits_now_ = not woken and woken.error() == std::errc::timed_out;
+    co_return woken.has_value() or commits_now_;
+}
+
+void own_change_feed::tell() noexcept {
+    if (commits_now_) {
+        // Where it fails, the next flush of somebody fails, and says so.
+        (void)system_.commit();
+        commits_at_ = deadline();
+        return;
     }
+    has_rung_ = false;
+    queue_.tell_all();
+    if (commits_at_.is_none()) commits_at_ = deadline(std::chrono::steady_clock::now() + commit_after);
 }
 
 }  // namespace sluice::fat

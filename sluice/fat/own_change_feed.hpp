@@ -23,7 +23,8 @@ public:
 
     [[nodiscard]] result<std::unique_ptr<vfs::change_watch>> watch(
         vfs::node& directory, bool recursive, vfs::change_listener& listener) noexcept override;
-    [[nodiscard]] io::task<void> run() noexcept override;
+    [[nodiscard]] io::task<bool> co_changed() noexcept override;
+    void tell() noexcept override;
 
     /// Something has happened to what is at a path.
     void note(vfs::change_kind what, bool is_directory, const std::string& path);
@@ -41,8 +42,11 @@ private:
     void forget(held_watch& which) noexcept;
 
     file_system& system_;
-    io::pipe_handle::pair bell_;  // a byte for run() to wake by
+    io::pipe_handle::pair bell_;  // a byte for co_changed() to wake by
     bool has_rung_ = false;
+    // co_changed()'s and tell()'s:
+    deadline commits_at_;  // none: nothing was changed since the last commit
+    bool commits_now_ = false;
     std::vector<held_watch*> watches_;
     vfs::change_queue queue_;
 };

@@ -51,7 +51,8 @@ protected:
 };
 
 /// Tells of changes made by anybody, through the server or beside it.
-/// Thread safety: the multiplexer's thread only.
+/// Thread safety: as the volume, one thread at a time; only co_changed() may run beside the rest, on the
+/// thread of the volume's own loop, which is tell()'s, too.
 class change_feed {
 public:
     virtual ~change_feed() = default;
@@ -63,8 +64,14 @@ public:
     [[nodiscard]] virtual result<std::unique_ptr<change_watch>> watch(node& directory, bool recursive,
                                                                       change_listener& listener) noexcept = 0;
 
-    /// Waits for changes and tells the listeners, until its scope is cancelled. Spawned once by the server.
-    [[nodiscard]] virtual io::task<void> run() noexcept = 0;
+    /// Waits until there may be something to tell. False: nothing will be any more, or the scope is
+    /// cancelled. One at a time. Suspends.
+    [[nodiscard]] virtual io::task<bool> co_changed() noexcept = 0;
+    /// Tells the listeners what there is.
+    virtual void tell() noexcept = 0;
+
+    /// Waits for changes and tells the listeners, until its scope is cancelled. For who has one thread.
+    [[nodiscard]] io::task<void> run() noexcept;
 
 protected:
     change_feed() = default;

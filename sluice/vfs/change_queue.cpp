@@ -5,6 +5,15 @@
 
 namespace sluice::vfs {
 
+io::task<void> change_feed::run() noexcept {
+    for (;;) {
+        io::task<bool> waiting = co_changed();
+        const bool goes_on = co_await std::move(waiting);
+        if (not goes_on) co_return;
+        tell();
+    }
+}
+
 bool change_queue::is_of_making(const queued_watch& to, std::string_view path) const noexcept {
     const auto last = std::find_if(told_next_.rbegin(), told_next_.rend(),
                                    [&](const item& each) { return each.to == &to; });

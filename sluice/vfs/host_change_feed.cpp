@@ -75,10 +75,8 @@ result<void> host_change_feed::open_queue() noexcept {
     const int descriptor = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (descriptor < 0) return failure(error::last("inotify_init"));
     // Bytes to wait for and to read, like a pipe's.
-    io::pipe_handle opened(io::native_handle{
+    kernel_queue_ = io::pipe_handle(io::native_handle{
         .descriptor = descriptor, .kind = io::handle_kind::pipe, .readable = true, .nonblocking = true});
-    if (const auto attached = opened.set_multiplexer(&tree_.multiplexer); not attached) return attached;
-    kernel_queue_ = std::move(opened);
     return {};
 }
 
@@ -184,19 +182,23 @@ void host_change_feed::take_events() {
     }
 }
 
-io::task<void> host_change_feed::run() noexcept {
-    if (not open_queue()) co_return;
-    for (;;) {
-        const auto ready = co_await io::co_ready(kernel_queue_, io::direction::in);
-        if (not ready) co_return;
+io::task<bool> host_change_feed::co_changed() noexcept {
+    if (not open_queue()) co_return false;
+    if (kernel_queue_.multiplexer() == nullptr and not kernel_queue_.set_multiplexer(&tree_.multiplexer()))
+        co_return false;
+    const auto ready = co_await io::co_ready(kernel_queue_, io::direction::in);
+    if (not ready) co_return false;
+    take_events();
+    if (not events_.empty() and (events_.back().mask & IN_MOVED_FROM) != 0) {
+        (void)co_await io::co_ready(kernel_queue_, io::direction::in, deadline(rename_gap_max));
         take_events();
-        if (not events_.empty() and (events_.back().mask & IN_MOVED_FROM) != 0) {
-            (void)co_await io::co_ready(kernel_queue_, io::direction::in, deadline(rename_gap_max));
-            take_events();
-        }
-        dispatch();
-        queue_.tell_all();
     }
+    co_return true;
+}
+
+void host_change_feed::tell() noexcept {
+    dispatch();
+    queue_.tell_all();
 }
 
 void host_change_feed::dispatch() {

@@ -21,7 +21,8 @@ namespace sluice::vfs {
 /// A directory that somebody beside the server removes ends its watch only once nobody has it open any more:
 /// the kernel does not tell before.
 ///
-/// Thread safety: the multiplexer's thread only. Invariants:
+/// Thread safety: as change_feed; `events_`, and reading the kernel's queue, are co_changed()'s and tell()'s.
+/// Invariants:
 ///   1. `places_` has every place, by the kernel's number; a number is watched as long as it has a place.
 ///   2. A place's parent is a place of the same watch, and owns it; the first has none, and its watch owns
 ///   it.
@@ -32,7 +33,8 @@ public:
 
     [[nodiscard]] result<std::unique_ptr<change_watch>> watch(node& directory, bool recursive,
                                                               change_listener& listener) noexcept override;
-    [[nodiscard]] io::task<void> run() noexcept override;
+    [[nodiscard]] io::task<bool> co_changed() noexcept override;
+    void tell() noexcept override;
 
 private:
     class held_watch;

@@ -25,6 +25,7 @@ public:
     [[nodiscard]] result<void> change(const metadata_change& wanted) noexcept override;
 
     [[nodiscard]] result<void> open_data(data_access wanted) noexcept override;
+    [[nodiscard]] bool transfers_at_once() const noexcept override { return true; }
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into,
                                                         std::uint64_t offset) noexcept override;
     [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from,

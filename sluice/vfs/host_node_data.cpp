@@ -42,6 +42,31 @@ result<std::uint64_t> share_blocks(const io::file_handle& from, io::file_handle&
     return failure(error(is_unsuitable(errno) ? EOPNOTSUPP : errno, "share blocks", to.descriptor()));
 }
 
+// A file for one transfer: itself, if it belongs to a loop; otherwise its descriptor, lent to the loop of
+// this thread for as long.
+class lent_file {
+public:
+    lent_file(io::file_handle& file, const host_tree& tree) noexcept
+        : file_(file), attached_(attach(file, tree)) {}
+    lent_file(const lent_file&) = delete;
+    lent_file& operator=(const lent_file&) = delete;
+    ~lent_file() { (void)lent_.release(); }
+
+    [[nodiscard]] const result<void>& attached() const noexcept { return attached_; }
+    [[nodiscard]] io::file_handle& file() noexcept { return lent_.is_valid() ? lent_ : file_; }
+
+private:
+    [[nodiscard]] result<void> attach(io::file_handle& file, const host_tree& tree) noexcept {
+        if (file.multiplexer() != nullptr) return {};
+        lent_ = io::file_handle(file.native());
+        return lent_.set_multiplexer(&tree.multiplexer_here());
+    }
+
+    io::file_handle& file_;
+    io::file_handle lent_;
+    result<void> attached_;
+};
+
 }  // namespace
 
 io::file_handle* host_node::readable() noexcept {
@@ -68,8 +93,9 @@ result<void> host_node::open_data(data_access wanted) noexcept {
         if (not opened) return failure(opened.error());
         target = std::move(*opened);
     }
-    if (target.is_valid() and target.multiplexer() == nullptr) {
-        if (const auto attached = target.set_multiplexer(&tree_.multiplexer); not attached) return attached;
+    // Where there are several loops, each transfer is made by way of the one it came on: lent_file.
+    if (target.is_valid() and target.multiplexer() == nullptr and tree_.loops.size() == 1) {
+        if (const auto attached = target.set_multiplexer(&tree_.multiplexer()); not attached) return attached;
     }
     granted_.read = granted_.read or wanted.read;
     granted_.write = granted_.write or wanted.write;
@@ -79,8 +105,10 @@ result<void> host_node::open_data(data_access wanted) noexcept {
 io::task<result<std::size_t>> host_node::co_read(std::span<std::byte> into, std::uint64_t offset) noexcept {
     io::file_handle* const file = readable();
     if (file == nullptr) co_return failure(not_open("read"));
+    lent_file lent(*file, tree_);
+    if (not lent.attached()) co_return failure(lent.attached().error());
     const io::io_request<io::bytes_type> request{.buffers = into, .offset = offset};
-    const auto read = co_await io::co_read(*file, request);
+    const auto read = co_await io::co_read(lent.file(), request);
     if (not read) co_return failure(read.error());
     co_return read->size();
 }
@@ -88,9 +116,11 @@ io::task<result<std::size_t>> host_node::co_read(std::span<std::byte> into, std:
 io::task<result<void>> host_node::co_write(std::span<const std::byte> from, std::uint64_t offset) noexcept {
     io::file_handle* const file = writable();
     if (file == nullptr) co_return failure(not_open("write"));
+    lent_file lent(*file, tree_);
+    if (not lent.attached()) co_return failure(lent.attached().error());
     while (not from.empty()) {
         const io::io_request<io::const_bytes_type> request{.buffers = from, .offset = offset};
-        const auto written = co_await io::co_write(*file, request);
+        const auto written = co_await io::co_write(lent.file(), request);
         if (not written) co_return failure(written.error());
         if (written->empty()) co_return failure(error(EIO, "write", file->descriptor()));
         from = from.subspan(written->size());
@@ -101,7 +131,9 @@ io::task<result<void>> host_node::co_write(std::span<const std::byte> from, std:
 
 io::task<result<void>> host_node::co_flush() noexcept {
     if (io::file_handle* const file = host_file(); file != nullptr) {
-        const auto done = co_await io::co_barrier(*file);
+        lent_file lent(*file, tree_);
+        if (not lent.attached()) co_return failure(lent.attached().error());
+        const auto done = co_await io::co_barrier(lent.file());
         if (not done) co_return failure(done.error());
         co_return result<void>{};
     }

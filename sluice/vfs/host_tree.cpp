@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "sluice/vfs/host_name.hpp"
 #include "sluice/vfs/path.hpp"
 
@@ -128,6 +130,12 @@ result<std::string> host_tree::correct_every_component(std::string_view path) {
         here = &opened;
     }
     return corrected;
+}
+
+io::io_multiplexer& host_tree::multiplexer_here() const noexcept {
+    const auto found = std::ranges::find_if(loops, &io::io_multiplexer::is_owner);
+    // Nobody's yet: it becomes the caller's.
+    return found == loops.end() ? multiplexer() : **found;
 }
 
 std::optional<std::string> host_tree::present_path(const io::handle& open) const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "sluice/io/file_handle.hpp"
 #include "sluice/io/path_resolution.hpp"
 #include "sluice/vfs/host_metadata.hpp"
@@ -21,7 +23,7 @@ class host_tree {
 public:
     host_tree(io::io_multiplexer& with, io::path_handle from, const host_volume_options& chosen,
               tells_all reach)
-        : multiplexer(with), root(std::move(from)), options(chosen), index(chosen.index, reach) {}
+        : loops{&with}, root(std::move(from)), options(chosen), index(chosen.index, reach) {}
 
     /// Opens what stands at a client's path, for naming only (O_PATH). Errors: as volume::find.
     [[nodiscard]] result<io::handle> open(std::string_view shown, follow_links links);
@@ -44,7 +46,12 @@ public:
     /// EROFS if nothing may be changed.
     [[nodiscard]] result<void> may_change() const noexcept;
 
-    io::io_multiplexer& multiplexer;
+    /// The volume's own loop.
+    [[nodiscard]] io::io_multiplexer& multiplexer() const noexcept { return *loops.front(); }
+    /// That of the calling thread, one of `loops`.
+    [[nodiscard]] io::io_multiplexer& multiplexer_here() const noexcept;
+
+    std::vector<io::io_multiplexer*> loops;  // that nodes are used on; never none
     io::path_handle root;
     host_volume_options options;
     name_index index;

@@ -155,6 +155,10 @@ result<node_ptr> host_volume::create(std::string_view path, const creation_reque
     return std::make_unique<host_node>(*tree_, std::move(directory), *status, there->path);
 }
 
+void host_volume::serve_on(std::span<io::io_multiplexer* const> loops) {
+    tree_->loops.assign(loops.begin(), loops.end());
+}
+
 change_feed* host_volume::changes() noexcept {
     return feed_.get();
 }

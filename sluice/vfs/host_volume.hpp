@@ -32,7 +32,8 @@ struct host_volume_options {
 /// user is not locked out by what a client ticks. As long as nothing is stored, a file nobody may write to is
 /// shown as read_only.
 ///
-/// Outlives its nodes, listings and watches. Thread safety: one thread at a time, that of the multiplexer.
+/// Outlives its nodes, listings and watches. Thread safety: as volume; files transfer at once, streams do
+/// not.
 class host_volume final : public volume {
 public:
     /// Errors: as io::path_handle::open; ENOTDIR; ENOSYS on a kernel before 5.6.
@@ -47,6 +48,8 @@ public:
     [[nodiscard]] result<node_ptr> find(std::string_view path, follow_links links) noexcept override;
     [[nodiscard]] result<node_ptr> create(std::string_view path,
                                           const creation_request& wanted) noexcept override;
+
+    void serve_on(std::span<io::io_multiplexer* const> loops) override;
 
     /// Changes as the kernel tells them (inotify), whoever makes them; recursive watches are bounded by
     /// limits::watched_directories_max and by fs.inotify.max_user_watches.

@@ -79,6 +79,7 @@ public:
     [[nodiscard]] file_key key() const noexcept override { return behind_->key(); }
     [[nodiscard]] std::string path() const override { return behind_->path(); }
     [[nodiscard]] std::string_view stream_name() const noexcept override { return behind_->stream_name(); }
+    [[nodiscard]] bool transfers_at_once() const noexcept override { return behind_->transfers_at_once(); }
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into,
                                                         std::uint64_t offset) noexcept override {
         return behind_->co_read(into, offset);
@@ -211,7 +212,10 @@ public:
         return owner_.behind_.changes()->watch(own != nullptr ? own->behind() : directory, recursive,
                                                listener);
     }
-    [[nodiscard]] io::task<void> run() noexcept override { return owner_.behind_.changes()->run(); }
+    [[nodiscard]] io::task<bool> co_changed() noexcept override {
+        return owner_.behind_.changes()->co_changed();
+    }
+    void tell() noexcept override { owner_.behind_.changes()->tell(); }
 
 private:
     const impersonated_volume& owner_;

@@ -107,14 +107,11 @@ void memory_change_feed::forget(held_watch& which) noexcept {
     queue_.forget(which);
 }
 
-io::task<void> memory_change_feed::run() noexcept {
+io::task<bool> memory_change_feed::co_changed() noexcept {
     std::array<std::byte, 16> rung;
-    for (;;) {
-        const io::io_request<io::bytes_type> request{.buffers = rung};
-        const auto woken = co_await io::co_read(bell_.reader, request);
-        if (not woken) co_return;
-        queue_.tell_all();
-    }
+    const io::io_request<io::bytes_type> request{.buffers = rung};
+    const auto woken = co_await io::co_read(bell_.reader, request);
+    co_return woken.has_value();
 }
 
 }  // namespace sluice::vfs

@@ -14,7 +14,7 @@ namespace sluice::vfs {
 struct memory_entry;
 struct memory_file;
 
-/// Tells of what is done to a memory volume. What is noted waits until run() has its turn.
+/// Tells of what is done to a memory volume. What is noted waits until it is told.
 class memory_change_feed final : public change_feed {
 public:
     explicit memory_change_feed(io::io_multiplexer& multiplexer);
@@ -22,7 +22,8 @@ public:
 
     [[nodiscard]] result<std::unique_ptr<change_watch>> watch(node& directory, bool recursive,
                                                               change_listener& listener) noexcept override;
-    [[nodiscard]] io::task<void> run() noexcept override;
+    [[nodiscard]] io::task<bool> co_changed() noexcept override;
+    void tell() noexcept override { queue_.tell_all(); }
 
     /// Something has happened to what `entry` names.
     void note(change_kind what, const memory_entry& entry);
@@ -39,7 +40,7 @@ private:
     void wake_if(bool was_idle) noexcept;
     void forget(held_watch& which) noexcept;
 
-    io::pipe_handle::pair bell_;  // a byte for run() to wake by
+    io::pipe_handle::pair bell_;  // a byte for co_changed() to wake by
     std::vector<held_watch*> watches_;
     change_queue queue_;
 };

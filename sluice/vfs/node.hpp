@@ -71,7 +71,7 @@ enum class when_taken : std::uint8_t {
 ///
 /// Calls without co_ in their name block for the file system. Errors are errno values. What a kind of node
 /// cannot do fails with EOPNOTSUPP (streams of a stream, EAs without xattr), ENOTDIR or EISDIR.
-/// Thread safety: one thread at a time for each node; different nodes of one file at once.
+/// Thread safety: one thread at a time for a volume and all its nodes; but see transfers_at_once().
 class node {
 public:
     virtual ~node() = default;
@@ -90,6 +90,11 @@ public:
 
     // --- data of a file or a stream
     // -----------------------------------------------------------------------
+
+    /// Whether co_read, co_write and co_flush may run on several threads at once, for one node, too, and
+    /// beside whatever else is done to the volume except open_data of this node: each on the thread of a loop
+    /// of volume::serve_on. Where not, they never suspend on a volume that has more loops than one.
+    [[nodiscard]] virtual bool transfers_at_once() const noexcept { return false; }
 
     /// Makes data accessible; again with more access widens it. Before, no transfer works (EBADF).
     /// Errors: EACCES, EPERM, EROFS, ETXTBSY, EISDIR; ENXIO for what is not a regular file.

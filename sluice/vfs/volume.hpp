@@ -51,7 +51,8 @@ enum class follow_links : bool { no, yes };
 
 /// A tree of files that can be served: a folder of the host, a disk image. Nothing reached through it lies
 /// outside. See `node` for what paths look like.
-/// Thread safety: one thread at a time, as all nodes of it, unless an implementation says more.
+/// Thread safety: one thread at a time, as all nodes of it (transfers excepted: node::transfers_at_once).
+/// What is destroyed last is the volume, on the thread of the loop it was made with.
 class volume {
 public:
     virtual ~volume() = default;
@@ -72,6 +73,10 @@ public:
     /// Makes a new file or directory. Errors: EEXIST if the name is taken, in whatever case; as find.
     [[nodiscard]] virtual result<node_ptr> create(std::string_view path,
                                                   const creation_request& wanted) noexcept = 0;
+
+    /// Names the loops that nodes will be used on, the one the volume was made with first. Before any is
+    /// used. They outlive the volume.
+    virtual void serve_on(std::span<io::io_multiplexer* const>) {}
 
     /// Tells of changes to the names and files in a directory; null if the volume cannot.
     [[nodiscard]] virtual change_feed* changes() noexcept { return nullptr; }

@@ -9,11 +9,15 @@ using smb::wire::command;
 using smb::wire::control_code;
 using smb::wire::nt_status;
 
+std::vector<smb::server::network_interface> two_interfaces() {
+    return {{.address = io::socket_address::ip("192.0.2.7", 0).value(),
+             .index = 2,
+             .bits_per_second = 10'000'000'000},
+            {.address = io::socket_address::ip("2001:db8::7", 0).value(), .index = 2}};
+}
+
 void tell_two(smb::server::server_configuration& rules) {
-    rules.interfaces.push_back({.address = io::socket_address::ip("192.0.2.7", 0).value(),
-                                .index = 2,
-                                .bits_per_second = 10'000'000'000});
-    rules.interfaces.push_back({.address = io::socket_address::ip("2001:db8::7", 0).value(), .index = 2});
+    rules.interfaces = two_interfaces;
 }
 
 TEST(network_interfaces, are_told_with_index_speed_and_address) {

@@ -1,5 +1,6 @@
 #include "tests/smb_simulation/polite_client.hpp"
 
+#include "sluice/smb/auth/key_derivation.hpp"
 #include "sluice/smb/auth/negotiator.hpp"
 #include "sluice/smb/wire/cancel.hpp"
 #include "sluice/smb/wire/echo.hpp"
@@ -34,7 +35,7 @@ polite_client::polite_client(world& where)
 }
 
 polite_client::~polite_client() {
-    (void)socket_.close();
+    if (socket_.is_valid()) hang_up();
     world_.run();
     EXPECT_EQ(complaint(), "");
 }
@@ -43,6 +44,7 @@ void polite_client::adjust(wire::header& header) {
     header.credit_charge = charge;
     header.credits = credits_wanted;
     header.flags |= flags;
+    header.channel_sequence = channel_sequence;
     if (header.command != command::cancel) return;
     header.flags |= wire::header_flags::async;
     header.async_id = cancelled_async_id_;
@@ -62,18 +64,52 @@ void polite_client::take_message(const wire::message_view& message) {
     answers_[message.header().message_id] = {.bytes = {bytes.begin(), bytes.end()}};
 }
 
+void polite_client::send_all() {
+    const bool is_last = sends_at_most and * sends_at_most < outgoing_.size();
+    if (is_last) outgoing_.resize(*sends_at_most);
+    if (sends_at_most) *sends_at_most -= outgoing_.size();
+    (void)run(simulated_client::send());
+    if (is_last) EXPECT_TRUE(socket_.shutdown(io::direction::out));
+}
+
 nt_status polite_client::log_on(std::string_view user, std::string_view password) {
+    return authenticate(user, password, wire::session_setup_flags::none);
+}
+
+nt_status polite_client::bind_to(const polite_client& first, std::string_view user,
+                                 std::string_view password) {
+    session_id_ = first.session_id_;
+    signer_.emplace(auth::signer::create(auth::signing_algorithm::aes_cmac, first.signing_key_).value());
+    const nt_status status = authenticate(user, password, wire::session_setup_flags::binding);
+    signer_.reset();
+    tree_id_ = first.tree_id_;
+    return status;
+}
+
+nt_status polite_client::authenticate(std::string_view user, std::string_view password,
+                                      wire::session_setup_flags how) {
     auth::credentials who{
         .user = std::string(user), .domain = {}, .workstation = {}, .target_name = {}, .hash = {}};
     if (not user.empty()) who.hash = auth::nt_hash::of_password(password).value();
     auth::initiating_negotiator initiator(who, world_.secrets, world_.clock);
     std::vector<std::byte> token;
+    answer said;
+    // Who authenticates again keeps the keys he had.
+    const bool gets_key = session_id_ == 0 or how == wire::session_setup_flags::binding;
     for (;;) {
         auto step = initiator.step(token);
+        if (const auto* const done = std::get_if<auth::step_done>(&step)) {
+            if (done->is_anonymous) return nt_status::success;
+            if (gets_key)
+                signing_key_ =
+                    auth::derive_session_keys({.full_session_key = done->key.view(), .preauth_hash = {}})
+                        .signing;
+            EXPECT_TRUE(is_signed_by_key(said)) << "the last reply has the new key's signature";
+        }
         const auto* const next = std::get_if<auth::step_continue>(&step);
         if (next == nullptr) return nt_status::success;
-        const answer said =
-            call(command::session_setup, wire::session_setup_args{.security_blob = next->token});
+        said = call(command::session_setup,
+                    wire::session_setup_args{.flags = how, .security_blob = next->token});
         const bool goes_on = said.status() == nt_status::more_processing_required;
         if (not goes_on and said.status() != nt_status::success) return said.status();
         session_id_ = said.message().header().session_id;
@@ -81,6 +117,14 @@ nt_status polite_client::log_on(std::string_view user, std::string_view password
         session_flags_ = reply->flags;
         token.assign(reply->security_blob.begin(), reply->security_blob.end());
     }
+}
+
+bool polite_client::is_signed_by_key(const answer& said) {
+    const auth::signed_message which{.message_id = said.message().header().message_id,
+                                     .sender = auth::message_sender::server,
+                                     .is_cancel = false};
+    auto by = auth::signer::create(auth::signing_algorithm::aes_cmac, signing_key_);
+    return by.value().verify(auth::with_zero_signature(said.bytes), which, said.message().header().signature);
 }
 
 nt_status polite_client::connect_tree(std::string_view share) {

@@ -30,14 +30,20 @@ public:
     explicit polite_client(world& where);
     polite_client(const polite_client&) = delete;
     polite_client& operator=(const polite_client&) = delete;
-    /// Hangs up.
+    /// Hangs up, and lets everything come to its end.
     ~polite_client();
+    /// Is not there any more, while all others go on.
+    void hang_up() { EXPECT_TRUE(socket_.close()); }
 
     /// Makes a session, or authenticates again in the one there is. No user: as nobody.
     smb::wire::nt_status log_on(std::string_view user, std::string_view password);
     /// What the server said of the session.
     [[nodiscard]] smb::wire::session_flags session_flags() const { return session_flags_; }
     smb::wire::nt_status connect_tree(std::string_view share);
+    /// Makes this connection a channel of the session of another, who stays logged on, and stands in that
+    /// session's tree from then on.
+    smb::wire::nt_status bind_to(const polite_client& first, std::string_view user,
+                                 std::string_view password);
 
     /// Opens for everything, shared with everybody, unless `how` says otherwise.
     smb::wire::create_reply create(std::string_view name,
@@ -50,6 +56,9 @@ public:
     smb::wire::header_flags flags = smb::wire::header_flags::none;
     std::uint16_t charge = 1;
     std::uint16_t credits_wanted = 16;
+    std::uint16_t channel_sequence = 0;  // failures of channels that it knows of
+    /// Bytes of what it sends that still arrive; then it hangs up.
+    std::optional<std::size_t> sends_at_most;
     /// Message ids it may still use.
     [[nodiscard]] std::uint64_t credits() const noexcept { return credits_; }
 
@@ -69,13 +78,13 @@ public:
     std::uint64_t send(smb::wire::command code, const Args& args) {
         const std::uint64_t id = next_message_id_;
         put(code, args);
-        if (not is_in_compound()) (void)run(simulated_client::send());
+        if (not is_in_compound()) send_all();
         return id;
     }
     using simulated_client::begin_compound;
     void end_compound() {
         simulated_client::end_compound();
-        (void)run(simulated_client::send());
+        send_all();
     }
     /// Asks to end a request that waits, by the async id it was given.
     void cancel(std::uint64_t async_id);
@@ -95,12 +104,17 @@ private:
     void take_message(const smb::wire::message_view& message) override;
     void adjust(smb::wire::header& header) override;
     bool run(io::task<bool> what);
+    void send_all();
+    smb::wire::nt_status authenticate(std::string_view user, std::string_view password,
+                                      smb::wire::session_setup_flags how);
+    [[nodiscard]] bool is_signed_by_key(const answer& said);
 
     world& world_;
     io::task_group tasks_;
     std::map<std::uint64_t, answer> answers_;           // not asked for yet
     std::map<std::uint64_t, std::uint64_t> async_ids_;  // by message id
     std::uint64_t cancelled_async_id_ = 0;
+    smb::auth::secret_bytes<16> signing_key_;  // of the session, or of the channel this is
     smb::wire::session_flags session_flags_ = smb::wire::session_flags::none;
 };
 

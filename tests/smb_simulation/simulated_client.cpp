@@ -26,6 +26,7 @@ void simulated_client::begin_anew(io::socket_handle socket) {
     awaited_ = 0;
     session_id_ = 0;
     tree_id_ = 0;
+    signer_.reset();
 }
 
 wire::header simulated_client::next_header(command code) {
@@ -37,12 +38,22 @@ wire::header simulated_client::next_header(command code) {
     header.tree_id = tree_id_;
     header.message_id = next_message_id_;
     if (is_related_) header.flags |= wire::header_flags::related;
+    if (signer_) header.flags |= wire::header_flags::signed_message;
     adjust(header);
     if (code == command::cancel) return header;
     next_message_id_ += header.credit_charge;
     credits_ -= header.credit_charge;
     ++awaited_;
     return header;
+}
+
+void simulated_client::sign(mutable_bytes message) {
+    const auto header = wire::decode_header(message);
+    const auth::signed_message which{.message_id = header->message_id,
+                                     .sender = auth::message_sender::client,
+                                     .is_cancel = header->command == command::cancel};
+    const auto made = signer_->sign(auth::with_zero_signature(message), which);
+    std::memcpy(message.data() + wire::header_signature_offset, made.data(), made.size());
 }
 
 void simulated_client::append(bytes_view message) {
@@ -151,11 +162,12 @@ io::task<bool> simulated_client::set_up() {
 
 io::task<bool> simulated_client::negotiate() {
     const std::array dialects{le16(0x0210), le16(0x0302)};
-    const wire::negotiate_args hello{
-        .capabilities = wire::capabilities::large_mtu | wire::capabilities::leasing,
-        .client_guid = guid_,
-        .dialects = wire::code_list<wire::dialect>(std::span(dialects)),
-        .contexts = {}};
+    const wire::negotiate_args hello{.capabilities = wire::capabilities::large_mtu |
+                                                     wire::capabilities::leasing |
+                                                     wire::capabilities::multi_channel,
+                                     .client_guid = guid_,
+                                     .dialects = wire::code_list<wire::dialect>(std::span(dialects)),
+                                     .contexts = {}};
     put(command::negotiate, hello);
     io::task<bool> sending = send();
     if (not co_await std::move(sending)) co_return false;

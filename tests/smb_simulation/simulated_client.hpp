@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "sluice/io/socket_handle.hpp"
 #include "sluice/io/task.hpp"
 #include "sluice/smb/auth/ntlm_initiator.hpp"
+#include "sluice/smb/auth/signing.hpp"
 #include "sluice/smb/wire/frame.hpp"
 #include "sluice/smb/wire/guid.hpp"
 #include "sluice/smb/wire/header.hpp"
@@ -59,6 +61,7 @@ protected:
         encode(writer, args);
         const auto message = writer.finish();
         ENSURE(message.has_value(), "a request of the test is too long");
+        if (signer_) sign(mutable_bytes(room).first(message->size()).value());
         append(*message);
     }
     /// Everything put until end_compound() goes into one frame.
@@ -79,7 +82,8 @@ protected:
     std::uint64_t awaited_ = 0;  // replies that must come
     std::uint64_t session_id_ = 0;
     std::uint32_t tree_id_ = 0;
-    bool is_related_ = false;  // the next message put belongs to the one before
+    bool is_related_ = false;                  // the next message put belongs to the one before
+    std::optional<smb::auth::signer> signer_;  // of what is put, but for compounds
     std::string complaint_;
 
 private:
@@ -87,6 +91,7 @@ private:
     [[nodiscard]] bool take_apart();
     [[nodiscard]] smb::wire::header next_header(smb::wire::command code);
     void append(bytes_view message);
+    void sign(mutable_bytes message);
     void account(const smb::wire::header& header);
 
     predictable_secrets_for_simulation secrets_;

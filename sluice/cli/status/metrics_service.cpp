@@ -6,7 +6,7 @@
 
 #include "sluice/cli/status/http_request.hpp"
 #include "sluice/cli/status/metrics_text.hpp"
-#include "sluice/smb/server/next_turn.hpp"
+#include "sluice/smb/server/latch.hpp"
 
 namespace sluice::cli {
 
@@ -82,7 +82,8 @@ io::task<std::string> metrics_service::metrics() noexcept {
         const server_snapshot seen = server_.snapshot({.opens = slice});
         for (const auto& one : seen.opens)
             sum.add(one);
-        co_await smb::server::next_turn(server_.loop());
+        io::task<void> turn = smb::server::next_turn(server_.loop());
+        co_await std::move(turn);
     }
     co_return metrics_text(totals, sum, process_use_now());
 }

@@ -71,7 +71,7 @@ void write_loops(json_writer& to, const std::vector<loop_status>& loops) {
     to.key("loops").begin_array();
     for (const loop_status& one : loops) {
         to.begin_object().member("multiplexer", one.multiplexer).member("connections", one.connections);
-        to.member("pending_operations", one.pending_operations).end_object();
+        to.end_object();
     }
     to.end_array();
 }
@@ -171,7 +171,8 @@ void write_status_tail(json_writer& to, const server_snapshot& totals, const ope
     to.member("opens", fullest.opens).member("files", totals.files).member("locks", opens.locks);
     to.member("oplocks", opens.oplocks).member("leases", totals.leases);
     to.member("leased_opens", opens.leased).member("durable_opens", opens.durable);
-    to.member("opens_without_client", opens.without_client).member("buffers", totals.buffers).end_object();
+    to.member("opens_without_client", opens.without_client).member("hand_overs", totals.hand_overs);
+    to.member("latch_sleeps", totals.latch_sleeps).end_object();
     to.key("limits").begin_array();
     for (const limit_row& row : limit_rows(fullest)) {
         to.begin_object().member("name", row.name).member("what", row.what).member("limit", row.limit);

@@ -7,7 +7,7 @@
 
 #include "sluice/cli/status/status_document.hpp"
 #include "sluice/io/awaitable.hpp"
-#include "sluice/smb/server/next_turn.hpp"
+#include "sluice/smb/server/latch.hpp"
 
 namespace sluice::cli {
 
@@ -123,7 +123,8 @@ io::task<bool> status_service::tell_sessions(io::socket_handle& socket, json_wri
             write_session(to, one);
         const auto sent = co_await co_write_all(socket, to.take());
         if (not sent) co_return false;
-        co_await next_turn(server_.loop());
+        io::task<void> turn = next_turn(server_.loop());
+        co_await std::move(turn);
     }
     to.end_array();
     co_return true;
@@ -143,7 +144,8 @@ io::task<bool> status_service::tell_opens(io::socket_handle& socket, json_writer
         }
         const auto sent = co_await co_write_all(socket, to.take());
         if (not sent) co_return false;
-        co_await next_turn(server_.loop());
+        io::task<void> turn = next_turn(server_.loop());
+        co_await std::move(turn);
     }
     if (lists) to.end_array();
     co_return true;

@@ -34,10 +34,8 @@ namespace {
                                    document["program"]["pid"].count(), document["program"]["version"].text());
     text += fmt::format("Listening   {}\n", texts(server["addresses"]));
     for (const json_value& loop : document["loops"].elements())
-        text +=
-            fmt::format("Loop        {}, {}, {}\n", loop["multiplexer"].text(),
-                        plural(loop["connections"].count(), "connection", "connections"),
-                        plural(loop["pending_operations"].count(), "operation", "operations") + " waiting");
+        text += fmt::format("Loop        {}, {}\n", loop["multiplexer"].text(),
+                            plural(loop["connections"].count(), "connection", "connections"));
     return text;
 }
 

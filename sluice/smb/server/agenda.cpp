@@ -2,15 +2,14 @@
 
 #include <algorithm>
 
-#include "sluice/io/awaitable.hpp"
-
 namespace sluice::smb::server {
 
 agenda::entry agenda::add(std::chrono::milliseconds within, std::move_only_function<void() noexcept> what) {
+    ENSURE(background_.latch().is_mine());
     const entry added = entries_.emplace(clock_.steady_now() + within, std::move(what));
     if (not is_running_) {
         is_running_ = true;
-        tasks_.spawn(run());
+        background_.spawn(run());
     }
     return added;
 }
@@ -21,8 +20,9 @@ io::task<void> agenda::run() noexcept {
         const std::chrono::nanoseconds pause =
             std::clamp<std::chrono::nanoseconds>(until_first, std::chrono::milliseconds(1), granularity);
         const deadline until(pause);
-        const auto slept = co_await io::co_sleep(loop_, until);
-        if (not slept) break;
+        io::task<bool> waiting = pass(background_.loop(), until);
+        const bool is_time = co_await unlatched(background_.latch(), std::move(waiting));
+        if (not is_time) break;
         while (not entries_.empty() and entries_.begin()->first <= clock_.steady_now()) {
             // Taken out first: what it does may add to the list.
             auto due = entries_.extract(entries_.begin());

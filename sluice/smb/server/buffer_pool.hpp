@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <memory>
@@ -61,13 +62,13 @@ private:
 ///
 /// Holds at most `kept_bytes_max` that nobody uses; what comes back beyond that is freed. The bytes of a
 /// buffer are whatever its last user left: they are overwritten before anything is sent.
-/// Thread safety: one thread. Outlives its buffers. Allocates: when none of the class is kept.
+/// Thread safety: one thread; taken() any. Outlives its buffers. Allocates: when none of the class is kept.
 class buffer_pool {
 public:
     explicit buffer_pool(std::size_t kept_bytes_max = 64U << 20) noexcept : kept_bytes_max_(kept_bytes_max) {}
     buffer_pool(const buffer_pool&) = delete;
     buffer_pool& operator=(const buffer_pool&) = delete;
-    ~buffer_pool() { ENSURE(taken_ == 0, "buffers are given back before their pool goes"); }
+    ~buffer_pool() { ENSURE(taken() == 0, "buffers are given back before their pool goes"); }
 
     /// An empty one if there is no memory, or more is asked for than a frame can need.
     [[nodiscard]] pool_buffer take(std::size_t bytes) noexcept {
@@ -86,12 +87,12 @@ public:
         taken.pool_ = this;
         taken.size_ = bytes;
         taken.class_ = size_class;
-        ++taken_;
+        count(1);
         return taken;
     }
 
     /// Buffers in use.
-    [[nodiscard]] std::size_t taken() const noexcept { return taken_; }
+    [[nodiscard]] std::size_t taken() const noexcept { return taken_.load(std::memory_order_relaxed); }
 
 private:
     friend class pool_buffer;
@@ -106,8 +107,13 @@ private:
         return std::size_t{1} << (size_class + smallest_bits);
     }
 
+    // One thread writes: a load and a store will do, and nothing is ordered by it.
+    void count(std::size_t more) noexcept {
+        taken_.store(taken_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+    }
+
     void put_back(std::unique_ptr<std::byte[]> memory, unsigned size_class) noexcept {
-        --taken_;
+        count(~std::size_t{0});
         if (bytes_of(size_class) > kept_bytes_max_ - kept_bytes_) return;
         kept_bytes_ += bytes_of(size_class);
         kept_[size_class].push_back(std::move(memory));
@@ -116,7 +122,7 @@ private:
     std::array<std::vector<std::unique_ptr<std::byte[]>>, classes> kept_;
     std::size_t kept_bytes_ = 0;
     std::size_t kept_bytes_max_;
-    std::size_t taken_ = 0;
+    std::atomic<std::size_t> taken_{0};
 };
 
 inline void pool_buffer::give_back() noexcept {

@@ -29,7 +29,7 @@ class open;
 ///
 /// Complexity: O(log n) expected in the locks of the file, plus those that overlap, where nothing else is
 /// said; where something is given back, that for each that waits for part of it, and a glance at the others.
-/// Allocates: a node for each lock. Thread safety: the loop's thread.
+/// Allocates: a node for each lock. Thread safety: under the server's latch.
 class byte_range_locks {
 public:
     struct range {

@@ -19,9 +19,10 @@ io::task<void> remove_when_alone(smb_server& host, std::shared_ptr<open> last) n
     for (std::chrono::milliseconds pause = limits::peer_pause_min;;
          pause = std::min(2 * pause, limits::peer_pause_max)) {
         const deadline until(pause);
-        const auto slept = co_await io::co_sleep(host.loop(), until);
+        io::task<bool> waiting = pass(host.loop(), until);
+        const bool has_slept = co_await unlatched(host.latch(), std::move(waiting));
         const peer_seal alone(last->file->peers()->file());
-        if (slept and not alone) continue;
+        if (has_slept and not alone) continue;
         (void)last->node->remove();
         co_return;
     }
@@ -62,6 +63,7 @@ void remove_base_if_last(smb_server& host, const open& one) noexcept {
 }  // namespace
 
 nt_status end_open(smb_server& host, open& one) noexcept {
+    ENSURE(host.latch().is_mine());
     if (one.is_closed) return nt_status::file_closed;
     one.is_closed = true;
     if (one.session != nullptr) one.session->opens.erase(one.id.volatile_part.value());

@@ -50,7 +50,8 @@ struct server_configuration {
     std::string name = "SLUICE";  // at most 15 characters, as NetBIOS has it
     std::string comment;
     std::vector<share_configuration> shares;
-    std::vector<network_interface> interfaces;
+    /// Asked whenever a client asks, for they come and go; null: there are none to tell.
+    std::function<std::vector<network_interface>()> interfaces{};
     protection signing = protection::required;
     protection encryption = protection::offered;
     bool allows_guests = false;

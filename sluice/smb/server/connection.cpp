@@ -4,25 +4,19 @@
 
 namespace sluice::smb::server {
 
-connection::connection(smb_server& host, io::socket_handle socket, const io::socket_address& peer) noexcept
+connection::connection(smb_server& host, server_loop& home, io::socket_handle socket,
+                       const io::socket_address& peer) noexcept
     : host_(host),
+      home_(home),
       socket_(std::move(socket)),
       peer_(peer),
       peer_text_(peer.text()),
-      reader_(socket_, host.buffers),
-      writer_(host.loop(), socket_),
-      tasks_(host.loop()) {}
+      reader_(socket_, home.buffers),
+      writer_(home.multiplexer, socket_),
+      tasks_(home.multiplexer) {}
 
 connection::~connection() {
-    ENSURE(requests_.empty() and sessions.empty(), "a connection ends before it goes");
-}
-
-io::io_multiplexer& connection::loop() const noexcept {
-    return host_.loop();
-}
-
-buffer_pool& connection::buffers() const noexcept {
-    return host_.buffers;
+    ENSURE(requests_.empty() and channels.empty(), "a connection ends before it goes");
 }
 
 io::task<void> connection::run() noexcept {
@@ -32,9 +26,12 @@ io::task<void> connection::run() noexcept {
     co_await io::in_scope(tasks_.scope(), std::move(receiving));
 
     is_closing_ = true;
-    end_sessions();
-    for (request& waiting : requests_)
-        waiting.interrupt(wire::nt_status::cancelled);
+    {
+        const server_latch::hold held(host_.latch());
+        end_channels();
+        for (request& waiting : requests_)
+            waiting.interrupt(wire::nt_status::cancelled);
+    }
     writer_.finish();
     tasks_.cancel();
     co_await tasks_.join();
@@ -42,6 +39,10 @@ io::task<void> connection::run() noexcept {
 }
 
 void connection::close(std::string_view why) noexcept {
+    at_home([why](connection& self) noexcept { self.close_here(why); });
+}
+
+void connection::close_here(std::string_view why) noexcept {
     if (is_closing_) return;
     is_closing_ = true;
     host_.log().write(event_severity::info, "connection closed", {{"peer", peer_text_}, {"why", why}});
@@ -78,16 +79,17 @@ io::task<void> connection::expect_session() noexcept {
     if (slept and not has_had_session) close("no session was set up in time");
 }
 
-void connection::end_sessions() noexcept {
-    // A copy of the pointers: ending a session takes it out of the table.
-    std::vector<std::shared_ptr<session>> ending;
-    for (const auto& [id, one] : sessions)
+void connection::end_channels() noexcept {
+    // A copy of the pointers: a channel that ends leaves the table.
+    std::vector<std::shared_ptr<channel>> ending;
+    for (const auto& [id, one] : channels)
         ending.push_back(one);
-    for (const std::shared_ptr<session>& one : ending)
-        host_.end_session(*one, true);
+    for (const std::shared_ptr<channel>& one : ending)
+        host_.end_channel(*one);
 }
 
 void connection::interrupt(const session& of, const tree* only, wire::nt_status why) noexcept {
+    ENSURE(host_.latch().is_mine());
     for (request& waiting : requests_)
         if (waiting.session.get() == &of and (only == nullptr or waiting.tree.get() == only))
             waiting.interrupt(why);

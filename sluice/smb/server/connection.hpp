@@ -1,41 +1,24 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "sluice/base/intrusive_list.hpp"
 #include "sluice/io/task_group.hpp"
 #include "sluice/smb/auth/preauth_integrity.hpp"
+#include "sluice/smb/server/channel.hpp"
 #include "sluice/smb/server/credit_window.hpp"
 #include "sluice/smb/server/frame_stream.hpp"
+#include "sluice/smb/server/negotiated.hpp"
 #include "sluice/smb/server/request.hpp"
+#include "sluice/smb/server/server_loop.hpp"
 #include "sluice/smb/server/snapshot.hpp"
-#include "sluice/smb/wire/guid.hpp"
-#include "sluice/smb/wire/negotiate.hpp"
 
 namespace sluice::smb::server {
-
-/// What a connection agreed on by NEGOTIATE ([MS-SMB2] 3.3.1.7).
-struct negotiated {
-    std::optional<wire::dialect> dialect;  // none yet; smb_2_wildcard: an SMB1 client was told to ask again
-    std::vector<wire::dialect> offered_dialects;
-    wire::security_mode offered_security_mode = wire::security_mode::none;
-    wire::capabilities offered_capabilities = wire::capabilities::none;
-    wire::security_mode security_mode = wire::security_mode::none;  // ours
-    wire::capabilities capabilities = wire::capabilities::none;     // ours
-    wire::guid client{};
-    auth::signing_algorithm signing = auth::signing_algorithm::hmac_sha256;
-    std::optional<auth::cipher_algorithm> cipher;
-
-    [[nodiscard]] bool is_done() const noexcept {
-        return dialect.has_value() and * dialect != wire::dialect::smb_2_wildcard;
-    }
-    [[nodiscard]] bool is_at_least(wire::dialect wanted) const noexcept {
-        return is_done() and * dialect >= wanted;
-    }
-};
 
 /// One connection of a client ([MS-SMB2] 3.3.1.7): takes its messages, has each served, sends the replies.
 ///
@@ -44,13 +27,14 @@ struct negotiated {
 ///
 /// Invariants:
 ///   1. Every request in `requests_` lives in the frame of a task in `tasks_`.
-///   2. run() returns after all of them have ended; then the connection's sessions are gone, or keep only
-///   what
-///      is durable.
-/// Thread safety: the loop's thread.
-class connection {
+///   2. run() returns after all of them have ended; then the connection is a channel of no session any more.
+/// Thread safety: the thread of its home loop. Other threads of the server may, under the latch, look at
+/// `agreed` and the channels, and call what says so. Shared by pointer only so that what is posted to its
+/// loop can tell whether it is still there.
+class connection : public std::enable_shared_from_this<connection> {
 public:
-    connection(smb_server& host, io::socket_handle socket, const io::socket_address& peer) noexcept;
+    connection(smb_server& host, server_loop& home, io::socket_handle socket,
+               const io::socket_address& peer) noexcept;
     connection(const connection&) = delete;
     connection& operator=(const connection&) = delete;
     ~connection();
@@ -58,12 +42,13 @@ public:
     /// Serves the client until it goes, breaks the protocol, or close() is called. Suspends.
     [[nodiscard]] io::task<void> run() noexcept;
 
-    /// Ends the connection soon; `why` is for the log.
+    /// Ends the connection soon; `why`, which stays where it is, is for the log. Any thread, under the latch.
     void close(std::string_view why) noexcept;
 
     [[nodiscard]] smb_server& host() const noexcept { return host_; }
-    [[nodiscard]] io::io_multiplexer& loop() const noexcept;
-    [[nodiscard]] buffer_pool& buffers() const noexcept;
+    [[nodiscard]] server_loop& home() const noexcept { return home_; }
+    [[nodiscard]] io::io_multiplexer& loop() const noexcept { return home_.multiplexer; }
+    [[nodiscard]] buffer_pool& buffers() const noexcept { return home_.buffers; }
     [[nodiscard]] const io::socket_address& peer() const noexcept { return peer_; }
     [[nodiscard]] const std::string& peer_text() const noexcept { return peer_text_; }
     /// The address without its port.
@@ -78,40 +63,69 @@ public:
     negotiated agreed;
     auth::preauth_integrity preauth;
 
-    /// The sessions made on this connection, by id.
-    std::unordered_map<std::uint64_t, std::shared_ptr<session>> sessions;
+    /// The sessions this connection is a channel of, or is to become one of, by the session's id.
+    std::unordered_map<std::uint64_t, std::shared_ptr<channel>> channels;
     bool has_had_session = false;
 
     /// Tells the client to wait for the reply ([MS-SMB2] 3.3.4.2). False if too many wait already.
     [[nodiscard]] bool send_interim(request& r) noexcept;
-    /// Sends a message nobody asked for: an oplock or lease break. `encode` writes the body.
+    /// Where something ends among all that is sent, once that is known: it may be another loop's to send.
+    using place_in_stream = std::shared_ptr<std::atomic<std::uint64_t>>;
+    /// Sends a message nobody asked for, an oplock or lease break, `via` a channel of this connection.
+    /// `encode` writes the body. Where the message ends, for has_delivered(), is said in `end`. Any thread,
+    /// under the latch.
     template <class Body>
-    void notify(server::session* via, wire::command code, const Body& body) noexcept {
-        reply message(buffers());
-        byte_writer* const writer = message.begin(notification_bytes_max);
-        if (writer == nullptr) return;
-        encode(*writer, body);
-        send_notification(via, code, message);
+    void notify(std::shared_ptr<channel> via, wire::command code, const Body& body,
+                place_in_stream end) noexcept {
+        at_home([by = std::move(via), code, body, end = std::move(end)](connection& self) noexcept {
+            reply message(self.buffers());
+            if (byte_writer* const writer = message.begin(notification_bytes_max)) {
+                encode(*writer, body);
+                self.send_notification(by.get(), code, message);
+            }
+            // relaxed: a number, that orders nothing.
+            end->store(self.writer_.queued_bytes(), std::memory_order_relaxed);
+        });
     }
+    [[nodiscard]] static place_in_stream no_place_yet() {
+        return std::make_shared<std::atomic<std::uint64_t>>(~std::uint64_t{0});
+    }
+    /// See frame_writer. Any thread, under the latch, as is_stuck() and note_stuck().
+    [[nodiscard]] bool has_delivered(std::uint64_t up_to) const noexcept {
+        return writer_.has_delivered(up_to);
+    }
+    /// What was last told without being asked for is not delivered: not to be told more by this way.
+    [[nodiscard]] bool is_stuck() const noexcept { return stuck_at_ and not has_delivered(*stuck_at_); }
+    void note_stuck(std::uint64_t at) noexcept { stuck_at_ = at; }
 
-    /// Ends what `of` waits for, with `why`: all requests of a session, or of a tree of it.
+    /// Ends what `of` waits for, with `why`: all requests of a session, or of a tree of it. Any thread, under
+    /// the latch.
     void interrupt(const session& of, const tree* only, wire::nt_status why) noexcept;
 
 private:
     friend class request;
+    void close_here(std::string_view why) noexcept;
+    /// Has `what(*this)` done on the home loop, at once if this is its thread, if the connection is still
+    /// there.
+    template <class What>
+    void at_home(What what) noexcept {
+        home_.do_here([self = weak_from_this(), done = std::move(what)]() mutable noexcept {
+            if (const std::shared_ptr<connection> still = self.lock()) done(*still);
+        });
+    }
     static constexpr std::size_t notification_bytes_max = 64;
 
     // connection.cpp: bytes in and out.
     [[nodiscard]] io::task<void> receive_all() noexcept;
     [[nodiscard]] io::task<void> send_all() noexcept;
     [[nodiscard]] io::task<void> expect_session() noexcept;
-    void end_sessions() noexcept;
+    void end_channels() noexcept;
 
     // incoming.cpp: what a frame holds, and whether it may.
     [[nodiscard]] io::task<void> serve_frame(pool_buffer frame) noexcept;
     [[nodiscard]] io::task<void> serve_messages(bytes_view messages,
-                                                std::shared_ptr<session> sealed_by) noexcept;
-    [[nodiscard]] std::optional<bytes_view> unseal(pool_buffer& frame, std::shared_ptr<session>& by) noexcept;
+                                                std::shared_ptr<channel> sealed_by) noexcept;
+    [[nodiscard]] std::optional<bytes_view> unseal(pool_buffer& frame, std::shared_ptr<channel>& by) noexcept;
     [[nodiscard]] bool admit(bytes_view messages) noexcept;
     [[nodiscard]] io::task<wire::nt_status> serve(request& r) noexcept;
     [[nodiscard]] wire::nt_status authorise(request& r) noexcept;
@@ -124,14 +138,15 @@ private:
     // outgoing.cpp: replies become frames.
     [[nodiscard]] finished_reply finish(request& r, wire::nt_status status) noexcept;
     void extend_preauth(request& r, wire::nt_status status, bytes_view message) noexcept;
-    void add(reply_batch& replies, finished_reply one, session* sealed_by) noexcept;
-    void send(std::vector<finished_reply> replies, session* sealed_by) noexcept;
-    void send_sealed(const std::vector<finished_reply>& replies, session& by) noexcept;
-    void send_notification(session* via, wire::command code, reply& message) noexcept;
-    void send_unasked(const wire::header& header, reply& message, session* sealed_by) noexcept;
+    void add(reply_batch& replies, finished_reply one, channel* sealed_by) noexcept;
+    void send(std::vector<finished_reply> replies, channel* sealed_by) noexcept;
+    void send_sealed(const std::vector<finished_reply>& replies, channel& by) noexcept;
+    void send_notification(channel* via, wire::command code, reply& message) noexcept;
+    void send_unasked(const wire::header& header, reply& message, channel* sealed_by) noexcept;
     [[nodiscard]] std::uint16_t grant_credits(const request& r) noexcept;
 
     smb_server& host_;
+    server_loop& home_;
     io::socket_handle socket_;
     io::socket_address peer_;
     std::string peer_text_;
@@ -141,7 +156,9 @@ private:
     io::task_group tasks_;
     intrusive_list<request, &request::link> requests_;
     std::uint64_t next_async_id_ = 1;
-    std::size_t pending_count_ = 0;
+    told_count pending_count_;
+    told_count credits_outstanding_;  // as credits_ has it, for those who look from other threads
+    std::optional<std::uint64_t> stuck_at_;
     bool is_closing_ = false;
 };
 

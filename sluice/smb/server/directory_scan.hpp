@@ -11,7 +11,7 @@ namespace sluice::smb::server {
 /// pattern,
 /// `.` and `..` first. A pattern without wildcards is looked up, not searched for.
 ///
-/// The volume and the directory outlive it. Thread safety: the loop's thread.
+/// The volume and the directory outlive it. Thread safety: under the server's latch.
 class directory_scan {
 public:
     directory_scan(vfs::volume& volume, vfs::node& directory) noexcept

@@ -5,16 +5,18 @@
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/smb/server/hand_over.hpp"
 
 namespace sluice::smb::server {
 
-/// Something one coroutine waits for and another part of the same loop brings about, with a value. The first
+/// Something one coroutine waits for and another part of the server brings about, with a value. The first
 /// value counts; later ones are ignored, so that whoever cancels need not know who was faster.
 ///
 /// The waiter goes on from the loop, never inside set(): the state of whoever sets it may be half changed.
 /// Lifetime: outlives its waiter; is destroyed with one only after the waiter has gone on (ENSURE).
-/// Thread safety: the loop's thread. Allocates: nothing.
+/// Thread safety: the waiter is of the loop given. Others set it, and it is looked at, under the server's
+/// latch, with which it is waited for, too (latch.hpp); or else all of that is the loop's own. Allocates:
+/// nothing.
 template <class T>
 class event final : private io::posted_item {
 public:
@@ -24,7 +26,7 @@ public:
     void set(T value) noexcept {
         if (value_) return;
         value_.emplace(std::move(value));
-        if (waiter_) loop_.post(*this);
+        if (waiter_) hand_over(loop_, *this);
     }
     [[nodiscard]] bool is_set() const noexcept { return value_.has_value(); }
     /// Nothing while it is not set.

@@ -15,7 +15,7 @@ struct event_field {
 };
 
 /// Where the server tells what happens. `what` is a sentence; the fields say of whom.
-/// Thread safety: the loop's thread.
+/// Thread safety: any thread of the server.
 class event_log {
 public:
     virtual void write(event_severity severity, std::string_view what,

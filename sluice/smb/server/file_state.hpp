@@ -18,7 +18,7 @@ class file_table;
 /// locked, whether the file is to be removed when the last of them closes.
 ///
 /// Lives as long as an open, or a request that is about to become one, holds it.
-/// Thread safety: the loop's thread.
+/// Thread safety: under the server's latch.
 class file_state {
 public:
     file_state(file_table& table, const vfs::file_key& key) noexcept : table_(table), key_(key) {}
@@ -77,7 +77,7 @@ private:
     bool is_delete_pending_ = false;
 };
 
-/// The files that are open, by what they are. Thread safety: the loop's thread.
+/// The files that are open, by what they are. Thread safety: under the server's latch.
 class file_table {
 public:
     file_table() noexcept = default;

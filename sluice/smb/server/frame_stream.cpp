@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "sluice/io/send_queue.hpp"
+
 namespace sluice::smb::server {
 
 namespace {
@@ -66,10 +68,22 @@ frame_writer::frame_writer(io::io_multiplexer& loop, io::socket_handle& socket) 
     : socket_(socket), has_work_(loop), is_drained_(loop) {}
 
 void frame_writer::send(outgoing_frame frame) {
-    if (is_broken_) return;
-    unsent_bytes_ += frame.bytes;
+    if (is_broken_.load(std::memory_order_relaxed)) return;
+    unsent_bytes_.set(unsent_bytes() + frame.bytes);
+    queued_bytes_.set(queued_bytes() + frame.bytes);
     frames_.push_back(std::move(frame));
     has_work_.set(true);
+}
+
+bool frame_writer::has_delivered(std::uint64_t up_to) const noexcept {
+    if (is_broken_.load(std::memory_order_relaxed)) return false;
+    // The sum first: what is queued or moves on meanwhile is taken for undelivered, never the other way
+    // round.
+    const std::uint64_t queued = queued_bytes();
+    const std::uint64_t unsent = unsent_bytes();
+    const result<std::size_t> in_kernel = io::undelivered_bytes(socket_);
+    if (not in_kernel or queued < unsent + *in_kernel) return false;
+    return up_to <= queued - unsent - *in_kernel;
 }
 
 void frame_writer::finish() noexcept {
@@ -90,9 +104,9 @@ io::task<result<void>> frame_writer::run() noexcept {
         if (not outcome) break;
         wake_drained();
     }
-    is_broken_ = true;
+    is_broken_.store(true, std::memory_order_relaxed);
     frames_.clear();
-    unsent_bytes_ = 0;
+    unsent_bytes_.set(0);
     wake_drained();
     co_return outcome;
 }
@@ -119,7 +133,7 @@ io::task<result<void>> frame_writer::send_some() noexcept {
 }
 
 void frame_writer::forget_sent(std::size_t sent_bytes) noexcept {
-    unsent_bytes_ -= sent_bytes;
+    unsent_bytes_.set(unsent_bytes() - sent_bytes);
     sent_of_first_ += sent_bytes;
     while (not frames_.empty() and sent_of_first_ >= frames_.front().bytes) {
         sent_of_first_ -= frames_.front().bytes;
@@ -128,11 +142,11 @@ void frame_writer::forget_sent(std::size_t sent_bytes) noexcept {
 }
 
 void frame_writer::wake_drained() noexcept {
-    if (awaits_drained_ and unsent_bytes_ <= drained_bytes_) is_drained_.set(true);
+    if (awaits_drained_ and unsent_bytes() <= drained_bytes_) is_drained_.set(true);
 }
 
 io::task<void> frame_writer::drained_to(std::size_t bytes) noexcept {
-    if (is_broken_ or unsent_bytes_ <= bytes) co_return;
+    if (is_broken_.load(std::memory_order_relaxed) or unsent_bytes() <= bytes) co_return;
     drained_bytes_ = bytes;
     awaits_drained_ = true;
     (void)co_await is_drained_.wait();

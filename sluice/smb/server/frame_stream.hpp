@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <vector>
 
@@ -59,9 +61,21 @@ struct outgoing_frame {
     }
 };
 
+/// A number that one thread changes and others look at.
+class told_count {
+public:
+    // acquire and release: who reads several of them reads them in this order.
+    [[nodiscard]] std::uint64_t value() const noexcept { return value_.load(std::memory_order_acquire); }
+    void set(std::uint64_t value) noexcept { value_.store(value, std::memory_order_release); }
+
+private:
+    std::atomic<std::uint64_t> value_{0};
+};
+
 /// Puts frames on a connection, in the order they were given, many in one system call.
 ///
-/// Invariant: `unsent_bytes_` is the sum of the frames in `frames_`. Thread safety: the loop's thread.
+/// Invariant: `unsent_bytes_` is the sum of the frames in `frames_`. Thread safety: the loop's thread;
+/// has_delivered() any, as long as the connection stays.
 class frame_writer {
 public:
     frame_writer(io::io_multiplexer& loop, io::socket_handle& socket) noexcept;
@@ -74,7 +88,12 @@ public:
     /// Sends what is queued until finish() or an error, which is returned. Spawned once.
     [[nodiscard]] io::task<result<void>> run() noexcept;
 
-    [[nodiscard]] std::size_t unsent_bytes() const noexcept { return unsent_bytes_; }
+    [[nodiscard]] std::size_t unsent_bytes() const noexcept { return unsent_bytes_.value(); }
+    /// All that was ever queued: where in the stream the last frame ends.
+    [[nodiscard]] std::uint64_t queued_bytes() const noexcept { return queued_bytes_.value(); }
+    /// Whether the peer has everything up to there, as far as one can tell: our kernel waits for no
+    /// acknowledgement of it any more.
+    [[nodiscard]] bool has_delivered(std::uint64_t up_to) const noexcept;
 
     /// Waits until at most `bytes` are unsent, or the connection is broken. One waiter at a time.
     [[nodiscard]] io::task<void> drained_to(std::size_t bytes) noexcept;
@@ -87,10 +106,11 @@ private:
     io::socket_handle& socket_;
     std::deque<outgoing_frame> frames_;
     std::size_t sent_of_first_ = 0;
-    std::size_t unsent_bytes_ = 0;
+    told_count unsent_bytes_;
+    told_count queued_bytes_;
     std::size_t drained_bytes_ = 0;
     bool is_finishing_ = false;
-    bool is_broken_ = false;
+    std::atomic<bool> is_broken_{false};
     event<bool> has_work_;
     event<bool> is_drained_;
     bool awaits_drained_ = false;

@@ -21,7 +21,7 @@ io::task<void> connection::serve_frame(pool_buffer frame) noexcept {
         answer_smb1(frame.bytes());
         co_return;
     }
-    std::shared_ptr<session> sealed_by;
+    std::shared_ptr<channel> sealed_by;
     bytes_view messages = frame.bytes();
     if (*kind == wire::frame_kind::encrypted) {
         const std::optional<bytes_view> opened = unseal(frame, sealed_by);
@@ -35,12 +35,15 @@ io::task<void> connection::serve_frame(pool_buffer frame) noexcept {
     co_await serve_messages(messages, std::move(sealed_by));
 }
 
-std::optional<bytes_view> connection::unseal(pool_buffer& frame, std::shared_ptr<session>& by) noexcept {
+std::optional<bytes_view> connection::unseal(pool_buffer& frame, std::shared_ptr<channel>& by) noexcept {
     const auto sealed = wire::decode_transform(frame.bytes());
     if (not sealed) return std::nullopt;
-    const auto found = sessions.find(sealed->header.session_id);
-    if (found == sessions.end() or not found->second->opener) return std::nullopt;
-    by = found->second;
+    {
+        const server_latch::hold held(host_.latch());
+        const auto found = channels.find(sealed->header.session_id);
+        if (found == channels.end() or not found->second->opener) return std::nullopt;
+        by = found->second;
+    }
     const bytes_view header(frame.data(), wire::transform_header_bytes);
     const mutable_bytes plain(frame.data() + wire::transform_header_bytes, sealed->ciphertext.size());
     const bytes_view ciphertext = sealed->ciphertext;
@@ -80,7 +83,7 @@ bool connection::admit(bytes_view messages) noexcept {
     return true;
 }
 
-io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<session> sealed_by) noexcept {
+io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<channel> sealed_by) noexcept {
     compound_state compound;
     reply_batch replies;
     wire::compound_reader reader(messages, limits::messages_per_compound_max);
@@ -114,6 +117,7 @@ io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<s
 }
 
 io::task<nt_status> connection::serve(request& r) noexcept {
+    const server_latch::hold held(host_.latch());
     const nt_status refused = authorise(r);
     if (refused != nt_status::success) co_return refused;
     if (r.replies_before->bytes_of_all() > limits::reply_bytes_per_frame_max)
@@ -137,6 +141,8 @@ nt_status connection::authorise(request& r) noexcept {
     if (r.session != nullptr) {
         status = check_signature(r);
         if (status != nt_status::success) return status;
+        // While that was checked.
+        if (r.channel->connection == nullptr) return nt_status::user_session_deleted;
         if (r.session->state == session::phase::expired and rule->needs_session and
             not rule->allowed_when_expired)
             return nt_status::network_session_expired;
@@ -149,13 +155,15 @@ nt_status connection::find_session(request& r) noexcept {
     const std::uint64_t id = r.is_related ? *r.compound().session_id : r.header().session_id;
     r.compound().session_id.reset();
     if (r.header().command == wire::command::negotiate) return nt_status::success;
-    const auto found = sessions.find(id);
-    if (found == sessions.end()) return nt_status::user_session_deleted;
-    const bool is_set_up =
-        found->second->state == session::phase::valid or found->second->state == session::phase::expired;
-    const bool sets_up = r.header().command == wire::command::session_setup;
-    if (not is_set_up and not sets_up) return nt_status::user_session_deleted;
-    r.session = found->second;
+    const auto found = channels.find(id);
+    if (found == channels.end()) return nt_status::user_session_deleted;
+    // A session that is being made goes on by SESSION_SETUP; one that is being bound is not here yet.
+    const std::shared_ptr<channel>& by = found->second;
+    const bool is_made_here = r.header().command == wire::command::session_setup and
+                              by->session->state == session::phase::in_progress;
+    if (not by->is_established and not is_made_here) return nt_status::user_session_deleted;
+    r.channel = by;
+    r.session = by->session;
     r.compound().session_id = id;
     return nt_status::success;
 }
@@ -164,21 +172,23 @@ nt_status connection::check_signature(request& r) noexcept {
     session& by = *r.session;
     const bool is_signed = wire::has(r.header().flags, wire::header_flags::signed_message);
     if (r.sealed_by != nullptr)
-        return r.sealed_by == r.session ? nt_status::success : nt_status::access_denied;
+        return r.sealed_by == r.channel ? nt_status::success : nt_status::access_denied;
     const bool sets_up = r.header().command == wire::command::session_setup;
     if (by.requires_encryption and by.state != session::phase::in_progress and not sets_up)
         return nt_status::access_denied;
     if (is_signed) {
-        if (not by.signer) return sets_up ? nt_status::success : nt_status::access_denied;
+        if (not r.channel->signer) return sets_up ? nt_status::success : nt_status::access_denied;
         const auth::signed_message which{.message_id = r.header().message_id,
                                          .sender = auth::message_sender::client,
                                          .is_cancel = r.header().command == wire::command::cancel};
         const auto parts = auth::with_zero_signature(r.message().bytes());
-        if (not by.signer->verify(parts, which, r.header().signature)) return nt_status::access_denied;
+        const server_latch::pause computing(host_.latch());
+        if (not r.channel->signer->verify(parts, which, r.header().signature))
+            return nt_status::access_denied;
         r.must_sign_reply = true;
         return nt_status::success;
     }
-    if (by.requires_signing and by.signer and not sets_up) return nt_status::access_denied;
+    if (by.requires_signing and r.channel->signer and not sets_up) return nt_status::access_denied;
     return nt_status::success;
 }
 
@@ -197,6 +207,7 @@ nt_status connection::find_tree(request& r) noexcept {
 // CANCEL names what it ends by the async id it was given, or else by its message id ([MS-SMB2] 3.3.5.16). It
 // is never answered, so one that may not end it, or is not of its session, does nothing.
 void connection::serve_cancel(request& cancel) noexcept {
+    const server_latch::hold held(host_.latch());
     if (find_session(cancel) != nt_status::success or check_signature(cancel) != nt_status::success) return;
     const bool by_async = wire::has(cancel.header().flags, wire::header_flags::async);
     for (request& waiting : requests_) {

@@ -35,7 +35,7 @@ struct break_notice {
 ///   2. While is_breaking(), the client has been told once since the last answer, and nothing more is said.
 ///   3. Once nothing is breaking, held() has none of the bits that any ask() before wanted given up, unless
 ///      raise() gave them since.
-/// Thread safety: the loop's thread. Allocates: nothing of its own.
+/// Thread safety: under the server's latch. Allocates: nothing of its own.
 class lease {
 public:
     enum class kind : std::uint8_t { oplock, lease_v1, lease_v2 };
@@ -94,6 +94,8 @@ public:
     std::optional<wire::lease_key> parent_key;
     /// Until when the break under way is to be answered.
     std::optional<agenda::entry> time_limit;
+    /// How often the holder was told to give something up: which break it is that somebody looks after.
+    std::uint32_t breaks_told = 0;
 
 private:
     kind kind_;

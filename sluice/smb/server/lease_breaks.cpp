@@ -1,10 +1,10 @@
 #include "sluice/smb/server/lease_breaks.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "sluice/smb/server/closing.hpp"
 #include "sluice/smb/server/connection.hpp"
-#include "sluice/smb/server/next_turn.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/wire/oplock_break.hpp"
 
@@ -18,7 +18,7 @@ namespace {
 // An open through which the holder can be told.
 [[nodiscard]] open* reachable(const lease& of) noexcept {
     const auto found = std::ranges::find_if(of.opens, [](const open* one) {
-        return one->session != nullptr and one->session->connection != nullptr;
+        return one->session != nullptr and one->session->first_channel() != nullptr;
     });
     return found == of.opens.end() ? nullptr : *found;
 }
@@ -35,12 +35,89 @@ namespace {
                                            .new_state = notice.to}};
 }
 
-void tell(smb_server& host, const std::shared_ptr<lease>& of, const break_notice& notice) {
-    open* const via = reachable(*of);
+// The ways a holder may be told by, in the order to try them. An oplock is its open's; a lease is its
+// client's, who hears of it on the first of its connections. A channel that did not deliver what was told
+// before comes last.
+[[nodiscard]] std::vector<channel*> ways_to(smb_server& host, const lease& of, const open& via) {
+    std::vector<session*> sessions{via.session};
+    if (not of.is_oplock()) sessions = host.sessions_like(*via.session);
+    std::vector<channel*> ways;
+    for (const bool wants_stuck : {false, true})
+        for (const session* one : sessions)
+            std::ranges::copy_if(one->channels, std::back_inserter(ways), [wants_stuck](const channel* way) {
+                return way->is_established and way->connection->is_stuck() == wants_stuck;
+            });
+    return ways;
+}
+
+// A break that was told, until it has arrived or does not matter any more.
+struct telling {
+    std::weak_ptr<lease> of;
+    std::uint32_t which = 0;  // of the lease's breaks
+    wire::oplock_break_reply message;
+    bool needs_answer = false;
+    std::vector<std::weak_ptr<channel>> tried;  // the last of them is the one under way
+    connection::place_in_stream end{};          // of it, on that
+
+    // relaxed: a number, that orders nothing.
+    [[nodiscard]] std::uint64_t place() const noexcept { return end->load(std::memory_order_relaxed); }
+    [[nodiscard]] bool is_over(const lease& now) const noexcept {
+        return now.opens.empty() or now.breaks_told != which or (needs_answer and not now.is_breaking());
+    }
+    [[nodiscard]] bool has_tried(const channel& way) const noexcept {
+        return std::ranges::any_of(tried, [&](const auto& before) { return before.lock().get() == &way; });
+    }
+};
+
+void see_to(smb_server& host, telling what) noexcept;
+
+void look_later(smb_server& host, telling what) {
+    host.later.add(limits::told_again_after,
+                   [&host, what = std::move(what)]() mutable noexcept { see_to(host, std::move(what)); });
+}
+
+void send_over(smb_server& host, telling what, channel& way) {
+    what.end = connection::no_place_yet();
+    way.connection->notify(way.shared_from_this(), wire::command::oplock_break, what.message, what.end);
+    what.tried.push_back(way.weak_from_this());
+    // Who can have but one channel is not looked after.
+    if (wire::has(way.session->agreed.capabilities, wire::capabilities::multi_channel))
+        look_later(host, std::move(what));
+}
+
+// Has it arrived? A channel that is gone, or takes nothing, has the next one tried ([MS-SMB2] 3.3.4.6, .7).
+void see_to(smb_server& host, telling what) noexcept {
+    const std::shared_ptr<lease> of = what.of.lock();
+    if (of == nullptr or what.is_over(*of)) return;
+    const std::shared_ptr<channel> way = what.tried.back().lock();
+    const bool is_there = way != nullptr and way->connection != nullptr;
+    if (is_there and way->connection->has_delivered(what.place())) {
+        // The channel may yet be lost with what the client has not looked at.
+        if (what.needs_answer) look_later(host, std::move(what));
+        return;
+    }
+    if (is_there) way->connection->note_stuck(what.place());
+    const open* const via = reachable(*of);
     if (via == nullptr) return;
-    // An oplock is its open's; a lease is its client's, who hears of it on the first of its connections.
-    session* const to = of->is_oplock() ? via->session : &host.first_session_like(*via->session);
-    to->connection->notify(to, wire::command::oplock_break, message_of(*of, *via, notice));
+    const std::vector<channel*> ways = ways_to(host, *of, *via);
+    const auto next =
+        std::ranges::find_if_not(ways, [&](const channel* one) { return what.has_tried(*one); });
+    if (next != ways.end())
+        send_over(host, std::move(what), **next);
+    else if (what.needs_answer)
+        look_later(host, std::move(what));  // a new channel may come
+}
+
+void tell(smb_server& host, const std::shared_ptr<lease>& of, const break_notice& notice) {
+    const open* const via = reachable(*of);
+    if (via == nullptr) return;
+    send_over(host,
+              {.of = of,
+               .which = ++of->breaks_told,
+               .message = message_of(*of, *via, notice),
+               .needs_answer = notice.needs_answer,
+               .tried = {}},
+              *ways_to(host, *of, *via).front());
     if (not notice.needs_answer) return;
     of->time_limit = host.later.add(limits::break_within, [&host, held = std::weak_ptr(of)]() noexcept {
         const std::shared_ptr<lease> late = held.lock();
@@ -53,7 +130,8 @@ void tell(smb_server& host, const std::shared_ptr<lease>& of, const break_notice
 // The reply to an answer comes before what else there is to say.
 [[nodiscard]] io::task<void> tell_afterwards(smb_server& host, std::shared_ptr<lease> of,
                                              break_notice notice) noexcept {
-    co_await next_turn(host.loop());
+    io::task<void> turn = next_turn(host.loop());
+    co_await unlatched(host.latch(), std::move(turn));
     if (not of->opens.empty()) tell(host, of, notice);
 }
 
@@ -76,6 +154,7 @@ void end_opens(smb_server& host, const lease& of) {
 }  // namespace
 
 void ask_to_give_up(smb_server& host, const std::shared_ptr<lease>& of, lease_state keep) {
+    ENSURE(host.latch().is_mine());
     if (wire::has(keep, of->held())) return;
     if (reachable(*of) == nullptr) {
         end_opens(host, *of);

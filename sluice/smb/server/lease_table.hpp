@@ -8,7 +8,7 @@
 namespace sluice::smb::server {
 
 /// The leases of all clients, by client and key ([MS-SMB2] 3.3.1.11, GlobalLeaseTableList). Oplocks are not
-/// in it: their opens have them. Thread safety: the loop's thread.
+/// in it: their opens have them. Thread safety: under the server's latch.
 class lease_table {
 public:
     lease_table() noexcept = default;

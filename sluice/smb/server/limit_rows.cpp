@@ -21,8 +21,9 @@ void limits_in_use::merge(const limits_in_use& other) noexcept {
          {&limits_in_use::connections, &limits_in_use::connections_without_session, &limits_in_use::sessions,
           &limits_in_use::opens, &limits_in_use::credits_of_connection,
           &limits_in_use::pending_requests_of_connection, &limits_in_use::unsent_bytes_of_connection,
-          &limits_in_use::sessions_of_connection, &limits_in_use::trees_of_session,
-          &limits_in_use::opens_of_session, &limits_in_use::locks_of_open, &limits_in_use::changes_of_watch})
+          &limits_in_use::sessions_of_connection, &limits_in_use::channels_of_session,
+          &limits_in_use::trees_of_session, &limits_in_use::opens_of_session, &limits_in_use::locks_of_open,
+          &limits_in_use::changes_of_watch})
         this->*member = std::max(this->*member, other.*member);
 }
 
@@ -56,6 +57,8 @@ std::vector<limit_row> limit_rows(const limits_in_use& now) {
         {"sessions_max", "Sessions and files", "sessions", limits::sessions_max, "", now.sessions},
         {"sessions_per_connection_max", "Sessions and files", "sessions of a connection",
          limits::sessions_per_connection_max, "", now.sessions_of_connection},
+        {"channels_per_session_max", "Sessions and files", "channels of a session",
+         limits::channels_per_session_max, "", now.channels_of_session},
         {"trees_per_session_max", "Sessions and files", "tree connections of a session",
          limits::trees_per_session_max, "", now.trees_of_session},
         {"opens_max", "Sessions and files", "opens", limits::opens_max, "", now.opens},
@@ -66,6 +69,8 @@ std::vector<limit_row> limit_rows(const limits_in_use& now) {
         {"notify_changes_max", "Sessions and files", "changes of a watched directory, kept till asked for",
          limits::notify_changes_max, "", now.changes_of_watch},
         {"break_within", "Sessions and files", "time to answer a break", seconds(limits::break_within), "s"},
+        {"told_again_after", "Sessions and files", "until a break is told on another channel",
+         ms(limits::told_again_after), "ms"},
         {"durable_timeout_default", "Sessions and files", "a durable open without its client, unless it asks",
          seconds(limits::durable_timeout_default), "s"},
         {"durable_timeout_max", "Sessions and files", "the same at most", seconds(limits::durable_timeout_max), "s"},

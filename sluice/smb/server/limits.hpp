@@ -36,6 +36,8 @@ inline constexpr std::size_t reply_bytes_per_frame_max = 32U << 20;
 
 inline constexpr std::size_t sessions_max = 16'384;
 inline constexpr std::size_t sessions_per_connection_max = 1024;
+/// As Windows has it, and clients expect.
+inline constexpr std::size_t channels_per_session_max = 32;
 inline constexpr std::size_t trees_per_session_max = 1024;
 inline constexpr std::size_t opens_max = 131'072;
 inline constexpr std::size_t opens_per_session_max = 65'536;
@@ -49,6 +51,8 @@ inline constexpr std::chrono::milliseconds log_on_delay_max{5000};
 
 /// How long the holder of an oplock or a lease may take to answer a break.
 inline constexpr std::chrono::seconds break_within{35};
+/// How long a client may leave what it is told of a break on the way, before it is told on another channel.
+inline constexpr std::chrono::milliseconds told_again_after{1000};
 /// How long a durable open is kept without its client when the client does not say.
 inline constexpr std::chrono::seconds durable_timeout_default{60};
 inline constexpr std::chrono::seconds durable_timeout_max{300};

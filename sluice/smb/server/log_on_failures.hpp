@@ -13,7 +13,7 @@ namespace sluice::smb::server {
 /// long each time, up to limits::log_on_delay_max. A success, or ten quiet minutes, forgives.
 ///
 /// Remembers a bounded number of addresses; the one quiet for longest is forgotten first.
-/// Thread safety: the loop's thread.
+/// Thread safety: under the server's latch.
 class log_on_failures {
 public:
     explicit log_on_failures(clock_source& clock) noexcept : clock_(clock) {}

@@ -15,7 +15,7 @@ class smb_server;
 
 /// A named pipe of IPC$, served by this program itself: what is written is a request, what can be read is its
 /// answer, which is there when the write returns.
-/// Thread safety: the loop's thread.
+/// Thread safety: under the server's latch.
 class named_pipe {
 public:
     virtual ~named_pipe() = default;

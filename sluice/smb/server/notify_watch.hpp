@@ -20,7 +20,7 @@ class file_state;
 /// is watched; later ones ask for more of it.
 ///
 /// Requests are answered in the order they came, each with all the changes there are. Ending the watch ends
-/// them with NOTIFY_CLEANUP. Thread safety: the loop's thread.
+/// them with NOTIFY_CLEANUP. Thread safety: under the server's latch.
 class notify_watch final : private vfs::change_listener {
 public:
     struct interest {

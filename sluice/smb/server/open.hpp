@@ -39,7 +39,7 @@ struct durability {
 ///
 /// Held by the open_table while it can be named; a request that works with it across a suspension holds it
 /// too, and looks at `is_closed` afterwards.
-/// Thread safety: the loop's thread.
+/// Thread safety: under the server's latch.
 class open {
 public:
     open() noexcept;

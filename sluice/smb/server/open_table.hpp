@@ -10,7 +10,7 @@ namespace sluice::smb::server {
 class session;
 
 /// Every open of the server, by the number in its id ([MS-SMB2] 3.3.1.10, GlobalOpenTable). Numbers are not
-/// used again, so that an id that was closed names nothing, ever. Thread safety: the loop's thread.
+/// used again, so that an id that was closed names nothing, ever. Thread safety: under the server's latch.
 class open_table {
 public:
     open_table() noexcept = default;

@@ -276,7 +276,8 @@ io::task<opening::step> opening::settle_with_peers(peer_servers& peers) noexcept
         if (not is_last) {
             const deadline until(std::min(limits::peer_pause_min * (1 << std::min(peer_attempts_, 10U)),
                                           limits::peer_pause_max));
-            (void)co_await io::co_sleep(r_.loop(), until);
+            io::task<bool> waiting = pass(r_.loop(), until);
+            (void)co_await unlatched(r_.host().latch(), std::move(waiting));
         }
         if (not is_last and not r_.interrupted() and action_ != create_action::created) co_return step::again;
         // What was just made is not made again; but somebody may have found it meanwhile.

@@ -54,14 +54,13 @@ constexpr std::array<std::byte, wire::compound_alignment> zeros{};
 }
 
 void sign(finished_reply& one, bool is_padded) noexcept {
-    session& by = *one.signed_by;
     const mutable_bytes message = message_of(one.head);
     std::memset(message.data() + wire::header_signature_offset, 0, sizeof(wire::message_signature));
     const auto header = wire::decode_header(message);
     const std::array<bytes_view, 3> parts = parts_of(one, is_padded);
     const auth::signed_message which{
         .message_id = header->message_id, .sender = auth::message_sender::server, .is_cancel = false};
-    const auth::message_signature made = by.signer->sign(parts, which);
+    const auth::message_signature made = one.signed_by->signer->sign(parts, which);
     std::memcpy(message.data() + wire::header_signature_offset, made.data(), made.size());
 }
 
@@ -70,7 +69,9 @@ void sign(finished_reply& one, bool is_padded) noexcept {
 std::uint16_t connection::grant_credits(const request& r) noexcept {
     const std::uint16_t outstanding_max =
         has_had_session ? limits::credits_max : limits::credits_before_session_max;
-    return credits_.grant(r.header().credits, outstanding_max);
+    const std::uint16_t granted = credits_.grant(r.header().credits, outstanding_max);
+    credits_outstanding_.set(credits_.outstanding());
+    return granted;
 }
 
 finished_reply connection::finish(request& r, nt_status status) noexcept {
@@ -90,9 +91,9 @@ finished_reply connection::finish(request& r, nt_status status) noexcept {
     header.credits = r.async_id != 0 ? std::uint16_t{0} : grant_credits(r);
     finished_reply finished{
         .head = std::move(answer.head()), .payload = std::move(answer.payload()), .signed_by = {}};
-    if (r.must_sign_reply and r.sealed_by == nullptr and r.session != nullptr and r.session->signer) {
+    if (r.must_sign_reply and r.sealed_by == nullptr and r.channel != nullptr and r.channel->signer) {
         header.flags |= wire::header_flags::signed_message;
-        finished.signed_by = r.session;
+        finished.signed_by = r.channel;
     }
     put_header(finished.head, header);
     extend_preauth(r, status, message_of(finished.head));
@@ -104,17 +105,17 @@ finished_reply connection::finish(request& r, nt_status status) noexcept {
 void connection::extend_preauth(request& r, nt_status status, bytes_view message) noexcept {
     if (r.header().command == wire::command::negotiate)
         preauth.add(message);
-    else if (r.header().command == wire::command::session_setup and r.session != nullptr and
+    else if (r.header().command == wire::command::session_setup and r.channel != nullptr and
              status == nt_status::more_processing_required)
-        r.session->preauth.add(message);
+        r.channel->preauth.add(message);
 }
 
-void connection::add(reply_batch& replies, finished_reply one, session* sealed_by) noexcept {
+void connection::add(reply_batch& replies, finished_reply one, channel* sealed_by) noexcept {
     if (not replies.empty() and not replies.has_room_for(one)) send(replies.take(), sealed_by);
     replies.add(std::move(one));
 }
 
-void connection::send(std::vector<finished_reply> replies, session* sealed_by) noexcept {
+void connection::send(std::vector<finished_reply> replies, channel* sealed_by) noexcept {
     const bool are_padded = replies.size() > 1;  // the last as well: Windows does, and is counted on
     std::size_t bytes = 0;
     for (std::size_t i = 0; i != replies.size(); ++i) {
@@ -143,7 +144,7 @@ void connection::send(std::vector<finished_reply> replies, session* sealed_by) n
     writer_.send(std::move(frame));
 }
 
-void connection::send_sealed(const std::vector<finished_reply>& replies, session& by) noexcept {
+void connection::send_sealed(const std::vector<finished_reply>& replies, channel& by) noexcept {
     std::vector<bytes_view> parts;
     std::size_t bytes = 0;
     for (const finished_reply& one : replies) {
@@ -162,7 +163,7 @@ void connection::send_sealed(const std::vector<finished_reply>& replies, session
     byte_writer prefix(memory.bytes());
     wire::encode_frame_prefix(prefix, sealed_bytes);
     const mutable_bytes sealed = *mutable_bytes(memory.bytes()).from(wire::frame_prefix_bytes);
-    if (not by.sealer or not by.sealer->seal(by.id, parts, sealed)) {
+    if (not by.sealer or not by.sealer->seal(by.session->id, parts, sealed)) {
         close("the session's key can seal no more messages");
         return;
     }
@@ -172,21 +173,21 @@ void connection::send_sealed(const std::vector<finished_reply>& replies, session
 }
 
 bool connection::send_interim(request& r) noexcept {
-    if (pending_count_ >= limits::pending_requests_max) return false;
+    if (pending_count_.value() >= limits::pending_requests_max) return false;
     reply interim(buffers());
     byte_writer* const writer = interim.begin(error_body_bytes_max);
     if (writer == nullptr) return false;
     encode(*writer, wire::error_reply{});
     ENSURE(interim.finish());
 
-    ++pending_count_;
+    pending_count_.set(pending_count_.value() + 1);
     r.async_id = next_async_id_++;
     wire::header header = reply_header(r, nt_status::pending);
     header.credits = grant_credits(r);
     finished_reply finished{.head = std::move(interim.head()), .payload = {}, .signed_by = {}};
-    if (r.must_sign_reply and r.sealed_by == nullptr and r.session != nullptr and r.session->signer) {
+    if (r.must_sign_reply and r.sealed_by == nullptr and r.channel != nullptr and r.channel->signer) {
         header.flags |= wire::header_flags::signed_message;
-        finished.signed_by = r.session;
+        finished.signed_by = r.channel;
     }
     put_header(finished.head, header);
     // What was answered before in the same frame must not wait as long.
@@ -195,17 +196,17 @@ bool connection::send_interim(request& r) noexcept {
     return true;
 }
 
-void connection::send_notification(session* via, wire::command code, reply& message) noexcept {
+void connection::send_notification(channel* via, wire::command code, reply& message) noexcept {
     if (is_closing_ or not message.finish()) return;
     wire::header header;
     header.command = code;
     header.flags = wire::header_flags::response;
     // Neither message nor session nor tree: nobody asked, so nobody is answered ([MS-SMB2] 3.3.4.6).
     header.message_id = ~std::uint64_t{0};
-    send_unasked(header, message, via != nullptr and via->requires_encryption ? via : nullptr);
+    send_unasked(header, message, via != nullptr and via->session->requires_encryption ? via : nullptr);
 }
 
-void connection::send_unasked(const wire::header& header, reply& message, session* sealed_by) noexcept {
+void connection::send_unasked(const wire::header& header, reply& message, channel* sealed_by) noexcept {
     finished_reply finished{.head = std::move(message.head()), .payload = {}, .signed_by = {}};
     put_header(finished.head, header);
     std::vector<finished_reply> replies;

@@ -26,8 +26,8 @@ struct peer_terms {
 
 class peer_claim;
 
-/// The signs of one file, each shown for as long as somebody here has a claim to it. Thread safety: the
-/// loop's thread.
+/// The signs of one file, each shown for as long as somebody here has a claim to it. Thread safety: under
+/// the server's latch.
 class peer_signs {
 public:
     explicit peer_signs(std::unique_ptr<peer_file> of) noexcept : file_(std::move(of)) {}

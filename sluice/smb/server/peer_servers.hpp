@@ -40,8 +40,8 @@ inline constexpr std::uint64_t peer_byte_last = INT64_MAX - 64;
 
 /// One file as this server and the others see it. What a server shows and locks goes with the object, and
 /// with the process. Nothing here waits: EAGAIN is for a file that another server is just looking at, for
-/// microseconds as a rule, and then one tries again from the loop. Thread safety: the loop's thread. Blocks:
-/// for the file system.
+/// microseconds as a rule, and then one tries again from the loop. Thread safety: under the server's latch.
+/// Blocks: for the file system.
 class peer_file {
 public:
     peer_file() noexcept = default;
@@ -69,7 +69,7 @@ public:
     [[nodiscard]] virtual bool is_lockable(const sync::byte_range& where, peer_lock to) noexcept = 0;
 };
 
-/// Thread safety: the loop's thread.
+/// Thread safety: under the server's latch.
 class peer_servers {
 public:
     peer_servers() noexcept = default;

@@ -20,7 +20,7 @@ struct refusal {
 /// Explains refusals to the administrator, once each: the same user, file and rule again within
 /// `repeated_after` say nothing, and altogether no more than `explained_per_interval_max` do, so that a
 /// client that tries every file cannot fill the log. The last of an interval says that there are more. Thread
-/// safety: the loop's thread.
+/// safety: under the server's latch.
 class refusal_log {
 public:
     refusal_log(event_log& log, clock_source& clock) noexcept : log_(log), clock_(clock) {}

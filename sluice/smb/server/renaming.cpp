@@ -204,7 +204,8 @@ io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, naming_wish
         if (status != nt_status::retry or attempts == limits::peer_attempts_max)
             co_return nt_status::access_denied;
         const deadline until(limits::peer_pause_max);
-        (void)co_await io::co_sleep(r.loop(), until);
+        io::task<bool> waiting = pass(r.loop(), until);
+        (void)co_await unlatched(r.host().latch(), std::move(waiting));
     }
 }
 

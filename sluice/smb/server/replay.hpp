@@ -12,8 +12,8 @@
 
 namespace sluice::smb::server {
 
-/// The opens that were made with a create guid and not used since, or are being made. Thread safety: the
-/// loop's thread.
+/// The opens that were made with a create guid and not used since, or are being made. Thread safety: under
+/// the server's latch.
 class replay_table {
 public:
     struct identity {

@@ -13,7 +13,7 @@
 
 namespace sluice::smb::server {
 
-class session;
+class channel;
 
 /// A reply while it is made: room for header and body, and a payload that is sent behind them from where it
 /// is.
@@ -52,7 +52,7 @@ private:
 struct finished_reply {
     pool_buffer head;  // room for a frame's length, header, body
     pool_buffer payload;
-    std::shared_ptr<session> signed_by;  // null: not signed
+    std::shared_ptr<channel> signed_by;  // null: not signed
 
     [[nodiscard]] std::size_t message_bytes() const noexcept {
         return head.size() - wire::frame_prefix_bytes + payload.size();

@@ -8,13 +8,20 @@ namespace sluice::smb::server {
 request::request(server::connection& from, const wire::message_view& message,
                  compound_state& compound) noexcept
     : answer(from.buffers()), connection_(from), message_(message), compound_(compound) {
+    const server_latch::hold held(host().latch());
     from.requests_.push_back(*this);
 }
 
 request::~request() {
+    const server_latch::hold held(host().latch());
     if (in_sequence_of_ != nullptr) in_sequence_of_->sequence.finished(header().channel_sequence);
     connection_.requests_.erase(*this);
-    if (async_id != 0) --connection_.pending_count_;
+    if (async_id != 0) connection_.pending_count_.set(connection_.pending_count_.value() - 1);
+    // With the latch: it may be the last to hold them.
+    in_sequence_of_.reset();
+    tree.reset();
+    channel.reset();
+    session.reset();
 }
 
 smb_server& request::host() const noexcept {
@@ -26,6 +33,7 @@ io::io_multiplexer& request::loop() const noexcept {
 }
 
 std::shared_ptr<open> request::find_open(const wire::file_id& named) noexcept {
+    ENSURE(host().latch().is_mine());
     wire::file_id id = named;
     if (is_related and named == wire::file_id_of_previous) {
         if (not compound_.file) return nullptr;
@@ -59,6 +67,7 @@ bool request::affords(std::uint64_t payload_bytes) const noexcept {
 }
 
 io::task<wire::nt_status> request::pend(event<wire::nt_status>& until) noexcept {
+    ENSURE(host().latch().is_mine());
     if (interrupted_) co_return *interrupted_;
     // What stands behind would wait as long, without a word; only to open something is worth that.
     if (not until.is_set() and not is_last_of_frame and header().command != wire::command::create)
@@ -66,7 +75,7 @@ io::task<wire::nt_status> request::pend(event<wire::nt_status>& until) noexcept 
     if (not until.is_set() and is_last_of_frame and async_id == 0 and not connection_.send_interim(*this))
         co_return wire::nt_status::insufficient_resources;
     waits_for_ = &until;
-    const wire::nt_status outcome = co_await until.wait();
+    const wire::nt_status outcome = co_await unlatched(host().latch(), until.wait());
     waits_for_ = nullptr;
     co_return outcome;
 }

@@ -5,6 +5,7 @@
 
 #include "sluice/base/intrusive_list.hpp"
 #include "sluice/io/task.hpp"
+#include "sluice/smb/server/channel.hpp"
 #include "sluice/smb/server/event.hpp"
 #include "sluice/smb/server/reply.hpp"
 #include "sluice/smb/server/session.hpp"
@@ -27,7 +28,9 @@ struct compound_state {
 /// a command's file is given.
 ///
 /// Lives in the frame of the coroutine that serves it, and so until the reply is on its way; the connection
-/// joins all of them before it goes. Thread safety: the loop's thread.
+/// joins all of them before it goes. Thread safety: the thread of the
+/// connection's loop; what others look at, and all that changes of it while it waits, under the server's
+/// latch.
 class request {
 public:
     request(connection& from, const wire::message_view& message, compound_state& compound) noexcept;
@@ -68,11 +71,12 @@ public:
     /// session or the tree asks, for they may have ended meanwhile.
     [[nodiscard]] const std::optional<wire::nt_status>& interrupted() const noexcept { return interrupted_; }
 
+    std::shared_ptr<server::channel> channel;  // of the session, by which the request came
     std::shared_ptr<server::session> session;
     std::shared_ptr<server::tree> tree;
     reply answer;
     std::vector<std::byte> error_data;           // what some errors tell beside their status
-    std::shared_ptr<server::session> sealed_by;  // not null: encrypted, and so is the reply
+    std::shared_ptr<server::channel> sealed_by;  // not null: encrypted, and so is the reply
     bool must_sign_reply = false;                // the request was signed, or everything is
     bool is_last_of_frame = true;
     bool is_related = false;

@@ -4,6 +4,7 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/io/socket_sender.hpp"
+#include "sluice/io/sync_wait.hpp"
 #include "sluice/smb/server/closing.hpp"
 #include "sluice/smb/server/durable.hpp"
 
@@ -18,12 +19,18 @@ constexpr std::chrono::milliseconds pause_when_out_of_descriptors{50};
 smb_server::smb_server(const server_seams& seams, server_configuration configuration) noexcept
     : failures(seams.clock),
       refusals(seams.log, seams.clock),
-      background(seams.loop),
-      later(seams.loop, seams.clock, background),
+      background(seams.loop, latch_),
+      later(seams.clock, background),
       seams_(seams),
       configuration_(std::move(configuration)),
-      tasks_(seams.loop),
+      homes_(1 + seams.other_loops.size()),
+      listening_(seams.loop),
       started_at_(seams.clock.utc_now()) {
+    loops_.push_back(std::make_unique<server_loop>(seams_.loop));
+    for (io::io_multiplexer* const other : seams_.other_loops)
+        loops_.push_back(std::make_unique<server_loop>(*other));
+    // From now on the first loop is this thread's.
+    (void)seams_.loop.invoke_posted_items(0);
     seams_.random.fill(identity_.bytes);
     names_.netbios_computer = configuration_.name;
     names_.dns_computer = configuration_.name;
@@ -35,20 +42,41 @@ smb_server::smb_server(const server_seams& seams, server_configuration configura
 }
 
 void smb_server::add_shares(std::vector<share_configuration> fresh) {
+    std::vector<io::io_multiplexer*> served_on;
+    for (const auto& each : loops_)
+        served_on.push_back(&each->multiplexer);
     for (share_configuration& one : fresh) {
-        shares_.push_back(std::make_shared<share>(std::move(one)));
+        one.volume->serve_on(served_on);
+        shares_.push_back(make_share(std::make_unique<share>(std::move(one))));
         if (shares_.back()->volume().changes() != nullptr) background.spawn(run_changes(shares_.back()));
     }
     shares_.push_back(std::make_shared<share>());
 }
 
+// Whoever lets go of it last, its volume goes on the first loop, whose multiplexer it knows.
+std::shared_ptr<share> smb_server::make_share(std::unique_ptr<share> made) noexcept {
+    return {made.release(), [&first = seams_.loop](share* unused) noexcept {
+                do_on(first, [unused]() noexcept { delete unused; });
+            }};
+}
+
 // Holds the share, so that its volume outlives the feed.
 io::task<void> smb_server::run_changes(std::shared_ptr<share> watched) noexcept {
-    io::task<void> running = io::in_scope(watched->feed_scope, watched->volume().changes()->run());
+    io::task<void> running = io::in_scope(watched->feed_scope, tell_changes(*watched->volume().changes()));
     co_await std::move(running);
 }
 
+io::task<void> smb_server::tell_changes(vfs::change_feed& of) noexcept {
+    for (;;) {
+        io::task<bool> waiting = of.co_changed();
+        const bool goes_on = co_await unlatched(latch_, std::move(waiting));
+        if (not goes_on) co_return;
+        of.tell();
+    }
+}
+
 void smb_server::replace_shares(std::vector<share_configuration> fresh) {
+    const server_latch::hold held(latch_);
     std::vector<std::shared_ptr<share>> kept;
     for (const std::shared_ptr<share>& one : std::exchange(shares_, {})) {
         const auto same = std::ranges::find_if(fresh, [&](const share_configuration& wanted) {
@@ -80,7 +108,7 @@ result<void> smb_server::start(std::span<const io::socket_address> where) noexce
     }
     listeners_ = std::move(bound);
     for (const auto& listener : listeners_)
-        tasks_.spawn(accept_on(*listener));
+        listening_.spawn(accept_on(*listener));
     return {};
 }
 
@@ -95,49 +123,117 @@ io::task<void> smb_server::accept_on(io::listening_socket_handle& listener) noex
             (void)co_await io::co_sleep(loop(), pause);
             continue;
         }
-        if (const auto attached = accepted->socket.set_multiplexer(&loop()); not attached) continue;
         adopt(std::move(accepted->socket), accepted->peer);
     }
 }
 
-void smb_server::adopt(io::socket_handle socket, const io::socket_address& peer) noexcept {
+bool smb_server::has_room_for_connection() const noexcept {
     const auto without_session = static_cast<std::size_t>(std::ranges::count_if(
         connections_, [](const auto& entry) { return not entry.first->has_had_session; }));
-    if (is_stopping_ or connections_.size() >= limits::connections_max or
-        without_session >= limits::connections_without_session_max) {
-        log().write(event_severity::warning, "a connection was refused: there are too many",
-                    {{"peer", peer.text()}});
-        return;
-    }
-    tasks_.spawn(serve(std::move(socket), peer));
+    return not is_stopping_ and connections_.size() < limits::connections_max and
+           without_session < limits::connections_without_session_max;
 }
 
-io::task<void> smb_server::serve(io::socket_handle socket, io::socket_address peer) noexcept {
-    const auto client = std::make_unique<connection>(*this, std::move(socket), peer);
-    connections_.emplace(client.get(), client.get());
+namespace {
+
+[[nodiscard]] std::string host_of(const io::socket_address& peer) {
+    const std::string text = peer.text();
+    return text.substr(0, text.rfind(':'));
+}
+
+}  // namespace
+
+std::size_t smb_server::choose_home(const io::socket_handle& socket, const io::socket_address& peer) {
+    const server_latch::hold held(latch_);
+    const auto its_own = std::ranges::find_if(
+        loops_, [&](const auto& each) { return &each->multiplexer == socket.multiplexer(); });
+    if (its_own == loops_.end()) return homes_.enter(host_of(peer));
+    const auto number = static_cast<std::size_t>(its_own - loops_.begin());
+    homes_.enter(host_of(peer), number);
+    return number;
+}
+
+void smb_server::adopt(io::socket_handle socket, const io::socket_address& peer) noexcept {
+    const std::size_t number = choose_home(socket, peer);
+    loops_[number]->do_here([this, number, given = std::move(socket), peer]() mutable noexcept {
+        serve_at(number, std::move(given), peer);
+    });
+}
+
+// On the thread of that loop.
+void smb_server::serve_at(std::size_t loop, io::socket_handle socket,
+                          const io::socket_address& peer) noexcept {
+    server_loop& home = *loops_[loop];
+    {
+        const server_latch::hold held(latch_);
+        const bool may_come = has_room_for_connection();
+        if (not may_come)
+            log().write(event_severity::warning, "a connection was refused: there are too many",
+                        {{"peer", peer.text()}});
+        if (not may_come or
+            (socket.multiplexer() == nullptr and not socket.set_multiplexer(&home.multiplexer))) {
+            homes_.leave(host_of(peer), loop);
+            return;
+        }
+    }
+    home.connections.spawn(serve(loop, std::move(socket), peer));
+}
+
+io::task<void> smb_server::serve(std::size_t loop, io::socket_handle socket,
+                                 io::socket_address peer) noexcept {
+    const auto client = std::make_shared<connection>(*this, *loops_[loop], std::move(socket), peer);
+    {
+        const server_latch::hold held(latch_);
+        connections_.emplace(client.get(), client.get());
+    }
     io::task<void> running = client->run();
     co_await std::move(running);
+    const server_latch::hold held(latch_);
     traffic_of_ended_ += client->counters.now();
     connections_.erase(client.get());
+    homes_.leave(client->peer_host(), loop);
 }
 
 void smb_server::stop() noexcept {
+    const server_latch::hold held(latch_);
     is_stopping_ = true;
     for (const auto& [key, client] : connections_)
         client->close("the server stops");
-    tasks_.cancel();
+    listening_.cancel();
+    for (const auto& each : loops_)
+        each->do_here([&home = *each]() noexcept { home.connections.cancel(); });
 }
 
+namespace {
+
+[[nodiscard]] io::task<void> join_connections(server_loop& of, io::io_multiplexer& then) noexcept {
+    co_await io::resume_on(of.multiplexer);
+    co_await of.connections.join();
+    co_await io::resume_on(then);
+}
+
+}  // namespace
+
 io::task<void> smb_server::done() noexcept {
-    co_await tasks_.join();
-    // Durable opens outlive their sessions, not the server.
+    co_await listening_.join();
+    for (const auto& each : loops_) {
+        io::task<void> joining = join_connections(*each, loop());
+        if (each != loops_.front()) joining = io::uncancelled(std::move(joining));
+        co_await std::move(joining);
+    }
+    end_opens_left();
+    background.cancel();
+    co_await background.join();
+}
+
+// Durable opens outlive their sessions, not the server.
+void smb_server::end_opens_left() noexcept {
+    const server_latch::hold held(latch_);
     std::vector<std::shared_ptr<open>> left;
     for (const auto& [number, one] : opens)
         left.push_back(one);
     for (const std::shared_ptr<open>& one : left)
         (void)end_open(*this, *one);
-    background.cancel();
-    co_await background.join();
 }
 
 std::shared_ptr<share> smb_server::find_share(std::string_view name) const noexcept {
@@ -155,41 +251,56 @@ std::vector<io::socket_address> smb_server::addresses() const {
 }
 
 server_gauges smb_server::gauges() const noexcept {
+    const server_latch::hold held(latch_);
     server_gauges now{
         .connections = connections_.size(), .sessions = sessions_.size(), .opens = opens.size()};
     for (const std::shared_ptr<share>& one : shares_)
         now.files += one->files().size();
-    now.buffers = buffers.taken();
+    for (const auto& each : loops_)
+        now.buffers += each->buffers.taken();
+    now.handed_over = hand_overs::so_far();
+    now.latch_sleeps = latch_.sleeps();
     return now;
 }
 
-std::shared_ptr<session> smb_server::make_session(connection& on) {
-    if (sessions_.size() >= limits::sessions_max or on.sessions.size() >= limits::sessions_per_connection_max)
-        return nullptr;
-    auto fresh = std::make_shared<session>(++next_session_id_);
-    fresh->connection = &on;
+std::shared_ptr<channel> smb_server::make_session(connection& on) {
+    if (sessions_.size() >= limits::sessions_max) return nullptr;
+    const auto fresh = std::make_shared<session>(next_session_id_ + 1, on.agreed);
     fresh->since = clock().utc_now();
-    sessions_.emplace(fresh->id, fresh);
-    on.sessions.emplace(fresh->id, fresh);
+    std::shared_ptr<channel> first = make_channel(fresh, on);
+    if (first == nullptr) return nullptr;
+    sessions_.emplace(++next_session_id_, fresh);
+    return first;
+}
+
+std::shared_ptr<channel> smb_server::make_channel(const std::shared_ptr<session>& of, connection& on) {
+    if (on.channels.size() >= limits::sessions_per_connection_max or
+        of->channels.size() >= limits::channels_per_session_max)
+        return nullptr;
+    auto fresh = std::make_shared<channel>(of, on);
+    fresh->preauth = on.preauth;
+    on.channels.emplace(of->id, fresh);
+    of->channels.push_back(fresh.get());
     return fresh;
 }
 
 std::shared_ptr<session> smb_server::find_session(std::uint64_t id) noexcept {
+    ENSURE(latch_.is_mine());
     const auto found = sessions_.find(id);
     return found == sessions_.end() ? nullptr : found->second;
 }
 
-session& smb_server::first_session_like(session& one) noexcept {
-    // Session ids are given in order, and a connection that came first has had its session first.
-    session* first = &one;
+std::vector<session*> smb_server::sessions_like(const session& one) noexcept {
+    std::vector<session*> alike;
     for (const auto& [id, other] : sessions_) {
-        const bool is_earlier = id < first->id and other->state == session::phase::valid;
-        if (is_earlier and other->connection != nullptr and
-            other->connection->agreed.client == one.connection->agreed.client and
-            equal_ignoring_case(other->user.name, one.user.name))
-            first = other.get();
+        const bool is_alike = other->state == session::phase::valid and
+                              other->agreed.client == one.agreed.client and
+                              equal_ignoring_case(other->user.name, one.user.name);
+        if (is_alike or other.get() == &one) alike.push_back(other.get());
     }
-    return *first;
+    // Session ids are given in order.
+    std::ranges::sort(alike, {}, &session::id);
+    return alike;
 }
 
 void smb_server::begin_lifetime(session& of) {
@@ -204,6 +315,7 @@ void smb_server::begin_lifetime(session& of) {
 }
 
 std::size_t smb_server::expire_sessions_of_strangers() noexcept {
+    const server_latch::hold held(latch_);
     std::size_t count = 0;
     for (const auto& [id, one] : sessions_) {
         const bool is_of_account = one->state == session::phase::valid and not one->user.is_anonymous;
@@ -214,13 +326,28 @@ std::size_t smb_server::expire_sessions_of_strangers() noexcept {
     return count;
 }
 
+namespace {
+
+// A channel leaves both its tables. Its connection may go at once, and so may the channel.
+void take_out(channel& ending) noexcept {
+    std::erase(ending.session->channels, &ending);
+    std::exchange(ending.connection, nullptr)->channels.erase(ending.session->id);
+}
+
+void interrupt(const session& of, const tree* only, wire::nt_status why) noexcept {
+    for (const channel* one : of.channels)
+        one->connection->interrupt(of, only, why);
+}
+
+}  // namespace
+
 void smb_server::end_session(session& ending, bool keep_durable) noexcept {
+    ENSURE(latch_.is_mine());
     if (ending.state == session::phase::gone) return;
     ending.state = session::phase::gone;
     if (ending.expiry) later.strike_out(*std::exchange(ending.expiry, std::nullopt));
     const std::shared_ptr<session> held = find_session(ending.id);
-    if (ending.connection != nullptr)
-        ending.connection->interrupt(ending, nullptr, wire::nt_status::user_session_deleted);
+    interrupt(ending, nullptr, wire::nt_status::user_session_deleted);
     std::vector<std::shared_ptr<open>> of_it;
     for (const auto& [number, one] : ending.opens)
         of_it.push_back(one);
@@ -232,16 +359,27 @@ void smb_server::end_session(session& ending, bool keep_durable) noexcept {
     for (const auto& [number, one] : ending.trees)
         one->is_gone = true;
     ending.trees.clear();
-    if (ending.connection != nullptr) ending.connection->sessions.erase(ending.id);
-    ending.connection = nullptr;
+    while (not ending.channels.empty())
+        take_out(*ending.channels.back());
     sessions_.erase(ending.id);
 }
 
+void smb_server::end_channel(channel& ending) noexcept {
+    if (ending.connection == nullptr) return;
+    const std::shared_ptr<session> of = ending.session;
+    const bool is_last = std::ranges::none_of(
+        of->channels, [&](const channel* one) { return one != &ending and one->is_established; });
+    if (is_last)
+        end_session(*of, true);
+    else
+        take_out(ending);
+}
+
 void smb_server::end_tree(session& of, tree& ending) noexcept {
+    ENSURE(latch_.is_mine());
     const std::shared_ptr<tree> held = of.trees.at(ending.id);
     held->is_gone = true;
-    if (of.connection != nullptr)
-        of.connection->interrupt(of, &ending, wire::nt_status::network_name_deleted);
+    interrupt(of, &ending, wire::nt_status::network_name_deleted);
     std::vector<std::shared_ptr<open>> of_it;
     for (const auto& [number, one] : of.opens)
         if (one->tree == held) of_it.push_back(one);

@@ -11,7 +11,7 @@
 #include "sluice/io/task_group.hpp"
 #include "sluice/smb/auth/negotiator.hpp"
 #include "sluice/smb/server/agenda.hpp"
-#include "sluice/smb/server/buffer_pool.hpp"
+#include "sluice/smb/server/background.hpp"
 #include "sluice/smb/server/configuration.hpp"
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/event_log.hpp"
@@ -21,6 +21,7 @@
 #include "sluice/smb/server/peer_servers.hpp"
 #include "sluice/smb/server/refusal_log.hpp"
 #include "sluice/smb/server/replay.hpp"
+#include "sluice/smb/server/server_loop.hpp"
 #include "sluice/smb/server/session.hpp"
 #include "sluice/smb/server/snapshot.hpp"
 
@@ -34,6 +35,9 @@ struct server_seams {
     auth::account_source& accounts;
     event_log& log;
     peer_servers* peers = nullptr;  // null: nobody else serves these files
+    /// More loops to serve connections on, each run by a thread of its own; `loop` is the first, whose thread
+    /// makes, starts and stops the server.
+    std::span<io::io_multiplexer* const> other_loops{};
 };
 
 /// How much there is of everything a client can make the server hold; all zero once the clients are gone.
@@ -43,12 +47,20 @@ struct server_gauges {
     std::size_t opens = 0;
     std::size_t files = 0;
     std::size_t buffers = 0;
+    std::uint64_t handed_over = 0;   // so far, what one loop has given another to do
+    std::uint64_t latch_sleeps = 0;  // so far, how often a loop has slept for the latch
 };
 
-/// An SMB2 and SMB3 server on one loop: its shares, connections, sessions and opens ([MS-SMB2] 3.3.1.5).
+/// An SMB2 and SMB3 server on one loop or several: its shares, connections, sessions and opens ([MS-SMB2]
+/// 3.3.1.5).
 ///
-/// Everything in it belongs to the loop's thread. Construct, start() listening, run the loop; stop() ends it,
-/// and done() tells when nothing is left. Allocates: per connection, session and open, within limits.hpp.
+/// Construct, start() listening, run the loops; stop() ends it, and done() tells when nothing is left.
+/// Allocates: per connection, session and open, within limits.hpp.
+///
+/// Thread safety: a connection and all its coroutines belong to its home loop (server_loop.hpp). What loops
+/// share, everything else that changes here, is looked at under the latch (latch.hpp): commands are served
+/// with it, and give it back where they wait or transfer data. start(), replace_shares(), adopt(), stop() and
+/// done() are for the first loop's thread, without the latch; gauges() is for any.
 class smb_server {
 public:
     smb_server(const server_seams& seams, server_configuration configuration) noexcept;
@@ -62,7 +74,8 @@ public:
     /// Serves these shares from now on. Who is connected to one that is left out, or is there in another
     /// form, goes on with what he has; new tree connections see only the new ones.
     void replace_shares(std::vector<share_configuration> fresh);
-    /// Serves a connection that somebody else has accepted. The socket is attached to the loop already.
+    /// Serves a connection that somebody else has accepted, on the loop its socket is attached to; else on
+    /// one that is chosen (loop_choice).
     void adopt(io::socket_handle socket, const io::socket_address& peer) noexcept;
     /// Has everybody authenticate again whom the accounts do not know any more, which will fail. Returns how
     /// many sessions those are.
@@ -82,9 +95,21 @@ public:
     /// What there is and what has been done, as plain values. Complexity: linear in the connections; with
     /// totals also in sessions and opens, of which it takes the numbers; and in what `wanted` names.
     /// Allocates: what it returns.
+    /// Any thread.
     [[nodiscard]] server_snapshot snapshot(const snapshot_request& wanted) const;
+    /// Which of the loops one is, from zero.
+    [[nodiscard]] std::size_t number_of(const server_loop& one) const noexcept;
 
+    /// The first.
     [[nodiscard]] io::io_multiplexer& loop() const noexcept { return seams_.loop; }
+    /// Of everything the loops share.
+    [[nodiscard]] server_latch& latch() const noexcept { return latch_; }
+    /// `co_await host.transfer(node, std::move(reading))`: runs a transfer of a node without the latch, which
+    /// the caller has before and after; with it, if the node takes one at a time and there are several loops.
+    template <class T>
+    [[nodiscard]] auto transfer(const vfs::node& of, io::task<T>&& work) const noexcept {
+        return unlatched_if(loops_.size() == 1 or of.transfers_at_once(), latch_, std::move(work));
+    }
     [[nodiscard]] clock_source& clock() const noexcept { return seams_.clock; }
     [[nodiscard]] secret_random_source& random() const noexcept { return seams_.random; }
     [[nodiscard]] auth::account_source& accounts() const noexcept { return seams_.accounts; }
@@ -97,12 +122,15 @@ public:
     [[nodiscard]] bytes_view security_offer() const noexcept { return security_offer_; }
     [[nodiscard]] vfs::time_point started_at() const noexcept { return started_at_; }
 
-    buffer_pool buffers;
+private:
+    mutable server_latch latch_;  // first, for it is everybody's
+
+public:
     open_table opens;
     log_on_failures failures;
     refusal_log refusals;
     /// Work that belongs to no connection: time limits of breaks and of durable opens.
-    io::task_group background;
+    background_work background;
     /// When breaks are to have been answered, durable opens end and sessions expire.
     agenda later;
     lease_table leases;
@@ -110,17 +138,21 @@ public:
 
     // --- sessions, for the commands ------------------------------------------------------------------------
 
-    /// A new session in progress, on `on`; null when there are too many.
-    [[nodiscard]] std::shared_ptr<session> make_session(connection& on);
+    /// The first channel of a new session in progress, on `on`; null when there are too many.
+    [[nodiscard]] std::shared_ptr<channel> make_session(connection& on);
+    /// Another channel of a session, not established yet; null when there are too many.
+    [[nodiscard]] std::shared_ptr<channel> make_channel(const std::shared_ptr<session>& of, connection& on);
     [[nodiscard]] std::shared_ptr<session> find_session(std::uint64_t id) noexcept;
-    /// The session of the same user on the earliest connection of the same client; perhaps `one` itself,
-    /// which is on a connection. Complexity: O(n) in sessions.
-    [[nodiscard]] session& first_session_like(session& one) noexcept;
+    /// All sessions of a session's user from the same client, itself among them, in the order they were made.
+    /// Complexity: O(n) in sessions.
+    [[nodiscard]] std::vector<session*> sessions_like(const session& one) noexcept;
     /// The session was authenticated just now: its lifetime begins, if it is limited.
     void begin_lifetime(session& of);
-    /// Ends a session: its requests are interrupted, its opens closed (or kept, if durable and
-    /// `keep_durable`), its trees disconnected.
+    /// Ends a session on all its channels: its requests are interrupted, its opens closed (or kept, if
+    /// durable and `keep_durable`), its trees disconnected.
     void end_session(session& ending, bool keep_durable) noexcept;
+    /// Takes a channel from its session. Without an established one left, that ends as by a lost connection.
+    void end_channel(channel& ending) noexcept;
     /// Ends a tree connection, with what is open on it.
     void end_tree(session& of, tree& ending) noexcept;
 
@@ -134,7 +166,14 @@ private:
 
     [[nodiscard]] io::task<void> run_changes(std::shared_ptr<share> watched) noexcept;
     [[nodiscard]] io::task<void> accept_on(io::listening_socket_handle& listener) noexcept;
-    [[nodiscard]] io::task<void> serve(io::socket_handle socket, io::socket_address peer) noexcept;
+    [[nodiscard]] io::task<void> serve(std::size_t loop, io::socket_handle socket,
+                                       io::socket_address peer) noexcept;
+    [[nodiscard]] std::size_t choose_home(const io::socket_handle& socket, const io::socket_address& peer);
+    void serve_at(std::size_t loop, io::socket_handle socket, const io::socket_address& peer) noexcept;
+    [[nodiscard]] bool has_room_for_connection() const noexcept;
+    void end_opens_left() noexcept;
+    [[nodiscard]] io::task<void> tell_changes(vfs::change_feed& of) noexcept;
+    [[nodiscard]] std::shared_ptr<share> make_share(std::unique_ptr<share> made) noexcept;
 
     server_seams seams_;
     server_configuration configuration_;
@@ -142,8 +181,10 @@ private:
     std::vector<std::unique_ptr<io::listening_socket_handle>> listeners_;
     std::unordered_map<std::uint64_t, std::shared_ptr<session>> sessions_;
     std::unordered_map<connection*, connection*> connections_;
-    traffic traffic_of_ended_;  // of connections that are gone
-    io::task_group tasks_;
+    traffic traffic_of_ended_;                         // of connections that are gone
+    std::vector<std::unique_ptr<server_loop>> loops_;  // the first is that of the seams
+    loop_choice homes_;
+    io::task_group listening_;
     wire::guid identity_{};
     auth::server_names names_;
     std::vector<std::byte> security_offer_;

@@ -8,17 +8,15 @@
 #include <vector>
 
 #include "sluice/smb/auth/key_derivation.hpp"
-#include "sluice/smb/auth/negotiator.hpp"
-#include "sluice/smb/auth/preauth_integrity.hpp"
 #include "sluice/smb/auth/sealing.hpp"
-#include "sluice/smb/auth/signing.hpp"
 #include "sluice/smb/server/agenda.hpp"
+#include "sluice/smb/server/negotiated.hpp"
 #include "sluice/smb/server/open.hpp"
 #include "sluice/smb/server/tree.hpp"
 
 namespace sluice::smb::server {
 
-class connection;
+class channel;
 
 /// Who a session acts for.
 struct user_identity {
@@ -30,8 +28,10 @@ struct user_identity {
 
 /// A log-on: a user, the keys it gave, what it has connected to and opened ([MS-SMB2] 3.3.1.8).
 ///
-/// Belongs to the connection it was made on. Invariant: every open in `opens` names this session, and its
-/// tree is one of `trees` or gone. Thread safety: the loop's thread.
+/// Reached over its channels, and gone with the last of them. Invariants:
+///   1. Every open in `opens` names this session, and its tree is one of `trees` or gone.
+///   2. Every channel in `channels` is in its connection's table, and the other way round.
+/// Thread safety: under the server's latch.
 class session {
 public:
     enum class phase : std::uint8_t {
@@ -41,26 +41,23 @@ public:
         gone,
     };
 
-    explicit session(std::uint64_t number) noexcept : id(number) {}
+    /// `by`: what its first connection has agreed on, and every further one must agree on alike.
+    session(std::uint64_t number, negotiated by) noexcept : id(number), agreed(std::move(by)) {}
     session(const session&) = delete;
     session& operator=(const session&) = delete;
 
     const std::uint64_t id;
+    const negotiated agreed;
     phase state = phase::in_progress;
     std::optional<agenda::entry> expiry;  // when a valid one is to be authenticated again
-    server::connection* connection = nullptr;
+    std::vector<channel*> channels;       // in the order they came; their connections own them
     user_identity user;
     clock_source::utc_time since{};  // when it was begun
 
-    /// While authentication goes on, the first time or again.
-    std::unique_ptr<auth::negotiator> negotiator;
-    auth::preauth_integrity preauth;
-
     /// Null for guests and the anonymous: they have no key.
-    std::optional<auth::signer> signer;
-    std::optional<auth::sealing_key> sealing;  // for what we send; each channel has a sealer of it
-    std::optional<auth::sealer> sealer;
-    std::optional<auth::opener> opener;  // of what we receive
+    std::optional<auth::secret_bytes<16>> signing_key;  // that of the first channel, which vouches for others
+    std::optional<auth::sealing_key> sealing;           // for what we send; each channel has a sealer of it
+    std::optional<auth::cipher_key> opening;            // of what we receive
     std::optional<auth::secret_bytes<16>> application_key;
     bool requires_signing = false;
     bool requires_encryption = false;
@@ -68,6 +65,9 @@ public:
     std::map<std::uint32_t, std::shared_ptr<tree>> trees;
     std::map<std::uint64_t, std::shared_ptr<open>> opens;  // by the volatile part of their id
     std::uint32_t next_tree_id = 1;
+
+    /// The first that is established; null if the session is gone, or not made yet.
+    [[nodiscard]] channel* first_channel() const noexcept;
 };
 
 }  // namespace sluice::smb::server

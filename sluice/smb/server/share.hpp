@@ -10,7 +10,7 @@
 namespace sluice::smb::server {
 
 /// What a tree connects to: a volume with its open files, or IPC$, which has named pipes only.
-/// Thread safety: the loop's thread.
+/// Thread safety: under the server's latch.
 class share {
 public:
     explicit share(share_configuration configuration) noexcept : configuration_(std::move(configuration)) {}

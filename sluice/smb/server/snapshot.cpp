@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "sluice/smb/server/hand_over.hpp"
 #include "sluice/smb/server/server.hpp"
 
 namespace sluice::smb::server {
@@ -88,19 +89,17 @@ namespace {
                           .state = name_of(one.state),
                           .is_guest = one.user.is_guest,
                           .is_anonymous = one.user.is_anonymous,
-                          .has_keys = one.signer.has_value(),
+                          .has_keys = one.signing_key.has_value(),
                           .requires_encryption = one.requires_encryption,
                           .since = one.since,
-                          .client = {},
+                          .client = text_of(one.agreed.client),
                           .shares = {},
                           .channels = {},
                           .opens = one.opens.size()};
     for (const auto& [number, tree] : one.trees)
         status.shares.push_back(tree->target->configuration().name);
-    if (one.connection != nullptr) {
-        status.client = text_of(one.connection->agreed.client);
-        status.channels.push_back(one.connection->status());
-    }
+    for (const channel* const each : one.channels)
+        if (each->connection != nullptr) status.channels.push_back(each->connection->status());
     return status;
 }
 
@@ -144,19 +143,19 @@ channel_status connection::status() const {
             .dialect = name_of(agreed.dialect),
             .signing = name_of(agreed.signing),
             .cipher = name_of(agreed.cipher),
-            .loop = 0,
-            .credits = credits_.outstanding(),
-            .pending_requests = pending_count_,
+            .loop = host_.number_of(home_),
+            .credits = credits_outstanding_.value(),
+            .pending_requests = pending_count_.value(),
             .unsent_bytes = writer_.unsent_bytes(),
             .traffic = counters.now()};
 }
 
 void connection::add_to(limits_in_use& sum) const noexcept {
     if (not has_had_session) ++sum.connections_without_session;
-    sum.merge({.credits_of_connection = credits_.outstanding(),
-               .pending_requests_of_connection = pending_count_,
+    sum.merge({.credits_of_connection = credits_outstanding_.value(),
+               .pending_requests_of_connection = pending_count_.value(),
                .unsent_bytes_of_connection = writer_.unsent_bytes(),
-               .sessions_of_connection = sessions.size()});
+               .sessions_of_connection = channels.size()});
 }
 
 traffic smb_server::traffic_now() const noexcept {
@@ -171,7 +170,9 @@ limits_in_use smb_server::in_use() const noexcept {
     for (const auto& [key, client] : connections_)
         client->add_to(sum);
     for (const auto& [id, one] : sessions_)
-        sum.merge({.trees_of_session = one->trees.size(), .opens_of_session = one->opens.size()});
+        sum.merge({.channels_of_session = one->channels.size(),
+                   .trees_of_session = one->trees.size(),
+                   .opens_of_session = one->opens.size()});
     sum.connections = connections_.size();
     sum.sessions = sessions_.size();
     sum.opens = opens.size();
@@ -202,12 +203,14 @@ void smb_server::add_totals_to(server_snapshot& into) const {
     into.taken_at = clock().utc_now();
     for (const io::socket_address& where : addresses())
         into.addresses.push_back(where.text());
-    into.loops.push_back({.multiplexer = std::string(loop().name()),
-                          .connections = connections_.size(),
-                          .pending_operations = loop().pending()});
+    for (const std::unique_ptr<server_loop>& each : loops_)
+        into.loops.push_back({.multiplexer = std::string(each->multiplexer.name()), .connections = 0});
+    for (const auto& [key, client] : connections_)
+        ++into.loops[number_of(client->home())].connections;
+    into.hand_overs = hand_overs::so_far();
+    into.latch_sleeps = latch_.sleeps();
     add_shares_to(into);
     into.leases = leases.size();
-    into.buffers = buffers.taken();
     into.in_use = in_use();
     for (const auto& [id, one] : sessions_)
         into.session_ids.push_back(id);
@@ -217,7 +220,14 @@ void smb_server::add_totals_to(server_snapshot& into) const {
     std::ranges::sort(into.open_numbers);
 }
 
+std::size_t smb_server::number_of(const server_loop& one) const noexcept {
+    const auto found =
+        std::ranges::find(loops_, &one, [](const std::unique_ptr<server_loop>& each) { return each.get(); });
+    return static_cast<std::size_t>(found - loops_.begin());
+}
+
 server_snapshot smb_server::snapshot(const snapshot_request& wanted) const {
+    const server_latch::hold held(latch_);
     server_snapshot taken;
     taken.traffic = traffic_now();
     if (wanted.has_totals) add_totals_to(taken);

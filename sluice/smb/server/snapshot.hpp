@@ -28,6 +28,7 @@ struct limits_in_use {
     std::size_t pending_requests_of_connection = 0;
     std::size_t unsent_bytes_of_connection = 0;
     std::size_t sessions_of_connection = 0;
+    std::size_t channels_of_session = 0;
     std::size_t trees_of_session = 0;
     std::size_t opens_of_session = 0;
     std::size_t locks_of_open = 0;     // of the opens looked at
@@ -41,7 +42,6 @@ struct limits_in_use {
 struct loop_status {
     std::string multiplexer;  // "io_uring", "epoll"
     std::size_t connections = 0;
-    std::size_t pending_operations = 0;
 };
 
 struct share_status {
@@ -143,7 +143,8 @@ struct server_snapshot {
     std::vector<path_use> paths;
     std::size_t files = 0;
     std::size_t leases = 0;
-    std::size_t buffers = 0;
+    std::uint64_t hand_overs = 0;    // so far, what one loop has given another to do
+    std::uint64_t latch_sleeps = 0;  // so far, how often a loop has slept for the latch
     limits_in_use in_use;
     std::vector<std::uint64_t> session_ids;   // ascending
     std::vector<std::uint64_t> open_numbers;  // ascending

@@ -8,7 +8,7 @@
 
 namespace sluice::smb::server {
 
-/// A session's connection to a share ([MS-SMB2] 3.3.1.9). Thread safety: the loop's thread.
+/// A session's connection to a share ([MS-SMB2] 3.3.1.9). Thread safety: under the server's latch.
 struct tree {
     std::uint32_t id = 0;
     std::shared_ptr<share> target;

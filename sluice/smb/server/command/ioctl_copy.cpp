@@ -88,12 +88,12 @@ constexpr std::uint64_t offset_max = INT64_MAX;
     pool_buffer data = c.r.answer.buffers().take(chunk.length);
     if (not data) co_return nt_status::insufficient_resources;
     io::task<result<std::size_t>> reading = source->node->co_read(data.bytes(), chunk.source_offset);
-    const result<std::size_t> got = co_await std::move(reading);
+    const result<std::size_t> got = co_await c.r.host().transfer(*source->node, std::move(reading));
     if (not got) co_return status_of(got.error());
     if (*got != chunk.length) co_return nt_status::invalid_view_size;  // cut meanwhile
     if (c.file->is_closed) co_return nt_status::file_closed;
     io::task<result<void>> writing = c.file->node->co_write(data.bytes(), chunk.target_offset);
-    const result<void> written = co_await std::move(writing);
+    const result<void> written = co_await c.r.host().transfer(*c.file->node, std::move(writing));
     co_return written ? nt_status::success : status_of(written.error());
 }
 

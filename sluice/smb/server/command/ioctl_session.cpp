@@ -59,12 +59,12 @@ io::task<nt_status> validate_negotiate(control& c) {
     co_return nt_status::success;
 }
 
-// Told although one session has but one channel here: who wants more channels asks the capabilities for that.
 io::task<nt_status> query_network_interfaces(control& c) {
     constexpr std::size_t bytes_per_interface = 152;
     if (not c.r.connection().agreed.is_at_least(wire::dialect::smb_3_0)) co_return nt_status::not_supported;
     std::vector<wire::network_interface> told;
-    for (const network_interface& one : c.r.host().configuration().interfaces)
+    const auto& interfaces = c.r.host().configuration().interfaces;
+    for (const network_interface& one : interfaces ? interfaces() : std::vector<network_interface>())
         if (const auto known = described(one)) told.push_back(*known);
     const std::size_t bytes = told.size() * bytes_per_interface;
     if (bytes > c.args.output_bytes_max) co_return nt_status::buffer_too_small;

@@ -78,12 +78,14 @@ using range = byte_range_locks::range;
 }
 
 // Other servers do not say when they unlock: while somebody waits, one tries again.
-[[nodiscard]] io::task<void> retry_locks(io::io_multiplexer& loop, std::shared_ptr<file_state> of) noexcept {
+[[nodiscard]] io::task<void> retry_locks(smb_server& host, std::shared_ptr<file_state> of) noexcept {
     of->retries_locks = true;
     for (std::chrono::milliseconds pause = limits::peer_pause_min; of->locks().has_waiters();
          pause = std::min(2 * pause, limits::peer_pause_max)) {
         const deadline until(pause);
-        if (const auto slept = co_await io::co_sleep(loop, until); not slept) break;
+        io::task<bool> waiting = pass(host.loop(), until);
+        const bool has_slept = co_await unlatched(host.latch(), std::move(waiting));
+        if (not has_slept) break;
         of->locks().retry_waiters();
     }
     of->retries_locks = false;
@@ -97,7 +99,7 @@ using range = byte_range_locks::range;
     const std::shared_ptr<file_state> file = of->file;
     file->locks().enqueue(waiting);
     if (file->peers() != nullptr and not file->retries_locks)
-        r.host().background.spawn(retry_locks(r.loop(), file));
+        r.host().background.spawn(retry_locks(r.host(), file));
     io::task<nt_status> pending = r.pend(granted);
     const nt_status outcome = co_await std::move(pending);
     file->locks().forget(waiting);

@@ -56,6 +56,7 @@ struct reply_contexts {
     const bool is_3_0 = chosen == dialect::smb_3_0 or chosen == dialect::smb_3_0_2;
     // 3.1.1 says it by a context instead.
     if (is_3_0 and wire::has(args.capabilities, capabilities::encryption)) ours |= capabilities::encryption;
+    if (chosen >= dialect::smb_3_0) ours |= args.capabilities & capabilities::multi_channel;
     return ours;
 }
 

@@ -76,7 +76,7 @@ io::task<nt_status> serve_read(request& r) {
     pool_buffer data = r.answer.buffers().take(args->length_bytes);
     if (not data) co_return nt_status::insufficient_resources;
     io::task<result<std::size_t>> reading = from->node->co_read(data.bytes(), args->offset_bytes);
-    const result<std::size_t> got = co_await std::move(reading);
+    const result<std::size_t> got = co_await r.host().transfer(*from->node, std::move(reading));
     if (not got) co_return status_of(got.error());
     const bool nothing_left = *got == 0 and args->length_bytes != 0;
     if (nothing_left or *got < args->minimum_bytes) co_return nt_status::end_of_file;

@@ -1,6 +1,7 @@
 #include "sluice/smb/wire/session_setup.hpp"
 
 #include "sluice/base/case_fold.hpp"
+#include "sluice/smb/server/binding.hpp"
 #include "sluice/smb/server/command.hpp"
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/server.hpp"
@@ -34,37 +35,27 @@ constexpr std::size_t reply_fixed_bytes = 16;
     return nt_status::success;
 }
 
-// The session's keys, of what authentication gave ([MS-SMB2] 3.3.5.5.3).
-[[nodiscard]] result<void> make_keys(session& fresh, const connection& on, const auth::step_done& who,
-                                     secret_random_source& random) noexcept {
-    const negotiated& agreed = on.agreed;
+// The session's keys and those of its first channel, of what authentication gave ([MS-SMB2] 3.3.5.5.3).
+[[nodiscard]] result<void> make_keys(request& r, const auth::step_done& who) noexcept {
+    session& fresh = *r.session;
+    const negotiated& agreed = fresh.agreed;
     if (not agreed.is_at_least(dialect::smb_3_0)) {
-        auto signer = auth::signer::create(auth::signing_algorithm::hmac_sha256, who.key);
-        if (not signer) return failure(signer.error());
-        fresh.signer.emplace(*std::move(signer));
+        fresh.signing_key.emplace(who.key.copy());
         fresh.application_key.emplace(who.key.copy());
-        return {};
+    } else {
+        auth::session_keys keys =
+            auth::derive_session_keys(key_material(agreed, who.key, r.channel->preauth));
+        fresh.signing_key.emplace(std::move(keys.signing));
+        fresh.application_key.emplace(std::move(keys.application));
+        if (agreed.cipher) {
+            fresh.opening.emplace(std::move(keys.client_to_server));
+            fresh.sealing.emplace(std::move(keys.server_to_client));
+        }
     }
-    auth::session_key_material material{.full_session_key = who.key.view(),
-                                        .cipher = auth::cipher_algorithm::aes_128_ccm,
-                                        .preauth_hash = {}};
-    if (agreed.cipher) material.cipher = *agreed.cipher;
-    if (agreed.is_at_least(dialect::smb_3_1_1)) material.preauth_hash = fresh.preauth.value();
-    result<auth::session_keys> keys = auth::derive_session_keys(material);
-    if (not keys) return failure(keys.error());
-    auto signer = auth::signer::create(agreed.signing, keys->signing);
+    auto signer = auth::signer::create(agreed.signing, *fresh.signing_key);
     if (not signer) return failure(signer.error());
-    fresh.signer.emplace(*std::move(signer));
-    fresh.application_key.emplace(std::move(keys->application));
-    if (not agreed.cipher) return {};
-    auto opener = auth::opener::create(keys->client_to_server);
-    if (not opener) return failure(opener.error());
-    fresh.opener.emplace(*std::move(opener));
-    fresh.sealing.emplace(std::move(keys->server_to_client));
-    auto sealer = fresh.sealing->make_sealer(random);
-    if (not sealer) return failure(sealer.error());
-    fresh.sealer.emplace(*std::move(sealer));
-    return {};
+    r.channel->signer.emplace(*std::move(signer));
+    return r.channel->make_ciphers(r.host().random());
 }
 
 // A client that lost its connection may name the session it had, which then ends ([MS-SMB2] 3.3.5.5.3).
@@ -107,60 +98,64 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
                       .is_anonymous = who.is_anonymous};
         // Nobody's key protects nothing: guests and the anonymous neither sign nor encrypt.
         if (not who.is_guest and not who.is_anonymous) {
-            const result<void> made = make_keys(fresh, r.connection(), who, r.host().random());
+            const result<void> made = make_keys(r, who);
             if (not made) return nt_status::insufficient_resources;
             const auto asked = args.security_mode | r.connection().agreed.security_mode;
             fresh.requires_signing = wire::has(asked, wire::security_mode::signing_required);
             fresh.requires_encryption =
-                r.host().configuration().encryption == protection::required and fresh.sealer;
+                r.host().configuration().encryption == protection::required and fresh.sealing;
         }
         end_previous(r, args.previous_session_id, fresh);
+        r.channel->is_established = true;
         r.connection().has_had_session = true;
         r.host().log().write(event_severity::info, "a user has logged on",
                              {{"user", fresh.user.name}, {"peer", r.connection().peer_text()}});
     }
     fresh.state = session::phase::valid;
     r.host().begin_lifetime(fresh);
-    r.must_sign_reply = fresh.signer.has_value();
-    return write_reply(r, flags_of(fresh), who.token, nt_status::success);
+    r.must_sign_reply = r.channel->signer.has_value();
+    return nt_status::success;
 }
 
-// The session a request is about: a new one, or the one it names ([MS-SMB2] 3.3.5.5).
-[[nodiscard]] nt_status find_or_make(request& r, const wire::session_setup_args& args) {
-    connection& on = r.connection();
-    if (wire::has(args.flags, wire::session_setup_flags::binding)) {
-        // For clients that were told of multichannel, and we do not tell yet.
-        return nt_status::request_not_accepted;
-    }
-    if (r.header().session_id == 0) {
-        r.session = r.host().make_session(on);
-        if (r.session == nullptr) return nt_status::insufficient_resources;
-        r.session->preauth = on.preauth;
-    } else if (r.session == nullptr) {
+// The channel a request is about: of a new session, of the one it names, or one to be bound to that
+// ([MS-SMB2] 3.3.5.5).
+[[nodiscard]] nt_status find_or_make(request& r, bool is_binding) {
+    if (is_binding) {
+        const nt_status refused = find_or_begin_binding(r);
+        if (refused != nt_status::success) return refused;
+    } else if (r.header().session_id == 0) {
+        r.channel = r.host().make_session(r.connection());
+        if (r.channel == nullptr) return nt_status::insufficient_resources;
+        r.session = r.channel->session;
+    } else if (r.channel == nullptr) {
         return nt_status::user_session_deleted;
     }
-    session& mine = *r.session;
-    if (mine.negotiator == nullptr)
-        mine.negotiator = std::make_unique<auth::negotiator>(r.host().names(), r.host().accounts(),
-                                                             r.host().random(), r.host().clock());
-    if (mine.state == session::phase::in_progress) mine.preauth.add(r.message().bytes());
+    channel& by = *r.channel;
+    if (by.negotiator == nullptr)
+        by.negotiator = std::make_unique<auth::negotiator>(r.host().names(), r.host().accounts(),
+                                                           r.host().random(), r.host().clock());
+    if (not by.is_established) by.preauth.add(r.message().bytes());
     return nt_status::success;
 }
 
 // Says no, late if it was said often. A session that fails to authenticate again is over, as one is that
-// never did; what it waits for is answered at once.
-[[nodiscard]] io::task<nt_status> refuse(request& r, auth::step_refused refused) noexcept {
+// never did; what it waits for is answered at once. One that could not be bound goes on where it was.
+[[nodiscard]] io::task<nt_status> refuse(request& r, auth::step_refused refused, bool is_binding) noexcept {
     smb_server& host = r.host();
     host.log().write(event_severity::warning, "a log-on was refused",
                      {{"peer", r.connection().peer_text()},
                       {"why", refused.reason},
                       {"remedy", "check user and password; 'sluice user list' shows the users there are"}});
     const std::chrono::milliseconds delay = host.failures.failed(r.connection().peer_host());
-    r.session->negotiator.reset();
-    host.end_session(*r.session, false);
+    r.channel->negotiator.reset();
+    if (is_binding)
+        host.end_channel(*r.channel);
+    else
+        host.end_session(*r.session, false);
     if (delay.count() != 0) {
         const deadline until(delay);
-        (void)co_await io::co_sleep(r.loop(), until);
+        io::task<bool> waiting = pass(r.loop(), until);
+        (void)co_await unlatched(r.host().latch(), std::move(waiting));
     }
     co_return refused.why;
 }
@@ -170,22 +165,26 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
 io::task<nt_status> serve_session_setup(request& r) {
     const auto args = wire::decode_session_setup(r.message());
     if (not args) co_return nt_status::invalid_parameter;
-    if (const nt_status refused = find_or_make(r, *args); refused != nt_status::success) co_return refused;
+    const bool is_binding = wire::has(args->flags, wire::session_setup_flags::binding);
+    if (const nt_status refused = find_or_make(r, is_binding); refused != nt_status::success)
+        co_return refused;
 
-    auth::step_result outcome = r.session->negotiator->step(args->security_blob);
+    auth::step_result outcome = r.channel->negotiator->step(args->security_blob);
     if (const auto* next = std::get_if<auth::step_continue>(&outcome))
         co_return write_reply(r, wire::session_flags::none, next->token, nt_status::more_processing_required);
     if (const auto* refused = std::get_if<auth::step_refused>(&outcome)) {
         const auth::step_refused why = *refused;
-        io::task<nt_status> refusing = refuse(r, why);
+        io::task<nt_status> refusing = refuse(r, why, is_binding);
         co_return co_await std::move(refusing);
     }
     const auth::step_done& who = std::get<auth::step_done>(outcome);
-    r.session->negotiator.reset();
-    const nt_status status = establish(r, *args, who);
+    r.channel->negotiator.reset();
+    nt_status status = is_binding ? bind(r, who) : establish(r, *args, who);
+    if (status == nt_status::success)
+        status = write_reply(r, flags_of(*r.session), who.token, nt_status::success);
     if (status != nt_status::success) {
         const auth::step_refused why{status, "this server does not let in users of that kind"};
-        io::task<nt_status> refusing = refuse(r, why);
+        io::task<nt_status> refusing = refuse(r, why, is_binding);
         co_return co_await std::move(refusing);
     }
     r.host().failures.succeeded(r.connection().peer_host());

@@ -40,7 +40,7 @@ namespace {
         return nt_status::access_denied;
     }
     const bool needs_encryption = wanted.configuration().encryption == protection::required;
-    if (needs_encryption and not by.sealer) return nt_status::access_denied;
+    if (needs_encryption and not by.sealing) return nt_status::access_denied;
     return nt_status::success;
 }
 

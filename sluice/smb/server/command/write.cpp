@@ -65,14 +65,14 @@ io::task<nt_status> serve_write(request& r) {
 
     end_read_caching(r.host(), *to->file, to.get());
     io::task<result<void>> writing = to->node->co_write(args->data.span(), offset);
-    const result<void> written = co_await std::move(writing);
+    const result<void> written = co_await r.host().transfer(*to->node, std::move(writing));
     restore_kept_times(*to);
     if (not written) co_return status_of(written.error());
     const bool is_through = wire::has(args->flags, wire::write_flags::write_through) or
                             wire::has(to->create_options, wire::create_options::write_through);
     if (is_through) {
         io::task<result<void>> flushing = to->node->co_flush();
-        const result<void> flushed = co_await std::move(flushing);
+        const result<void> flushed = co_await r.host().transfer(*to->node, std::move(flushing));
         if (not flushed) co_return status_of(flushed.error());
     }
     co_return reply_with(r, args->data.size());

@@ -1,0 +1,43 @@
+#include "sluice/cli/loop_threads.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <system_error>
+
+namespace sluice::cli {
+
+std::size_t usable_processors() noexcept {
+    cpu_set_t usable;
+    if (sched_getaffinity(0, sizeof usable, &usable) != 0)
+        return 1;  // more of them than the set has room for
+    return static_cast<std::size_t>(std::max(1, CPU_COUNT(&usable)));
+}
+
+result<std::unique_ptr<loop_threads>> loop_threads::start(std::size_t count) {
+    std::unique_ptr<loop_threads> all(new loop_threads);
+    for (std::size_t i = 0; i != count; ++i) {
+        auto made = io::best_available();
+        if (not made) return failure(made.error());
+        all->threads_.push_back(std::make_unique<loop_thread>(*std::move(made)));
+        loop_thread& fresh = *all->threads_.back();
+        all->loops_.push_back(fresh.multiplexer.get());
+        try {
+            fresh.runner = std::thread([&loop = *fresh.multiplexer] {
+                while (loop.run() > 0) {}
+            });
+        } catch (const std::system_error& why) {
+            return failure({why.code().value(), "start a thread"});
+        }
+    }
+    return all;
+}
+
+loop_threads::~loop_threads() {
+    for (const auto& each : threads_)
+        each->until_end.reset();
+    for (const auto& each : threads_)
+        if (each->runner.joinable()) each->runner.join();
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/io/io_multiplexer.hpp"
+
+namespace sluice::smb::server {
+
+/// How often a loop has given another something to do: each may be a wake-up, which is what several loops
+/// cost beyond one. Of all servers of the process. Thread safety: any thread.
+class hand_overs {
+public:
+    static void note() noexcept {
+        count_.fetch_add(1, std::memory_order_relaxed);
+    }  // a count, orders nothing
+    [[nodiscard]] static std::uint64_t so_far() noexcept { return count_.load(std::memory_order_relaxed); }
+
+private:
+    static inline constinit std::atomic<std::uint64_t> count_{0};
+};
+
+/// Posts to a loop, and counts that if it is another thread's.
+inline void hand_over(io::io_multiplexer& loop, io::posted_item& item) noexcept {
+    if (not loop.is_owner()) hand_overs::note();
+    loop.post(item);
+}
+
+/// Has `what()` done on the thread of a loop: at once if it is this one.
+/// Allocates: what is posted to another loop; without memory for that the program stops.
+template <class What>
+void do_on(io::io_multiplexer& loop, What what) noexcept {
+    if (loop.is_owner()) {
+        what();
+        return;
+    }
+    hand_overs::note();
+    const auto posted = loop.post(std::move(what));
+    ENSURE(posted.has_value(), "out of memory to hand something over to another loop");
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,247 @@
+#include "sluice/smb/wire/close.hpp"
+#include "sluice/smb/wire/lock.hpp"
+#include "sluice/smb/wire/logoff.hpp"
+#include "sluice/smb/wire/nt_status.hpp"
+#include "sluice/smb/wire/oplock_break.hpp"
+#include "sluice/smb/wire/utf16.hpp"
+#include "sluice/smb/wire/write.hpp"
+#include "tests/smb_simulation/polite_client.hpp"
+
+// Sessions of several connections ([MS-SMB2] 3.3.5.5.2).
+
+namespace sluice::smb_simulation {
+namespace {
+
+using smb::wire::command;
+using smb::wire::nt_status;
+
+class channels : public testing::Test {
+protected:
+    channels()
+        : where_(io::simulation_options{.seed = 1}, 1), first_(std::make_unique<polite_client>(where_)) {
+        EXPECT_EQ(first_->log_on("u", "p"), nt_status::success);
+        EXPECT_EQ(first_->connect_tree("files"), nt_status::success);
+    }
+    ~channels() override {
+        first_.reset();
+        where_.stop();
+    }
+
+    [[nodiscard]] nt_status close(polite_client& by, const smb::wire::file_id& file) {
+        return by.call(command::close, smb::wire::close_args{.file = file}).status();
+    }
+
+    world where_;
+    std::unique_ptr<polite_client> first_;
+};
+
+TEST_F(channels, open_what_the_others_close) {
+    polite_client second(where_);
+    ASSERT_EQ(second.bind_to(*first_, "u", "p"), nt_status::success);
+    const auto file = second.create("f").file;
+    EXPECT_EQ(close(*first_, file), nt_status::success);
+    EXPECT_EQ(close(second, file), nt_status::file_closed);
+}
+
+TEST_F(channels, leave_the_session_to_those_that_are_left) {
+    auto second = std::make_unique<polite_client>(where_);
+    ASSERT_EQ(second->bind_to(*first_, "u", "p"), nt_status::success);
+    const auto file = first_->create("f").file;
+    first_.reset();
+    EXPECT_EQ(where_.server->gauges().sessions, 1U);
+    EXPECT_EQ(close(*second, file), nt_status::success);
+    second.reset();
+    EXPECT_EQ(where_.server->gauges().sessions, 0U) << "a session ends with its last channel";
+}
+
+TEST_F(channels, end_together_by_a_log_off) {
+    polite_client second(where_);
+    ASSERT_EQ(second.bind_to(*first_, "u", "p"), nt_status::success);
+    EXPECT_EQ(second.call(command::logoff, smb::wire::logoff_args{}).status(), nt_status::success);
+    EXPECT_EQ(close(*first_, {}), nt_status::user_session_deleted);
+}
+
+TEST_F(channels, are_for_the_sessions_own_user_alone) {
+    const std::array both{smb::server::user_database::admission{.name = "u", .password = "p"},
+                          smb::server::user_database::admission{.name = "v", .password = "q"}};
+    ASSERT_TRUE(where_.users.admit(both));
+    polite_client second(where_);
+    EXPECT_EQ(second.bind_to(*first_, "v", "q"), nt_status::access_denied);
+    EXPECT_EQ(second.bind_to(*first_, "u", "wrong"), nt_status::logon_failure);
+    const auto file = first_->create("f").file;
+    EXPECT_EQ(close(second, file), nt_status::user_session_deleted) << "it is no channel";
+    EXPECT_EQ(close(*first_, file), nt_status::success) << "who fails to bind a session does not end it";
+}
+
+TEST_F(channels, are_at_most_32) {
+    std::vector<std::unique_ptr<polite_client>> more;
+    for (int i = 1; i != 32; ++i) {
+        more.push_back(std::make_unique<polite_client>(where_));
+        ASSERT_EQ(more.back()->bind_to(*first_, "u", "p"), nt_status::success) << i;
+    }
+    {
+        polite_client too_many(where_);
+        EXPECT_EQ(too_many.bind_to(*first_, "u", "p"), nt_status::insufficient_resources);
+    }
+    more.pop_back();
+    polite_client last(where_);
+    EXPECT_EQ(last.bind_to(*first_, "u", "p"), nt_status::success);
+}
+
+TEST_F(channels, are_bound_once) {
+    EXPECT_EQ(first_->bind_to(*first_, "u", "p"), nt_status::request_not_accepted);
+}
+
+// The number of a message that answers nothing.
+constexpr std::uint64_t unasked = ~std::uint64_t{0};
+
+class breaks : public channels {
+protected:
+    // The first channel's client caches what another wants, who waits.
+    breaks() : second_(where_), other_(where_) {
+        EXPECT_EQ(second_.bind_to(*first_, "u", "p"), nt_status::success);
+        EXPECT_EQ(other_.log_on("u", "p"), nt_status::success);
+        EXPECT_EQ(other_.connect_tree("files"), nt_status::success);
+        auto how = polite_client::for_everything();
+        how.oplock_level = smb::wire::oplock_level::batch;
+        file_ = first_->create("f", how).file;
+        waiting_ = other_.send_create("f");
+    }
+    void is_told_and_gives_up(polite_client& by) {
+        const auto told = by.answer_to(unasked);
+        ASSERT_EQ(told.message().header().command, command::oplock_break);
+        EXPECT_EQ(by.call(command::oplock_break,
+                          smb::wire::oplock_break_args{smb::wire::oplock_break{.file = file_}})
+                      .status(),
+                  nt_status::success);
+        EXPECT_EQ(other_.answer_to(waiting_).status(), nt_status::success);
+    }
+
+    polite_client second_;
+    polite_client other_;
+    smb::wire::file_id file_{};
+    std::uint64_t waiting_ = 0;
+};
+
+TEST_F(breaks, are_told_on_the_first_channel) {
+    is_told_and_gives_up(*first_);
+    EXPECT_FALSE(second_.is_answered(unasked));
+}
+
+TEST_F(breaks, are_told_on_another_channel_when_the_first_takes_nothing) {
+    const auto asked_at = where_.clock.steady_now();
+    is_told_and_gives_up(second_);
+    EXPECT_LT(where_.clock.steady_now() - asked_at, std::chrono::seconds(3)) << "it was waited for in vain";
+}
+
+TEST_F(breaks, are_told_on_another_channel_when_the_first_is_lost_with_them) {
+    first_->hang_up();
+    is_told_and_gives_up(second_);
+}
+
+// What a channel has sent when it dies, and what of it arrived late, at every byte: whatever was under way is
+// done once, when its client asks for it again on another channel ([MS-SMB2] 3.2.7.1, 3.3.5.2.10).
+class failover {
+public:
+    failover(world& where, std::size_t arriving_bytes) : first_(where), second_(where) {
+        EXPECT_EQ(first_.log_on("u", "p"), nt_status::success);
+        EXPECT_EQ(first_.connect_tree("files"), nt_status::success);
+        EXPECT_EQ(second_.bind_to(first_, "u", "p"), nt_status::success);
+        second_.sends_at_most = arriving_bytes;
+    }
+
+    /// Whether the second channel lived to the end.
+    bool run() {
+        auto how = polite_client::for_everything();
+        how.disposition = smb::wire::create_disposition::create;  // which a second time would collide
+        how.oplock_level = smb::wire::oplock_level::batch;
+        how.contexts.durable_v2.emplace();
+        how.contexts.durable_v2->create_guid.bytes[0] = std::byte{7};
+        const std::string name = smb::wire::utf16_of("new").value();
+        how.name = std::as_bytes(std::span(name));
+        const auto made = ask(command::create, how);
+        if (made.status() != nt_status::success) return fail("create", made.status());
+        const auto file = smb::wire::decode_create_reply(made.message()).value().file;
+        const smb::wire::raw_lock_element exclusively = smb::wire::encode_lock_element(
+            {.offset_bytes = 0,
+             .length_bytes = 10,
+             .flags = smb::wire::lock_flags::exclusive | smb::wire::lock_flags::fail_immediately});
+        expect("lock", ask(command::lock, smb::wire::lock_args{
+                                              .file = file,
+                                              .sequence_number = 1,
+                                              .sequence_index = 1,
+                                              .elements = smb::wire::lock_list(std::span(&exclusively, 1))}));
+        const std::string text = "once";
+        expect("write", ask(command::write,
+                            smb::wire::write_args{
+                                .file = file, .offset_bytes = 3, .data = std::as_bytes(std::span(text))}));
+        const auto closed = ask(command::close, smb::wire::close_args{.file = file});
+        // Closed before its reply was lost: there is nothing to be found any more.
+        const bool is_closed = closed.status() == nt_status::success or
+                               (has_failed_ and closed.status() == nt_status::file_closed);
+        EXPECT_TRUE(is_closed) << smb::wire::name_of(closed.status());
+        return not has_failed_;
+    }
+    [[nodiscard]] std::uint64_t size_of_file() { return first_.create("new").information.end_of_file_bytes; }
+
+private:
+    // On the second channel while it lives, then on the first.
+    template <class Args>
+    polite_client::answer ask(command code, const Args& args) {
+        if (not has_failed_) {
+            auto answered = second_.call(code, args);
+            if (not answered.bytes.empty()) return answered;
+            has_failed_ = true;
+            first_.channel_sequence = 1;
+            first_.flags = smb::wire::header_flags::replay;
+        }
+        auto answered = first_.call(code, args);
+        first_.flags = smb::wire::header_flags::none;
+        return answered;
+    }
+    void expect(const char* what, const polite_client::answer& said) {
+        EXPECT_EQ(said.status(), nt_status::success) << what << ": " << smb::wire::name_of(said.status());
+    }
+    bool fail(const char* what, nt_status why) {
+        ADD_FAILURE() << what << ": " << smb::wire::name_of(why);
+        return true;
+    }
+
+    polite_client first_;
+    polite_client second_;
+    bool has_failed_ = false;
+};
+
+TEST(channels_that_die, have_every_request_done_once_by_the_others) {
+    bool has_lived = false;
+    std::size_t cut = 0;
+    for (; not has_lived; cut += 7) {
+        SCOPED_TRACE(cut);
+        world where(io::simulation_options{.seed = cut}, cut);
+        {
+            failover client(where, cut);
+            has_lived = client.run();
+            EXPECT_EQ(client.size_of_file(), 7U);
+        }
+        where.stop();
+        ASSERT_FALSE(testing::Test::HasFailure());
+    }
+    EXPECT_GT(cut, 400U) << "four requests are longer than that";
+}
+
+TEST_F(channels, take_no_change_from_before_a_failure) {
+    polite_client second(where_);
+    ASSERT_EQ(second.bind_to(*first_, "u", "p"), nt_status::success);
+    const auto file = first_->create("f").file;
+    const std::string text = "now";
+    const smb::wire::write_args write{.file = file, .data = std::as_bytes(std::span(text))};
+    first_->channel_sequence = 1;
+    EXPECT_EQ(first_->call(command::write, write).status(), nt_status::success);
+    EXPECT_EQ(second.call(command::write, write).status(), nt_status::file_not_available);
+    second.channel_sequence = 1;
+    EXPECT_EQ(second.call(command::write, write).status(), nt_status::success);
+    EXPECT_EQ(close(second, file), nt_status::success);
+}
+
+}  // namespace
+}  // namespace sluice::smb_simulation
