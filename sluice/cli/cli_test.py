@@ -56,6 +56,16 @@ class Configuration(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn("line 2: the server: 'multiplexer' is no setting here", done.stderr)
 
+    def test_more_loops_than_there_can_be_are_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(sluice("serve", folder, "--loops", "65").returncode, 2)
+            path = os.path.join(folder, "sluice.toml")
+            with open(path, "w") as file:
+                file.write("loops = 65\n")
+            done = sluice("serve", folder, "--config", path)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("loops 65 is not between 0 and 64", done.stderr)
+
 
 class Probe(unittest.TestCase):
     def test_atomicity_reports_every_size_and_leaves_nothing_behind(self):

@@ -28,7 +28,8 @@ public:
         listener = &told;
         return std::make_unique<kept>();
     }
-    [[nodiscard]] io::task<void> run() noexcept override { co_return; }
+    [[nodiscard]] io::task<bool> co_changed() noexcept override { co_return false; }
+    void tell() noexcept override {}
 
     vfs::change_listener* listener = nullptr;
 };
