@@ -12,8 +12,9 @@ using smb::client::outcome;
 
 /// The real client against the real server, in simulated time.
 struct rig : smb_simulation::world {
-    explicit rig(void (*adjust)(smb::server::server_configuration&) = nullptr, std::uint64_t seed = 1)
-        : world(io::simulation_options{.seed = seed}, seed, adjust), client_secrets(seed + 1) {}
+    explicit rig(void (*adjust)(smb::server::server_configuration&) = nullptr, std::uint64_t seed = 1,
+                 const io::simulation_options& options = {.seed = 1})
+        : world(options, seed, adjust), client_secrets(seed + 1) {}
 
     ~rig() {
         if (not is_stopped_) stop();

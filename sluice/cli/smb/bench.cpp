@@ -113,6 +113,7 @@ void print_text(const bench_smb_arguments& given, const std::string& protection,
 
 void run_bench(bench_smb_arguments given) {
     given.load.kind = kinds.at(given.workload);
+    given.load.channels = given.remote.channels;
     given.load.size_bytes =
         given.size_bytes != 0 ? static_cast<std::uint32_t>(given.size_bytes) : usual_size(given.load.kind);
     given.load.duration = std::chrono::milliseconds(static_cast<std::int64_t>(given.seconds * 1000));
@@ -161,9 +162,6 @@ void add_bench_smb(CLI::App& bench) {
         ->capture_default_str();
     command->add_option("--connections", given->load.connections, "sessions, each on its own connection")
         ->check(CLI::Range(1, 1024))
-        ->capture_default_str();
-    command->add_option("--channels", given->load.channels, "connections of each session")
-        ->check(CLI::Range(1, 32))
         ->capture_default_str();
     command->add_option("--depth", given->load.depth, "requests under way on each connection")
         ->check(CLI::Range(1, 512))

@@ -164,15 +164,21 @@ private:
     std::size_t failures_ = 0;
 };
 
-// The host's spelling of what the server names, below `target`. A mapped character must not make a name of it
-// that leads elsewhere.
+// Here a backslash is a letter like others, but a dot that was mapped must not make a name that leads
+// elsewhere.
+[[nodiscard]] bool is_host_name(const std::string& name) noexcept {
+    return not name.empty() and name != "." and name != ".." and not name.contains('/') and
+           not name.contains('\0');
+}
+
+// The host's spelling of what the server names, below `target`.
 [[nodiscard]] fs::path host_path_below(remote_share& share, const fs::path& target, const std::string& path) {
     fs::path made = target;
     for (std::size_t at = 0; at < path.size();) {
         const std::size_t slash = std::min(path.find('/', at), path.size());
         std::string storage;
         const std::string name(vfs::host_name(path.substr(at, slash - at), storage));
-        if (not is_safe_name(name)) share.fail(path, "its name would lead elsewhere on this machine");
+        if (not is_host_name(name)) share.fail(path, "its name would lead elsewhere on this machine");
         made /= name;
         at = slash + 1;
     }

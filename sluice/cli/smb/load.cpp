@@ -125,7 +125,9 @@ io::task<outcome<void>> load_generator::connect(lane& one) noexcept {
     connection& like = at_.first->of().first();
     if (one.number == 0) {
         one.share = at_.first;
-        one.channels.push_back(&like);
+        one.channels = at_.first->of().channels();
+        if (one.channels.size() != how_.channels)
+            co_return failed(client_error::of_policy("bind", "there are fewer channels than asked for"));
     } else {
         io::task<outcome<owned<connection>>> dialling = dial(like.world(), at_.addresses, like.options());
         auto dialled = co_await std::move(dialling);
@@ -158,7 +160,7 @@ io::task<outcome<void>> load_generator::bind_channels(lane& one) noexcept {
         if (not dialled) co_return failed(dialled.error());
         one.own.push_back(dialled->release());
         const smb::auth::credentials who = copy_of(at_.who);
-        io::task<outcome<void>> binding = one.share->of().bind(*one.own.back(), who);
+        io::task<outcome<void>> binding = one.own_session->bind(*one.own.back(), who);
         const outcome<void> bound = co_await std::move(binding);
         if (not bound) co_return failed(bound.error());
         one.channels.push_back(one.own.back().get());

@@ -110,7 +110,7 @@ void add_ls(CLI::App& app) {
     CLI::App* const ls = app.add_subcommand("ls", "list a folder of an SMB server");
     ls->add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path")->required();
     ls->add_flag("-l,--long", arguments->is_long, "attributes, size and time as well");
-    ls->add_flag("-r,--recursive", arguments->is_recursive, "all that is below, too");
+    ls->add_flag("-R,--recursive", arguments->is_recursive, "all that is below, too");
     add_remote_options(*ls, arguments->remote);
     ls->callback([arguments] { run_ls(*arguments); });
 }

@@ -36,13 +36,15 @@ namespace {
 }
 
 // Also of a session that never came to be.
-io::task<void> leave_politely(connection& over, session* logged_on) noexcept {
-    if (logged_on != nullptr and not over.is_broken()) {
+io::task<void> leave_politely(std::span<const std::unique_ptr<connection>> all, session* logged_on) noexcept {
+    if (logged_on != nullptr and not logged_on->first().is_broken()) {
         io::task<void> leaving = logged_on->log_off();
         co_await std::move(leaving);
     }
-    io::task<void> closing = over.close();
-    co_await std::move(closing);
+    for (const auto& each : all) {
+        io::task<void> closing = each->close();
+        co_await std::move(closing);
+    }
 }
 
 }  // namespace
@@ -53,6 +55,9 @@ void add_remote_options(CLI::App& command, remote_options& options) {
     command.add_flag("--encrypt", options.encrypts, "encrypt everything; refuse servers that cannot");
     command.add_flag("--no-signing", options.is_unsigned, "do not sign, unless the server insists");
     command.add_flag("--guest", options.is_guest, "log on as nobody; needs --no-signing");
+    command.add_option("--channels", options.channels, "connections to read and write over, from 3.0 on")
+        ->check(CLI::Range(1U, 32U))
+        ->capture_default_str();
     command
         .add_option("--dialect", options.dialect_max, "the newest dialect to speak: 2.1, 3.0, 3.0.2, 3.1.1")
         ->check(CLI::IsMember({"2.1", "3.0", "3.0.2", "3.1.1"}))
@@ -84,10 +89,10 @@ remote_share::~remote_share() {
 }
 
 void remote_share::close() noexcept {
-    if (connection_) run(leave_politely(*connection_, session_.get()));
+    run(leave_politely(connections_, session_.get()));
     tree_.reset();
     session_.reset();
-    connection_.reset();
+    connections_.clear();
 }
 
 void remote_share::refuse(const std::string& why) const {
@@ -148,13 +153,38 @@ void remote_share::connect(const remote_options& options) {
     const seams world{.loop = *loop_, .random = random_, .clock = clock_};
     auto dialled = run(dial(world, *addresses, how));
     if (not dialled) refuse(dialled.error().message());
-    connection_ = dialled->release();
-    auto logged_on = run(session::log_on(*connection_, who));
+    connections_.push_back(dialled->release());
+    auto logged_on = run(session::log_on(*connections_.front(), who));
     if (not logged_on) fail(url_.path, logged_on.error().message());
     session_ = logged_on->release();
     auto connected = run(tree::connect(*session_, url_.share));
     if (not connected) fail(url_.path, connected.error().message());
     tree_ = connected->release();
+    if (options.channels > 1) add_channels(options.channels - 1, *addresses, how, who);
+}
+
+// To the addresses the server names, one after the other; to where it was found if those do not answer. With
+// fewer channels it goes on, and says so.
+void remote_share::add_channels(unsigned count, std::span<const io::socket_address> known,
+                                const connection_options& how, const smb::auth::credentials& who) {
+    connection_options same = how;
+    same.client_guid = session_->first().agreed().client_guid;
+    const auto named = run(tree_->interfaces(url_.port));
+    const seams world{.loop = *loop_, .random = random_, .clock = clock_};
+    for (unsigned i = 0; i != count; ++i) {
+        std::vector<io::socket_address> candidates(known.begin(), known.end());
+        if (named and not named->empty()) candidates.insert(candidates.begin(), (*named)[i % named->size()]);
+        auto dialled = run(dial(world, candidates, same));
+        outcome<void> bound = failed(client_error::of_io("open another channel", ECANCELED));
+        if (dialled) {
+            connections_.push_back(dialled->release());
+            bound = run(session_->bind(*connections_.back(), who));
+        }
+        if (dialled and bound) continue;
+        complain(url_.path, fmt::format("{} of {} channels: {}", i + 1, count + 1,
+                                        (dialled ? bound.error() : dialled.error()).message()));
+        return;
+    }
 }
 
 }  // namespace sluice::cli

@@ -23,6 +23,7 @@ struct remote_options {
     bool is_unsigned = false;
     bool is_guest = false;
     std::string dialect_max = "3.1.1";
+    unsigned channels = 1;
 };
 void add_remote_options(CLI::App& command, remote_options& options);
 
@@ -41,7 +42,8 @@ public:
     [[nodiscard]] io::io_multiplexer& loop() const noexcept { return *loop_; }
     /// What to log on with, once more. May ask for the password.
     [[nodiscard]] smb::auth::credentials credentials(const remote_options& options) const;
-    [[nodiscard]] bool is_broken() const noexcept { return connection_->is_broken(); }
+    /// Whether no channel is left.
+    [[nodiscard]] bool is_broken() const noexcept { return session_->first().is_broken(); }
 
     /// Runs a task to its end. Blocks.
     template <class T>
@@ -56,6 +58,8 @@ public:
 
 private:
     void connect(const remote_options& options);
+    void add_channels(unsigned count, std::span<const io::socket_address> known,
+                      const smb::client::connection_options& how, const smb::auth::credentials& who);
     void close() noexcept;
     [[noreturn]] void refuse(const std::string& why) const;
 
@@ -64,7 +68,7 @@ private:
     system_clock_source clock_;
     system_random random_;
     std::unique_ptr<io::io_multiplexer> loop_;
-    std::unique_ptr<smb::client::connection> connection_;
+    std::vector<std::unique_ptr<smb::client::connection>> connections_;  // the first has made the session
     std::unique_ptr<smb::client::session> session_;
     std::unique_ptr<smb::client::tree> tree_;
 };

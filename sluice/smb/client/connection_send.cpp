@@ -52,13 +52,12 @@ void connection::launch(exchange& one) noexcept {
     wire::encode_frame_prefix(prefix, one.head_bytes_ - wire::frame_prefix_bytes + one.payload_.size());
     byte_writer writer(*memory.from(wire::frame_prefix_bytes));
     encode(writer, header);
-    if (hashes_next_ != nullptr) {
+    if (one.is_signed_) sign(one);
+    if (hashes_next_ != nullptr) {  // as it goes out: with its signature
         const bytes_view message = *bytes_view(memory).slice(
             {.offset = wire::frame_prefix_bytes, .length = one.head_bytes_ - wire::frame_prefix_bytes});
         std::exchange(hashes_next_, nullptr)->add(message);
     }
-    if (one.is_signed_) sign(one);
-
     bucket_of(one.message_id_).push_back(one);
     ++under_way_;
     if (one.how_.into.size() >= limits::direct_read_bytes_min) ++direct_readers_;

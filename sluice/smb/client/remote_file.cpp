@@ -34,11 +34,14 @@ io::task<outcome<std::size_t>> remote_file::co_read(mutable_bytes into, std::uin
                                 .offset_bytes = offset_bytes,
                                 .length_bytes = static_cast<std::uint32_t>(into.size()),
                                 .padding = static_cast<std::uint8_t>(wire::read_reply_data_offset)};
-    io::task<outcome<reply>> asking = over().call(wire::command::read, asked, how);
-    const outcome<reply> answered = co_await std::move(asking);
-    if (answered) co_return answered->read_bytes;
-    if (answered.error().status() == nt_status::end_of_file) co_return std::size_t{0};
-    co_return failed(answered.error());
+    for (;;) {
+        how.channel_sequence = tree_.of().channel_sequence();
+        io::task<outcome<reply>> asking = tree_.of().idlest().call(wire::command::read, asked, how);
+        const outcome<reply> answered = co_await std::move(asking);
+        if (answered) co_return answered->read_bytes;
+        if (answered.error().status() == nt_status::end_of_file) co_return std::size_t{0};
+        if (not tree_.of().can_repeat(answered.error())) co_return failed(answered.error());
+    }
 }
 
 io::task<outcome<std::size_t>> remote_file::co_write(bytes_view from, std::uint64_t offset_bytes,
@@ -47,14 +50,21 @@ io::task<outcome<std::size_t>> remote_file::co_write(bytes_view from, std::uint6
     how.payload_bytes = from.size();
     how.payload = from;
     const wire::write_args asked{.file = id_, .offset_bytes = offset_bytes, .flags = flags};
-    io::task<outcome<reply>> asking =
-        over().call(wire::command::write, write_head{.args = asked, .data_bytes = from.size()}, how);
-    const outcome<reply> answered = co_await std::move(asking);
-    if (not answered) co_return failed(answered.error());
-    const auto said = wire::decode_write_reply(*wire::message_view::of(answered->message));
-    if (not said or said->count_bytes > from.size())
-        co_return failed(client_error::of_protocol("write", "a WRITE reply that is damaged"));
-    co_return std::size_t{said->count_bytes};
+    for (;;) {
+        how.channel_sequence = tree_.of().channel_sequence();
+        io::task<outcome<reply>> asking = tree_.of().idlest().call(
+            wire::command::write, write_head{.args = asked, .data_bytes = from.size()}, how);
+        const outcome<reply> answered = co_await std::move(asking);
+        if (not answered) {
+            if (not tree_.of().can_repeat(answered.error())) co_return failed(answered.error());
+            how.is_replay = true;  // the server may have done it, and only its answer been lost
+            continue;
+        }
+        const auto said = wire::decode_write_reply(*wire::message_view::of(answered->message));
+        if (not said or said->count_bytes > from.size())
+            co_return failed(client_error::of_protocol("write", "a WRITE reply that is damaged"));
+        co_return std::size_t{said->count_bytes};
+    }
 }
 
 io::task<outcome<void>> remote_file::co_flush() noexcept {

@@ -1,5 +1,7 @@
 #include "sluice/smb/client/session.hpp"
 
+#include <algorithm>
+
 #include "sluice/smb/wire/logoff.hpp"
 
 namespace sluice::smb::client {
@@ -190,6 +192,31 @@ io::task<outcome<void>> session::bind(connection& further, const auth::credentia
     further.secure(std::move(security));
     channels_.push_back(&further);
     co_return outcome<void>{};
+}
+
+connection& session::first() const noexcept {
+    for (connection* const each : channels_)
+        if (not each->is_broken()) return *each;
+    return *channels_.front();
+}
+
+connection& session::idlest() const noexcept {
+    connection* best = nullptr;
+    for (connection* const each : channels_) {
+        if (each->is_broken()) continue;
+        if (best == nullptr or each->under_way() < best->under_way()) best = each;
+    }
+    return best != nullptr ? *best : *channels_.front();
+}
+
+bool session::can_repeat(const client_error& after) noexcept {
+    const bool is_lost_channel = after.which() == client_error::kind::io and after.code() != ECANCELED;
+    if (not is_lost_channel) return false;
+    const auto lost = static_cast<std::size_t>(
+        std::ranges::count_if(channels_, [](const connection* each) { return each->is_broken(); }));
+    if (lost != lost_) ++channel_sequence_;
+    lost_ = lost;
+    return lost != channels_.size();
 }
 
 io::task<void> session::log_off() noexcept {

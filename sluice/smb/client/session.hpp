@@ -31,7 +31,15 @@ public:
     [[nodiscard]] io::task<void> log_off() noexcept;
 
     [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
-    [[nodiscard]] connection& first() const noexcept { return *channels_.front(); }
+    /// The oldest channel that is not broken; if all are, the first.
+    [[nodiscard]] connection& first() const noexcept;
+    /// The channel with the least under way, of those that are not broken: for READ and WRITE.
+    [[nodiscard]] connection& idlest() const noexcept;
+    /// Whether a request that failed over a broken channel may be sent once more over another. Counts the
+    /// channels lost, so that the server can tell what was sent before from what is sent now.
+    [[nodiscard]] bool can_repeat(const client_error& after) noexcept;
+    /// How many channels were lost when something is sent ([MS-SMB2] 3.2.4.1.8).
+    [[nodiscard]] std::uint16_t channel_sequence() const noexcept { return channel_sequence_; }
     [[nodiscard]] const std::vector<connection*>& channels() const noexcept { return channels_; }
     /// Nobody proved who he is: nothing is signed.
     [[nodiscard]] bool is_unauthenticated() const noexcept { return is_unauthenticated_; }
@@ -56,6 +64,8 @@ private:
     [[nodiscard]] outcome<void> seal_over(connection& over, channel_security& security) noexcept;
 
     std::vector<connection*> channels_;
+    std::uint16_t channel_sequence_ = 0;
+    std::size_t lost_ = 0;  // channels, counted in it
     std::uint64_t id_ = 0;
     bool is_unauthenticated_ = false;
     bool encrypts_ = false;

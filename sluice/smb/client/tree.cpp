@@ -1,5 +1,8 @@
 #include "sluice/smb/client/tree.hpp"
 
+#include <algorithm>
+#include <functional>
+
 #include "sluice/smb/client/remote_file.hpp"
 #include "sluice/smb/client/wire_path.hpp"
 #include "sluice/smb/wire/fsctl_session.hpp"
@@ -106,6 +109,53 @@ io::task<outcome<void>> tree::validate_negotiation() noexcept {
                          said->security_mode == static_cast<std::uint16_t>(agreed.security_mode);
     if (is_same) co_return outcome<void>{};
     co_return failed(client_error::of_protocol(step, "somebody on the way changed what was agreed on"));
+}
+
+namespace {
+
+// In the order of the address's bytes, as the wire has them.
+[[nodiscard]] std::optional<io::socket_address> address_of(const wire::network_interface& from,
+                                                           std::uint16_t port) {
+    std::string text;
+    for (std::size_t i = 0; i != (from.ipv6 ? 16U : 4U); ++i) {
+        const auto byte = std::to_integer<unsigned>(from.address[i]);
+        if (not from.ipv6) {
+            text += (i == 0 ? "" : ".") + std::to_string(byte);
+            continue;
+        }
+        constexpr std::string_view digits = "0123456789abcdef";
+        if (i != 0 and i % 2 == 0) text += ':';
+        text += {digits[byte >> 4], digits[byte & 15]};
+    }
+    const auto made = io::socket_address::ip(text, port);
+    if (not made) return std::nullopt;
+    return *made;
+}
+
+}  // namespace
+
+io::task<outcome<std::vector<io::socket_address>>> tree::interfaces(std::uint16_t port) noexcept {
+    constexpr const char* step = "ask for the server's interfaces";
+    constexpr std::uint32_t answer_bytes_max = 65536;
+    request_options how = request(step);
+    how.payload_bytes = answer_bytes_max;
+    io::task<outcome<reply>> asking =
+        session_.first().call(wire::command::ioctl,
+                              wire::ioctl_args{.code = wire::control_code::query_network_interface_info,
+                                               .file = wire::file_id_of_no_file,
+                                               .output_bytes_max = answer_bytes_max},
+                              how);
+    const outcome<reply> answered = co_await std::move(asking);
+    if (not answered) co_return failed(answered.error());
+    const auto envelope = wire::decode_ioctl_reply(*wire::message_view::of(answered->message));
+    if (not envelope) co_return failed(client_error::of_protocol(step, "an IOCTL reply that is damaged"));
+    auto said = wire::decode_network_interfaces(envelope->output);
+    if (not said) co_return failed(client_error::of_protocol(step, "an answer that is damaged"));
+    std::ranges::sort(*said, std::greater<>(), &wire::network_interface::link_speed_bits_per_second);
+    std::vector<io::socket_address> addresses;
+    for (const wire::network_interface& each : *said)
+        if (const auto address = address_of(each, port)) addresses.push_back(*address);
+    co_return std::move(addresses);
 }
 
 io::task<outcome<owned<remote_file>>> tree::open(std::string path, open_options how) noexcept {

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "sluice/io/socket_address.hpp"
 #include "sluice/smb/client/session.hpp"
 #include "sluice/smb/wire/create.hpp"
 #include "sluice/smb/wire/open_information.hpp"
@@ -61,6 +62,10 @@ public:
     /// `replaces`.
     [[nodiscard]] io::task<outcome<void>> rename(std::string from, std::string to, bool replaces) noexcept;
 
+    /// The addresses of the server that take further channels, fastest first; none if it says none.
+    /// Errors: `status`, for servers that cannot say. `port` goes with each.
+    [[nodiscard]] io::task<outcome<std::vector<io::socket_address>>> interfaces(std::uint16_t port) noexcept;
+
     /// Says that we are done with the share.
     [[nodiscard]] io::task<void> disconnect() noexcept;
 
@@ -72,7 +77,10 @@ public:
 
     /// What requests in this tree begin from.
     [[nodiscard]] request_options request(const char* step) const noexcept {
-        return {.step = step, .tree_id = id_, .must_seal = seals_};
+        return {.step = step,
+                .tree_id = id_,
+                .must_seal = seals_,
+                .channel_sequence = session_.channel_sequence()};
     }
 
 private:

@@ -61,7 +61,9 @@ constexpr std::string_view scheme = "smb://";
     if (authority.starts_with('[')) {
         const std::size_t end = authority.find(']');
         if (end == std::string_view::npos) return std::unexpected("the bracket of the address is not closed");
-        into.host = authority.substr(1, end - 1);
+        auto address = decoded(authority.substr(1, end - 1));  // %25 before the name of an interface
+        if (not address) return std::unexpected(address.error());
+        into.host = std::move(*address);
         port = authority.substr(end + 1);
     } else {
         const std::size_t colon = authority.find(':');
