@@ -8,6 +8,12 @@ void add_commands(CLI::App& app) {
     add_serve(app);
     add_status(app);
     add_user(app);
+    add_get(app);
+    add_put(app);
+    add_ls(app);
+    add_cat(app);
+    add_mkdir(app);
+    add_rm(app);
     add_fat(app);
     add_lock(app);
     add_probe(app);

@@ -1,17 +1,15 @@
 // sluice user: who may log on.
 
 #include <fmt/core.h>
-#include <termios.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <iostream>
 #include <memory>
 #include <string>
 
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/password.hpp"
 #include "sluice/cli/user_edits.hpp"
 #include "sluice/smb/server/user_database.hpp"
 
@@ -24,26 +22,6 @@ struct user_arguments {
     std::string name;
     std::string file;
 };
-
-// Reads a password without showing it; from a pipe, its first line.
-[[nodiscard]] std::string ask_password(const std::string& prompt) {
-    const bool is_terminal = isatty(STDIN_FILENO) != 0;
-    termios shown{};
-    if (is_terminal) {
-        fmt::print(stderr, "{}: ", prompt);
-        tcgetattr(STDIN_FILENO, &shown);
-        termios hidden = shown;
-        hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO);
-        tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
-    }
-    std::string password;
-    std::getline(std::cin, password);
-    if (is_terminal) {
-        tcsetattr(STDIN_FILENO, TCSAFLUSH, &shown);
-        fmt::print(stderr, "\n");
-    }
-    return password;
-}
 
 [[noreturn]] void fail(const std::string& why) {
     fmt::print(stderr, "sluice user: {}\n", why);

@@ -1,0 +1,92 @@
+// sluice rm, mkdir: changes on a server.
+
+#include <CLI/CLI.hpp>
+
+#include "sluice/cli/commands.hpp"
+#include "sluice/cli/smb/remote_tree.hpp"
+
+namespace sluice::cli {
+namespace {
+
+using namespace smb::client;  // NOLINT: the names of one component
+using smb::wire::nt_status;
+
+struct change_arguments {
+    remote_options remote;
+    std::string url;
+    bool is_recursive = false;
+    bool makes_parents = false;
+};
+
+io::task<void> remove_one(remote_share& share, const remote_entry& entry, std::size_t& failures) noexcept {
+    io::task<outcome<void>> removing = share.tree().remove(entry.path, is_folder(entry.status));
+    const auto removed = co_await std::move(removing);
+    if (removed) co_return;
+    ++failures;
+    share.complain(entry.path, removed.error().message());
+}
+
+void run_rm(const change_arguments& arguments) {
+    remote_share share("rm", arguments.url, arguments.remote);
+    const std::string& path = share.url().path;
+    if (path.empty()) share.fail(path, "the root of a share cannot be removed");
+    std::vector<remote_entry> entries;
+    const auto status = share.run(share.tree().status(path));
+    if (status and is_folder(*status) and not arguments.is_recursive)
+        share.fail(path, "it is a folder; -r takes folders with all they hold");
+    if (status) {
+        entries = entries_of(share, path, true);
+    } else if (status.error().status() == nt_status::stopped_on_symlink) {
+        entries.push_back({.path = path});  // a link that leads nowhere; it goes, not what it names
+    } else {
+        share.fail(path, status.error().message());
+    }
+    std::vector<remote_entry> files;
+    std::vector<remote_entry> folders;
+    for (remote_entry& each : entries)
+        (is_folder(each.status) ? folders : files).push_back(std::move(each));
+    std::size_t failures = 0;
+    share.run(for_each_at_once(share, files.size(),
+                               [&](std::size_t i) { return remove_one(share, files[i], failures); }));
+    // What is in a folder goes before it.
+    for (std::size_t i = folders.size(); i-- != 0 and not share.is_broken();)
+        share.run(remove_one(share, folders[i], failures));
+    if (failures != 0 or share.is_broken()) share.fail(path, "not everything was removed");
+}
+
+void run_mkdir(const change_arguments& arguments) {
+    remote_share share("mkdir", arguments.url, arguments.remote);
+    const std::string& path = share.url().path;
+    for (std::size_t at = path.find('/'); arguments.makes_parents; at = path.find('/', at + 1)) {
+        const std::string folder = path.substr(0, at);
+        const auto made = share.run(share.tree().make_folder(folder));
+        if (not made and made.error().status() != nt_status::object_name_collision)
+            share.fail(folder, made.error().message());
+        if (at == std::string::npos) return;
+    }
+    const auto made = share.run(share.tree().make_folder(path));
+    if (not made) share.fail(path, made.error().message());
+}
+
+}  // namespace
+
+void add_rm(CLI::App& app) {
+    const auto arguments = std::make_shared<change_arguments>();
+    CLI::App* const rm = app.add_subcommand("rm", "remove files of an SMB server");
+    rm->add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path")->required();
+    rm->add_flag("-r,--recursive", arguments->is_recursive, "folders with all they hold");
+    add_remote_options(*rm, arguments->remote);
+    rm->callback([arguments] { run_rm(*arguments); });
+}
+
+void add_mkdir(CLI::App& app) {
+    const auto arguments = std::make_shared<change_arguments>();
+    CLI::App* const mkdir = app.add_subcommand("mkdir", "make a folder on an SMB server");
+    mkdir->add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path")->required();
+    mkdir->add_flag("-p,--parents", arguments->makes_parents,
+                    "also those on the way; it may be there already");
+    add_remote_options(*mkdir, arguments->remote);
+    mkdir->callback([arguments] { run_mkdir(*arguments); });
+}
+
+}  // namespace sluice::cli

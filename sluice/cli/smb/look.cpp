@@ -1,0 +1,126 @@
+// sluice ls, cat: what is on a server.
+
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+
+#include "sluice/cli/commands.hpp"
+#include "sluice/cli/smb/remote_tree.hpp"
+
+namespace sluice::cli {
+namespace {
+
+using namespace smb::client;  // NOLINT: the names of one component
+using smb::wire::file_attributes;
+
+struct look_arguments {
+    remote_options remote;
+    std::string url;
+    bool is_long = false;
+    bool is_recursive = false;
+};
+
+[[nodiscard]] std::string attribute_text(const file_status& status) {
+    std::string text = "-----";
+    if (is_folder(status)) text[0] = 'd';
+    if (is_link(status)) text[0] = 'l';
+    if (has(status.attributes, file_attributes::read_only)) text[1] = 'r';
+    if (has(status.attributes, file_attributes::hidden)) text[2] = 'h';
+    if (has(status.attributes, file_attributes::system)) text[3] = 's';
+    if (has(status.attributes, file_attributes::archive)) text[4] = 'a';
+    return text;
+}
+
+// A name as it may be shown on a terminal: a server must not move its cursor.
+[[nodiscard]] std::string printable(const std::string& name) {
+    std::string shown;
+    for (const char c : name)
+        shown += static_cast<unsigned char>(c) < 0x20 or c == 0x7f ? '?' : c;
+    return shown;
+}
+
+void print(const remote_entry& entry, std::size_t prefix, bool is_long) {
+    const std::string text = printable(entry.path.substr(prefix)) + (is_folder(entry.status) ? "/" : "");
+    if (not is_long) {
+        fmt::print("{}\n", text);
+        return;
+    }
+    const auto seconds = std::chrono::system_clock::to_time_t(time_point_of(entry.status.last_write_time));
+    fmt::print("{} {:>12} {:%Y-%m-%d %H:%M} {}\n", attribute_text(entry.status),
+               entry.status.end_of_file_bytes, fmt::localtime(seconds), text);
+}
+
+void run_ls(const look_arguments& arguments) {
+    remote_share share("ls", arguments.url, arguments.remote);
+    const std::string& path = share.url().path;
+    const auto status = share.run(share.tree().status(path));
+    if (not status) share.fail(path, status.error().message());
+    if (not is_folder(*status)) {
+        const std::size_t slash = path.rfind('/');
+        return print({.path = path, .status = *status}, slash + 1, arguments.is_long);
+    }
+    std::vector<remote_entry> entries;
+    if (arguments.is_recursive) {
+        auto below = share.run(entries_below(share.tree(), path));
+        if (not below) share.fail(path, below.error().message());
+        entries = std::move(*below);
+    } else {
+        const auto listed = share.run(list(share.tree(), path));
+        if (not listed) share.fail(path, listed.error().message());
+        for (const directory_entry& each : *listed)
+            entries.push_back({.path = joined_path(path, each.name), .status = each.status});
+    }
+    std::ranges::sort(entries, {}, &remote_entry::path);
+    for (const remote_entry& each : entries)
+        print(each, path.empty() ? 0 : path.size() + 1, arguments.is_long);
+}
+
+io::task<transferred<std::uint64_t>> show(remote_share& share, const std::string& path) noexcept {
+    const open_options how{.shares = smb::wire::share_access::read | smb::wire::share_access::write |
+                                     smb::wire::share_access::remove,
+                           .options = smb::wire::create_options::non_directory_file};
+    io::task<outcome<owned<remote_file>>> opening = share.tree().open(path, how);
+    const auto remote = co_await std::move(opening);
+    if (not remote) co_return std::unexpected(transfer_error{.remote = remote.error(), .local = {}});
+    const byte_taker take = [](bytes_view bytes, std::uint64_t) -> result<void> {
+        if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size()) return {};
+        return failure(error::last("write to standard output"));
+    };
+    io::task<transferred<std::uint64_t>> downloading =
+        download(**remote, 0, (*remote)->status().end_of_file_bytes, take);
+    const auto end = co_await std::move(downloading);
+    io::task<outcome<file_status>> closing = (*remote)->co_close();
+    (void)co_await std::move(closing);
+    co_return end;
+}
+
+void run_cat(const look_arguments& arguments) {
+    remote_share share("cat", arguments.url, arguments.remote);
+    const auto shown = share.run(show(share, share.url().path));
+    if (not shown) share.fail(share.url().path, shown.error().message());
+}
+
+}  // namespace
+
+void add_ls(CLI::App& app) {
+    const auto arguments = std::make_shared<look_arguments>();
+    CLI::App* const ls = app.add_subcommand("ls", "list a folder of an SMB server");
+    ls->add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path")->required();
+    ls->add_flag("-l,--long", arguments->is_long, "attributes, size and time as well");
+    ls->add_flag("-R,--recursive", arguments->is_recursive, "all that is below, too");
+    add_remote_options(*ls, arguments->remote);
+    ls->callback([arguments] { run_ls(*arguments); });
+}
+
+void add_cat(CLI::App& app) {
+    const auto arguments = std::make_shared<look_arguments>();
+    CLI::App* const cat = app.add_subcommand("cat", "write a file of an SMB server to standard output");
+    cat->add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path")->required();
+    add_remote_options(*cat, arguments->remote);
+    cat->callback([arguments] { run_cat(*arguments); });
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,190 @@
+#include "sluice/cli/smb/remote.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+
+#include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/password.hpp"
+#include "sluice/io/name_resolution.hpp"
+#include "sluice/smb/client/dial.hpp"
+
+namespace sluice::cli {
+
+using namespace smb::client;  // NOLINT: the names of one component
+using smb::wire::dialect;
+
+namespace {
+
+[[nodiscard]] dialect dialect_of(const std::string& name) {
+    if (name == "2.1") return dialect::smb_2_1;
+    if (name == "3.0") return dialect::smb_3_0;
+    if (name == "3.0.2") return dialect::smb_3_0_2;
+    return dialect::smb_3_1_1;
+}
+
+[[nodiscard]] std::optional<std::string> first_line_of(const std::string& path) {
+    std::ifstream file(path);
+    std::string line;
+    if (not std::getline(file, line)) return std::nullopt;
+    if (line.ends_with('\r')) line.pop_back();
+    return line;
+}
+
+// Also of a session that never came to be.
+io::task<void> leave_politely(std::span<const std::unique_ptr<connection>> all, session* logged_on) noexcept {
+    if (logged_on != nullptr and not logged_on->first().is_broken()) {
+        io::task<void> leaving = logged_on->log_off();
+        co_await std::move(leaving);
+    }
+    for (const auto& each : all) {
+        io::task<void> closing = each->close();
+        co_await std::move(closing);
+    }
+}
+
+}  // namespace
+
+void add_remote_options(CLI::App& command, remote_options& options) {
+    command.add_option("--password-file", options.password_file, "take the password from its first line")
+        ->type_name("FILE");
+    command.add_flag("--encrypt", options.encrypts, "encrypt everything; refuse servers that cannot");
+    command.add_flag("--no-signing", options.is_unsigned, "do not sign, unless the server insists");
+    command.add_flag("--guest", options.is_guest, "log on as nobody; needs --no-signing");
+    command.add_option("--channels", options.channels, "connections to read and write over, from 3.0 on")
+        ->check(CLI::Range(1U, 32U))
+        ->capture_default_str();
+    command
+        .add_option("--dialect", options.dialect_max, "the newest dialect to speak: 2.1, 3.0, 3.0.2, 3.1.1")
+        ->check(CLI::IsMember({"2.1", "3.0", "3.0.2", "3.1.1"}))
+        ->capture_default_str();
+}
+
+void fail_remote(const char* command, const std::string& why) {
+    fmt::print(stderr, "sluice {}: {}\n", command, why);
+    leave(exit_code::failure);
+}
+
+std::string joined_path(const std::string& folder, const std::string& name) {
+    return folder.empty() ? name : folder + "/" + name;
+}
+
+remote_share::remote_share(const char* command, const std::string& url, const remote_options& options)
+    : command_(command) {
+    auto parsed = parse_url(url);
+    if (not parsed) fail_remote(command_, url + ": " + parsed.error());
+    url_ = std::move(*parsed);
+    auto loop = io::best_available();
+    if (not loop) refuse(loop.error().message());
+    loop_ = std::move(*loop);
+    connect(options);
+}
+
+remote_share::~remote_share() {
+    close();
+}
+
+void remote_share::close() noexcept {
+    run(leave_politely(connections_, session_.get()));
+    tree_.reset();
+    session_.reset();
+    connections_.clear();
+}
+
+void remote_share::refuse(const std::string& why) const {
+    fail_remote(command_, url_.text() + ": " + why);
+}
+
+void remote_share::complain(const std::string& path, const std::string& why) const {
+    fmt::print(stderr, "sluice {}: {}: {}\n", command_, url_.text_of(path), why);
+}
+
+void remote_share::fail(const std::string& path, const std::string& why) {
+    close();
+    complain(path, why);
+    leave(exit_code::failure);
+}
+
+smb::auth::credentials remote_share::credentials(const remote_options& options) const {
+    smb::auth::credentials who{.user = url_.user,
+                               .domain = url_.domain,
+                               .workstation = {},
+                               .target_name = "cifs/" + url_.host,
+                               .hash = {}};
+    if (options.is_guest) {
+        who.user.clear();
+        return who;
+    }
+    if (who.user.empty()) {
+        const char* const login = std::getenv("USER");
+        if (login == nullptr) refuse("say who you are: smb://user@host/share");
+        who.user = login;
+    }
+    std::string password;
+    if (not options.password_file.empty()) {
+        auto line = first_line_of(options.password_file);
+        if (not line) refuse(options.password_file + ": there is no password to be read in it");
+        password = std::move(*line);
+    } else if (const char* const given = std::getenv("SLUICE_PASSWORD"); given != nullptr) {
+        password = given;
+    } else {
+        password = ask_password("Password of " + who.user + " on " + url_.host);
+    }
+    auto hash = smb::auth::nt_hash::of_password(password);
+    smb::auth::wipe(std::as_writable_bytes(std::span(password)));
+    if (not hash) refuse("the password is not UTF-8");
+    who.hash = std::move(*hash);
+    return who;
+}
+
+void remote_share::connect(const remote_options& options) {
+    const auto addresses = io::resolve(url_.host, url_.port);
+    if (not addresses) refuse(addresses.error().message());
+    const smb::auth::credentials who = credentials(options);
+    const connection_options how{
+        .server_name = url_.host,
+        .dialect_max = dialect_of(options.dialect_max),
+        .signs = not options.is_unsigned,
+        .encryption = options.encrypts ? encryption::required : encryption::as_server_asks};
+    const seams world{.loop = *loop_, .random = random_, .clock = clock_};
+    auto dialled = run(dial(world, *addresses, how));
+    if (not dialled) refuse(dialled.error().message());
+    connections_.push_back(dialled->release());
+    auto logged_on = run(session::log_on(*connections_.front(), who));
+    if (not logged_on) fail(url_.path, logged_on.error().message());
+    session_ = logged_on->release();
+    auto connected = run(tree::connect(*session_, url_.share));
+    if (not connected) fail(url_.path, connected.error().message());
+    tree_ = connected->release();
+    if (options.channels > 1) add_channels(options.channels - 1, *addresses, how, who);
+}
+
+// To the addresses the server names, one after the other; to where it was found if those do not answer. With
+// fewer channels it goes on, and says so.
+void remote_share::add_channels(unsigned count, std::span<const io::socket_address> known,
+                                const connection_options& how, const smb::auth::credentials& who) {
+    connection_options same = how;
+    same.client_guid = session_->first().agreed().client_guid;
+    const auto named = run(tree_->interfaces(url_.port));
+    const seams world{.loop = *loop_, .random = random_, .clock = clock_};
+    for (unsigned i = 0; i != count; ++i) {
+        std::vector<io::socket_address> candidates(known.begin(), known.end());
+        if (named and not named->empty()) candidates.insert(candidates.begin(), (*named)[i % named->size()]);
+        auto dialled = run(dial(world, candidates, same));
+        outcome<void> bound = failed(client_error::of_io("open another channel", ECANCELED));
+        if (dialled) {
+            connections_.push_back(dialled->release());
+            bound = run(session_->bind(*connections_.back(), who));
+        }
+        if (dialled and bound) continue;
+        complain(url_.path, fmt::format("{} of {} channels: {}", i + 1, count + 1,
+                                        (dialled ? bound.error() : dialled.error()).message()));
+        return;
+    }
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "sluice/base/clock.hpp"
+#include "sluice/base/random.hpp"
+#include "sluice/io/sync_wait.hpp"
+#include "sluice/smb/client/remote_file.hpp"
+#include "sluice/smb/client/transfer.hpp"
+#include "sluice/smb/client/url.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace sluice::cli {
+
+/// What all commands that talk to a server take.
+struct remote_options {
+    std::string password_file;
+    bool encrypts = false;
+    bool is_unsigned = false;
+    bool is_guest = false;
+    std::string dialect_max = "3.1.1";
+    unsigned channels = 1;
+};
+void add_remote_options(CLI::App& command, remote_options& options);
+
+/// A share on a server, connected to as the command line says. Prints why and leaves if that fails.
+class remote_share {
+public:
+    /// `command` is "get", for what is printed.
+    remote_share(const char* command, const std::string& url, const remote_options& options);
+    remote_share(const remote_share&) = delete;
+    remote_share& operator=(const remote_share&) = delete;
+    /// Logs off.
+    ~remote_share();
+
+    [[nodiscard]] const smb::client::smb_url& url() const noexcept { return url_; }
+    [[nodiscard]] smb::client::tree& tree() const noexcept { return *tree_; }
+    [[nodiscard]] io::io_multiplexer& loop() const noexcept { return *loop_; }
+    /// What to log on with, once more. May ask for the password.
+    [[nodiscard]] smb::auth::credentials credentials(const remote_options& options) const;
+    /// Whether no channel is left.
+    [[nodiscard]] bool is_broken() const noexcept { return session_->first().is_broken(); }
+
+    /// Runs a task to its end. Blocks.
+    template <class T>
+    T run(io::task<T> what) noexcept {
+        return io::sync_wait(*loop_, std::move(what));
+    }
+
+    /// Prints "sluice get: smb://host/share/path: why".
+    void complain(const std::string& path, const std::string& why) const;
+    /// The same and leaves. The connection is closed before.
+    [[noreturn]] void fail(const std::string& path, const std::string& why);
+
+private:
+    void connect(const remote_options& options);
+    void add_channels(unsigned count, std::span<const io::socket_address> known,
+                      const smb::client::connection_options& how, const smb::auth::credentials& who);
+    void close() noexcept;
+    [[noreturn]] void refuse(const std::string& why) const;
+
+    const char* command_;
+    smb::client::smb_url url_;
+    system_clock_source clock_;
+    system_random random_;
+    std::unique_ptr<io::io_multiplexer> loop_;
+    std::vector<std::unique_ptr<smb::client::connection>> connections_;  // the first has made the session
+    std::unique_ptr<smb::client::session> session_;
+    std::unique_ptr<smb::client::tree> tree_;
+};
+
+/// Prints "sluice get: why" and leaves.
+[[noreturn]] void fail_remote(const char* command, const std::string& why);
+
+/// "a/b" for "a" and "b"; "b" if the first is empty.
+[[nodiscard]] std::string joined_path(const std::string& folder, const std::string& name);
+
+}  // namespace sluice::cli

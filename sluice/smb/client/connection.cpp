@@ -1,0 +1,260 @@
+#include "sluice/smb/client/connection.hpp"
+
+#include <algorithm>
+
+#include "sluice/io/sync_wait.hpp"
+#include "sluice/smb/wire/echo.hpp"
+
+namespace sluice::smb::client {
+
+using wire::nt_status;
+
+connection::connection(seams world, io::socket_handle socket, connection_options options) noexcept
+    : world_(world),
+      options_(std::move(options)),
+      socket_(std::move(socket)),
+      tasks_(world.loop),
+      staged_(limits::staging_bytes),
+      last_heard_(world.clock.steady_now()) {}
+
+connection::~connection() {
+    ENSURE(tasks_.size() == 0 and not attendant_called_, "close() a connection before it is destroyed");
+}
+
+io::task<outcome<owned<connection>>> connection::open(seams world, io::socket_handle socket,
+                                                      connection_options options) noexcept {
+    std::unique_ptr<connection> fresh(new connection(world, std::move(socket), std::move(options)));
+    fresh->running_ = 2;
+    fresh->tasks_.spawn(fresh->send_all());
+    fresh->tasks_.spawn(fresh->receive_all());
+    fresh->tasks_.spawn(fresh->watch());
+    io::task<outcome<void>> agreeing = fresh->negotiate();
+    const outcome<void> agreed = co_await std::move(agreeing);
+    if (agreed) co_return owned(std::move(fresh));
+    io::task<void> closing = io::uncancelled(fresh->close());
+    co_await std::move(closing);
+    co_return failed(agreed.error());
+}
+
+io::task<void> connection::close() noexcept {
+    break_soon(client_error::of_io("close", ECANCELED));
+    co_await tasks_.join();
+    // What has been posted for the attendant comes before this.
+    while (attendant_called_)
+        co_await io::yield(world_.loop);
+    (void)socket_.close();
+}
+
+void connection::break_soon(client_error why) noexcept {
+    if (broken_) return;
+    broken_ = why;
+    tasks_.cancel();
+    call_attendant();  // the sender may be idle, and waits for no i/o
+}
+
+io::task<outcome<reply>> connection::refused_for_memory(request_options how) noexcept {
+    co_return failed(client_error::of_io(how.step, ENOMEM));
+}
+
+io::task<outcome<reply>> connection::perform(wire::command code, message_memory memory,
+                                             std::size_t message_bytes, request_options how) noexcept {
+    credit_wait credits(*this, charge_of(how.payload_bytes));
+    const outcome<void> paid = co_await credits;
+    if (not paid) co_return failed(client_error::of_io(how.step, paid.error().code()));
+    exchange one(*this, std::move(memory), message_bytes, how);
+    one.command_ = code;
+    const outcome<reply> answered = co_await one;
+    if (not answered) co_return failed(answered.error());
+    const nt_status status = answered->header.status;
+    const bool has_body = wire::is_success(status) or status == nt_status::buffer_overflow or
+                          status == nt_status::more_processing_required;
+    if (not has_body) co_return failed(client_error::of_status(how.step, status));
+    co_return *answered;
+}
+
+// --- credits
+
+std::uint32_t connection::charge_of(std::uint64_t payload_bytes) const noexcept {
+    if (not agreed_.has_large_mtu()) return 1;
+    return static_cast<std::uint32_t>(wire::credit_charge_of(payload_bytes));
+}
+
+std::uint32_t connection::payable_bytes() const noexcept {
+    if (not agreed_.has_large_mtu()) return 65536;
+    // Half of what there has been, so that two large requests can be under way.
+    const std::uint32_t credits = std::max(1U, credits_seen_max_ / 2);
+    return std::min<std::uint32_t>(credits * 65536U, limits::transfer_bytes_max);
+}
+
+std::uint32_t connection::read_bytes_max() const noexcept {
+    return std::max(1U, std::min(agreed_.read_bytes_max, payable_bytes()));
+}
+std::uint32_t connection::write_bytes_max() const noexcept {
+    return std::max(1U, std::min(agreed_.write_bytes_max, payable_bytes()));
+}
+
+void connection::grant(std::uint16_t credits) noexcept {
+    credits_ = std::min(limits::credits_max, credits_ + credits);
+    credits_seen_max_ = std::max(credits_seen_max_, std::min(limits::credits_max, credits_ + charged_));
+}
+
+// Resumes those who can pay, in order, up to the first who cannot.
+void connection::serve_credit_waits() noexcept {
+    while (credit_wait* const first = credit_waits_.front()) {
+        if (broken_ or first->is_cancelled_ or first->charge_ <= credits_) {
+            credit_waits_.erase(*first);
+            first->is_granted_ = not broken_ and not first->is_cancelled_;
+            if (first->is_granted_) credits_ -= first->charge_;
+            first->resume_waiter(first->is_granted_ ? 0 : ECANCELED);
+            continue;
+        }
+        // Nothing is under way that could bring more.
+        if (under_way_ != 0) return;
+        break_soon(client_error::of_protocol("wait for credits", "it grants too few credits to go on"));
+        return;
+    }
+}
+
+bool credit_wait::await_ready() noexcept {
+    if (over_.broken_) return true;
+    if (not over_.credit_waits_.empty() or charge_ > over_.credits_) return false;
+    over_.credits_ -= charge_;
+    is_granted_ = true;
+    return true;
+}
+
+bool credit_wait::begin(std::coroutine_handle<> waiter, io::cancel_scope* scope) noexcept {
+    run_in(scope);
+    if (is_refused()) return false;
+    wait(waiter, over_.world_.loop);
+    over_.credit_waits_.push_back(*this);
+    if (over_.under_way_ == 0) over_.call_attendant();  // it may never get them
+    return true;
+}
+
+void credit_wait::end() noexcept {
+    is_cancelled_ = true;
+    // To the front: it is in nobody's way there.
+    over_.credit_waits_.erase(*this);
+    over_.credit_waits_.push_front(*this);
+    over_.call_attendant();
+}
+
+outcome<void> credit_wait::await_resume() noexcept {
+    if (is_granted_) return {};
+    if (over_.broken_) return failed(*over_.broken_);
+    return failed(client_error::of_io("wait for credits", ECANCELED));
+}
+
+// --- requests under way
+
+exchange::exchange(connection& over, message_memory memory, std::size_t message_bytes,
+                   const request_options& how) noexcept
+    : awaited(nullptr),
+      over_(over),
+      how_(how),
+      memory_(std::move(memory)),
+      head_bytes_(wire::frame_prefix_bytes + message_bytes),
+      payload_(how.payload) {}
+
+bool exchange::begin(std::coroutine_handle<> waiter, io::cancel_scope* scope) noexcept {
+    run_in(scope);
+    if (over_.broken_) {
+        error_ = over_.broken_;
+        return false;
+    }
+    if (is_refused()) {
+        // The credits it was given are lost with the connection.
+        error_ = client_error::of_io(how_.step, ECANCELED);
+        over_.break_soon(*error_);
+        return false;
+    }
+    wait(waiter, over_.world_.loop);
+    over_.launch(*this);
+    return true;
+}
+
+void exchange::end() noexcept {
+    over_.break_soon(client_error::of_io(how_.step, ECANCELED));
+}
+
+outcome<reply> exchange::await_resume() noexcept {
+    if (not error_) return reply_;
+    // What it was for is its own; why it failed is the connection's.
+    const client_error& why = *error_;
+    switch (why.which()) {
+        case client_error::kind::io:
+            return failed(client_error::of_io(how_.step, why.code()));
+        case client_error::kind::protocol:
+            return failed(client_error::of_protocol(how_.step, why.rule()));
+        default:
+            return failed(why);
+    }
+}
+
+exchange* connection::find(std::uint64_t message_id) noexcept {
+    for (exchange& each : bucket_of(message_id))
+        if (each.message_id_ == message_id) return &each;
+    return nullptr;
+}
+
+// --- looking after
+
+void connection::call_attendant() noexcept {
+    if (attendant_called_) return;
+    attendant_called_ = true;
+    world_.loop.post(attendant_);
+}
+
+void connection::attend() noexcept {
+    attendant_called_ = false;
+    serve_credit_waits();
+    const bool has_work = not outbox_.empty() or broken_.has_value();
+    if (idle_sender_ and has_work) std::exchange(idle_sender_, nullptr).resume();
+}
+
+// The last of the two tasks has ended: nobody touches the requests' memory any more.
+void connection::finish() noexcept {
+    ENSURE(broken_.has_value() and running_ == 0);
+    while (exchange* const one = sending_.pop_front())
+        if (one->is_answered_) one->resume_waiter(0);  // the answer it has is as good as ever
+    while (outbox_.pop_front() != nullptr) {}
+    for (table_bucket& bucket : table_) {
+        while (exchange* const one = bucket.pop_front()) {
+            --under_way_;
+            one->error_ = broken_;
+            one->resume_waiter(broken_->code() == ECANCELED ? ECANCELED : 0);
+        }
+    }
+    serve_credit_waits();
+}
+
+bool connection::owes_only_async() const noexcept {
+    return under_way_ != 0 and under_way_ == async_under_way_;
+}
+
+// Ends the connection when the server owes an answer and has been silent for too long. An operation that it
+// said would take long may; then it is asked whether it lives.
+io::task<void> connection::watch() noexcept {
+    const auto step = std::chrono::duration_cast<std::chrono::milliseconds>(options_.reply_timeout) / 4;
+    std::size_t silent_steps = 0;
+    auto heard = last_heard_;
+    while (not broken_) {
+        const auto slept = co_await io::co_sleep(world_.loop, step);
+        if (not slept or broken_) co_return;
+        const bool is_silent = under_way_ != 0 and heard == last_heard_;
+        heard = last_heard_;
+        silent_steps = is_silent ? silent_steps + 1 : 0;
+        if (silent_steps == 2 and owes_only_async()) tasks_.spawn(ask_for_life());
+        if (silent_steps < 4) continue;
+        break_soon(client_error::of_io("wait for the server", ETIMEDOUT));
+    }
+}
+
+io::task<void> connection::ask_for_life() noexcept {
+    io::task<outcome<reply>> asking =
+        call(wire::command::echo, wire::echo_args{}, {.step = "ask whether the server lives"});
+    (void)co_await std::move(asking);
+}
+
+}  // namespace sluice::smb::client

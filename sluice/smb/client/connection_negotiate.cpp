@@ -1,0 +1,127 @@
+// NEGOTIATE, [MS-SMB2] 3.2.4.2.2 and 3.2.5.2.
+
+#include <algorithm>
+
+#include "sluice/smb/client/connection.hpp"
+
+namespace sluice::smb::client {
+
+using wire::dialect;
+
+namespace {
+
+constexpr const char* step = "negotiate";
+constexpr std::size_t salt_bytes = 32;
+
+// What we offer, most wanted first. 128-bit GCM is the fastest that is safe.
+constexpr std::array dialects{dialect::smb_2_0_2, dialect::smb_2_1, dialect::smb_3_0, dialect::smb_3_0_2,
+                              dialect::smb_3_1_1};  // in the order [MS-SMB2] lists them
+constexpr std::array<le16, 4> ciphers{le16(2), le16(4), le16(1), le16(3)};
+constexpr std::array<le16, 3> signings{le16(2), le16(1), le16(0)};
+
+[[nodiscard]] bool is_128_or_256(auth::cipher_algorithm cipher) noexcept {
+    return cipher >= auth::cipher_algorithm::aes_128_ccm and cipher <= auth::cipher_algorithm::aes_256_gcm;
+}
+
+}  // namespace
+
+io::task<outcome<void>> connection::negotiate() noexcept {
+    std::array<le16, dialects.size()> offered;
+    std::size_t count = 0;
+    for (const dialect each : dialects) {
+        if (each < options_.dialect_min or each > options_.dialect_max) continue;
+        agreed_.offered_dialects.push_back(each);
+        offered[count++] = le16(static_cast<std::uint16_t>(each));
+    }
+    if (count == 0) co_return failed(client_error::of_policy(step, "there is no dialect in that range"));
+    const bool offers_3 = options_.dialect_max >= dialect::smb_3_0;
+    agreed_.client_guid = options_.client_guid;
+    if (agreed_.client_guid == wire::guid{}) world_.random.fill(agreed_.client_guid.bytes);
+    options_.client_guid = agreed_.client_guid;
+    agreed_.offered_capabilities = wire::capabilities::large_mtu;
+    if (offers_3)
+        agreed_.offered_capabilities |= wire::capabilities::encryption | wire::capabilities::multi_channel;
+    agreed_.offered_security_mode =
+        options_.signs ? wire::security_mode::signing_enabled | wire::security_mode::signing_required
+                       : wire::security_mode::signing_enabled;
+
+    std::array<std::byte, salt_bytes> salt;
+    world_.random.fill(salt);
+    const le16 sha_512(static_cast<std::uint16_t>(wire::hash_algorithm::sha_512));
+    wire::negotiate_args hello{
+        .security_mode = agreed_.offered_security_mode,
+        .capabilities = agreed_.offered_capabilities,
+        .client_guid = agreed_.client_guid,
+        .dialects = wire::code_list<dialect>(std::span(offered).first(count)),
+    };
+    if (options_.dialect_max >= dialect::smb_3_1_1) {
+        hello.contexts.preauth = wire::preauth_integrity{
+            .hashes = wire::code_list<wire::hash_algorithm>(std::span(&sha_512, 1)), .salt = salt};
+        hello.contexts.ciphers = wire::code_list<wire::cipher>(std::span(ciphers));
+        hello.contexts.signing = wire::code_list<wire::signing_algorithm>(std::span(signings));
+    }
+    auth::preauth_integrity hash;
+    hash_next_request(hash);
+    io::task<outcome<reply>> asking =
+        call(wire::command::negotiate, hello, {.step = step, .room_bytes = 512});
+    const outcome<reply> answered = co_await std::move(asking);
+    if (not answered) co_return failed(answered.error());
+    const auto message = wire::message_view::of(answered->message);
+    const auto said = wire::decode_negotiate_reply(*message);
+    if (not said) co_return failed(client_error::of_protocol(step, "a NEGOTIATE reply that is damaged"));
+    hash.add(answered->message);
+    agreed_.preauth = hash;
+    co_return settle(*said);
+}
+
+outcome<void> connection::settle(const wire::negotiate_reply& said) noexcept {
+    const bool was_offered =
+        std::ranges::find(agreed_.offered_dialects, said.dialect) != agreed_.offered_dialects.end();
+    if (not was_offered) return failed(client_error::of_protocol(step, "a dialect that was not offered"));
+    const std::uint32_t least =
+        std::min({said.transact_bytes_max, said.read_bytes_max, said.write_bytes_max});
+    if (least < 4096) return failed(client_error::of_protocol(step, "it takes requests of less than 4 KiB"));
+    agreed_.dialect = said.dialect;
+    agreed_.capabilities = said.capabilities;
+    agreed_.security_mode = said.security_mode;
+    agreed_.server_guid = said.server_guid;
+    agreed_.security_offer.assign(said.security_blob.begin(), said.security_blob.end());
+    const bool is_large = agreed_.has_large_mtu() and said.dialect >= dialect::smb_2_1;
+    if (not is_large)
+        agreed_.capabilities = wire::without(agreed_.capabilities, wire::capabilities::large_mtu);
+    const std::uint32_t bound = is_large ? limits::transfer_bytes_max : 65536U;
+    agreed_.transact_bytes_max = std::min(said.transact_bytes_max, bound);
+    agreed_.read_bytes_max = std::min(said.read_bytes_max, bound);
+    agreed_.write_bytes_max = std::min(said.write_bytes_max, bound);
+    if (said.dialect >= dialect::smb_3_0) agreed_.signing = auth::signing_algorithm::aes_cmac;
+    const bool is_3_0 = said.dialect == dialect::smb_3_0 or said.dialect == dialect::smb_3_0_2;
+    if (is_3_0 and wire::has(said.capabilities, wire::capabilities::encryption))
+        agreed_.cipher = auth::cipher_algorithm::aes_128_ccm;
+    if (said.dialect >= dialect::smb_3_1_1) {
+        if (const auto settled = settle_contexts(said.contexts); not settled) return settled;
+    }
+    if (options_.encryption == encryption::required and not agreed_.cipher)
+        return failed(client_error::of_policy(step, "the server cannot encrypt, and --encrypt asks for it"));
+    return {};
+}
+
+outcome<void> connection::settle_contexts(const wire::negotiate_contexts& said) noexcept {
+    const bool has_hash = said.preauth and said.preauth->hashes.size() == 1 and
+                          said.preauth->hashes[0] == wire::hash_algorithm::sha_512;
+    if (not has_hash) return failed(client_error::of_protocol(step, "3.1.1 without SHA-512"));
+    if (said.ciphers and said.ciphers->size() == 1 and (*said.ciphers)[0] != wire::cipher::none) {
+        const auto chosen = static_cast<auth::cipher_algorithm>((*said.ciphers)[0]);
+        if (not is_128_or_256(chosen))
+            return failed(client_error::of_protocol(step, "a cipher that was not offered"));
+        agreed_.cipher = chosen;
+    }
+    if (said.signing and said.signing->size() == 1) {
+        const auto chosen = static_cast<auth::signing_algorithm>((*said.signing)[0]);
+        if (chosen > auth::signing_algorithm::aes_gmac)
+            return failed(client_error::of_protocol(step, "a way of signing that was not offered"));
+        agreed_.signing = chosen;
+    }
+    return {};
+}
+
+}  // namespace sluice::smb::client

@@ -1,0 +1,299 @@
+// What a server sends: frames, staged or received where they belong, and whether to believe them
+// ([MS-SMB2] 3.2.5.1). Nothing here trusts a byte.
+
+#include <algorithm>
+#include <cstring>
+
+#include "sluice/io/awaitable.hpp"
+#include "sluice/smb/client/connection.hpp"
+#include "sluice/smb/wire/compound.hpp"
+#include "sluice/smb/wire/frame.hpp"
+#include "sluice/smb/wire/read.hpp"
+#include "sluice/smb/wire/transform_header.hpp"
+
+namespace sluice::smb::client {
+
+using wire::nt_status;
+
+namespace {
+
+constexpr const char* step = "receive";
+constexpr std::uint64_t unasked_message_id = ~std::uint64_t{0};
+
+// The beginning of a READ reply, up to its data.
+constexpr std::size_t read_head_bytes = wire::read_reply_data_offset;
+constexpr std::size_t framed_read_head_bytes = wire::frame_prefix_bytes + read_head_bytes;
+
+[[nodiscard]] client_error broken_rule(const char* rule) noexcept {
+    return client_error::of_protocol(step, rule);
+}
+
+// The fixed fields of a READ reply's body that say where its data are.
+struct read_extent {
+    std::uint16_t structure_size;
+    std::uint8_t data_offset;
+    std::uint32_t data_length;
+};
+[[nodiscard]] read_extent extent_of(bytes_view head) noexcept {
+    return {.structure_size = head.take_at<le16>(wire::header_bytes)->value(),
+            .data_offset = head.take_at<le8>(wire::header_bytes + 2)->value(),
+            .data_length = head.take_at<le32>(wire::header_bytes + 4)->value()};
+}
+
+}  // namespace
+
+std::size_t connection::frame_bytes_max() const noexcept {
+    if (agreed_.transact_bytes_max == 0) return limits::first_frame_bytes_max;
+    const std::size_t data = std::max({agreed_.transact_bytes_max, read_bytes_max(), std::uint32_t{65536}});
+    return std::min(data + limits::frame_overhead_bytes_max, wire::frame_bytes_max);
+}
+
+io::task<void> connection::receive_all() noexcept {
+    while (not broken_) {
+        io::task<outcome<void>> receiving = receive_frame();
+        const outcome<void> received = co_await std::move(receiving);
+        if (not received) break_soon(received.error());
+    }
+    if (--running_ == 0) finish();
+}
+
+// Receives until so many bytes are staged.
+io::task<outcome<void>> connection::stage(std::size_t bytes) noexcept {
+    ENSURE(bytes <= staged_.size());
+    while (end_ - begin_ < bytes) {
+        if (begin_ == end_) begin_ = end_ = 0;
+        if (staged_.size() - begin_ < bytes) {
+            std::memmove(staged_.data(), staged_.data() + begin_, end_ - begin_);
+            end_ -= std::exchange(begin_, 0);
+        }
+        std::size_t room = staged_.size() - end_;
+        // What is staged of a READ's data has to be copied: take little more than its head.
+        if (direct_readers_ != 0)
+            room = std::min(room, bytes - (end_ - begin_) + limits::direct_lookahead_bytes);
+        const io::io_request<io::bytes_type> wanted{.buffers = std::span(staged_).subspan(end_, room)};
+        const auto got = co_await io::co_read(socket_, wanted);
+        if (not got) co_return failed(client_error::of_io(step, got.error()));
+        if (got.bytes_transferred() == 0) co_return failed(client_error::of_io(step, ECONNRESET));
+        end_ += got.bytes_transferred();
+        last_heard_ = world_.clock.steady_now();
+    }
+    co_return outcome<void>{};
+}
+
+io::task<outcome<void>> connection::receive_frame() noexcept {
+    io::task<outcome<void>> staging_prefix = stage(wire::frame_prefix_bytes);
+    if (const auto staged = co_await std::move(staging_prefix); not staged) co_return staged;
+    const bytes_view prefix(staged_.data() + begin_, wire::frame_prefix_bytes);
+    const auto length = wire::decode_frame_prefix(prefix, frame_bytes_max());
+    if (not length) co_return failed(broken_rule("a frame without a proper length"));
+    if (*length < wire::header_bytes) co_return failed(broken_rule("a frame too short for a message"));
+
+    const std::size_t head_bytes = std::min(framed_read_head_bytes, wire::frame_prefix_bytes + *length);
+    io::task<outcome<void>> staging_head = stage(head_bytes);
+    if (const auto staged = co_await std::move(staging_head); not staged) co_return staged;
+    if (exchange* const reader = direct_reader(*length)) {
+        io::task<outcome<void>> receiving = receive_direct(*reader, *length);
+        co_return co_await std::move(receiving);
+    }
+
+    const std::size_t framed_bytes = wire::frame_prefix_bytes + *length;
+    if (framed_bytes <= staged_.size()) {
+        io::task<outcome<void>> staging = stage(framed_bytes);
+        if (const auto staged = co_await std::move(staging); not staged) co_return staged;
+        const mutable_bytes frame(staged_.data() + begin_ + wire::frame_prefix_bytes, *length);
+        begin_ += framed_bytes;  // before anybody is resumed; the bytes stay where they are
+        co_return take_frame(frame);
+    }
+
+    const message_memory memory = memory_.take(*length);
+    if (not memory) co_return failed(client_error::of_io(step, ENOMEM));
+    const mutable_bytes frame = *memory.bytes().first(*length);
+    begin_ += wire::frame_prefix_bytes;
+    std::size_t have = std::min(end_ - begin_, *length);
+    std::memcpy(frame.data(), staged_.data() + begin_, have);
+    begin_ += have;
+    while (have != *length) {
+        const io::io_request<io::bytes_type> wanted{.buffers = frame.span().subspan(have)};
+        const auto got = co_await io::co_read(socket_, wanted);
+        if (not got) co_return failed(client_error::of_io(step, got.error()));
+        if (got.bytes_transferred() == 0) co_return failed(client_error::of_io(step, ECONNRESET));
+        have += got.bytes_transferred();
+        last_heard_ = world_.clock.steady_now();
+    }
+    co_return take_frame(frame);
+}
+
+// Who waits for the READ whose head is staged, if its data can go straight to where they are wanted: a plain
+// reply, alone in its frame, with data right behind the head up to the end.
+exchange* connection::direct_reader(std::size_t frame_bytes) noexcept {
+    if (direct_readers_ == 0 or frame_bytes < read_head_bytes + limits::direct_read_bytes_min) return nullptr;
+    const bytes_view head(staged_.data() + begin_ + wire::frame_prefix_bytes, read_head_bytes);
+    const auto header = wire::decode_header(head);
+    if (not header or header->command != wire::command::read or header->status != nt_status::success or
+        header->next_command_bytes != 0 or not wire::has(header->flags, wire::header_flags::response))
+        return nullptr;
+    const read_extent data = extent_of(head);
+    if (data.structure_size != 17 or data.data_offset != read_head_bytes or
+        data.data_length != frame_bytes - read_head_bytes)
+        return nullptr;
+    exchange* const reader = find(header->message_id);
+    if (reader == nullptr or reader->command_ != wire::command::read or reader->is_sealed_ or
+        reader->how_.into.size() < data.data_length)
+        return nullptr;
+    return reader;
+}
+
+io::task<outcome<void>> connection::receive_direct(exchange& reader, std::size_t frame_bytes) noexcept {
+    std::array<std::byte, read_head_bytes> head;
+    std::memcpy(head.data(), staged_.data() + begin_ + wire::frame_prefix_bytes, head.size());
+    begin_ += framed_read_head_bytes;
+    const std::size_t data_bytes = frame_bytes - read_head_bytes;
+    const mutable_bytes data = *reader.how_.into.first(data_bytes);
+    std::size_t have = std::min(end_ - begin_, data_bytes);
+    std::memcpy(data.data(), staged_.data() + begin_, have);
+    begin_ += have;
+    while (have != data_bytes) {
+        // All that was staged is used up; what follows the data may come along.
+        begin_ = end_ = 0;
+        std::array<io::buffer, 2> pieces{
+            io::buffer(data.data() + have, data_bytes - have),
+            io::buffer(staged_.data(), framed_read_head_bytes + limits::direct_lookahead_bytes)};
+        const io::io_request<io::buffers_type> wanted{.buffers = pieces};
+        const auto got = co_await io::co_read(socket_, wanted);
+        if (not got) co_return failed(client_error::of_io(step, got.error()));
+        const std::size_t bytes = got.bytes_transferred();
+        if (bytes == 0) co_return failed(client_error::of_io(step, ECONNRESET));
+        const std::size_t of_data = std::min(bytes, data_bytes - have);
+        have += of_data;
+        end_ = bytes - of_data;
+        last_heard_ = world_.clock.steady_now();
+    }
+    if (broken_) co_return failed(*broken_);
+    const auto header = wire::decode_header(head);
+    constexpr std::array<std::byte, 16> no_signature{};
+    const std::size_t behind = wire::header_signature_offset + no_signature.size();
+    const bytes_view all(head);
+    const std::array parts{*all.first(wire::header_signature_offset), bytes_view(no_signature),
+                           *all.from(behind), bytes_view(data)};
+    const outcome<void> vouched = vouch_for(reader, *header, parts, false);
+    if (not vouched) co_return vouched;
+    grant(header->credits);
+    answer(reader, {.header = *header, .message = all, .read_bytes = data_bytes});
+    serve_credit_waits();
+    co_return outcome<void>{};
+}
+
+outcome<void> connection::take_frame(mutable_bytes frame) noexcept {
+    const auto kind = wire::kind_of_frame(frame);
+    if (not kind) return failed(broken_rule("a frame that is no SMB2 message"));
+    bool was_sealed = false;
+    bytes_view messages = frame;
+    if (*kind == wire::frame_kind::encrypted) {
+        const auto sealed = wire::decode_transform(frame);
+        if (not sealed or not security_.opener or sealed->header.session_id != security_.session_id)
+            return failed(broken_rule("an encrypted frame of no session of ours"));
+        const mutable_bytes plain(frame.data() + wire::transform_header_bytes, sealed->ciphertext.size());
+        const bytes_view ciphertext = sealed->ciphertext;
+        const bytes_view header(frame.data(), wire::transform_header_bytes);
+        if (not security_.opener->open(header, std::span(&ciphertext, 1), plain))
+            return failed(broken_rule("an encrypted frame that is not authentic"));
+        messages = plain;
+        was_sealed = true;
+    } else if (*kind != wire::frame_kind::smb2) {
+        return failed(broken_rule("a frame of a kind that was not agreed on"));
+    }
+    wire::compound_reader reader(messages, limits::messages_per_frame_max);
+    while (not reader.done()) {
+        const auto message = reader.next();
+        if (not message) return failed(broken_rule("a frame that cannot be taken apart"));
+        const outcome<void> taken = take_message(*message, was_sealed);
+        if (not taken) return taken;
+        if (broken_) return failed(*broken_);
+    }
+    serve_credit_waits();
+    return {};
+}
+
+outcome<void> connection::take_message(const wire::message_view& message, bool was_sealed) noexcept {
+    const wire::header& header = message.header();
+    if (not wire::has(header.flags, wire::header_flags::response))
+        return failed(broken_rule("a request where a reply belongs"));
+    if (header.message_id == unasked_message_id) {
+        // We hold no oplocks or leases, so there is nothing to break; other notifications are not for us.
+        if (header.command == wire::command::oplock_break) return {};
+        return failed(broken_rule("a notification that nobody asked for"));
+    }
+    exchange* const one = find(header.message_id);
+    if (one == nullptr) return failed(broken_rule("a reply to what was not asked"));
+    if (one->command_ != header.command) return failed(broken_rule("a reply to another command"));
+    grant(header.credits);
+    const bool is_interim =
+        header.status == nt_status::pending and wire::has(header.flags, wire::header_flags::async);
+    if (is_interim) {
+        if (one->async_id_ != 0) return failed(broken_rule("a second interim reply"));
+        one->async_id_ = header.async_id | 1U;  // never 0, and only asked whether it is
+        ++async_under_way_;
+        return {};
+    }
+    const auto parts = auth::with_zero_signature(message.bytes());
+    if (const auto vouched = vouch_for(*one, header, parts, was_sealed); not vouched) return vouched;
+    if (one->command_ == wire::command::read and not wire::is_error(header.status)) {
+        if (const auto placed = place_read_data(*one, message); not placed) return placed;
+    }
+    answer(*one, {.header = header, .message = message.bytes(), .read_bytes = one->reply_.read_bytes});
+    return {};
+}
+
+// Whether a reply may be believed: it is protected as its request was ([MS-SMB2] 3.2.5.1.1, 3.2.5.1.3).
+outcome<void> connection::vouch_for(const exchange& one, const wire::header& header,
+                                    std::span<const bytes_view> parts, bool was_sealed) noexcept {
+    if (was_sealed) return {};
+    if (one.is_sealed_) return failed(broken_rule("a plain reply to an encrypted request"));
+    const bool is_signed = wire::has(header.flags, wire::header_flags::signed_message);
+    // The last word of a session set-up is signed with a key that comes of it: session::verify_last() sees to
+    // it.
+    const bool ends_set_up =
+        header.command == wire::command::session_setup and header.status == nt_status::success;
+    if (not one.is_signed_ or ends_set_up) return {};
+    if (not is_signed) return failed(broken_rule("an unsigned reply to a signed request"));
+    const bool is_right = security_.signer->verify(
+        parts, {.message_id = header.message_id, .sender = auth::message_sender::server, .is_cancel = false},
+        header.signature);
+    if (not is_right) return failed(broken_rule("a reply whose signature is wrong"));
+    return {};
+}
+
+outcome<void> connection::place_read_data(exchange& reader, const wire::message_view& message) noexcept {
+    const auto said = wire::decode_read_reply(message);
+    if (not said) return failed(broken_rule("a READ reply that cannot be taken apart"));
+    if (said->data.size() > reader.how_.into.size())
+        return failed(broken_rule("more data than were asked for"));
+    if (not said->data.empty()) std::memcpy(reader.how_.into.data(), said->data.data(), said->data.size());
+    reader.reply_.read_bytes = said->data.size();
+    return {};
+}
+
+// Ends the wait of a request, if the kernel has let go of it.
+void connection::answer(exchange& one, const reply& with) noexcept {
+    bucket_of(one.message_id_).erase(one);
+    --under_way_;
+    charged_ -= charge_of(one.how_.payload_bytes);
+    if (one.async_id_ != 0) --async_under_way_;
+    if (one.how_.into.size() >= limits::direct_read_bytes_min) --direct_readers_;
+    one.reply_ = with;
+    one.is_answered_ = true;
+    if (one.is_sent_) {
+        one.resume_waiter(0);
+        return;
+    }
+    // The reply was quicker than the news that the request has gone. Its bytes here will not stay.
+    one.kept_reply_ = memory_.take(with.message.size());
+    if (not one.kept_reply_) {
+        break_soon(client_error::of_io(step, ENOMEM));
+        return;
+    }
+    std::memcpy(one.kept_reply_.bytes().data(), with.message.data(), with.message.size());
+    one.reply_.message = *one.kept_reply_.bytes().first(with.message.size());
+}
+
+}  // namespace sluice::smb::client

@@ -1,0 +1,31 @@
+#include "sluice/smb/client/dial.hpp"
+
+#include "sluice/io/socket_sender.hpp"
+
+namespace sluice::smb::client {
+
+io::task<outcome<owned<connection>>> dial(seams world, std::span<const io::socket_address> addresses,
+                                          connection_options options) noexcept {
+    constexpr const char* step = "connect";
+    client_error last = client_error::of_io(step, EADDRNOTAVAIL);
+    for (const io::socket_address& address : addresses) {
+        auto socket = io::socket_handle::create(address.family());
+        if (not socket) {
+            last = client_error::of_io(step, socket.error());
+            continue;
+        }
+        if (const auto attached = socket->set_multiplexer(&world.loop); not attached)
+            co_return failed(client_error::of_io(step, attached.error()));
+        const auto connected = co_await io::co_connect(*socket, address, limits::connect_timeout);
+        if (not connected) {
+            last = client_error::of_io(step, connected.error());
+            continue;
+        }
+        io::task<outcome<owned<connection>>> opening =
+            connection::open(world, std::move(*socket), std::move(options));
+        co_return co_await std::move(opening);
+    }
+    co_return failed(last);
+}
+
+}  // namespace sluice::smb::client

@@ -1,0 +1,92 @@
+#include "sluice/smb/client/directory.hpp"
+
+#include "sluice/smb/wire/fscc_directory_information.hpp"
+#include "sluice/smb/wire/query_directory.hpp"
+#include "sluice/smb/wire/utf16.hpp"
+
+namespace sluice::smb::client {
+
+using wire::nt_status;
+
+namespace {
+
+constexpr const char* step = "list";
+constexpr auto form = wire::file_information_class::full_directory;
+
+[[nodiscard]] file_status status_of(const wire::directory_entry_fields& fields) noexcept {
+    return {.creation_time = fields.created,
+            .last_access_time = fields.accessed,
+            .last_write_time = fields.written,
+            .change_time = fields.changed,
+            .allocation_bytes = fields.allocation_bytes,
+            .end_of_file_bytes = fields.end_of_file,
+            .attributes = fields.attributes};
+}
+
+[[nodiscard]] outcome<void> take_entries(bytes_view entries, std::vector<directory_entry>& into) {
+    wire::directory_entry_reader reader(entries, form);
+    for (;;) {
+        const auto next = reader.next();
+        if (not next) return failed(client_error::of_protocol(step, "a listing that cannot be taken apart"));
+        if (not*next) return {};
+        auto name = wire::utf8_of((*next)->name_utf16);
+        if (not name) return failed(client_error::of_protocol(step, "a name that is no text"));
+        if (*name == "." or *name == "..") continue;
+        if (not is_safe_name(*name))
+            return failed(client_error::of_protocol(step, "it lists a name that would lead elsewhere"));
+        into.push_back({.name = std::move(*name), .status = status_of((*next)->fields)});
+    }
+}
+
+}  // namespace
+
+bool is_safe_name(std::string_view name) noexcept {
+    if (name.empty() or name == "." or name == "..") return false;
+    return name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
+}
+
+io::task<outcome<std::vector<directory_entry>>> list(remote_file& folder) noexcept {
+    constexpr std::string_view all("*\0", 2);
+    connection& over = folder.in().of().first();
+    std::vector<directory_entry> entries;
+    for (;;) {
+        request_options how = folder.in().request(step);
+        how.payload_bytes = limits::listing_bytes;
+        const wire::query_directory_args asked{.information_class = wire::directory_class::full_directory,
+                                               .file = folder.id(),
+                                               .pattern = std::as_bytes(std::span(all)),
+                                               .output_bytes_max = limits::listing_bytes};
+        io::task<outcome<reply>> asking = over.call(wire::command::query_directory, asked, how);
+        const outcome<reply> answered = co_await std::move(asking);
+        if (not answered) {
+            const nt_status status = answered.error().status();
+            // A folder without a single entry is also said so.
+            if (status == nt_status::no_more_files or status == nt_status::no_such_file) break;
+            co_return failed(answered.error());
+        }
+        const auto said = wire::decode_query_directory_reply(*wire::message_view::of(answered->message));
+        if (not said)
+            co_return failed(client_error::of_protocol(step, "a QUERY_DIRECTORY reply that is damaged"));
+        const outcome<void> taken = take_entries(said->entries, entries);
+        if (not taken) co_return failed(taken.error());
+        if (said->entries.empty()) break;
+    }
+    co_return std::move(entries);
+}
+
+io::task<outcome<std::vector<directory_entry>>> list(tree& in, std::string path) noexcept {
+    const open_options how{
+        .access = wire::access_mask::list_directory | wire::access_mask::read_attributes,
+        .shares = wire::share_access::read | wire::share_access::write | wire::share_access::remove,
+        .options = wire::create_options::directory_file};
+    io::task<outcome<owned<remote_file>>> opening = in.open(std::move(path), how);
+    const auto folder = co_await std::move(opening);
+    if (not folder) co_return failed(folder.error());
+    io::task<outcome<std::vector<directory_entry>>> listing = list(**folder);
+    auto entries = co_await std::move(listing);
+    io::task<outcome<file_status>> closing = (*folder)->co_close();
+    (void)co_await std::move(closing);
+    co_return std::move(entries);
+}
+
+}  // namespace sluice::smb::client

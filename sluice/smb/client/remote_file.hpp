@@ -1,0 +1,73 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "sluice/smb/client/tree.hpp"
+#include "sluice/smb/wire/fscc_file_metadata.hpp"
+#include "sluice/smb/wire/fscc_information_class.hpp"
+#include "sluice/smb/wire/write.hpp"
+
+namespace sluice::smb::client {
+
+/// Times to set; those that are none stay.
+struct file_times {
+    wire::filetime created{};
+    wire::filetime accessed{};
+    wire::filetime written{};
+};
+
+/// A file or folder open on the server. `co_await co_close()` it: else it stays open there until the session
+/// ends. Thread safety: the loop's thread. The tree outlives it.
+class remote_file {
+public:
+    remote_file(tree& in, wire::file_id id, const file_status& status) noexcept
+        : tree_(in), id_(id), status_(status) {}
+
+    /// What the server said when it was opened.
+    [[nodiscard]] const file_status& status() const noexcept { return status_; }
+    [[nodiscard]] wire::file_id id() const noexcept { return id_; }
+
+    /// Reads at `offset_bytes` into `into`, which is not longer than read_bytes_max(); gives how many bytes
+    /// came: fewer at the end of the file, none behind it. `into` stays until then, and its bytes are worth
+    /// nothing if this fails. Errors: `status`, `io`, `protocol`. Allocates: nothing once warm. Suspends.
+    [[nodiscard]] io::task<outcome<std::size_t>> co_read(mutable_bytes into,
+                                                         std::uint64_t offset_bytes) noexcept;
+
+    /// Writes `from`, which is not longer than write_bytes_max() and stays as it is until this is done, at
+    /// `offset_bytes`; gives how many bytes the server took. Errors, Allocates, Suspends: as co_read().
+    [[nodiscard]] io::task<outcome<std::size_t>> co_write(
+        bytes_view from, std::uint64_t offset_bytes,
+        wire::write_flags flags = wire::write_flags::none) noexcept;
+
+    [[nodiscard]] std::uint32_t read_bytes_max() const noexcept { return over().read_bytes_max(); }
+    [[nodiscard]] std::uint32_t write_bytes_max() const noexcept { return over().write_bytes_max(); }
+
+    /// Has the server put what was written on its disk.
+    [[nodiscard]] io::task<outcome<void>> co_flush() noexcept;
+
+    /// Closes it; gives what it had become, if the server says.
+    [[nodiscard]] io::task<outcome<file_status>> co_close() noexcept;
+
+    /// What it is now.
+    [[nodiscard]] io::task<outcome<file_status>> co_status() noexcept;
+    [[nodiscard]] io::task<outcome<void>> set_size(std::uint64_t bytes) noexcept;
+    [[nodiscard]] io::task<outcome<void>> set_times(file_times times) noexcept;
+    /// Deletes it when it is closed. Errors: `directory_not_empty`, `cannot_delete`.
+    [[nodiscard]] io::task<outcome<void>> delete_on_close() noexcept;
+    [[nodiscard]] io::task<outcome<void>> rename(std::string to, bool replaces) noexcept;
+
+    [[nodiscard]] tree& in() const noexcept { return tree_; }
+
+private:
+    [[nodiscard]] connection& over() const noexcept { return tree_.of().first(); }
+    [[nodiscard]] io::task<outcome<void>> set_information(const char* step,
+                                                          wire::file_information_class which,
+                                                          bytes_view encoded) noexcept;
+
+    tree& tree_;
+    wire::file_id id_;
+    file_status status_;
+};
+
+}  // namespace sluice::smb::client

@@ -1,0 +1,228 @@
+#include "sluice/smb/client/session.hpp"
+
+#include <algorithm>
+
+#include "sluice/smb/wire/logoff.hpp"
+
+namespace sluice::smb::client {
+
+using wire::dialect;
+using wire::nt_status;
+
+namespace {
+
+constexpr const char* step = "log on";
+
+[[nodiscard]] client_error of_crypto(const error& why) noexcept {
+    return client_error::of_io("prepare signing and encryption", why);
+}
+
+}  // namespace
+
+io::task<outcome<owned<session>>> session::log_on(connection& first, const auth::credentials& who) noexcept {
+    std::unique_ptr<session> fresh(new session(first));
+    first.secure({});
+    io::task<outcome<set_up>> exchanging = fresh->exchange_tokens(first, who, false);
+    const outcome<set_up> made = co_await std::move(exchanging);
+    if (not made) co_return failed(made.error());
+    const outcome<void> taken = fresh->take_keys(first, *made);
+    if (not taken) {
+        first.break_soon(taken.error());
+        co_return failed(taken.error());
+    }
+    co_return owned(std::move(fresh));
+}
+
+// The last reply of the set-up is kept in the connection's memory: whoever calls this looks at it before
+// anything else is awaited.
+io::task<outcome<session::set_up>> session::exchange_tokens(connection& over, const auth::credentials& who,
+                                                            bool binds) noexcept {
+    auth::initiating_negotiator initiator(who, over.world().random, over.world().clock);
+    const bool hashes = over.agreed().dialect >= dialect::smb_3_1_1;
+    set_up made{.key = {}, .flags = {}, .preauth = over.agreed().preauth, .last = {}};
+    std::vector<std::byte> token = over.agreed().security_offer;
+    for (unsigned round = 0; round != limits::log_on_rounds_max; ++round) {
+        auto next = initiator.step(token);
+        if (auto* const refused = std::get_if<auth::step_refused>(&next))
+            co_return failed(client_error::of_protocol(step, refused->reason));
+        if (auto* const done = std::get_if<auth::step_done>(&next)) {
+            if (round == 0 or made.last.header.status != nt_status::success)
+                co_return failed(client_error::of_protocol(step, "it ends the log-on before it has agreed"));
+            made.key = std::move(done->key);
+            co_return std::move(made);
+        }
+        if (round != 0 and made.last.header.status == nt_status::success)
+            co_return failed(client_error::of_protocol(step, "it agrees before the log-on has ended"));
+        const std::vector<std::byte> mine = std::get<auth::step_continue>(std::move(next)).token;
+        const wire::session_setup_args asked{
+            .flags = binds ? wire::session_setup_flags::binding : wire::session_setup_flags::none,
+            .security_mode = over.agreed().offered_security_mode,
+            .capabilities = wire::capabilities::none,
+            .security_blob = mine};
+        if (hashes) over.hash_next_request(made.preauth);
+        io::task<outcome<reply>> asking = over.call(
+            wire::command::session_setup, asked,
+            {.step = step, .must_sign = binds, .room_bytes = static_cast<std::uint32_t>(mine.size() + 128)});
+        const outcome<reply> answered = co_await std::move(asking);
+        if (not answered) co_return failed(answered.error());
+        made.last = *answered;
+        if (hashes and answered->header.status == nt_status::more_processing_required)
+            made.preauth.add(answered->message);
+        if (not binds and id_ == 0) {
+            id_ = answered->header.session_id;
+            over.secure({.session_id = id_});
+        }
+        const auto said = wire::decode_session_setup_reply(*wire::message_view::of(answered->message));
+        if (not said)
+            co_return failed(client_error::of_protocol(step, "a SESSION_SETUP reply that is damaged"));
+        made.flags = said->flags;
+        token.assign(said->security_blob.begin(), said->security_blob.end());
+    }
+    co_return failed(client_error::of_protocol(step, "it goes on asking for ever"));
+}
+
+outcome<auth::signer> session::signer_for(connection& over, const set_up& made) noexcept {
+    if (over.agreed().dialect < dialect::smb_3_0) {
+        auto signer = auth::signer::create(auth::signing_algorithm::hmac_sha256, made.key);
+        if (not signer) return failed(of_crypto(signer.error()));
+        return std::move(*signer);
+    }
+    auth::session_key_material from;
+    from.full_session_key = made.key.view();
+    if (over.agreed().cipher) from.cipher = *over.agreed().cipher;
+    if (over.agreed().dialect >= dialect::smb_3_1_1) from.preauth_hash = made.preauth.value();
+    auth::session_keys keys = auth::derive_session_keys(from);
+    auto signer = auth::signer::create(over.agreed().signing, keys.signing);
+    if (not signer) return failed(of_crypto(signer.error()));
+    if (not seals_with_ and over.agreed().cipher) {
+        seals_with_.emplace(std::move(keys.client_to_server));
+        opens_with_.emplace(std::move(keys.server_to_client));
+        signs_with_.emplace(std::move(keys.signing));
+    } else if (not signs_with_) {
+        signs_with_.emplace(std::move(keys.signing));
+    }
+    return std::move(*signer);
+}
+
+// The reply that ends the set-up is signed with the new key: only who knows it can be the server meant.
+outcome<void> session::verify_last(connection& over, auth::signer& with, const set_up& made) noexcept {
+    const wire::header& header = made.last.header;
+    if (not wire::has(header.flags, wire::header_flags::signed_message)) {
+        if (over.agreed().dialect < dialect::smb_3_1_1 and not over.options().signs) return {};
+        return failed(client_error::of_protocol(step, "it does not sign its last word"));
+    }
+    const auto parts = auth::with_zero_signature(made.last.message);
+    const bool is_right = with.verify(
+        parts, {.message_id = header.message_id, .sender = auth::message_sender::server, .is_cancel = false},
+        header.signature);
+    if (is_right) return {};
+    return failed(client_error::of_protocol(step, "its signature shows that it does not know the password"));
+}
+
+outcome<void> session::seal_over(connection& over, channel_security& security) noexcept {
+    if (not seals_with_) return {};
+    auto sealer = seals_with_->make_sealer(over.world().random);
+    if (not sealer) return failed(of_crypto(sealer.error()));
+    auto opener = auth::opener::create(*opens_with_);
+    if (not opener) return failed(of_crypto(opener.error()));
+    security.sealer.emplace(std::move(*sealer));
+    security.opener.emplace(std::move(*opener));
+    security.seals_all = encrypts_;
+    return {};
+}
+
+outcome<void> session::take_keys(connection& over, const set_up& made) noexcept {
+    const bool must_sign =
+        over.options().signs or wire::has(over.agreed().security_mode, wire::security_mode::signing_required);
+    is_unauthenticated_ = wire::has(made.flags, wire::session_flags::guest) or
+                          wire::has(made.flags, wire::session_flags::anonymous);
+    encrypts_ = over.options().encryption == encryption::required or
+                wire::has(made.flags, wire::session_flags::encrypt_data);
+    if (is_unauthenticated_) {
+        if (encrypts_)
+            return failed(
+                client_error::of_policy(step, "the server let us in as a guest, who cannot encrypt"));
+        if (over.options().signs)
+            return failed(client_error::of_policy(
+                step,
+                "the server let us in as a guest, whose data anybody on the way can read and change; "
+                "--no-signing accepts that"));
+        return {};
+    }
+    outcome<auth::signer> signer = signer_for(over, made);
+    if (not signer) return failed(signer.error());
+    if (const auto verified = verify_last(over, *signer, made); not verified) return verified;
+    if (encrypts_ and not seals_with_)
+        return failed(client_error::of_protocol(step, "it wants encryption and has agreed on none"));
+    channel_security security{.session_id = id_};
+    security.signer.emplace(std::move(*signer));
+    security.signs_all = must_sign;
+    if (const auto sealed = seal_over(over, security); not sealed) return sealed;
+    over.secure(std::move(security));
+    return {};
+}
+
+io::task<outcome<void>> session::bind(connection& further, const auth::credentials& who) noexcept {
+    constexpr const char* binding = "open another channel";
+    const agreement& there = first().agreed();
+    if (further.agreed().dialect < dialect::smb_3_0 or further.agreed().dialect != there.dialect)
+        co_return failed(client_error::of_policy(binding, "channels need one dialect, 3.0 or later"));
+    if (is_unauthenticated_ or not signs_with_)
+        co_return failed(client_error::of_policy(binding, "guests have one channel"));
+    if (further.agreed().server_guid != there.server_guid)
+        co_return failed(client_error::of_policy(binding, "another server answers at that address"));
+    // Who binds proves by the session's key that he belongs to it.
+    const auto algorithm = further.agreed().signing;
+    auto proof = auth::signer::create(algorithm, *signs_with_);
+    if (not proof) co_return failed(of_crypto(proof.error()));
+    channel_security interim{.session_id = id_};
+    interim.signer.emplace(std::move(*proof));
+    further.secure(std::move(interim));
+    io::task<outcome<set_up>> exchanging = exchange_tokens(further, who, true);
+    const outcome<set_up> made = co_await std::move(exchanging);
+    if (not made) co_return failed(made.error());
+    outcome<auth::signer> signer = signer_for(further, *made);
+    if (not signer) co_return failed(signer.error());
+    if (const auto verified = verify_last(further, *signer, *made); not verified)
+        co_return failed(verified.error());
+    channel_security security{.session_id = id_};
+    security.signer.emplace(std::move(*signer));
+    security.signs_all = first().security().signs_all;
+    if (const auto sealed = seal_over(further, security); not sealed) co_return failed(sealed.error());
+    further.secure(std::move(security));
+    channels_.push_back(&further);
+    co_return outcome<void>{};
+}
+
+connection& session::first() const noexcept {
+    for (connection* const each : channels_)
+        if (not each->is_broken()) return *each;
+    return *channels_.front();
+}
+
+connection& session::idlest() const noexcept {
+    connection* best = nullptr;
+    for (connection* const each : channels_) {
+        if (each->is_broken()) continue;
+        if (best == nullptr or each->under_way() < best->under_way()) best = each;
+    }
+    return best != nullptr ? *best : *channels_.front();
+}
+
+bool session::can_repeat(const client_error& after) noexcept {
+    const bool is_lost_channel = after.which() == client_error::kind::io and after.code() != ECANCELED;
+    if (not is_lost_channel) return false;
+    const auto lost = static_cast<std::size_t>(
+        std::ranges::count_if(channels_, [](const connection* each) { return each->is_broken(); }));
+    if (lost != lost_) ++channel_sequence_;
+    lost_ = lost;
+    return lost != channels_.size();
+}
+
+io::task<void> session::log_off() noexcept {
+    io::task<outcome<reply>> leaving =
+        first().call(wire::command::logoff, wire::logoff_args{}, {.step = "log off"});
+    (void)co_await std::move(leaving);
+}
+
+}  // namespace sluice::smb::client

@@ -1,0 +1,169 @@
+#include "sluice/smb/client/transfer.hpp"
+
+#include <memory>
+
+namespace sluice::smb::client {
+
+std::string transfer_error::message() const {
+    if (remote) return remote->message();
+    return local ? local->message() : std::string();
+}
+
+namespace {
+
+// A piece on its way, and who waits for it.
+class piece {
+public:
+    explicit piece(std::size_t bytes) : memory_(new std::byte[bytes]), bytes_(bytes) {}
+
+    [[nodiscard]] mutable_bytes room() const noexcept { return {memory_.get(), bytes_}; }
+
+    void begin() noexcept { is_done_ = false; }
+    void finish(outcome<std::size_t> with) noexcept {
+        came_ = with;
+        is_done_ = true;
+        if (waiter_) std::exchange(waiter_, nullptr).resume();
+    }
+    [[nodiscard]] bool is_done() const noexcept { return is_done_; }
+
+    // co_await it: what came.
+    [[nodiscard]] bool await_ready() const noexcept { return is_done_; }
+    void await_suspend(std::coroutine_handle<> who) noexcept { waiter_ = who; }
+    [[nodiscard]] outcome<std::size_t> await_resume() const noexcept { return came_; }
+
+private:
+    std::unique_ptr<std::byte[]> memory_;
+    std::size_t bytes_;
+    outcome<std::size_t> came_ = std::size_t{0};
+    std::coroutine_handle<> waiter_;
+    bool is_done_ = true;
+};
+
+// Reads until the room is full or the file ends.
+io::task<void> fetch(remote_file& from, piece& into, mutable_bytes room,
+                     std::uint64_t offset_bytes) noexcept {
+    std::size_t have = 0;
+    while (have != room.size()) {
+        io::task<outcome<std::size_t>> reading = from.co_read(*room.from(have), offset_bytes + have);
+        const outcome<std::size_t> got = co_await std::move(reading);
+        if (not got) {
+            into.finish(got);
+            co_return;
+        }
+        if (*got == 0) break;
+        have += *got;
+    }
+    into.finish(have);
+}
+
+io::task<void> store(remote_file& to, piece& from, bytes_view data, std::uint64_t offset_bytes) noexcept {
+    std::size_t done = 0;
+    while (done != data.size()) {
+        io::task<outcome<std::size_t>> writing = to.co_write(*data.from(done), offset_bytes + done);
+        const outcome<std::size_t> took = co_await std::move(writing);
+        if (not took) {
+            from.finish(took);
+            co_return;
+        }
+        if (*took == 0) {
+            from.finish(failed(client_error::of_protocol("write", "it takes nothing and says all is well")));
+            co_return;
+        }
+        done += *took;
+    }
+    from.finish(done);
+}
+
+// The pieces of one transfer, used one after the other in a circle.
+struct pieces {
+    pieces(remote_file& file, std::uint32_t bytes_max, std::uint64_t bytes_left)
+        : piece_bytes(std::min(bytes_max, transfer_piece_bytes)), tasks(file.in().of().first().world().loop) {
+        const std::uint64_t wanted = bytes_left / piece_bytes + 1;
+        const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, transfer_depth));
+        for (std::size_t i = 0; i != count; ++i)
+            ring.push_back(std::make_unique<piece>(piece_bytes));
+    }
+    [[nodiscard]] piece& at(std::uint64_t index) { return *ring[index % ring.size()]; }
+
+    std::size_t piece_bytes;
+    std::vector<std::unique_ptr<piece>> ring;
+    io::task_group tasks;
+};
+
+// Ends what is under way before its memory goes; the errors of those do not matter any more.
+[[nodiscard]] std::unexpected<transfer_error> because(const client_error& why) {
+    return std::unexpected(transfer_error{.remote = why, .local = {}});
+}
+[[nodiscard]] std::unexpected<transfer_error> because(const error& why) {
+    return std::unexpected(transfer_error{.remote = {}, .local = why});
+}
+
+}  // namespace
+
+io::task<transferred<std::uint64_t>> download(remote_file& from, std::uint64_t offset_bytes,
+                                              std::uint64_t expected_end, const byte_taker& to) noexcept {
+    const std::uint64_t left = expected_end > offset_bytes ? expected_end - offset_bytes : 0;
+    pieces all(from, from.read_bytes_max(), left);
+    std::uint64_t asked = 0;
+    std::uint64_t taken = 0;
+    transferred<std::uint64_t> ended = offset_bytes;
+    for (bool is_over = false; not is_over; ++taken) {
+        // Behind the end that was announced, one piece at a time looks for more.
+        while (asked < taken + all.ring.size() and (asked == taken or asked * all.piece_bytes < left)) {
+            piece& next = all.at(asked);
+            next.begin();
+            all.tasks.spawn(fetch(from, next, next.room(), offset_bytes + asked * all.piece_bytes));
+            ++asked;
+        }
+        piece& oldest = all.at(taken);
+        const outcome<std::size_t> came = co_await oldest;
+        if (not came) {
+            ended = because(came.error());
+            break;
+        }
+        is_over = *came < all.piece_bytes;
+        if (*came == 0) continue;
+        const result<void> put = to(*oldest.room().first(*came), *ended);
+        if (not put) {
+            ended = because(put.error());
+            break;
+        }
+        *ended += *came;
+    }
+    co_await all.tasks.join();
+    co_return ended;
+}
+
+io::task<transferred<std::uint64_t>> upload(remote_file& to, std::uint64_t offset_bytes,
+                                            std::uint64_t expected_end, const byte_giver& from) noexcept {
+    const std::uint64_t left = expected_end > offset_bytes ? expected_end - offset_bytes : 0;
+    pieces all(to, to.write_bytes_max(), left);
+    std::optional<transfer_error> trouble;
+    std::uint64_t end = offset_bytes;
+    for (std::uint64_t index = 0;; ++index) {
+        piece& next = all.at(index);
+        const outcome<std::size_t> stored = co_await next;  // the use before this one
+        if (not stored) {
+            trouble = transfer_error{.remote = stored.error(), .local = {}};
+            break;
+        }
+        const result<std::size_t> gave = from(next.room(), end);
+        if (not gave) {
+            trouble = transfer_error{.remote = {}, .local = gave.error()};
+            break;
+        }
+        if (*gave == 0) break;
+        next.begin();
+        all.tasks.spawn(store(to, next, *next.room().first(*gave), end));
+        end += *gave;
+    }
+    co_await all.tasks.join();
+    for (const auto& each : all.ring) {
+        const outcome<std::size_t> stored = co_await *each;
+        if (not stored and not trouble) trouble = transfer_error{.remote = stored.error(), .local = {}};
+    }
+    if (trouble) co_return std::unexpected(*trouble);
+    co_return end;
+}
+
+}  // namespace sluice::smb::client

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+
+#include "sluice/base/result.hpp"
+#include "sluice/smb/client/remote_file.hpp"
+
+namespace sluice::smb::client {
+
+/// How much is under way at once of one file: enough for a fast network, little enough for a cache.
+inline constexpr std::uint32_t transfer_piece_bytes = 1U << 20;
+inline constexpr std::size_t transfer_depth = 8;
+/// More than a transfer has under way: what was written before this much from the end of a file whose upload
+/// was cut off is all there.
+inline constexpr std::uint64_t transfer_window_bytes = std::uint64_t{transfer_piece_bytes} * transfer_depth;
+
+/// Takes the bytes of a file in order; an error ends the transfer.
+using byte_taker = std::function<result<void>(bytes_view, std::uint64_t offset_bytes)>;
+
+/// Gives the bytes at an offset: how many of `into` it filled; none at the end.
+using byte_giver = std::function<result<std::size_t>(mutable_bytes into, std::uint64_t offset_bytes)>;
+
+/// Why a transfer ended early: the server's side, or this one's.
+struct transfer_error {
+    std::optional<client_error> remote;
+    std::optional<error> local;
+
+    [[nodiscard]] std::string message() const;
+};
+template <class T>
+using transferred = std::expected<T, transfer_error>;
+
+/// Reads a file from `offset_bytes` to its end, many pieces ahead, and gives them to `to` in order. Returns
+/// where the file ended. Allocates: the pieces. Suspends. Blocks: as `to` does.
+[[nodiscard]] io::task<transferred<std::uint64_t>> download(remote_file& from, std::uint64_t offset_bytes,
+                                                            std::uint64_t expected_end,
+                                                            const byte_taker& to) noexcept;
+
+/// Writes what `from` gives from `offset_bytes` on, many pieces ahead. Returns where it ended. Pieces may
+/// arrive in any order. Allocates: the pieces. Suspends. Blocks: as `from` does.
+[[nodiscard]] io::task<transferred<std::uint64_t>> upload(remote_file& to, std::uint64_t offset_bytes,
+                                                          std::uint64_t expected_end,
+                                                          const byte_giver& from) noexcept;
+
+}  // namespace sluice::smb::client

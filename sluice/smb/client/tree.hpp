@@ -1,0 +1,96 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "sluice/io/socket_address.hpp"
+#include "sluice/smb/client/session.hpp"
+#include "sluice/smb/wire/create.hpp"
+#include "sluice/smb/wire/open_information.hpp"
+#include "sluice/smb/wire/tree_connect.hpp"
+
+namespace sluice::smb::client {
+
+class remote_file;
+
+/// What to open, and how.
+struct open_options {
+    wire::access_mask access = wire::file_generic_read;
+    wire::share_access shares = wire::share_access::read;
+    wire::create_disposition disposition = wire::create_disposition::open;
+    wire::create_options options = wire::create_options::none;
+    wire::file_attributes attributes = wire::file_attributes::none;
+    wire::oplock_level oplock = wire::oplock_level::none;
+};
+
+/// What a server tells of a file when it is opened or closed.
+using file_status = wire::open_information;
+
+[[nodiscard]] inline bool is_folder(const file_status& status) noexcept {
+    return wire::has(status.attributes, wire::file_attributes::directory);
+}
+[[nodiscard]] inline bool is_link(const file_status& status) noexcept {
+    return wire::has(status.attributes, wire::file_attributes::reparse_point);
+}
+
+/// A share connected to. Paths are UTF-8, relative to it, with `/` or `\` between names; empty: its root.
+///
+/// Symbolic links are the server's to follow; one it does not follow is an error (`stopped_on_symlink`).
+/// Thread safety: the loop's thread. The session outlives it.
+class tree {
+public:
+    /// Connects to \\server\share. With 3.0 and 3.0.2 also makes sure that nobody tampered with NEGOTIATE.
+    /// Errors: `status` (`bad_network_name`, `access_denied`), `policy` if it is no share of files.
+    [[nodiscard]] static io::task<outcome<owned<tree>>> connect(session& in, std::string_view share) noexcept;
+
+    /// Opens, or makes, a file or folder. Errors: `status`; `policy` for a name that is not UTF-8 or too
+    /// long.
+    [[nodiscard]] io::task<outcome<owned<remote_file>>> open(std::string path, open_options how) noexcept;
+
+    /// What is told of a file by opening it for nothing. Errors: as open().
+    [[nodiscard]] io::task<outcome<file_status>> status(std::string path) noexcept;
+
+    /// Makes a folder. Errors: as open(): `object_name_collision` if something of the name exists.
+    [[nodiscard]] io::task<outcome<void>> make_folder(std::string path) noexcept;
+
+    /// Removes a file; or a folder, which must be empty. A link itself, not what it leads to. Errors: as
+    /// open(); `directory_not_empty`; `cannot_delete` if it is read-only.
+    [[nodiscard]] io::task<outcome<void>> remove(std::string path, bool is_of_folder) noexcept;
+
+    /// Gives a file or folder another name in the share. Errors: as open(); `object_name_collision` unless
+    /// `replaces`.
+    [[nodiscard]] io::task<outcome<void>> rename(std::string from, std::string to, bool replaces) noexcept;
+
+    /// The addresses of the server that take further channels, fastest first; none if it says none.
+    /// Errors: `status`, for servers that cannot say. `port` goes with each.
+    [[nodiscard]] io::task<outcome<std::vector<io::socket_address>>> interfaces(std::uint16_t port) noexcept;
+
+    /// Says that we are done with the share.
+    [[nodiscard]] io::task<void> disconnect() noexcept;
+
+    [[nodiscard]] session& of() const noexcept { return session_; }
+    [[nodiscard]] std::uint32_t id() const noexcept { return id_; }
+    [[nodiscard]] const wire::tree_connect_reply& share() const noexcept { return share_; }
+    /// Whether what concerns this share is to be encrypted, though the session does not ask for it.
+    [[nodiscard]] bool seals() const noexcept { return seals_; }
+
+    /// What requests in this tree begin from.
+    [[nodiscard]] request_options request(const char* step) const noexcept {
+        return {.step = step,
+                .tree_id = id_,
+                .must_seal = seals_,
+                .channel_sequence = session_.channel_sequence()};
+    }
+
+private:
+    explicit tree(session& in) noexcept : session_(in) {}
+    [[nodiscard]] io::task<outcome<void>> validate_negotiation() noexcept;
+
+    session& session_;
+    std::uint32_t id_ = 0;
+    bool seals_ = false;
+    wire::tree_connect_reply share_{};
+};
+
+}  // namespace sluice::smb::client
