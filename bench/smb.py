@@ -10,6 +10,10 @@ the data away unlooked at, so that the server is not kept waiting. It is the ser
 much of the machine as a server does. One row of JSON per workload and subject on standard output, of the form the
 other benchmarks have; progress and what is missing on standard error. Needs smbclient; without smbd there are no rows
 of Samba, without smbtorture neither echo nor open_close.
+
+The workloads named bench_ are those of `sluice bench smb`, which takes less of the machine than smbclient does and has many
+requests under way: transfers of 4 KiB to 8 MiB over one and four connections, and small operations. There the processor
+time is that of the load alone, without connecting and making files.
 """
 
 import argparse
@@ -33,6 +37,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" 
 import served  # noqa: E402  (found through the line above)
 
 PROTECTIONS = {"unsigned": "off", "signed": "sign", "encrypted": "encrypt"}
+LOAD_PROTECTIONS = {"unsigned": ["--no-signing"], "signed": [], "encrypted": ["--encrypt"]}
 SMALL_FILE_BYTES = 4096
 LISTINGS = 20
 LOG_ONS = 30
@@ -97,6 +102,10 @@ class Samba:
         self._process.wait()
         self._state.cleanup()
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def cpu_seconds(self):
         """Of smbd, what it has for clients now, and those whose client has gone."""
         total = 0
@@ -113,6 +122,15 @@ class Samba:
 
 
 @dataclass(frozen=True)
+class Done:
+    """What a load generator has measured itself: how much was done, and what the server and the clock took for it."""
+
+    amount: float
+    cpu_seconds: float
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Workload:
     """What a client does, in `unit`s of which a second of CPU time has `per_second`."""
 
@@ -120,7 +138,7 @@ class Workload:
     unit: str
     per_second: int
     prepare: object  # (server) -> None: what has to be there, not measured
-    work: object     # (server) -> how much was done
+    work: object     # (server) -> how much was done, or Done
     subjects: tuple = ("sluice.io_uring", "sluice.epoll", "samba")
 
 
@@ -151,6 +169,54 @@ def run_smbtorture(server, benchmark, seconds):
         raise served.ServerFault(f"{server.name}: smbtorture {benchmark} printed:\n{done.stdout}{done.stderr}")
     ends = [0.0, *(float(end) for end, _ in seen)]
     return sum(int(rate) * (end - begin) for begin, end, (_, rate) in zip(ends, ends[1:], seen))
+
+
+def run_load(program, server, workload, protection, *arguments):
+    """One run of `sluice bench smb`, which tells what the server used meanwhile."""
+    user, password = server.account.split("%")
+    done = subprocess.run([program, "bench", "smb", f"smb://{user}@127.0.0.1:{server.port}/{server.share}", "--json", "--keep",
+                           "--workload", workload, "--server-pid", str(server.pid), "--subject", server.name,
+                           *LOAD_PROTECTIONS[protection], *arguments],
+                          capture_output=True, text=True, timeout=CLIENT_SECONDS_MAX,
+                          env=os.environ | {"SLUICE_PASSWORD": password})
+    if done.returncode != 0:
+        raise served.ServerFault(f"{server.name}: sluice bench smb --workload {workload} printed:\n{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def bench_loads(options, local):
+    """Transfers of every size, and small operations, by our own load generator."""
+    def nothing(server):
+        pass
+
+    def remove(server):
+        shutil.rmtree(server.folder / "sluice-bench.tmp", ignore_errors=True)
+
+    def load(workload, protection, by_bytes, *arguments):
+        def work(server):
+            row = run_load(options.program, server, workload, protection, "--seconds", str(options.load_seconds), *arguments)
+            amount = row["bytes"] / 1e9 if by_bytes else row["operations"]
+            return Done(amount, row["server_cpu_s"], row["seconds"])
+        return work
+
+    everybody = ("sluice.io_uring", "sluice.epoll", "samba", "samba.io_uring")
+    for protection in PROTECTIONS:
+        for direction in ("read", "write"):
+            subjects = everybody + (("samba.sendfile",) if (direction, protection) == ("read", "unsigned") else ())
+            for size in options.load_sizes:
+                for connections in options.load_connections:
+                    depth = 16 if size < 1 << 20 else 4
+                    yield Workload(f"bench_{direction}_{size}_{protection}_{connections}", "s/GB", 1, nothing,
+                                   load(direction, protection, True, "--size", str(size), "--connections", str(connections),
+                                        "--depth", str(depth), "--file-size", "64MB"), subjects)
+    count = ("--files", str(options.files))
+    for workload, prepare, arguments in (
+            ("put", remove, count), ("get", nothing, count), ("list", nothing, count), ("delete", nothing, count),
+            ("open", remove, ()), ("create", nothing, ()), ("random-read", remove, ("--file-size", "64MB")),
+            ("random-write", nothing, ("--file-size", "64MB")), ("echo", remove, ()), ("log-on", nothing, ())):
+        unit = {"put": "file", "get": "file", "delete": "file", "log-on": "log-on", "echo": "echo", "list": "listing"}
+        yield Workload(f"bench_{workload.replace('-', '_')}", f"us/{unit.get(workload, 'operation')}", 1_000_000, prepare,
+                       load(workload, "signed", False, *arguments), everybody)
 
 
 def big_files(options, local):
@@ -209,7 +275,12 @@ def single_operations(options, local):
     if not shutil.which("smbtorture"):
         print("smb: smbtorture is not installed (Debian package samba-testsuite): no echo, no open_close", file=sys.stderr)
         return
-    for name, benchmark, unit in (("echo", "echo", "us/echo"), ("open_close", "path-contention-shared", "us/open")):
+    known = subprocess.run(["smbtorture", "--list"], capture_output=True, text=True, check=False).stdout
+    for name, benchmark, unit in (("echo", "echo", "us/echo"), ("open_close", "path-contention-shared", "us/open"),
+                                  ("torture_read_4k", "read", "us/read"), ("torture_log_on", "session-setup", "us/log-on")):
+        if f"smb2.bench.{benchmark}" not in known:
+            print(f"smb: this smbtorture has no bench.{benchmark}, newer ones have: no {name}", file=sys.stderr)
+            continue
         yield Workload(name, unit, 1_000_000, nothing,
                        lambda server, benchmark=benchmark: run_smbtorture(server, benchmark, options.seconds))
 
@@ -251,11 +322,13 @@ def measure(workload, servers, repeats):
             workload.prepare(server)
             time.sleep(SETTLE_SECONDS)
             cpu, began = server.cpu_seconds(), time.monotonic()
-            amount = workload.work(server)
-            took = time.monotonic() - began
-            time.sleep(SETTLE_SECONDS)
-            samples[server.name].costs.append((server.cpu_seconds() - cpu) * workload.per_second / amount)
-            samples[server.name].rates.append(amount / took)
+            done = workload.work(server)
+            if not isinstance(done, Done):
+                took = time.monotonic() - began
+                time.sleep(SETTLE_SECONDS)
+                done = Done(done, server.cpu_seconds() - cpu, took)
+            samples[server.name].costs.append(done.cpu_seconds * workload.per_second / done.amount)
+            samples[server.name].rates.append(done.amount / done.seconds)
     return samples
 
 
@@ -276,7 +349,8 @@ def make_subjects(options, scratch):
     """The servers, not started, each with a folder of its own."""
     made = [lambda folder, one=one: Sluice(options.program, folder, one) for one in served.MULTIPLEXERS]
     if shutil.which("smbd"):
-        made += [Samba, lambda folder: Samba(folder, "samba.sendfile", ("use sendfile = yes", "aio read size = 0"))]
+        made += [Samba, lambda folder: Samba(folder, "samba.sendfile", ("use sendfile = yes", "aio read size = 0")),
+                 lambda folder: Samba(folder, "samba.io_uring", ("vfs objects = io_uring",))]
     else:
         print("smb: smbd is not installed (Debian package samba): no rows of Samba", file=sys.stderr)
     for number, make in enumerate(made):
@@ -305,11 +379,13 @@ def main():
     options.megabytes, options.times, options.files, options.seconds, options.repeats = \
         (256, 1, 300, 1, 2) if options.quick else (500, 2, 1000, 2, 5)
     options.load = options.program.resolve().parents[2] / "bench" / "load" / "smb_load"
-    families = [big_files, small_files, single_operations]
+    families = [big_files, small_files, single_operations, bench_loads]
     if options.load.exists():
         families.append(loads)
     else:
         print(f"smb: {options.load} is not built: no loads", file=sys.stderr)
+    options.load_seconds, options.load_sizes, options.load_connections = \
+        (0.3, (4096, 1 << 20), (1,)) if options.quick else (1, (4096, 65_536, 1 << 20, 8 << 20), (1, 4))
     if not shutil.which("smbclient"):
         print("smb: smbclient is not installed (Debian package smbclient): nothing to measure with", file=sys.stderr)
         return 0

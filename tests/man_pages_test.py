@@ -14,7 +14,7 @@ import unittest
 PAGES = pathlib.Path(__file__).resolve().parent.parent / "docs" / "man"
 # Page -> the commands it is about.
 COMMANDS = {"sluice": [()], "sluice-serve": [("serve",)], "sluice-status": [("status",)], "sluice-probe": [("probe",), ("probe", "atomicity")],
-            "sluice-bench": [("bench",), ("bench", "fsmutex")],
+            "sluice-bench": [("bench",), ("bench", "fsmutex"), ("bench", "smb")],
             "sluice-fat": [("fat",), *(("fat", verb) for verb in (
                 "mkfs", "label", "ls", "cat", "stat", "map", "get", "put", "mkfile", "mkdir", "rm", "mv", "defrag", "check",
                 "repair", "commit", "discard", "rebind"))],

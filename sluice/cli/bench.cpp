@@ -11,6 +11,7 @@ void add_bench(CLI::App& app) {
     CLI::App* const bench = app.add_subcommand("bench", "measure how fast something is here");
     bench->require_subcommand(1);
     add_bench_fsmutex(*bench);
+    add_bench_smb(*bench);
 }
 
 }  // namespace sluice::cli

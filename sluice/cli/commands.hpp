@@ -29,5 +29,6 @@ void add_user(CLI::App& app);
 
 // The parts of bench.
 void add_bench_fsmutex(CLI::App& bench);
+void add_bench_smb(CLI::App& bench);
 
 }  // namespace sluice::cli

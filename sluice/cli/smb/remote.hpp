@@ -40,6 +40,8 @@ public:
     [[nodiscard]] const smb::client::smb_url& url() const noexcept { return url_; }
     [[nodiscard]] smb::client::tree& tree() const noexcept { return *tree_; }
     [[nodiscard]] io::io_multiplexer& loop() const noexcept { return *loop_; }
+    /// What to log on with, once more. May ask for the password.
+    [[nodiscard]] smb::auth::credentials credentials(const remote_options& options) const;
     /// Whether no channel is left.
     [[nodiscard]] bool is_broken() const noexcept { return session_->first().is_broken(); }
 
@@ -59,7 +61,6 @@ private:
     void add_channels(unsigned count, std::span<const io::socket_address> known,
                       const smb::client::connection_options& how, const smb::auth::credentials& who);
     void close() noexcept;
-    [[nodiscard]] smb::auth::credentials credentials(const remote_options& options) const;
     [[noreturn]] void refuse(const std::string& why) const;
 
     const char* command_;

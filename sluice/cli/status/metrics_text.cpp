@@ -90,6 +90,10 @@ void add_holdings(metric_writer& to, const server_snapshot& totals, const open_t
     to.family("sluice_smb_loop_connections", gauge, "Connections, by loop.");
     for (std::size_t i = 0; i != totals.loops.size(); ++i)
         to.sample("loop", std::to_string(i), totals.loops[i].connections);
+    to.single("sluice_smb_hand_overs_total", metric_kind::counter, "What one loop has given another to do.",
+              totals.handed_over);
+    to.single("sluice_smb_latch_sleeps_total", metric_kind::counter,
+              "How often a loop has slept for the latch.", totals.latch_sleeps);
 }
 
 void add_limits(metric_writer& to, const limits_in_use& fullest) {

@@ -188,6 +188,26 @@ class Status(Observed):
                 self.assertEqual(self.document()["version"], 1)
 
 
+class Load(Observed):
+    def test_what_the_load_generator_says_it_did_is_what_the_server_has_counted(self):
+        with self.server() as (port, _):
+            def bench(workload, *arguments):
+                done = subprocess.run([PROGRAM, "bench", "smb", f"smb://u@127.0.0.1:{port}/files", "--json", "--workload",
+                                       workload, "--seconds", "0.1", *arguments], capture_output=True, text=True,
+                                      timeout=60, env=self.environment | {"SLUICE_PASSWORD": "p"})
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                return json.loads(done.stdout)
+            echoed = bench("echo", "--connections", "2")
+            self.assertEqual(self.document()["traffic"]["requests"]["echo"], echoed["operations"])
+            put = bench("put", "--files", "20", "--size", "500")
+            self.assertEqual((put["operations"], put["bytes"]), (20, 10_000))
+            self.assertEqual(self.document()["traffic"]["written_bytes"], 10_000)
+            read = bench("read", "--file-size", "1000000", "--size", "100000", "--encrypt")
+            self.assertEqual(self.document()["traffic"]["read_bytes"], read["bytes"])
+            self.assertEqual(read["bytes"], read["operations"] * 100_000)
+            self.assertEqual(list(self.folder.iterdir()), [])
+
+
 SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[a-z_]+="(?:[^"\\\n]|\\["\\n])*"\})? (-?[0-9.]+(?:e[+-]\d+)?)')
 
 

@@ -166,7 +166,7 @@ private:
     io::task_group tasks_;
     intrusive_list<request, &request::link> requests_;
     std::uint64_t next_async_id_ = 1;
-    std::size_t pending_count_ = 0;
+    told_count pending_count_;
     std::optional<std::uint64_t> stuck_at_;
     std::atomic<bool> is_closing_{false};  // the home loop writes
 };

@@ -69,6 +69,8 @@ std::vector<limit_row> limit_rows(const limits_in_use& now) {
         {"notify_changes_max", "Sessions and files", "changes of a watched directory, kept till asked for",
          limits::notify_changes_max, "", now.changes_of_watch},
         {"break_within", "Sessions and files", "time to answer a break", seconds(limits::break_within), "s"},
+        {"told_again_after", "Sessions and files", "until a break is told on another channel",
+         ms(limits::told_again_after), "ms"},
         {"durable_timeout_default", "Sessions and files", "a durable open without its client, unless it asks",
          seconds(limits::durable_timeout_default), "s"},
         {"durable_timeout_max", "Sessions and files", "the same at most", seconds(limits::durable_timeout_max), "s"},

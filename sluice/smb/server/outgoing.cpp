@@ -174,14 +174,14 @@ void connection::send_sealed(const std::vector<finished_reply>& replies, channel
 }
 
 bool connection::send_interim(request& r) noexcept {
-    if (pending_count_ >= limits::pending_requests_max) return false;
+    if (pending_count_.value() >= limits::pending_requests_max) return false;
     reply interim(buffers());
     byte_writer* const writer = interim.begin(error_body_bytes_max);
     if (writer == nullptr) return false;
     encode(*writer, wire::error_reply{});
     ENSURE(interim.finish());
 
-    ++pending_count_;
+    pending_count_.set(pending_count_.value() + 1);
     r.async_id = next_async_id_++;
     wire::header header = reply_header(r, nt_status::pending);
     header.credits = grant_credits(r);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "sluice/smb/server/hand_over.hpp"
 #include "sluice/smb/server/server.hpp"
 
 namespace sluice::smb::server {
@@ -91,7 +92,7 @@ namespace {
                           .has_keys = one.signing_key.has_value(),
                           .requires_encryption = one.requires_encryption,
                           .since = one.since,
-                          .client = {},
+                          .client = text_of(one.agreed.client),
                           .shares = {},
                           .channels = {},
                           .opens = one.opens.size()};
@@ -145,7 +146,7 @@ channel_status connection::status() const {
             .cipher = name_of(agreed.cipher),
             .loop = host_.number_of(home_),
             .credits = credits_.outstanding(),
-            .pending_requests = pending_count_,
+            .pending_requests = pending_count_.value(),
             .unsent_bytes = writer_.unsent_bytes(),
             .traffic = counters.now()};
 }
@@ -153,7 +154,7 @@ channel_status connection::status() const {
 void connection::add_to(limits_in_use& sum) const noexcept {
     if (not has_had_session) ++sum.connections_without_session;
     sum.merge({.credits_of_connection = credits_.outstanding(),
-               .pending_requests_of_connection = pending_count_,
+               .pending_requests_of_connection = pending_count_.value(),
                .unsent_bytes_of_connection = writer_.unsent_bytes(),
                .sessions_of_connection = channels.size()});
 }

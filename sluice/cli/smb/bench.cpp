@@ -1,0 +1,189 @@
+// sluice bench smb: puts load on a server, so that the server can be measured.
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "sluice/cli/commands.hpp"
+#include "sluice/cli/smb/load.hpp"
+#include "sluice/cli/smb/remote.hpp"
+#include "sluice/cli/smb/server_cpu.hpp"
+#include "sluice/cli/status/json_writer.hpp"
+#include "sluice/io/name_resolution.hpp"
+
+namespace sluice::cli {
+namespace {
+
+const std::map<std::string, load_kind> kinds{{"read", load_kind::read},
+                                             {"write", load_kind::write},
+                                             {"random-read", load_kind::random_read},
+                                             {"random-write", load_kind::random_write},
+                                             {"open", load_kind::open},
+                                             {"create", load_kind::create},
+                                             {"list", load_kind::list},
+                                             {"put", load_kind::put},
+                                             {"get", load_kind::get},
+                                             {"delete", load_kind::remove},
+                                             {"log-on", load_kind::log_on},
+                                             {"echo", load_kind::echo}};
+
+struct bench_smb_arguments {
+    std::string url;
+    std::string workload = "read";
+    remote_options remote;
+    load_options load{};
+    std::uint64_t size_bytes = 0;  // 0: what suits the workload
+    double seconds = 5;
+    std::vector<pid_t> server_processes;
+    std::string subject = "server";
+    bool json = false;
+    bool keeps_files = false;
+};
+
+[[nodiscard]] std::uint32_t usual_size(load_kind kind) noexcept {
+    return kind == load_kind::read or kind == load_kind::write ? 1U << 20 : 4096;
+}
+
+// That which `fraction` of the operations did not exceed, in microseconds.
+[[nodiscard]] double percentile_us(std::vector<std::uint32_t>& latencies, double fraction) {
+    if (latencies.empty()) return 0;
+    const std::size_t last = latencies.size() - 1;
+    const auto rank = static_cast<std::size_t>(fraction * static_cast<double>(last));
+    std::nth_element(latencies.begin(), latencies.begin() + static_cast<std::ptrdiff_t>(rank),
+                     latencies.end());
+    return static_cast<double>(latencies[rank]) * 0.256;
+}
+
+struct measured {
+    load_outcome done;
+    double server_cpu_s = 0;
+};
+
+void print_json(const bench_smb_arguments& given, const std::string& protection, measured& seen) {
+    const load_outcome& done = seen.done;
+    const double rate = static_cast<double>(done.operations) / done.seconds;
+    std::string row = fmt::format(
+        "{{\"bench\":\"smb_load\",\"workload\":\"{0}_{1}_{2}_{3}x{4}\",\"subject\":", given.workload,
+        given.load.size_bytes, protection, given.load.connections, given.load.channels);
+    append_json_string(row, given.subject);
+    row += fmt::format(
+        ",\"metric\":\"rate\",\"unit\":\"1/s\",\"better\":\"higher\",\"median\":{0:.6g},\"min\":{0:.6g},"
+        "\"max\":{0:.6g},\"n\":1,\"operations\":{1},\"bytes\":{2},\"seconds\":{3:.6g},\"depth\":{4}",
+        rate, done.operations, done.bytes, done.seconds, given.load.depth);
+    for (const auto& [name, fraction] :
+         {std::pair("p50_us", 0.5), std::pair("p90_us", 0.9), std::pair("p99_us", 0.99),
+          std::pair("p999_us", 0.999), std::pair("max_us", 1.0)})
+        row += fmt::format(",\"{}\":{:.6g}", name, percentile_us(seen.done.latencies_ns_by_256, fraction));
+    if (done.bytes != 0)
+        row +=
+            fmt::format(",\"gigabytes_per_s\":{:.6g}", static_cast<double>(done.bytes) / 1e9 / done.seconds);
+    if (not given.server_processes.empty()) {
+        row += fmt::format(",\"server_cpu_s\":{:.6g},\"server_cpu_us_per_operation\":{:.6g}",
+                           seen.server_cpu_s, seen.server_cpu_s * 1e6 / static_cast<double>(done.operations));
+        if (done.bytes != 0)
+            row += fmt::format(",\"server_cpu_s_per_gb\":{:.6g}",
+                               seen.server_cpu_s * 1e9 / static_cast<double>(done.bytes));
+    }
+    fmt::print("{}}}\n", row);
+}
+
+void print_text(const bench_smb_arguments& given, const std::string& protection, measured& seen) {
+    const load_outcome& done = seen.done;
+    fmt::print("{}, {} bytes, {}, {} x {} connections, {} under way on each\n", given.workload,
+               given.load.size_bytes, protection, given.load.connections, given.load.channels,
+               given.load.depth);
+    fmt::print("{:.0f} operations a second", static_cast<double>(done.operations) / done.seconds);
+    if (done.bytes != 0) fmt::print(", {:.3f} GB/s", static_cast<double>(done.bytes) / 1e9 / done.seconds);
+    fmt::print(" ({} in {:.2f} s)\n", done.operations, done.seconds);
+    auto& latencies = seen.done.latencies_ns_by_256;
+    fmt::print("microseconds each: half within {:.0f}, 90 % {:.0f}, 99 % {:.0f}, all {:.0f}\n",
+               percentile_us(latencies, 0.5), percentile_us(latencies, 0.9), percentile_us(latencies, 0.99),
+               percentile_us(latencies, 1.0));
+    if (given.server_processes.empty()) return;
+    fmt::print("server: {:.2f} s of processor time, {:.2f} us for an operation", seen.server_cpu_s,
+               seen.server_cpu_s * 1e6 / static_cast<double>(done.operations));
+    if (done.bytes != 0)
+        fmt::print(", {:.3f} s for a gigabyte", seen.server_cpu_s * 1e9 / static_cast<double>(done.bytes));
+    fmt::print("\n");
+}
+
+void run_bench(bench_smb_arguments given) {
+    given.load.kind = kinds.at(given.workload);
+    given.load.channels = given.remote.channels;
+    given.load.size_bytes =
+        given.size_bytes != 0 ? static_cast<std::uint32_t>(given.size_bytes) : usual_size(given.load.kind);
+    given.load.duration = std::chrono::milliseconds(static_cast<std::int64_t>(given.seconds * 1000));
+    remote_share share("bench smb", given.url, given.remote);
+    given.load.folder = joined_path(share.url().path, "sluice-bench.tmp");
+    auto addresses = io::resolve(share.url().host, share.url().port);
+    if (not addresses) share.fail("", addresses.error().message());
+    smb::client::connection& first = share.tree().of().first();
+    if (given.load.size_bytes > std::min(first.read_bytes_max(), first.write_bytes_max()))
+        share.fail("", fmt::format("--size is more than the {} bytes a request may have",
+                                   std::min(first.read_bytes_max(), first.write_bytes_max())));
+    load_generator load(share.loop(),
+                        {.first = &share.tree(),
+                         .addresses = std::move(*addresses),
+                         .who = share.credentials(given.remote),
+                         .share = share.url().share},
+                        given.load);
+    const std::string cannot = share.run(load.prepare());
+    measured seen;
+    if (cannot.empty()) {
+        const double before = cpu_seconds_of(given.server_processes);
+        seen.done = share.run(load.run());
+        seen.server_cpu_s = cpu_seconds_of(given.server_processes) - before;
+    }
+    share.run(load.clean_up(given.keeps_files));
+    const std::string& why = cannot.empty() ? seen.done.failure : cannot;
+    if (not why.empty()) share.fail("", why);
+    if (seen.done.operations == 0) share.fail("", "nothing was done in that time");
+    const std::string protection = given.remote.encrypts      ? "encrypted"
+                                   : given.remote.is_unsigned ? "unsigned"
+                                                              : "signed";
+    given.json ? print_json(given, protection, seen) : print_text(given, protection, seen);
+}
+
+}  // namespace
+
+void add_bench_smb(CLI::App& bench) {
+    CLI::App* const command = bench.add_subcommand("smb", "load on an SMB server, to measure the server");
+    const auto given = std::make_shared<bench_smb_arguments>();
+    std::vector<std::string> names;
+    for (const auto& [name, kind] : kinds)
+        names.push_back(name);
+    command->add_option("URL", given->url, "smb://user@host[:port]/share[/folder]")->required();
+    command->add_option("--workload", given->workload, "what to do: one of those in sluice-bench(1)")
+        ->check(CLI::IsMember(names))
+        ->capture_default_str();
+    command->add_option("--connections", given->load.connections, "sessions, each on its own connection")
+        ->check(CLI::Range(1, 1024))
+        ->capture_default_str();
+    command->add_option("--depth", given->load.depth, "requests under way on each connection")
+        ->check(CLI::Range(1, 512))
+        ->capture_default_str();
+    command->add_option("--size", given->size_bytes, "bytes of each transfer or small file")
+        ->transform(CLI::AsSizeValue(false))
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{8U << 20}));
+    command->add_option("--file-size", given->load.file_bytes, "bytes of the big file of each session")
+        ->transform(CLI::AsSizeValue(false));
+    command->add_option("--files", given->load.files, "small files of each session")
+        ->check(CLI::Range(1, 1'000'000))
+        ->capture_default_str();
+    command->add_option("--seconds", given->seconds, "for how long")
+        ->check(CLI::Range(0.01, 86'400.0))
+        ->capture_default_str();
+    command->add_option("--server-pid", given->server_processes,
+                        "the server's process, here: its processor time is told; may be repeated");
+    command->add_option("--subject", given->subject, "what the row calls the server")->capture_default_str();
+    command->add_flag("--keep", given->keeps_files, "leave the files there, for the next run");
+    command->add_flag("--json", given->json, "print a JSON object in a line");
+    add_remote_options(*command, given->remote);
+    command->callback([given] { run_bench(*given); });
+}
+
+}  // namespace sluice::cli
