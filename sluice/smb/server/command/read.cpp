@@ -54,6 +54,14 @@ namespace {
     co_return got.more ? nt_status::buffer_overflow : nt_status::success;
 }
 
+// What may change while a request waits.
+[[nodiscard]] nt_status may_read(open& from, const wire::read_args& args) noexcept {
+    if (from.is_closed) return nt_status::file_closed;
+    const bool is_free =
+        from.file->locks().allows_read(from, {.offset = args.offset_bytes, .length = args.length_bytes});
+    return is_free ? nt_status::success : nt_status::file_lock_conflict;
+}
+
 [[nodiscard]] read_path choose_path(const request& r, open& from, std::size_t bytes) noexcept {
     return path_of({.is_signed = r.must_sign_reply,
                     .is_sealed = r.sealed_by != nullptr,
@@ -98,9 +106,7 @@ io::task<nt_status> serve_read(request& r) {
     if (from->is_directory()) co_return nt_status::invalid_device_request;
     if (not wire::has_any(from->access, access_mask::read_data | access_mask::execute))
         co_return nt_status::access_denied;
-    if (not from->file->locks().allows_read(*from,
-                                            {.offset = args->offset_bytes, .length = args->length_bytes}))
-        co_return nt_status::file_lock_conflict;
+    if (const nt_status refused = may_read(*from, *args); refused != nt_status::success) co_return refused;
 
     read_path path = choose_path(r, *from, args->length_bytes);
     if (path == read_path::spliced) {
@@ -115,6 +121,8 @@ io::task<nt_status> serve_read(request& r) {
     if (args->length_bytes >= spliced_bytes_min) {
         io::task<void> waiting = r.connection().room_to_send();
         co_await unlatched(r.host().latch(), std::move(waiting));
+        if (const nt_status refused = may_read(*from, *args); refused != nt_status::success)
+            co_return refused;
     }
     pool_buffer data = r.answer.buffers().take(args->length_bytes);
     if (not data) co_return nt_status::insufficient_resources;
