@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "sluice/base/intrusive_list.hpp"
+#include "sluice/io/awaitable.hpp"
 #include "sluice/io/cancel_scope.hpp"
 #include "sluice/smb/client/client_error.hpp"
 #include "sluice/smb/client/message_memory.hpp"
