@@ -157,10 +157,22 @@ class Status(Observed):
         self.assertEqual(done.returncode, 1)
         self.assertIn("no server answers at", done.stderr)
 
+    def wait_until_nobody_answers(self, path):
+        """The kernel closes what io_uring was at work on some moments after the process has gone."""
+        for _ in range(1000):
+            with socket.socket(socket.AF_UNIX) as asking:
+                try:
+                    asking.connect(path)
+                except ConnectionRefusedError:
+                    return
+            time.sleep(0.01)
+        self.fail(f"{path} answers though its server was killed")
+
     def test_a_socket_left_by_a_server_that_died_is_taken_over(self):
         path = str(self.scratch / "status")
         with self.server("--status-socket", path, end="kill"):
             pass
+        self.wait_until_nobody_answers(path)
         with self.server("--status-socket", path):
             self.assertEqual(self.document("--socket", path)["version"], 1)
 
