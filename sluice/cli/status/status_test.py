@@ -144,7 +144,8 @@ class Status(Observed):
     def test_servers_are_told_apart_by_their_ports_and_the_dead_are_passed_over(self):
         with self.server(end="kill"):
             pass
-        self.assertEqual(len(self.sockets()), 1)
+        left, = self.sockets()
+        self.wait_until_nobody_answers(str(left))
         done = self.status()
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("no server of this account runs", done.stderr)
