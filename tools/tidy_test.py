@@ -71,6 +71,24 @@ class Layering(TidyTest):
         self.accepts({"sluice/base/error.hpp": '// #include "sluice/io/request.hpp"\n'})
 
 
+class StandardIncludes(TidyTest):
+    def test_a_source_includes_what_it_uses(self):
+        self.refuses("standard_includes", "std::min: include <algorithm>",
+                     {"sluice/base/error.cpp": "int least(int a, int b) { return std::min(a, b); }\n",
+                      "sluice/base/CMakeLists.txt": "sluice_component(base SOURCES error.cpp)\n"})
+
+    def test_a_header_of_ours_may_include_it(self):
+        self.accepts({"sluice/base/least.hpp": '#include "sluice/base/error.hpp"\nint a = std::min(1, 2);\n',
+                      "sluice/base/error.hpp": "#include <algorithm>\n"})
+
+    def test_a_header_does_not_live_on_what_its_users_include(self):
+        self.refuses("standard_includes", "std::vector: include <vector>",
+                     {"sluice/base/error.hpp": "std::vector<int> a;\nstd::vector<int> b;\n"})
+
+    def test_a_test_may_live_on_what_its_framework_includes(self):
+        self.accepts({"sluice/io/handle_test.cpp": "std::vector<int> a;\nTEST(handle, opens_a_file) {}\n"})
+
+
 class SystemHeaders(TidyTest):
     def test_files_and_sockets_stay_in_three_components(self):
         self.refuses("system_headers", "<fcntl.h>", {"sluice/sync/queue.hpp": "#include <fcntl.h>\n"})
@@ -125,7 +143,7 @@ class Lengths(TidyTest):
         long = " {\n" + body(80) + "}\n"
         for head in ("namespace a { namespace {\nvoid f()%s}}\n",
                      "namespace a::b {\nclass c final : d<sizeof(int)> {\npublic:\n  void f() const noexcept override%s};\n}\n",
-                     "auto f() -> std::vector<int>%s",
+                     "auto f() -> a::list<int>%s",
                      "a::a(int b) : b_{b}, c_(3), d_{} %s",
                      "template <class T> requires requires(T t) { t.size(); }\nvoid f(T t)%s",
                      "template <class T> requires small<T> struct x {\n int y{3};\n void f()%s};\n",
@@ -172,7 +190,7 @@ class BannedCalls(TidyTest):
                                               'void f() { snprintf(a, 3, "rand()"); operand(); }\n'})
 
     def test_the_program_prints(self):
-        self.accepts({"sluice/cli/print.hpp": "inline void f() { std::printf(x); std::cerr << y; }\n"})
+        self.accepts({"sluice/cli/print.hpp": "#include <cstdio>\ninline void f() { std::printf(x); std::cerr << y; }\n"})
 
 
 class Text(TidyTest):

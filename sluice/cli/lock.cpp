@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>

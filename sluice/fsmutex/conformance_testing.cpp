@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <tuple>
 
 #include "sluice/fsmutex/atomic_append.hpp"
 #include "sluice/fsmutex/byte_ranges.hpp"

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <tuple>
 
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 #include "sluice/io/volume_test.hpp"

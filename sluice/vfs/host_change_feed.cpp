@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "sluice/io/awaitable.hpp"
 #include "sluice/vfs/host_name.hpp"

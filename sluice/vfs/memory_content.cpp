@@ -1,6 +1,7 @@
 #include "sluice/vfs/memory_content.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "sluice/base/ensure.hpp"
 

@@ -1,5 +1,7 @@
 #include "sluice/cli/fat/overlay_file.hpp"
 
+#include <ctime>
+
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 

@@ -1,6 +1,7 @@
 #include "sluice/cli/smb/remote_tree.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace sluice::cli {
 

@@ -1,5 +1,6 @@
 #include "sluice/cli/status/answering_listener.hpp"
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <string>

@@ -1,5 +1,7 @@
 #include "sluice/io/uring/uring_multiplexer.hpp"
 
+#include <algorithm>
+
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>

@@ -1,6 +1,7 @@
 #include "sluice/smb/client/url.hpp"
 
 #include <charconv>
+#include <system_error>
 
 namespace sluice::smb::client {
 

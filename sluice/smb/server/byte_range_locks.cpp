@@ -1,6 +1,7 @@
 #include "sluice/smb/server/byte_range_locks.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace sluice::smb::server {
 

@@ -1,5 +1,7 @@
 #include "sluice/smb/wire/rpc_pdu.hpp"
 
+#include <initializer_list>
+
 namespace sluice::smb::wire {
 namespace {
 

@@ -1,6 +1,7 @@
 #include "sluice/smb/wire/sid.hpp"
 
 #include <charconv>
+#include <system_error>
 
 #include "sluice/base/endian.hpp"
 
