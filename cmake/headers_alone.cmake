@@ -1,5 +1,6 @@
 # Compiles every header alone, so that none leans on what its includers happened to include before it. Most prove it
 # already: a header that the component's source of its name includes first is compiled alone there. The rest is done here.
+# Alone but for the standard library, which is parsed ahead; tools/tidy.py looks after that.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/sluice/*.hpp")
 list(FILTER headers EXCLUDE REGEX "^sluice/cli/")  # nobody else includes the program's
 if(NOT SLUICE_SKIPLIST_RANGE_LOCK)
@@ -37,3 +38,4 @@ target_include_directories(headers_alone PRIVATE "${PROJECT_SOURCE_DIR}")
 target_compile_options(headers_alone PRIVATE -O0 -g0)
 target_compile_definitions(headers_alone PRIVATE ASIO_STANDALONE)
 target_link_libraries(headers_alone PRIVATE sluice_options)
+sluice_precompile(headers_alone)

@@ -26,8 +26,9 @@ function(sluice_common_options)
 endfunction()
 
 # sluice_component(io SOURCES a.cpp DEPENDS base sync LINK PRIVATE uring): the library sluice::io in this folder.
+# PRECOMPILE <sluice/io/a.hpp>: what most of its sources include, parsed ahead in the sanitizers' builds.
 function(sluice_component name)
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;LINK;PRECOMPILE" ${ARGN})
   add_library(sluice_${name} STATIC ${arg_SOURCES})
   add_library(sluice::${name} ALIAS sluice_${name})
   set_target_properties(sluice_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
@@ -35,7 +36,9 @@ function(sluice_component name)
   target_include_directories(sluice_${name} PUBLIC
     "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>" "$<INSTALL_INTERFACE:include>")
   target_link_libraries(sluice_${name} PRIVATE $<BUILD_INTERFACE:sluice_options>)
-  if(SLUICE_SANITIZE AND SLUICE_DEVELOPER)
+  if(SLUICE_DEVELOPER AND SLUICE_SANITIZE AND arg_PRECOMPILE)
+    sluice_precompile(sluice_${name} ${arg_PRECOMPILE})
+  elseif(SLUICE_DEVELOPER)
     target_precompile_headers(sluice_${name} REUSE_FROM sluice_precompiled_for_components)
   endif()
   foreach(dependency IN LISTS arg_DEPENDS)
@@ -49,13 +52,19 @@ endfunction()
 
 # sluice_test(io SOURCES a_test.cpp LINK …): one test program for a component; every case is a ctest test of the
 # program (run with --gtest_filter to run one). LABELS threads: has more than one thread, so it runs under TSan too.
+# OPTIMIZED: runs so long in code of its own, or in templates, that optimising pays; as all with threads are.
 function(sluice_test name)
   if(NOT SLUICE_DEVELOPER)
     return()
   endif()
-  cmake_parse_arguments(arg "" "" "SOURCES;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "OPTIMIZED" "" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(sluice_${name}_test ${arg_SOURCES})
-  target_precompile_headers(sluice_${name}_test REUSE_FROM sluice_precompiled_for_tests)
+  if(arg_OPTIMIZED OR "threads" IN_LIST arg_LABELS)
+    target_precompile_headers(sluice_${name}_test REUSE_FROM sluice_precompiled_for_optimized_tests)
+  else()
+    target_compile_options(sluice_${name}_test PRIVATE ${sluice_test_options})
+    target_precompile_headers(sluice_${name}_test REUSE_FROM sluice_precompiled_for_tests)
+  endif()
   target_link_libraries(sluice_${name}_test PRIVATE sluice_options ${arg_LINK} GTest::gmock GTest::gtest_main
     Threads::Threads)
   add_test(NAME ${name} COMMAND sluice_${name}_test)
