@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -127,27 +126,27 @@ void run_atomicity(const atomicity_arguments& arguments) {
 
 }  // namespace
 
-void add_probe(CLI::App& app) {
-    CLI::App* const probe = app.add_subcommand("probe", "find out by trying what a volume guarantees");
-    probe->require_subcommand(1);
-    CLI::App* const atomicity =
-        probe->add_subcommand("atomicity", "find the largest write that concurrent readers always see whole");
+void add_probe(command_syntax app) {
+    const command_syntax probe = app.add_subcommand("probe", "find out by trying what a volume guarantees");
+    probe.require_subcommands(1);
+    const command_syntax atomicity =
+        probe.add_subcommand("atomicity", "find the largest write that concurrent readers always see whole");
     const auto arguments = std::make_shared<atomicity_arguments>();
-    atomicity->add_option("PATH", arguments->path, "a directory on the volume")->required();
-    atomicity->add_flag("--json", arguments->json, "print one JSON object instead of a table");
-    atomicity->add_option("--time", arguments->milliseconds_per_size, "milliseconds for each size")
-        ->check(CLI::Range(1U, 3'600'000U))
-        ->capture_default_str();
-    atomicity->add_option("--max", arguments->write_bytes_max, "largest write, in bytes")
-        ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30))
-        ->capture_default_str();
-    atomicity->add_option("--writers", arguments->writers, "threads that write")
-        ->check(CLI::Range(1U, 64U))
-        ->capture_default_str();
-    atomicity->add_option("--readers", arguments->readers, "threads that read")
-        ->check(CLI::Range(1U, 64U))
-        ->capture_default_str();
-    atomicity->callback([arguments] { run_atomicity(*arguments); });
+    atomicity.add_option("PATH", arguments->path, "a directory on the volume").required();
+    atomicity.add_flag("--json", arguments->json, "print one JSON object instead of a table");
+    atomicity.add_option("--time", arguments->milliseconds_per_size, "milliseconds for each size")
+        .between(1U, 3'600'000U)
+        .shows_default();
+    atomicity.add_option("--max", arguments->write_bytes_max, "largest write, in bytes")
+        .between(std::size_t{1}, std::size_t{1} << 30)
+        .shows_default();
+    atomicity.add_option("--writers", arguments->writers, "threads that write")
+        .between(1U, 64U)
+        .shows_default();
+    atomicity.add_option("--readers", arguments->readers, "threads that read")
+        .between(1U, 64U)
+        .shows_default();
+    atomicity.on_call([arguments] { run_atomicity(*arguments); });
 }
 
 }  // namespace sluice::cli

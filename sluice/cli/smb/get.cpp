@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -221,16 +220,16 @@ void run_get(const get_arguments& arguments) {
 
 }  // namespace
 
-void add_get(CLI::App& app) {
+void add_get(command_syntax app) {
     const auto arguments = std::make_shared<get_arguments>();
-    CLI::App* const get = app.add_subcommand("get", "copy files from an SMB server");
-    get->add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path")->required();
-    get->add_option("TARGET", arguments->target, "where to; by default here, under its name");
-    get->add_flag("-r,--recursive", arguments->is_recursive, "folders with all they hold");
-    get->add_flag("--resume", arguments->resumes, "leave out what is here, go on where a file was cut off");
-    get->add_flag("--checksum", arguments->verifies, "read everything again and compare");
-    add_remote_options(*get, arguments->remote);
-    get->callback([arguments] { run_get(*arguments); });
+    const command_syntax get = app.add_subcommand("get", "copy files from an SMB server");
+    get.add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path").required();
+    get.add_option("TARGET", arguments->target, "where to; by default here, under its name");
+    get.add_flag("-r,--recursive", arguments->is_recursive, "folders with all they hold");
+    get.add_flag("--resume", arguments->resumes, "leave out what is here, go on where a file was cut off");
+    get.add_flag("--checksum", arguments->verifies, "read everything again and compare");
+    add_remote_options(get, arguments->remote);
+    get.on_call([arguments] { run_get(*arguments); });
 }
 
 }  // namespace sluice::cli

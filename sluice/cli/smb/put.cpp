@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 
 #include "sluice/cli/commands.hpp"
@@ -253,17 +252,17 @@ void run_put(const put_arguments& arguments) {
 
 }  // namespace
 
-void add_put(CLI::App& app) {
+void add_put(command_syntax app) {
     const auto arguments = std::make_shared<put_arguments>();
-    CLI::App* const put = app.add_subcommand("put", "copy files to an SMB server");
-    put->add_option("SOURCE... URL", arguments->operands, "what to copy, and last where to: smb://…")
-        ->required()
-        ->expected(2, -1);
-    put->add_flag("-r,--recursive", arguments->is_recursive, "folders with all they hold");
-    put->add_flag("--resume", arguments->resumes, "leave out what is there, go on where a file was cut off");
-    put->add_flag("--checksum", arguments->verifies, "read everything back and compare");
-    add_remote_options(*put, arguments->remote);
-    put->callback([arguments] { run_put(*arguments); });
+    const command_syntax put = app.add_subcommand("put", "copy files to an SMB server");
+    put.add_option("SOURCE... URL", arguments->operands, "what to copy, and last where to: smb://…")
+        .required()
+        .expected(2, -1);
+    put.add_flag("-r,--recursive", arguments->is_recursive, "folders with all they hold");
+    put.add_flag("--resume", arguments->resumes, "leave out what is there, go on where a file was cut off");
+    put.add_flag("--checksum", arguments->verifies, "read everything back and compare");
+    add_remote_options(put, arguments->remote);
+    put.on_call([arguments] { run_put(*arguments); });
 }
 
 }  // namespace sluice::cli
