@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "sluice/base/json_string.hpp"
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/io/atomicity_probe.hpp"
@@ -28,18 +29,6 @@ std::string size_text(std::size_t bytes) {
     return fmt::format("{} B", bytes);
 }
 
-std::string json_text(const std::string& text) {
-    std::string quoted = "\"";
-    for (const char c : text) {
-        if (c == '"' or c == '\\') quoted += '\\';
-        if (static_cast<unsigned char>(c) < 0x20)
-            quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-        else
-            quoted += c;
-    }
-    return quoted + '"';
-}
-
 const char* name_of(const io::atomicity_series& series) {
     return series.direct ? "direct" : "buffered";
 }
@@ -47,13 +36,13 @@ const char* name_of(const io::atomicity_series& series) {
 void print_json(const atomicity_arguments& arguments, const io::atomicity_report& report) {
     fmt::print(
         "{{\"path\":{},\"file_system\":\"{}\",\"writers\":{},\"readers\":{},\"milliseconds_per_size\":{},",
-        json_text(arguments.path), report.volume.type_name, arguments.writers, arguments.readers,
+        json_string(arguments.path), report.volume.type_name, arguments.writers, arguments.readers,
         arguments.milliseconds_per_size);
     fmt::print("\"series\":[");
     const char* between_series = "";
     for (const auto& series : report.series) {
         fmt::print("{}\n{{\"io\":\"{}\",\"refused\":{},\"whole_bytes_max\":{},\"rows\":[", between_series,
-                   name_of(series), series.refused ? json_text(series.refused->message()) : "null",
+                   name_of(series), series.refused ? json_string(series.refused->message()) : "null",
                    series.whole_bytes_max());
         const char* between_rows = "";
         for (const auto& row : series.rows) {

@@ -7,11 +7,11 @@
 #include <memory>
 #include <string>
 
+#include "sluice/base/json_string.hpp"
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/smb/load.hpp"
 #include "sluice/cli/smb/remote.hpp"
 #include "sluice/cli/smb/server_cpu.hpp"
-#include "sluice/cli/status/json_writer.hpp"
 #include "sluice/io/name_resolution.hpp"
 
 namespace sluice::cli {
