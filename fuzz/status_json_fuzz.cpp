@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/base/json_string.hpp"
 #include "sluice/cli/status/json_value.hpp"
-#include "sluice/cli/status/json_writer.hpp"
 #include "sluice/cli/status/status_text.hpp"
 
 using namespace sluice;

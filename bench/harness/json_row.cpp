@@ -4,27 +4,10 @@
 #include <charconv>
 #include <cmath>
 
+#include "sluice/base/json_string.hpp"
+
 namespace sluice::bench {
 namespace {
-
-std::string quoted(std::string_view text) {
-    static constexpr std::string_view digits = "0123456789abcdef";
-    std::string result = "\"";
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (c == '"' or c == '\\') {
-            result += '\\';
-            result += c;
-        } else if (byte < 0x20) {
-            result += "\\u00";
-            result += digits[byte >> 4];
-            result += digits[byte & 15];
-        } else {
-            result += c;  // the rest, UTF-8 included, stands for itself
-        }
-    }
-    return result + '"';
-}
 
 // The shortest form of `value` rounded to six significant digits: 1234570 and not 1.23457e+06.
 std::string rounded(double value) {
@@ -41,7 +24,7 @@ std::string rounded(double value) {
 }  // namespace
 
 json_row& json_row::add(std::string_view name, std::string_view value) {
-    return add_raw(name, quoted(value));
+    return add_raw(name, json_string(value));
 }
 
 json_row& json_row::add(std::string_view name, double value) {
@@ -50,7 +33,7 @@ json_row& json_row::add(std::string_view name, double value) {
 
 json_row& json_row::add_raw(std::string_view name, std::string_view value) {
     if (!fields_.empty()) fields_ += ',';
-    fields_ += quoted(name);
+    append_json_string(fields_, name);
     fields_ += ':';
     fields_ += value;
     return *this;

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -203,36 +202,36 @@ void run_fsmutex(const fsmutex_arguments& arguments) {
 
 }  // namespace
 
-void add_bench_fsmutex(CLI::App& bench) {
-    CLI::App* const fsmutex =
+void add_bench_fsmutex(command_syntax bench) {
+    const command_syntax fsmutex =
         bench.add_subcommand("fsmutex", "how often processes lock and unlock names, by every algorithm");
     const auto arguments = std::make_shared<fsmutex_arguments>();
-    fsmutex->add_option("FOLDER", arguments->folder, "where to do it: what is measured is its file system")
-        ->required();
-    fsmutex->add_flag("--json", arguments->json, "print JSON lines instead of tables");
-    fsmutex->add_option("--waiters", arguments->waiters, "numbers of processes, like 1,2,4,8")
-        ->delimiter(',')
-        ->check(CLI::Range(1U, contest::processes_max))
-        ->capture_default_str();
-    fsmutex->add_option("--entities", arguments->entities, "numbers of entities each locks at once")
-        ->delimiter(',')
-        ->check(CLI::Range(1U, 64U))
-        ->capture_default_str();
-    fsmutex->add_option("--which", arguments->which, "whether all lock the same or each its own")
-        ->check(CLI::IsMember({"same", "disjoint", "both"}))
-        ->capture_default_str();
+    fsmutex.add_option("FOLDER", arguments->folder, "where to do it: what is measured is its file system")
+        .required();
+    fsmutex.add_flag("--json", arguments->json, "print JSON lines instead of tables");
+    fsmutex.add_option("--waiters", arguments->waiters, "numbers of processes, like 1,2,4,8")
+        .separated_by(',')
+        .between(1U, contest::processes_max)
+        .shows_default();
+    fsmutex.add_option("--entities", arguments->entities, "numbers of entities each locks at once")
+        .separated_by(',')
+        .between(1U, 64U)
+        .shows_default();
+    fsmutex.add_option("--which", arguments->which, "whether all lock the same or each its own")
+        .one_of({"same", "disjoint", "both"})
+        .shows_default();
     fsmutex
-        ->add_option("--only", arguments->only,
-                     "only those with this in their name, like memory_map; may be given again")
-        ->type_name("NAME")
-        ->allow_extra_args(false);
-    fsmutex->add_option("--time", arguments->milliseconds, "milliseconds for each repeat")
-        ->check(CLI::Range(1U, 3'600'000U))
-        ->capture_default_str();
-    fsmutex->add_option("--repeats", arguments->repeats, "repeats, of which the median is told")
-        ->check(CLI::Range(1U, 1000U))
-        ->capture_default_str();
-    fsmutex->callback([arguments] { run_fsmutex(*arguments); });
+        .add_option("--only", arguments->only,
+                    "only those with this in their name, like memory_map; may be given again")
+        .value_name("NAME")
+        .one_value_each_time();
+    fsmutex.add_option("--time", arguments->milliseconds, "milliseconds for each repeat")
+        .between(1U, 3'600'000U)
+        .shows_default();
+    fsmutex.add_option("--repeats", arguments->repeats, "repeats, of which the median is told")
+        .between(1U, 1000U)
+        .shows_default();
+    fsmutex.on_call([arguments] { run_fsmutex(*arguments); });
 }
 
 }  // namespace sluice::cli

@@ -78,6 +78,14 @@ class Probe(unittest.TestCase):
             self.assertEqual(sizes, [2**i for i in range(13)])
             self.assertEqual(os.listdir(folder), [])
 
+    def test_json_is_valid_whatever_bytes_a_folder_is_named_with(self):
+        with tempfile.TemporaryDirectory() as folder:
+            odd = os.path.join(os.fsencode(folder), b"\xff\"\n")
+            os.mkdir(odd)
+            done = subprocess.run([PROGRAM, "probe", "atomicity", odd, "--json", "--time", "1", "--max", "1"],
+                                  stdout=subprocess.PIPE, timeout=60, check=True)
+            self.assertEqual(json.loads(done.stdout.decode())["path"], folder + "/\ufffd\"\n")
+
     def test_atomicity_says_what_it_proves_and_what_not(self):
         with tempfile.TemporaryDirectory() as folder:
             done = sluice("probe", "atomicity", folder, "--time", "1", "--max", "2")

@@ -1,10 +1,8 @@
 #include "sluice/cli/commands.hpp"
 
-#include <CLI/CLI.hpp>
-
 namespace sluice::cli {
 
-void add_commands(CLI::App& app) {
+void add_commands(command_syntax app) {
     add_serve(app);
     add_status(app);
     add_user(app);

@@ -1,8 +1,6 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
+#include "sluice/cli/command_line.hpp"
 
 namespace sluice::cli {
 
@@ -11,24 +9,24 @@ namespace sluice::cli {
 // CMakeLists.txt.
 
 /// Adds every command to `app`, in the order in which the help names them.
-void add_commands(CLI::App& app);
+void add_commands(command_syntax app);
 
-void add_bench(CLI::App& app);
-void add_cat(CLI::App& app);
-void add_fat(CLI::App& app);
-void add_get(CLI::App& app);
-void add_lock(CLI::App& app);
-void add_ls(CLI::App& app);
-void add_mkdir(CLI::App& app);
-void add_probe(CLI::App& app);
-void add_put(CLI::App& app);
-void add_rm(CLI::App& app);
-void add_serve(CLI::App& app);
-void add_status(CLI::App& app);
-void add_user(CLI::App& app);
+void add_bench(command_syntax app);
+void add_cat(command_syntax app);
+void add_fat(command_syntax app);
+void add_get(command_syntax app);
+void add_lock(command_syntax app);
+void add_ls(command_syntax app);
+void add_mkdir(command_syntax app);
+void add_probe(command_syntax app);
+void add_put(command_syntax app);
+void add_rm(command_syntax app);
+void add_serve(command_syntax app);
+void add_status(command_syntax app);
+void add_user(command_syntax app);
 
 // The parts of bench.
-void add_bench_fsmutex(CLI::App& bench);
-void add_bench_smb(CLI::App& bench);
+void add_bench_fsmutex(command_syntax bench);
+void add_bench_smb(command_syntax bench);
 
 }  // namespace sluice::cli

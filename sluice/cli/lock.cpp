@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <memory>
@@ -173,28 +172,28 @@ void run(const lock_arguments& arguments) {
 
 }  // namespace
 
-void add_lock(CLI::App& app) {
-    CLI::App* const lock =
+void add_lock(command_syntax app) {
+    const command_syntax lock =
         app.add_subcommand("lock", "run a command while others are kept from doing the same");
     const auto arguments = std::make_shared<lock_arguments>();
-    lock->add_option("--exclusive", arguments->exclusive, "a name to lock alone; may be given again")
-        ->type_name("NAME")
-        ->allow_extra_args(false);
-    lock->add_option("--shared", arguments->shared,
-                     "a name to lock beside others that share it; may be given again")
-        ->type_name("NAME")
-        ->allow_extra_args(false);
-    lock->add_option("--timeout", arguments->timeout_s, "seconds to wait at most; 0: do not wait")
-        ->type_name("SECONDS")
-        ->check(CLI::Range(0.0, 1e9));
-    lock->add_option("--algorithm", arguments->algorithm_name, "what all users of LOCKFILE must agree on")
-        ->check(CLI::IsMember({"best", "memory_map", "atomic_append", "byte_ranges", "lock_files"}))
-        ->capture_default_str();
-    lock->add_flag("--list", arguments->is_list, "show who holds and who waits, and run nothing");
-    lock->add_option("LOCKFILE", arguments->file, "the file, made if it is not there; of lock_files a folder")
-        ->required();
-    lock->add_option("COMMAND", arguments->command, "behind --: what to run, with its arguments");
-    lock->callback([arguments] { run(*arguments); });
+    lock.add_option("--exclusive", arguments->exclusive, "a name to lock alone; may be given again")
+        .value_name("NAME")
+        .one_value_each_time();
+    lock.add_option("--shared", arguments->shared,
+                    "a name to lock beside others that share it; may be given again")
+        .value_name("NAME")
+        .one_value_each_time();
+    lock.add_option("--timeout", arguments->timeout_s, "seconds to wait at most; 0: do not wait")
+        .value_name("SECONDS")
+        .between(0.0, 1e9);
+    lock.add_option("--algorithm", arguments->algorithm_name, "what all users of LOCKFILE must agree on")
+        .one_of({"best", "memory_map", "atomic_append", "byte_ranges", "lock_files"})
+        .shows_default();
+    lock.add_flag("--list", arguments->is_list, "show who holds and who waits, and run nothing");
+    lock.add_option("LOCKFILE", arguments->file, "the file, made if it is not there; of lock_files a folder")
+        .required();
+    lock.add_option("COMMAND", arguments->command, "behind --: what to run, with its arguments");
+    lock.on_call([arguments] { run(*arguments); });
 }
 
 }  // namespace sluice::cli

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <system_error>
 
@@ -11,47 +10,30 @@
 
 namespace sluice::cli {
 
-void leave(exit_code code) {
-    // The one exception of the program: CLI11 offers no other way out of a callback.
-    throw CLI::RuntimeError(static_cast<int>(code));
-}
-
 namespace {
 
+constexpr const char* description = "one stack for sharing files";
 constexpr const char* footer =
     "Exit status: 0 done; 1 could not be done, standard error says why; 2 the command line was not "
     "understood.";
 
 // What to print when nothing was asked for. Made from the commands themselves, so that it cannot promise
 // more.
-void print_overview(const CLI::App& app) {
-    fmt::print("sluice " SLUICE_VERSION ": {}\n\n", app.get_description());
-    const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
-    if (commands.empty()) {
-        fmt::print("No command is built in yet. The libraries come first: see ARCHITECTURE.md.\n");
-        return;
-    }
-    fmt::print("What it can do today:\n");
-    for (const CLI::App* command : commands)
-        fmt::print("  {:12} {}\n", command->get_name(), command->get_description());
+void print_overview(const command_line& program) {
+    fmt::print("sluice " SLUICE_VERSION ": {}\n\nWhat it can do today:\n", description);
+    for (const auto& [name, what] : program.commands())
+        fmt::print("  {:12} {}\n", name, what);
     fmt::print("\nsluice COMMAND --help explains one of them.\n");
 }
 
 exit_code run(int argc, char** argv) {
-    CLI::App app("one stack for sharing files", "sluice");
-    app.set_version_flag("--version", "sluice " SLUICE_VERSION);
-    app.footer(footer);
-    app.require_subcommand(0, 1);
-    add_commands(app);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::RuntimeError& left) {
-        return static_cast<exit_code>(left.get_exit_code());
-    } catch (const CLI::ParseError& refused) {
-        // Prints the help or version that was asked for (then the code is zero), or what was wrong.
-        return app.exit(refused) == 0 ? exit_code::success : exit_code::usage;
-    }
-    if (app.get_subcommands().empty()) print_overview(app);
+    command_line program({.name = "sluice",
+                          .description = description,
+                          .version = "sluice " SLUICE_VERSION,
+                          .footer = footer});
+    add_commands(program.syntax());
+    if (const auto code = program.run(argc, argv)) return *code;
+    print_overview(program);
     return exit_code::success;
 }
 

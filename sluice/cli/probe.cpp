@@ -2,11 +2,11 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
 #include <string>
 
+#include "sluice/base/json_string.hpp"
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/io/atomicity_probe.hpp"
@@ -29,18 +29,6 @@ std::string size_text(std::size_t bytes) {
     return fmt::format("{} B", bytes);
 }
 
-std::string json_text(const std::string& text) {
-    std::string quoted = "\"";
-    for (const char c : text) {
-        if (c == '"' or c == '\\') quoted += '\\';
-        if (static_cast<unsigned char>(c) < 0x20)
-            quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-        else
-            quoted += c;
-    }
-    return quoted + '"';
-}
-
 const char* name_of(const io::atomicity_series& series) {
     return series.direct ? "direct" : "buffered";
 }
@@ -48,13 +36,13 @@ const char* name_of(const io::atomicity_series& series) {
 void print_json(const atomicity_arguments& arguments, const io::atomicity_report& report) {
     fmt::print(
         "{{\"path\":{},\"file_system\":\"{}\",\"writers\":{},\"readers\":{},\"milliseconds_per_size\":{},",
-        json_text(arguments.path), report.volume.type_name, arguments.writers, arguments.readers,
+        json_string(arguments.path), report.volume.type_name, arguments.writers, arguments.readers,
         arguments.milliseconds_per_size);
     fmt::print("\"series\":[");
     const char* between_series = "";
     for (const auto& series : report.series) {
         fmt::print("{}\n{{\"io\":\"{}\",\"refused\":{},\"whole_bytes_max\":{},\"rows\":[", between_series,
-                   name_of(series), series.refused ? json_text(series.refused->message()) : "null",
+                   name_of(series), series.refused ? json_string(series.refused->message()) : "null",
                    series.whole_bytes_max());
         const char* between_rows = "";
         for (const auto& row : series.rows) {
@@ -127,27 +115,27 @@ void run_atomicity(const atomicity_arguments& arguments) {
 
 }  // namespace
 
-void add_probe(CLI::App& app) {
-    CLI::App* const probe = app.add_subcommand("probe", "find out by trying what a volume guarantees");
-    probe->require_subcommand(1);
-    CLI::App* const atomicity =
-        probe->add_subcommand("atomicity", "find the largest write that concurrent readers always see whole");
+void add_probe(command_syntax app) {
+    const command_syntax probe = app.add_subcommand("probe", "find out by trying what a volume guarantees");
+    probe.require_subcommands(1);
+    const command_syntax atomicity =
+        probe.add_subcommand("atomicity", "find the largest write that concurrent readers always see whole");
     const auto arguments = std::make_shared<atomicity_arguments>();
-    atomicity->add_option("PATH", arguments->path, "a directory on the volume")->required();
-    atomicity->add_flag("--json", arguments->json, "print one JSON object instead of a table");
-    atomicity->add_option("--time", arguments->milliseconds_per_size, "milliseconds for each size")
-        ->check(CLI::Range(1U, 3'600'000U))
-        ->capture_default_str();
-    atomicity->add_option("--max", arguments->write_bytes_max, "largest write, in bytes")
-        ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30))
-        ->capture_default_str();
-    atomicity->add_option("--writers", arguments->writers, "threads that write")
-        ->check(CLI::Range(1U, 64U))
-        ->capture_default_str();
-    atomicity->add_option("--readers", arguments->readers, "threads that read")
-        ->check(CLI::Range(1U, 64U))
-        ->capture_default_str();
-    atomicity->callback([arguments] { run_atomicity(*arguments); });
+    atomicity.add_option("PATH", arguments->path, "a directory on the volume").required();
+    atomicity.add_flag("--json", arguments->json, "print one JSON object instead of a table");
+    atomicity.add_option("--time", arguments->milliseconds_per_size, "milliseconds for each size")
+        .between(1U, 3'600'000U)
+        .shows_default();
+    atomicity.add_option("--max", arguments->write_bytes_max, "largest write, in bytes")
+        .between(std::size_t{1}, std::size_t{1} << 30)
+        .shows_default();
+    atomicity.add_option("--writers", arguments->writers, "threads that write")
+        .between(1U, 64U)
+        .shows_default();
+    atomicity.add_option("--readers", arguments->readers, "threads that read")
+        .between(1U, 64U)
+        .shows_default();
+    atomicity.on_call([arguments] { run_atomicity(*arguments); });
 }
 
 }  // namespace sluice::cli

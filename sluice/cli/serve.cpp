@@ -5,7 +5,6 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -427,8 +426,8 @@ void serve(const serve_options& given, const std::string& file) {
 
 }  // namespace
 
-void add_serve(CLI::App& app) {
-    CLI::App* const command =
+void add_serve(command_syntax app) {
+    const command_syntax command =
         app.add_subcommand("serve", "serve folders and FAT images to Windows, macOS and Linux (SMB)");
     struct arguments {
         serve_options options;
@@ -438,52 +437,52 @@ void add_serve(CLI::App& app) {
         bool wants_limits = false;
     };
     const auto given = std::make_shared<arguments>();
-    command->add_option("PATH", given->paths,
-                        "a folder or FAT disk image, or NAME=PATH; several make several shares");
-    command->add_option("--name", given->options.name, "what the server calls itself (SLUICE)");
-    command->add_option("--port", given->options.port, "TCP port (445; 1445 where that is not allowed)");
-    command->add_option("--listen", given->options.listen, "address to listen at (all)");
+    command.add_option("PATH", given->paths,
+                       "a folder or FAT disk image, or NAME=PATH; several make several shares");
+    command.add_option("--name", given->options.name, "what the server calls itself (SLUICE)");
+    command.add_option("--port", given->options.port, "TCP port (445; 1445 where that is not allowed)");
+    command.add_option("--listen", given->options.listen, "address to listen at (all)");
     command
-        ->add_option("--advertise", given->options.advertise,
-                     "address clients are told for further channels: ADDRESS[,speed=10g][,rss], or 'none' "
-                     "(those this machine has)")
-        ->type_name("ADDRESS");
-    command->add_flag("--read-only", given->options.read_only, "nobody may change anything");
-    command->add_option(
+        .add_option("--advertise", given->options.advertise,
+                    "address clients are told for further channels: ADDRESS[,speed=10g][,rss], or 'none' "
+                    "(those this machine has)")
+        .value_name("ADDRESS");
+    command.add_flag("--read-only", given->options.read_only, "nobody may change anything");
+    command.add_option(
         "--user", given->options.users,
         "who may log on, and nobody else: NAME of the users file, or NAME%PASSWORD for this run");
-    command->add_option("--users-file", given->options.users_file, "where the users are kept");
+    command.add_option("--users-file", given->options.users_file, "where the users are kept");
     command
-        ->add_option("--shared-locks", given->options.shared_locks,
-                     "a file: servers of this host that name it mind each other's opens and locks")
-        ->type_name("FILE");
+        .add_option("--shared-locks", given->options.shared_locks,
+                    "a file: servers of this host that name it mind each other's opens and locks")
+        .value_name("FILE");
     command
-        ->add_option("--status-socket", given->options.status_socket,
-                     "where to answer 'sluice status' (in the account's runtime folder)")
-        ->type_name("PATH");
+        .add_option("--status-socket", given->options.status_socket,
+                    "where to answer 'sluice status' (in the account's runtime folder)")
+        .value_name("PATH");
     command
-        ->add_option("--metrics", given->options.metrics,
-                     "tell Prometheus over HTTP; without an address only on this machine")
-        ->type_name("[ADDRESS:]PORT");
-    command->add_flag("--encrypt", given->options.encrypt, "refuse clients that do not encrypt");
-    command->add_flag("--no-signing", given->options.no_signing, "do not insist on signed messages");
-    command->add_flag("--guest", given->options.guest,
-                      "let clients in that log on as nobody (anonymously), without protection");
-    command->add_flag("--impersonate", given->options.impersonate,
-                      "use files with the rights of the Unix account of the user's name (as root)");
+        .add_option("--metrics", given->options.metrics,
+                    "tell Prometheus over HTTP; without an address only on this machine")
+        .value_name("[ADDRESS:]PORT");
+    command.add_flag("--encrypt", given->options.encrypt, "refuse clients that do not encrypt");
+    command.add_flag("--no-signing", given->options.no_signing, "do not insist on signed messages");
+    command.add_flag("--guest", given->options.guest,
+                     "let clients in that log on as nobody (anonymously), without protection");
+    command.add_flag("--impersonate", given->options.impersonate,
+                     "use files with the rights of the Unix account of the user's name (as root)");
     command
-        ->add_option("--session-lifetime", given->options.session_lifetime,
-                     "minutes after which clients have to log on again (0: never)")
-        ->check(CLI::Range(0U, session_lifetime_minutes_max));
+        .add_option("--session-lifetime", given->options.session_lifetime,
+                    "minutes after which clients have to log on again (0: never)")
+        .between(0U, session_lifetime_minutes_max);
     command
-        ->add_option("--loops", given->options.loops,
-                     "threads that serve connections (0: as many as there are processors)")
-        ->check(CLI::Range(0U, loops_max));
-    command->add_flag("--limits", given->wants_limits, "print every limit of the server, and end");
-    command->add_flag("--verbose", given->options.verbose, "log more");
-    add_image_options(*command, given->image);
-    command->add_option("--config", given->configuration, "a TOML file with the same names");
-    command->callback([given] {
+        .add_option("--loops", given->options.loops,
+                    "threads that serve connections (0: as many as there are processors)")
+        .between(0U, loops_max);
+    command.add_flag("--limits", given->wants_limits, "print every limit of the server, and end");
+    command.add_flag("--verbose", given->options.verbose, "log more");
+    add_image_options(command, given->image);
+    command.add_option("--config", given->configuration, "a TOML file with the same names");
+    command.on_call([given] {
         if (given->wants_limits) return print_limits();
         for (const std::string& path : given->paths)
             given->options.shares.push_back(parse_share(path));

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -84,17 +83,17 @@ void run_status(const status_arguments& given) {
 
 }  // namespace
 
-void add_status(CLI::App& app) {
-    CLI::App* const command = app.add_subcommand("status", "what running servers hold and do");
+void add_status(command_syntax app) {
+    const command_syntax command = app.add_subcommand("status", "what running servers hold and do");
     const auto given = std::make_shared<status_arguments>();
-    command->add_flag("--json", given->json, "print a JSON document for each server, one a line");
-    command->add_flag("--opens", given->opens, "list every open, too, with its path, caching and locks");
-    CLI::Option* const port = command->add_option("--port", given->port, "only the server on this TCP port")
-                                  ->check(CLI::Range(1, 65535));
-    command->add_option("--socket", given->socket, "the server that was started with --status-socket PATH")
-        ->type_name("PATH")
-        ->excludes(port);
-    command->callback([given] { run_status(*given); });
+    command.add_flag("--json", given->json, "print a JSON document for each server, one a line");
+    command.add_flag("--opens", given->opens, "list every open, too, with its path, caching and locks");
+    const option_syntax port =
+        command.add_option("--port", given->port, "only the server on this TCP port").between(1, 65535);
+    command.add_option("--socket", given->socket, "the server that was started with --status-socket PATH")
+        .value_name("PATH")
+        .excludes(port);
+    command.on_call([given] { run_status(*given); });
 }
 
 }  // namespace sluice::cli

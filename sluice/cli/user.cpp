@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -61,21 +60,21 @@ void remove(const user_arguments& arguments) {
 
 }  // namespace
 
-void add_user(CLI::App& app) {
-    CLI::App* const user = app.add_subcommand("user", "say who may log on to the server");
-    user->require_subcommand(1);
+void add_user(command_syntax app) {
+    const command_syntax user = app.add_subcommand("user", "say who may log on to the server");
+    user.require_subcommands(1);
     const auto arguments = std::make_shared<user_arguments>();
-    user->add_option("--users-file", arguments->file, "the file they are in");
+    user.add_option("--users-file", arguments->file, "the file they are in");
     const auto add = [&](const char* name, const char* what, auto action) {
-        CLI::App* const command = user->add_subcommand(name, what);
-        command->add_option("NAME", arguments->name, "the user")->required();
-        command->callback(action);
+        const command_syntax command = user.add_subcommand(name, what);
+        command.add_option("NAME", arguments->name, "the user").required();
+        command.on_call(action);
     };
     add("add", "add a user; asks for the password, or takes it from standard input",
         [arguments] { set_password(*arguments, true); });
     add("passwd", "change a password", [arguments] { set_password(*arguments, false); });
     add("remove", "remove a user", [arguments] { remove(*arguments); });
-    user->add_subcommand("list", "list the users")->callback([arguments] {
+    user.add_subcommand("list", "list the users").on_call([arguments] {
         for (const std::string& name : open_database(*arguments)->names())
             fmt::print("{}\n", name);
     });

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sluice/base/case_fold.hpp"
+#include "sluice/base/json_string.hpp"
 #include "sluice/fat/label.hpp"
 
 namespace sluice::fat {
@@ -136,37 +136,13 @@ std::string message_about_entry(const problem& one) {
     }
 }
 
-void add_json_string(std::string& json, const std::string& value) {
-    json += '"';
-    for (std::size_t at = 0; at != value.size();) {
-        const name_character next = character_at(value, at);
-        const bool is_text = next.point <= 0x10'ffff and (next.point < 0xd800 or next.point > 0xdfff);
-        const auto byte = static_cast<unsigned char>(value[at]);
-        if (not is_text) {
-            json += "\\ufffd";
-        } else if (byte == '"' or byte == '\\') {
-            json += '\\';
-            json += value[at];
-        } else if (byte < ' ') {
-            constexpr const char* digits = "0123456789abcdef";
-            json += "\\u00";
-            json += digits[byte >> 4];
-            json += digits[byte & 0xf];
-        } else {
-            json.append(value, at, next.length);
-        }
-        at += next.length;
-    }
-    json += '"';
-}
-
 void add_field(std::string& json, const char* name, std::uint64_t value) {
     json += ",\"" + std::string(name) + "\":" + text(value);
 }
 
 void add_field(std::string& json, const char* name, const std::string& value) {
     json += ",\"" + std::string(name) + "\":";
-    add_json_string(json, value);
+    append_json_string(json, value);
 }
 
 void add_json(std::string& json, const problem& one) {

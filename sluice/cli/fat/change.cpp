@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
@@ -142,29 +141,27 @@ void run_defrag(const change_arguments& arguments) {
 
 }  // namespace
 
-void add_fat_change(CLI::App& fat) {
+void add_fat_change(command_syntax fat) {
     const auto add = [&](const char* name, const char* what, auto run) {
         const auto arguments = std::make_shared<change_arguments>();
-        CLI::App* const command = fat.add_subcommand(name, what);
-        add_image_options(*command, arguments->how);
-        command->callback([arguments, run] { run(*arguments); });
+        const command_syntax command = fat.add_subcommand(name, what);
+        add_image_options(command, arguments->how);
+        command.on_call([arguments, run] { run(*arguments); });
         return std::pair(command, arguments);
     };
-    const auto operand = [](CLI::App* command, change_arguments& arguments) {
-        command->add_option("IMAGE:/PATH", arguments.operands, "as in disk.img:/notes")
-            ->required()
-            ->expected(1);
+    const auto operand = [](command_syntax command, change_arguments& arguments) {
+        command.add_option("IMAGE:/PATH", arguments.operands, "as in disk.img:/notes").required().expected(1);
     };
     const auto [mkdir, making] = add("mkdir", "make a directory", run_mkdir);
     operand(mkdir, *making);
-    mkdir->add_flag("-p,--parents", making->with_parents, "and those above; none of them may be new");
+    mkdir.add_flag("-p,--parents", making->with_parents, "and those above; none of them may be new");
     const auto [rm, removing] = add("rm", "remove a file or an empty directory", run_rm);
     operand(rm, *removing);
-    rm->add_flag("-r,--recursive", removing->is_recursive, "and everything in it");
+    rm.add_flag("-r,--recursive", removing->is_recursive, "and everything in it");
     const auto [mv, moving] = add("mv", "rename, or move to another directory of the volume", run_mv);
-    mv->add_option("IMAGE:/PATH TARGET", moving->operands, "what, and its new path on the same volume")
-        ->required()
-        ->expected(2);
+    mv.add_option("IMAGE:/PATH TARGET", moving->operands, "what, and its new path on the same volume")
+        .required()
+        .expected(2);
     const auto [defrag, joining] =
         add("defrag", "make files lie in one piece, where there is room", run_defrag);
     operand(defrag, *joining);

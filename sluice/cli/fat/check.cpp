@@ -4,7 +4,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "sluice/cli/exit_code.hpp"
@@ -54,15 +53,14 @@ void run_repair(const check_arguments& arguments) {
 
 }  // namespace
 
-void add_fat_check(CLI::App& fat) {
+void add_fat_check(command_syntax fat) {
     const auto add = [&](const char* name, const char* what, auto run) {
         const auto arguments = std::make_shared<check_arguments>();
-        CLI::App* const command = fat.add_subcommand(name, what);
-        add_overlay_option(*command, arguments->how);
-        command->add_option("IMAGE", arguments->image, "the image, or IMAGE@N for its partition N")
-            ->required();
-        command->add_flag("--json", arguments->wants_json, "print the report for programs");
-        command->callback([arguments, run] { run(*arguments); });
+        const command_syntax command = fat.add_subcommand(name, what);
+        add_overlay_option(command, arguments->how);
+        command.add_option("IMAGE", arguments->image, "the image, or IMAGE@N for its partition N").required();
+        command.add_flag("--json", arguments->wants_json, "print the report for programs");
+        command.on_call([arguments, run] { run(*arguments); });
     };
     add("check", "tell whether a volume is sound; changes nothing", run_check);
     add("repair", "make a damaged volume sound, losing nothing that can be reached", run_repair);

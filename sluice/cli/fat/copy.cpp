@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -232,34 +231,32 @@ void run_mkfile(const copy_arguments& arguments) {
 
 }  // namespace
 
-void add_fat_copy(CLI::App& fat) {
+void add_fat_copy(command_syntax fat) {
     const auto got = std::make_shared<copy_arguments>();
-    CLI::App* const get = fat.add_subcommand("get", "copy a file or a tree from a volume");
-    get->add_option("IMAGE:/PATH", got->image, "what to copy")->required();
-    get->add_option("TARGET", got->operands, "where to; by default here, under its name")->expected(0, 1);
-    add_image_options(*get, got->how);
-    get->callback([got] { run_get(*got); });
+    const command_syntax get = fat.add_subcommand("get", "copy a file or a tree from a volume");
+    get.add_option("IMAGE:/PATH", got->image, "what to copy").required();
+    get.add_option("TARGET", got->operands, "where to; by default here, under its name").expected(0, 1);
+    add_image_options(get, got->how);
+    get.on_call([got] { run_get(*got); });
 
     const auto given = std::make_shared<copy_arguments>();
-    CLI::App* const put = fat.add_subcommand("put", "copy files and trees to a volume");
-    put->add_option("SOURCE... IMAGE:/PATH", given->operands, "what to copy, and last where to")
-        ->required()
-        ->expected(2, -1);
-    add_image_options(*put, given->how);
-    put->callback([given] { run_put(*given); });
+    const command_syntax put = fat.add_subcommand("put", "copy files and trees to a volume");
+    put.add_option("SOURCE... IMAGE:/PATH", given->operands, "what to copy, and last where to")
+        .required()
+        .expected(2, -1);
+    add_image_options(put, given->how);
+    put.on_call([given] { run_put(*given); });
 
     const auto made = std::make_shared<copy_arguments>();
-    CLI::App* const mkfile = fat.add_subcommand("mkfile", "write a file of a given size, to measure");
-    mkfile->add_option("IMAGE:/PATH", made->image, "the file")->required();
-    mkfile->add_option("--size", made->size, "how long: 5m")->required()->type_name("SIZE");
-    mkfile->add_option("--block", made->block, "how much to write at once")
-        ->type_name("SIZE")
-        ->capture_default_str();
-    mkfile->add_option("--strategy", made->strategy, "how clusters are found: naive, cursor, runs")
-        ->check(CLI::IsMember({"naive", "cursor", "runs"}))
-        ->capture_default_str();
-    add_image_options(*mkfile, made->how);
-    mkfile->callback([made] { run_mkfile(*made); });
+    const command_syntax mkfile = fat.add_subcommand("mkfile", "write a file of a given size, to measure");
+    mkfile.add_option("IMAGE:/PATH", made->image, "the file").required();
+    mkfile.add_option("--size", made->size, "how long: 5m").required().value_name("SIZE");
+    mkfile.add_option("--block", made->block, "how much to write at once").value_name("SIZE").shows_default();
+    mkfile.add_option("--strategy", made->strategy, "how clusters are found: naive, cursor, runs")
+        .one_of({"naive", "cursor", "runs"})
+        .shows_default();
+    add_image_options(mkfile, made->how);
+    mkfile.on_call([made] { run_mkfile(*made); });
 }
 
 }  // namespace sluice::cli

@@ -1,21 +1,19 @@
 // sluice fat: images with FAT volumes, without root and without mounting.
 
-#include <CLI/CLI.hpp>
-
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/fat/commands.hpp"
 
 namespace sluice::cli {
 
-void add_fat(CLI::App& app) {
-    CLI::App* const fat = app.add_subcommand("fat", "look into, change, make and mend FAT disk images");
-    fat->require_subcommand(1);
-    add_fat_make(*fat);
-    add_fat_look(*fat);
-    add_fat_copy(*fat);
-    add_fat_change(*fat);
-    add_fat_check(*fat);
-    add_fat_overlay(*fat);
+void add_fat(command_syntax app) {
+    const command_syntax fat = app.add_subcommand("fat", "look into, change, make and mend FAT disk images");
+    fat.require_subcommands(1);
+    add_fat_make(fat);
+    add_fat_look(fat);
+    add_fat_copy(fat);
+    add_fat_change(fat);
+    add_fat_check(fat);
+    add_fat_overlay(fat);
 }
 
 }  // namespace sluice::cli

@@ -1,8 +1,8 @@
 #include "sluice/cli/fat/image_options.hpp"
+#include "sluice/cli/command_line.hpp"
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <charconv>
 #include <optional>
@@ -80,23 +80,23 @@ std::string text_of(const image_options& options) {
     return text;
 }
 
-void add_overlay_option(CLI::App& command, image_options& options) {
+void add_overlay_option(command_syntax command, image_options& options) {
     command
         .add_option("--overlay", options.overlay, "leave the image as it is; this file has what is changed")
-        ->type_name("FILE");
+        .value_name("FILE");
 }
 
-void add_image_options(CLI::App& command, image_options& options) {
+void add_image_options(command_syntax command, image_options& options) {
     add_overlay_option(command, options);
     command.add_flag("--journal", options.journal,
                      "what is changed together survives a crash together: through IMAGE.journal");
     command
         .add_option("--code-page", options.code_page, "of short names: ascii, 437, 850, 852, 866, 1252 (437)")
-        ->type_name("PAGE")
-        ->check(complaint_about(&image_options::code_page));
+        .value_name("PAGE")
+        .check(complaint_about(&image_options::code_page));
     command.add_option("--time-zone", options.time_zone, "of the volume's times: host, utc, +HH:MM (host)")
-        ->type_name("ZONE")
-        ->check(complaint_about(&image_options::time_zone));
+        .value_name("ZONE")
+        .check(complaint_about(&image_options::time_zone));
 }
 
 }  // namespace sluice::cli

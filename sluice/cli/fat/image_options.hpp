@@ -3,11 +3,8 @@
 #include <expected>
 #include <string>
 
+#include "sluice/cli/command_line.hpp"
 #include "sluice/fat/file_system.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace sluice::cli {
 
@@ -28,8 +25,8 @@ struct image_options {
 [[nodiscard]] std::string text_of(const image_options& options);
 
 /// Adds the option of where writes go to a command that looks at a volume as bytes.
-void add_overlay_option(CLI::App& command, image_options& options);
+void add_overlay_option(command_syntax command, image_options& options);
 /// Adds all of them to a command that mounts a volume.
-void add_image_options(CLI::App& command, image_options& options);
+void add_image_options(command_syntax command, image_options& options);
 
 }  // namespace sluice::cli

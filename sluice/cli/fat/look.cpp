@@ -3,7 +3,6 @@
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -165,25 +164,25 @@ void run_map(const look_arguments& arguments) {
 
 }  // namespace
 
-void add_fat_look(CLI::App& fat) {
+void add_fat_look(command_syntax fat) {
     const auto add = [&](const char* name, const char* what, auto run) {
         const auto arguments = std::make_shared<look_arguments>();
-        CLI::App* const command = fat.add_subcommand(name, what);
-        add_image_options(*command, arguments->how);
-        command->add_option("IMAGE:/PATH", arguments->image, "as in disk.img:/notes or disk.img@2:/notes")
-            ->required();
-        command->callback([arguments, run] { run(*arguments); });
+        const command_syntax command = fat.add_subcommand(name, what);
+        add_image_options(command, arguments->how);
+        command.add_option("IMAGE:/PATH", arguments->image, "as in disk.img:/notes or disk.img@2:/notes")
+            .required();
+        command.on_call([arguments, run] { run(*arguments); });
         return std::pair(command, arguments);
     };
     const auto [ls, listing] = add("ls", "list a directory", run_ls);
-    ls->add_flag("-l,--long", listing->is_long, "attributes, size and time of change as well");
-    ls->add_flag("-R,--recursive", listing->is_recursive, "and everything below");
+    ls.add_flag("-l,--long", listing->is_long, "attributes, size and time of change as well");
+    ls.add_flag("-R,--recursive", listing->is_recursive, "and everything below");
     add("cat", "print a file", run_cat);
     const auto [stat, status] = add("stat", "tell about a volume, a file or a directory", run_stat);
-    stat->add_flag("--counters", status->wants_counters, "read the file, and count steps in the FAT");
-    stat->add_option("--strategy", status->strategy, "how clusters are found: naive, cursor, runs")
-        ->check(CLI::IsMember({"naive", "cursor", "runs"}))
-        ->capture_default_str();
+    stat.add_flag("--counters", status->wants_counters, "read the file, and count steps in the FAT");
+    stat.add_option("--strategy", status->strategy, "how clusters are found: naive, cursor, runs")
+        .one_of({"naive", "cursor", "runs"})
+        .shows_default();
     add("map", "show where files lie in the image", run_map);
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -166,37 +165,35 @@ void run_label(const label_arguments& arguments) {
     succeed_or_fail(fat::set_label(image.volume(), shape, label, now.date, now.time), arguments.image);
 }
 
-void add_label(CLI::App& fat) {
+void add_label(command_syntax fat) {
     const auto arguments = std::make_shared<label_arguments>();
-    CLI::App* const command = fat.add_subcommand("label", "show, set or remove the label of a volume");
-    command->add_option("IMAGE", arguments->image, "the image, or IMAGE@N")->required();
-    command->add_option("LABEL", arguments->label, "at most 11 characters");
-    command->add_flag("--remove", arguments->removes, "leave the volume without one");
-    add_overlay_option(*command, arguments->how);
-    command->callback([arguments] { run_label(*arguments); });
+    const command_syntax command = fat.add_subcommand("label", "show, set or remove the label of a volume");
+    command.add_option("IMAGE", arguments->image, "the image, or IMAGE@N").required();
+    command.add_option("LABEL", arguments->label, "at most 11 characters");
+    command.add_flag("--remove", arguments->removes, "leave the volume without one");
+    add_overlay_option(command, arguments->how);
+    command.on_call([arguments] { run_label(*arguments); });
 }
 
 }  // namespace
 
-void add_fat_make(CLI::App& fat) {
+void add_fat_make(command_syntax fat) {
     const auto arguments = std::make_shared<mkfs_arguments>();
-    CLI::App* const mkfs =
+    const command_syntax mkfs =
         fat.add_subcommand("mkfs", "make an empty volume, and the image if --size says how long");
-    mkfs->add_option("IMAGE", arguments->image, "the image, or IMAGE@N for its partition N")->required();
-    mkfs->add_option("--size", arguments->size, "make the image this long: 1440k, 64m, 8g")
-        ->type_name("SIZE");
-    mkfs->add_option("--type", arguments->bits, "12, 16 or 32; by default what the size suggests")
-        ->check(CLI::IsMember({12, 16, 32}));
-    mkfs->add_option("--cluster", arguments->cluster, "bytes per cluster: 512 to 64k")->type_name("SIZE");
-    mkfs->add_option("--sector", arguments->sector, "bytes per sector: 512, 1024, 2048, 4096")
-        ->capture_default_str();
-    mkfs->add_option("--fats", arguments->fats, "copies of the FAT: 1 or 2")->capture_default_str();
-    mkfs->add_option("--root-entries", arguments->root_entries, "slots of the root of FAT12 and FAT16");
-    mkfs->add_option("--reserved", arguments->reserved, "sectors before the first FAT");
-    mkfs->add_option("--label", arguments->label, "the volume's name, at most 11 characters");
-    mkfs->add_option("--serial", arguments->serial, "as in 1234-ABCD; by default random");
-    mkfs->add_flag("--force", arguments->force, "even if there is something in it already");
-    mkfs->callback([arguments] { run_mkfs(*arguments); });
+    mkfs.add_option("IMAGE", arguments->image, "the image, or IMAGE@N for its partition N").required();
+    mkfs.add_option("--size", arguments->size, "make the image this long: 1440k, 64m, 8g").value_name("SIZE");
+    mkfs.add_option("--type", arguments->bits, "12, 16 or 32; by default what the size suggests")
+        .one_of({12, 16, 32});
+    mkfs.add_option("--cluster", arguments->cluster, "bytes per cluster: 512 to 64k").value_name("SIZE");
+    mkfs.add_option("--sector", arguments->sector, "bytes per sector: 512, 1024, 2048, 4096").shows_default();
+    mkfs.add_option("--fats", arguments->fats, "copies of the FAT: 1 or 2").shows_default();
+    mkfs.add_option("--root-entries", arguments->root_entries, "slots of the root of FAT12 and FAT16");
+    mkfs.add_option("--reserved", arguments->reserved, "sectors before the first FAT");
+    mkfs.add_option("--label", arguments->label, "the volume's name, at most 11 characters");
+    mkfs.add_option("--serial", arguments->serial, "as in 1234-ABCD; by default random");
+    mkfs.add_flag("--force", arguments->force, "even if there is something in it already");
+    mkfs.on_call([arguments] { run_mkfs(*arguments); });
     add_label(fat);
 }
 

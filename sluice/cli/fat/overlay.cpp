@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 
@@ -126,13 +125,13 @@ void run_rebind(const overlay_arguments& arguments) {
 
 }  // namespace
 
-void add_fat_overlay(CLI::App& fat) {
+void add_fat_overlay(command_syntax fat) {
     const auto add = [&](const char* name, const char* what, auto run) {
         const auto arguments = std::make_shared<overlay_arguments>();
-        CLI::App* const command = fat.add_subcommand(name, what);
-        command->add_option("IMAGE", arguments->image, "the image that the overlay was made for")->required();
-        command->add_option("--overlay", arguments->overlay, "the overlay")->required()->type_name("FILE");
-        command->callback([arguments, run] { run(*arguments); });
+        const command_syntax command = fat.add_subcommand(name, what);
+        command.add_option("IMAGE", arguments->image, "the image that the overlay was made for").required();
+        command.add_option("--overlay", arguments->overlay, "the overlay").required().value_name("FILE");
+        command.on_call([arguments, run] { run(*arguments); });
     };
     add("commit", "write what an overlay has into its image, and remove it", run_commit);
     add("discard", "give an overlay up, and what it has", run_discard);

@@ -2,17 +2,16 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
 
+#include "sluice/base/json_string.hpp"
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/smb/load.hpp"
 #include "sluice/cli/smb/remote.hpp"
 #include "sluice/cli/smb/server_cpu.hpp"
-#include "sluice/cli/status/json_writer.hpp"
 #include "sluice/io/name_resolution.hpp"
 
 namespace sluice::cli {
@@ -150,40 +149,39 @@ void run_bench(bench_smb_arguments given) {
 
 }  // namespace
 
-void add_bench_smb(CLI::App& bench) {
-    CLI::App* const command = bench.add_subcommand("smb", "load on an SMB server, to measure the server");
+void add_bench_smb(command_syntax bench) {
+    const command_syntax command =
+        bench.add_subcommand("smb", "load on an SMB server, to measure the server");
     const auto given = std::make_shared<bench_smb_arguments>();
     std::vector<std::string> names;
     for (const auto& [name, kind] : kinds)
         names.push_back(name);
-    command->add_option("URL", given->url, "smb://user@host[:port]/share[/folder]")->required();
-    command->add_option("--workload", given->workload, "what to do: one of those in sluice-bench(1)")
-        ->check(CLI::IsMember(names))
-        ->capture_default_str();
-    command->add_option("--connections", given->load.connections, "sessions, each on its own connection")
-        ->check(CLI::Range(1, 1024))
-        ->capture_default_str();
-    command->add_option("--depth", given->load.depth, "requests under way on each connection")
-        ->check(CLI::Range(1, 512))
-        ->capture_default_str();
-    command->add_option("--size", given->size_bytes, "bytes of each transfer or small file")
-        ->transform(CLI::AsSizeValue(false))
-        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{8U << 20}));
-    command->add_option("--file-size", given->load.file_bytes, "bytes of the big file of each session")
-        ->transform(CLI::AsSizeValue(false));
-    command->add_option("--files", given->load.files, "small files of each session")
-        ->check(CLI::Range(1, 1'000'000))
-        ->capture_default_str();
-    command->add_option("--seconds", given->seconds, "for how long")
-        ->check(CLI::Range(0.01, 86'400.0))
-        ->capture_default_str();
-    command->add_option("--server-pid", given->server_processes,
-                        "the server's process, here: its processor time is told; may be repeated");
-    command->add_option("--subject", given->subject, "what the row calls the server")->capture_default_str();
-    command->add_flag("--keep", given->keeps_files, "leave the files there, for the next run");
-    command->add_flag("--json", given->json, "print a JSON object in a line");
-    add_remote_options(*command, given->remote);
-    command->callback([given] { run_bench(*given); });
+    command.add_option("URL", given->url, "smb://user@host[:port]/share[/folder]").required();
+    command.add_option("--workload", given->workload, "what to do: one of those in sluice-bench(1)")
+        .one_of(names)
+        .shows_default();
+    command.add_option("--connections", given->load.connections, "sessions, each on its own connection")
+        .between(1, 1024)
+        .shows_default();
+    command.add_option("--depth", given->load.depth, "requests under way on each connection")
+        .between(1, 512)
+        .shows_default();
+    command.add_option("--size", given->size_bytes, "bytes of each transfer or small file")
+        .size_in_bytes()
+        .between(std::uint64_t{1}, std::uint64_t{8U << 20});
+    command.add_option("--file-size", given->load.file_bytes, "bytes of the big file of each session")
+        .size_in_bytes();
+    command.add_option("--files", given->load.files, "small files of each session")
+        .between(1, 1'000'000)
+        .shows_default();
+    command.add_option("--seconds", given->seconds, "for how long").between(0.01, 86'400.0).shows_default();
+    command.add_option("--server-pid", given->server_processes,
+                       "the server's process, here: its processor time is told; may be repeated");
+    command.add_option("--subject", given->subject, "what the row calls the server").shows_default();
+    command.add_flag("--keep", given->keeps_files, "leave the files there, for the next run");
+    command.add_flag("--json", given->json, "print a JSON object in a line");
+    add_remote_options(command, given->remote);
+    command.on_call([given] { run_bench(*given); });
 }
 
 }  // namespace sluice::cli

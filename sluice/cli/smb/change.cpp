@@ -1,7 +1,5 @@
 // sluice rm, mkdir: changes on a server.
 
-#include <CLI/CLI.hpp>
-
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/smb/remote_tree.hpp"
 
@@ -70,23 +68,23 @@ void run_mkdir(const change_arguments& arguments) {
 
 }  // namespace
 
-void add_rm(CLI::App& app) {
+void add_rm(command_syntax app) {
     const auto arguments = std::make_shared<change_arguments>();
-    CLI::App* const rm = app.add_subcommand("rm", "remove files of an SMB server");
-    rm->add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path")->required();
-    rm->add_flag("-r,--recursive", arguments->is_recursive, "folders with all they hold");
-    add_remote_options(*rm, arguments->remote);
-    rm->callback([arguments] { run_rm(*arguments); });
+    const command_syntax rm = app.add_subcommand("rm", "remove files of an SMB server");
+    rm.add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path").required();
+    rm.add_flag("-r,--recursive", arguments->is_recursive, "folders with all they hold");
+    add_remote_options(rm, arguments->remote);
+    rm.on_call([arguments] { run_rm(*arguments); });
 }
 
-void add_mkdir(CLI::App& app) {
+void add_mkdir(command_syntax app) {
     const auto arguments = std::make_shared<change_arguments>();
-    CLI::App* const mkdir = app.add_subcommand("mkdir", "make a folder on an SMB server");
-    mkdir->add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path")->required();
-    mkdir->add_flag("-p,--parents", arguments->makes_parents,
-                    "also those on the way; it may be there already");
-    add_remote_options(*mkdir, arguments->remote);
-    mkdir->callback([arguments] { run_mkdir(*arguments); });
+    const command_syntax mkdir = app.add_subcommand("mkdir", "make a folder on an SMB server");
+    mkdir.add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path").required();
+    mkdir.add_flag("-p,--parents", arguments->makes_parents,
+                   "also those on the way; it may be there already");
+    add_remote_options(mkdir, arguments->remote);
+    mkdir.on_call([arguments] { run_mkdir(*arguments); });
 }
 
 }  // namespace sluice::cli

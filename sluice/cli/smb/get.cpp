@@ -2,16 +2,13 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cstring>
 #include <filesystem>
 
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/exit_code.hpp"
-#include "sluice/cli/fat/progress.hpp"
-#include "sluice/cli/smb/remote_tree.hpp"
-#include "sluice/io/file_handle.hpp"
+#include "sluice/cli/smb/file_copier.hpp"
 #include "sluice/io/file_status.hpp"
 #include "sluice/io/xattr.hpp"
 #include "sluice/vfs/host_name.hpp"
@@ -23,12 +20,9 @@ namespace fs = std::filesystem;
 using namespace smb::client;  // NOLINT: the names of one component
 
 struct get_arguments {
-    remote_options remote;
+    copy_options how;
     std::string url;
     std::string target;
-    bool is_recursive = false;
-    bool resumes = false;
-    bool verifies = false;
 };
 
 struct fetched_file {
@@ -44,22 +38,15 @@ using origin = std::array<le64, 2>;
     return {le64(status.end_of_file_bytes), le64(status.last_write_time.ticks)};
 }
 
-class getter {
+class getter final : public file_copier {
 public:
-    getter(remote_share& share, const get_arguments& arguments, std::vector<fetched_file> files,
+    getter(remote_share& share, const copy_options& how, std::vector<fetched_file> files,
            std::uint64_t total_bytes)
-        : share_(share), arguments_(arguments), files_(std::move(files)), progress_(total_bytes) {}
-
-    /// Whether all came.
-    [[nodiscard]] bool run() {
-        share_.run(for_each_at_once(share_, files_.size(), [this](std::size_t i) { return get(files_[i]); }));
-        return failures_ == 0 and done_ == files_.size();
-    }
+        : file_copier(share, how, total_bytes), files_(std::move(files)) {}
 
 private:
-    void complain(const fetched_file& file, const std::string& why) {
-        ++failures_;
-        share_.complain(file.from.path, why);
+    [[nodiscard]] const std::string& path_of(std::size_t file) const noexcept override {
+        return files_[file].from.path;
     }
 
     [[nodiscard]] bool is_there_already(const fetched_file& file) const {
@@ -79,34 +66,33 @@ private:
         origin before{};
         const auto known = io::fetch_xattr(into, origin_attribute, std::as_writable_bytes(std::span(before)));
         const bool is_of_same = known and known->size() == sizeof before and before == now;
-        if (arguments_.resumes and is_of_same) return into.maximum_extent();
+        if (how_.resumes and is_of_same) return into.maximum_extent();
         if (const auto emptied = into.truncate(0); not emptied) return failure(emptied.error());
         // Where the file system keeps none, --resume begins again.
         (void)io::store_xattr(into, origin_attribute, std::as_bytes(std::span(now)));
         return std::uint64_t{0};
     }
 
-    io::task<void> get(const fetched_file& file) noexcept {
-        if (arguments_.resumes and is_there_already(file)) {
+    [[nodiscard]] io::task<trouble> copy(std::size_t number) noexcept override {
+        const fetched_file& file = files_[number];
+        if (how_.resumes and is_there_already(file)) {
             progress_.add(file.from.status.end_of_file_bytes);
-            ++done_;
-            co_return;
+            co_return std::nullopt;
         }
         const open_options how{.shares = smb::wire::share_access::read | smb::wire::share_access::write |
                                          smb::wire::share_access::remove,
                                .options = smb::wire::create_options::non_directory_file};
         io::task<outcome<owned<remote_file>>> opening = share_.tree().open(file.from.path, how);
         const auto remote = co_await std::move(opening);
-        if (not remote) co_return complain(file, remote.error().message());
-        io::task<std::optional<std::string>> copying = copy(file, **remote);
-        const std::optional<std::string> trouble = co_await std::move(copying);
+        if (not remote) co_return remote.error().message();
+        io::task<trouble> fetching = fetch(file, **remote);
+        trouble met = co_await std::move(fetching);
         io::task<outcome<file_status>> closing = (*remote)->co_close();
         (void)co_await std::move(closing);
-        if (trouble) co_return complain(file, *trouble);
-        ++done_;
+        co_return met;
     }
 
-    io::task<std::optional<std::string>> copy(const fetched_file& file, remote_file& remote) noexcept {
+    io::task<trouble> fetch(const fetched_file& file, remote_file& remote) noexcept {
         const fs::path part = file.to.string() + ".part";
         io::file_handle into;
         const auto from = open_part(file, part, into);
@@ -123,8 +109,8 @@ private:
             download(remote, *from, remote.status().end_of_file_bytes, take);
         const auto end = co_await std::move(downloading);
         if (not end) co_return end.error().message();
-        if (arguments_.verifies) {
-            io::task<std::optional<std::string>> comparing = compare(remote, into, *end);
+        if (how_.verifies) {
+            io::task<trouble> comparing = compare(remote, into, *end, "it changed while it was read");
             if (auto difference = co_await std::move(comparing)) co_return difference;
         }
         (void)io::remove_xattr(into, origin_attribute);
@@ -138,30 +124,7 @@ private:
         co_return std::nullopt;
     }
 
-    // Reads everything once more, and looks whether it is what is here.
-    static io::task<std::optional<std::string>> compare(remote_file& remote, io::file_handle& here,
-                                                        std::uint64_t end) noexcept {
-        std::vector<std::byte> room(transfer_piece_bytes);
-        const byte_taker take = [&](bytes_view bytes, std::uint64_t offset) -> result<void> {
-            const auto read =
-                here.read(io::io_request<io::bytes_type>{std::span(room).first(bytes.size()), offset});
-            if (not read) return failure(read.error());
-            if (bytes_view(*read) == bytes) return {};
-            return failure({EILSEQ, "compare with the server's"});
-        };
-        io::task<transferred<std::uint64_t>> reading = download(remote, 0, end, take);
-        const auto compared = co_await std::move(reading);
-        if (not compared) co_return compared.error().message();
-        if (*compared != end) co_return "it changed while it was read";
-        co_return std::nullopt;
-    }
-
-    remote_share& share_;
-    const get_arguments& arguments_;
     std::vector<fetched_file> files_;
-    progress_bar progress_;
-    std::size_t done_ = 0;
-    std::size_t failures_ = 0;
 };
 
 // Here a backslash is a letter like others, but a dot that was mapped must not make a name that leads
@@ -190,9 +153,9 @@ private:
 }
 
 void run_get(const get_arguments& arguments) {
-    remote_share share("get", arguments.url, arguments.remote);
+    remote_share share("get", arguments.url, arguments.how.remote);
     const std::string& path = share.url().path;
-    const std::vector<remote_entry> entries = entries_of(share, path, arguments.is_recursive);
+    const std::vector<remote_entry> entries = entries_of(share, path, arguments.how.is_recursive);
     const std::string own_name = path.empty() ? share.url().share : last_name_of(path);
     fs::path target = arguments.target.empty() ? fs::path(".") : fs::path(arguments.target);
     const bool is_tree = is_folder(entries.front().status);
@@ -215,22 +178,23 @@ void run_get(const get_arguments& arguments) {
             total += each.status.end_of_file_bytes;
         }
     }
-    getter all(share, arguments, std::move(files), total);
-    if (not all.run()) share.fail(path, "not everything was copied; --resume goes on where it ended");
+    const std::size_t count = files.size();
+    getter(share, arguments.how, std::move(files), total).run(count);
 }
 
 }  // namespace
 
-void add_get(CLI::App& app) {
+void add_get(command_syntax app) {
     const auto arguments = std::make_shared<get_arguments>();
-    CLI::App* const get = app.add_subcommand("get", "copy files from an SMB server");
-    get->add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path")->required();
-    get->add_option("TARGET", arguments->target, "where to; by default here, under its name");
-    get->add_flag("-r,--recursive", arguments->is_recursive, "folders with all they hold");
-    get->add_flag("--resume", arguments->resumes, "leave out what is here, go on where a file was cut off");
-    get->add_flag("--checksum", arguments->verifies, "read everything again and compare");
-    add_remote_options(*get, arguments->remote);
-    get->callback([arguments] { run_get(*arguments); });
+    const command_syntax get = app.add_subcommand("get", "copy files from an SMB server");
+    get.add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path").required();
+    get.add_option("TARGET", arguments->target, "where to; by default here, under its name");
+    get.add_flag("-r,--recursive", arguments->how.is_recursive, "folders with all they hold");
+    get.add_flag("--resume", arguments->how.resumes,
+                 "leave out what is here, go on where a file was cut off");
+    get.add_flag("--checksum", arguments->how.verifies, "read everything again and compare");
+    add_remote_options(get, arguments->how.remote);
+    get.on_call([arguments] { run_get(*arguments); });
 }
 
 }  // namespace sluice::cli

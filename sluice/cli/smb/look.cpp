@@ -3,7 +3,6 @@
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 
@@ -105,22 +104,22 @@ void run_cat(const look_arguments& arguments) {
 
 }  // namespace
 
-void add_ls(CLI::App& app) {
+void add_ls(command_syntax app) {
     const auto arguments = std::make_shared<look_arguments>();
-    CLI::App* const ls = app.add_subcommand("ls", "list a folder of an SMB server");
-    ls->add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path")->required();
-    ls->add_flag("-l,--long", arguments->is_long, "attributes, size and time as well");
-    ls->add_flag("-R,--recursive", arguments->is_recursive, "all that is below, too");
-    add_remote_options(*ls, arguments->remote);
-    ls->callback([arguments] { run_ls(*arguments); });
+    const command_syntax ls = app.add_subcommand("ls", "list a folder of an SMB server");
+    ls.add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path").required();
+    ls.add_flag("-l,--long", arguments->is_long, "attributes, size and time as well");
+    ls.add_flag("-R,--recursive", arguments->is_recursive, "all that is below, too");
+    add_remote_options(ls, arguments->remote);
+    ls.on_call([arguments] { run_ls(*arguments); });
 }
 
-void add_cat(CLI::App& app) {
+void add_cat(command_syntax app) {
     const auto arguments = std::make_shared<look_arguments>();
-    CLI::App* const cat = app.add_subcommand("cat", "write a file of an SMB server to standard output");
-    cat->add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path")->required();
-    add_remote_options(*cat, arguments->remote);
-    cat->callback([arguments] { run_cat(*arguments); });
+    const command_syntax cat = app.add_subcommand("cat", "write a file of an SMB server to standard output");
+    cat.add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path").required();
+    add_remote_options(cat, arguments->remote);
+    cat.on_call([arguments] { run_cat(*arguments); });
 }
 
 }  // namespace sluice::cli

@@ -2,14 +2,11 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/exit_code.hpp"
-#include "sluice/cli/fat/progress.hpp"
-#include "sluice/cli/smb/remote_tree.hpp"
-#include "sluice/io/file_handle.hpp"
+#include "sluice/cli/smb/file_copier.hpp"
 #include "sluice/io/file_status.hpp"
 #include "sluice/vfs/host_name.hpp"
 
@@ -21,11 +18,8 @@ using namespace smb::client;  // NOLINT: the names of one component
 using smb::wire::nt_status;
 
 struct put_arguments {
-    remote_options remote;
+    copy_options how;
     std::vector<std::string> operands;
-    bool is_recursive = false;
-    bool resumes = false;
-    bool verifies = false;
 };
 
 struct given_file {
@@ -37,37 +31,25 @@ struct given_file {
 // Files shorter than this are sent again rather than resumed.
 constexpr std::uint64_t resumed_bytes_min = transfer_window_bytes;
 
-class putter {
+class putter final : public file_copier {
 public:
-    putter(remote_share& share, const put_arguments& arguments, std::vector<given_file> files,
+    putter(remote_share& share, const copy_options& how, std::vector<given_file> files,
            std::uint64_t total_bytes)
-        : share_(share), arguments_(arguments), files_(std::move(files)), progress_(total_bytes) {}
-
-    /// Whether all went.
-    [[nodiscard]] bool run() {
-        share_.run(for_each_at_once(share_, files_.size(), [this](std::size_t i) { return put(files_[i]); }));
-        return failures_ == 0 and done_ == files_.size();
-    }
+        : file_copier(share, how, total_bytes), files_(std::move(files)) {}
 
 private:
-    io::task<void> put(const given_file& file) noexcept {
-        io::task<std::optional<std::string>> putting = put_through(file);
-        const auto trouble = co_await std::move(putting);
-        if (not trouble) {
-            ++done_;
-            co_return;
-        }
-        ++failures_;
-        share_.complain(file.to, *trouble);
+    [[nodiscard]] const std::string& path_of(std::size_t file) const noexcept override {
+        return files_[file].to;
     }
 
-    io::task<std::optional<std::string>> put_through(const given_file& file) noexcept {
+    [[nodiscard]] io::task<trouble> copy(std::size_t number) noexcept override {
+        const given_file& file = files_[number];
         auto source = io::file_handle::open({}, file.from.string());
         if (not source) co_return source.error().message();
         const auto status = io::status_of(*source);
         if (not status) co_return status.error().message();
         const auto modified = smb::wire::filetime_of(status->modified);
-        if (arguments_.resumes) {
+        if (how_.resumes) {
             io::task<outcome<file_status>> asking = share_.tree().status(file.to);
             const auto there = co_await std::move(asking);
             if (there and there->end_of_file_bytes == status->size_bytes and
@@ -80,20 +62,19 @@ private:
         const open_options how{.access = smb::wire::file_generic_read | smb::wire::file_generic_write |
                                          smb::wire::access_mask::delete_object,
                                .shares = smb::wire::share_access::none,
-                               .disposition = arguments_.resumes
-                                                  ? smb::wire::create_disposition::open_if
-                                                  : smb::wire::create_disposition::overwrite_if,
+                               .disposition = how_.resumes ? smb::wire::create_disposition::open_if
+                                                           : smb::wire::create_disposition::overwrite_if,
                                .options = smb::wire::create_options::non_directory_file};
         io::task<outcome<owned<remote_file>>> opening = share_.tree().open(file.to + ".part", how);
         const auto remote = co_await std::move(opening);
         if (not remote) co_return remote.error().message();
-        io::task<std::optional<std::string>> copying =
-            copy(file, *source, **remote, {.bytes = status->size_bytes, .modified = modified});
-        auto trouble = co_await std::move(copying);
+        io::task<trouble> sending =
+            send(file, *source, **remote, {.bytes = status->size_bytes, .modified = modified});
+        trouble met = co_await std::move(sending);
         io::task<outcome<file_status>> closing = (*remote)->co_close();
         const auto closed = co_await std::move(closing);
-        if (not trouble and not closed) trouble = closed.error().message();
-        co_return trouble;
+        if (not met and not closed) met = closed.error().message();
+        co_return met;
     }
 
     struct original {
@@ -119,8 +100,8 @@ private:
         co_return std::uint64_t{0};
     }
 
-    io::task<std::optional<std::string>> copy(const given_file& file, io::file_handle& source,
-                                              remote_file& remote, original of) noexcept {
+    io::task<trouble> send(const given_file& file, io::file_handle& source, remote_file& remote,
+                           original of) noexcept {
         io::task<outcome<std::uint64_t>> beginning = begin(remote, of);
         const auto from = co_await std::move(beginning);
         if (not from) co_return from.error().message();
@@ -134,8 +115,9 @@ private:
         io::task<transferred<std::uint64_t>> uploading = upload(remote, *from, of.bytes, give);
         const auto end = co_await std::move(uploading);
         if (not end) co_return end.error().message();
-        if (arguments_.verifies) {
-            io::task<std::optional<std::string>> comparing = compare(remote, source, *end);
+        if (how_.verifies) {
+            io::task<trouble> comparing =
+                compare(remote, source, *end, "the server gives back less than it was given");
             if (auto difference = co_await std::move(comparing)) co_return difference;
         }
         io::task<outcome<void>> timing = remote.set_times({.written = of.modified});
@@ -147,30 +129,7 @@ private:
         co_return std::nullopt;
     }
 
-    // Reads everything back.
-    static io::task<std::optional<std::string>> compare(remote_file& remote, io::file_handle& here,
-                                                        std::uint64_t end) noexcept {
-        std::vector<std::byte> room(transfer_piece_bytes);
-        const byte_taker take = [&](bytes_view bytes, std::uint64_t offset) -> result<void> {
-            const auto read =
-                here.read(io::io_request<io::bytes_type>{std::span(room).first(bytes.size()), offset});
-            if (not read) return failure(read.error());
-            if (bytes_view(*read) == bytes) return {};
-            return failure({EILSEQ, "compare with the server's"});
-        };
-        io::task<transferred<std::uint64_t>> reading = download(remote, 0, end, take);
-        const auto compared = co_await std::move(reading);
-        if (not compared) co_return compared.error().message();
-        if (*compared != end) co_return "the server gives back less than it was given";
-        co_return std::nullopt;
-    }
-
-    remote_share& share_;
-    const put_arguments& arguments_;
     std::vector<given_file> files_;
-    progress_bar progress_;
-    std::size_t done_ = 0;
-    std::size_t failures_ = 0;
 };
 
 [[nodiscard]] std::string shown(const std::string& name) {
@@ -235,35 +194,36 @@ private:
 }
 
 void run_put(const put_arguments& arguments) {
-    remote_share share("put", arguments.operands.back(), arguments.remote);
+    remote_share share("put", arguments.operands.back(), arguments.how.remote);
     const std::string& path = share.url().path;
     const auto there = share.run(share.tree().status(path));
     if (not there and there.error().is_of_connection()) share.fail(path, there.error().message());
     const bool is_into = there and is_folder(*there);
     if (arguments.operands.size() > 2 and not is_into)
         share.fail(path, "is no folder to put several files into");
-    gathering gathered(share, arguments.is_recursive);
+    gathering gathered(share, arguments.how.is_recursive);
     for (std::size_t i = 0; i + 1 != arguments.operands.size(); ++i) {
         const std::string& source = arguments.operands[i];
         gathered.add(source, is_into ? joined_path(path, last_name_of(source)) : path);
     }
-    putter all(share, arguments, std::move(gathered.files), gathered.total_bytes);
-    if (not all.run()) share.fail(path, "not everything was copied; --resume goes on where it ended");
+    const std::size_t count = gathered.files.size();
+    putter(share, arguments.how, std::move(gathered.files), gathered.total_bytes).run(count);
 }
 
 }  // namespace
 
-void add_put(CLI::App& app) {
+void add_put(command_syntax app) {
     const auto arguments = std::make_shared<put_arguments>();
-    CLI::App* const put = app.add_subcommand("put", "copy files to an SMB server");
-    put->add_option("SOURCE... URL", arguments->operands, "what to copy, and last where to: smb://…")
-        ->required()
-        ->expected(2, -1);
-    put->add_flag("-r,--recursive", arguments->is_recursive, "folders with all they hold");
-    put->add_flag("--resume", arguments->resumes, "leave out what is there, go on where a file was cut off");
-    put->add_flag("--checksum", arguments->verifies, "read everything back and compare");
-    add_remote_options(*put, arguments->remote);
-    put->callback([arguments] { run_put(*arguments); });
+    const command_syntax put = app.add_subcommand("put", "copy files to an SMB server");
+    put.add_option("SOURCE... URL", arguments->operands, "what to copy, and last where to: smb://…")
+        .required()
+        .expected(2, -1);
+    put.add_flag("-r,--recursive", arguments->how.is_recursive, "folders with all they hold");
+    put.add_flag("--resume", arguments->how.resumes,
+                 "leave out what is there, go on where a file was cut off");
+    put.add_flag("--checksum", arguments->how.verifies, "read everything back and compare");
+    add_remote_options(put, arguments->how.remote);
+    put.on_call([arguments] { run_put(*arguments); });
 }
 
 }  // namespace sluice::cli

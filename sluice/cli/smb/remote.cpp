@@ -1,9 +1,9 @@
 #include "sluice/cli/smb/remote.hpp"
+#include "sluice/cli/command_line.hpp"
 
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
@@ -49,19 +49,19 @@ io::task<void> leave_politely(std::span<const std::unique_ptr<connection>> all, 
 
 }  // namespace
 
-void add_remote_options(CLI::App& command, remote_options& options) {
+void add_remote_options(command_syntax command, remote_options& options) {
     command.add_option("--password-file", options.password_file, "take the password from its first line")
-        ->type_name("FILE");
+        .value_name("FILE");
     command.add_flag("--encrypt", options.encrypts, "encrypt everything; refuse servers that cannot");
     command.add_flag("--no-signing", options.is_unsigned, "do not sign, unless the server insists");
     command.add_flag("--guest", options.is_guest, "log on as nobody; needs --no-signing");
     command.add_option("--channels", options.channels, "connections to read and write over, from 3.0 on")
-        ->check(CLI::Range(1U, 32U))
-        ->capture_default_str();
+        .between(1U, 32U)
+        .shows_default();
     command
         .add_option("--dialect", options.dialect_max, "the newest dialect to speak: 2.1, 3.0, 3.0.2, 3.1.1")
-        ->check(CLI::IsMember({"2.1", "3.0", "3.0.2", "3.1.1"}))
-        ->capture_default_str();
+        .one_of({"2.1", "3.0", "3.0.2", "3.1.1"})
+        .shows_default();
 }
 
 void fail_remote(const char* command, const std::string& why) {

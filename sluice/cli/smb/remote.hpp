@@ -5,14 +5,11 @@
 
 #include "sluice/base/clock.hpp"
 #include "sluice/base/random.hpp"
+#include "sluice/cli/command_line.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/smb/client/remote_file.hpp"
 #include "sluice/smb/client/transfer.hpp"
 #include "sluice/smb/client/url.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace sluice::cli {
 
@@ -25,7 +22,7 @@ struct remote_options {
     std::string dialect_max = "3.1.1";
     unsigned channels = 1;
 };
-void add_remote_options(CLI::App& command, remote_options& options);
+void add_remote_options(command_syntax command, remote_options& options);
 
 /// A share on a server, connected to as the command line says. Prints why and leaves if that fails.
 class remote_share {

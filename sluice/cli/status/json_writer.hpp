@@ -8,9 +8,6 @@
 
 namespace sluice::cli {
 
-/// Text as a JSON string, quoted. Bytes that are no UTF-8 become U+FFFD: names of files are any bytes.
-void append_json_string(std::string& into, std::string_view text);
-
 /// Writes one JSON document, in the order in which it is told, without white space. Whoever has much to say
 /// takes what there is by take() and sends it meanwhile.
 class json_writer {
