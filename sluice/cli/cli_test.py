@@ -10,6 +10,8 @@ import sys
 import tempfile
 import unittest
 
+from server_testing import running_server
+
 PROGRAM = sys.argv.pop() if __name__ == "__main__" else None
 
 
@@ -241,29 +243,11 @@ class Serve(unittest.TestCase):
         self.folder = scratch.name
         self.users = os.path.join(self.folder, "users")
 
-    @contextlib.contextmanager
     def server(self, *arguments):
-        """A server that has said all it says at start: that text, and its port. It must end well."""
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        process = subprocess.Popen(
-            [PROGRAM, "serve", f"files={self.folder}", "--listen", "127.0.0.1", "--port", str(port),
-             "--users-file", self.users, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        lines = []
-        for line in process.stdout:
-            lines.append(line)
-            if line.startswith("I/O"):
-                break
-        yield "".join(lines), port
-        process.terminate()
-        _, complaint = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 0, complaint)
+        return running_server(self, PROGRAM, self.folder, self.users, *arguments)
 
     def banner(self, *arguments):
-        with self.server(*arguments) as (text, _):
+        with self.server(*arguments) as (_, text):
             return text
 
     @unittest.skipUnless(shutil.which("smbclient"), "smbclient is not installed")
@@ -273,10 +257,10 @@ class Serve(unittest.TestCase):
         def logs_on(port, user):
             return subprocess.run(["smbclient", "-p", str(port), "//127.0.0.1/files", "-U", user, "-c", "ls"],
                                   capture_output=True, text=True, timeout=60).returncode == 0
-        with self.server("--user", "alice%a") as (_, port):
+        with self.server("--user", "alice%a") as (port, _):
             self.assertTrue(logs_on(port, "alice%a"))
             self.assertFalse(logs_on(port, "bob%b"))
-        with self.server() as (_, port):
+        with self.server() as (port, _):
             self.assertTrue(logs_on(port, "bob%b"))
 
     def test_a_first_start_makes_a_user_and_shows_the_password_once(self):

@@ -1,7 +1,6 @@
 // sluice lock: runs a command while names are locked, or tells who has locked what.
 
 #include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -16,6 +15,7 @@
 
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/status/time_text.hpp"
 #include "sluice/fsmutex/best_available.hpp"
 
 namespace sluice::cli {
@@ -153,8 +153,8 @@ void list(const lock_arguments& arguments) {
     for (const listed_request& each : *all) {
         const auto seconds = std::chrono::system_clock::to_time_t(
             std::chrono::floor<std::chrono::system_clock::duration>(each.since));
-        fmt::print("{:<6} {:>8} {:<20} {:%Y-%m-%dT%H:%M:%SZ}", text_of(each.what), each.process_id, each.host,
-                   fmt::gmtime(seconds));
+        fmt::print("{:<6} {:>8} {:<20} {}Z", text_of(each.what), each.process_id, each.host,
+                   utc_text(iso_seconds, seconds));
         for (const entity one : each.entities)
             fmt::print(" {}", text_of(one, arguments));
         fmt::print("\n");

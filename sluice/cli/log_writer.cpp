@@ -1,6 +1,6 @@
 #include "sluice/cli/log_writer.hpp"
+#include "sluice/cli/status/time_text.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -53,13 +53,13 @@ void log_writer::write(event_severity severity, std::string_view what,
     const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
     std::string line;
     if (format_ == format::for_people) {
-        line = fmt::format("{:%H:%M:%S} ", fmt::localtime(std::chrono::system_clock::to_time_t(now)));
+        line = local_time_text("%H:%M:%S ", std::chrono::system_clock::to_time_t(now));
         if (severity >= event_severity::warning) line += fmt::format("{}: ", name_of(severity));
         line += what;
     } else {
-        line = fmt::format("time={:%Y-%m-%dT%H:%M:%S}.{:03}Z level={} msg=",
-                           fmt::gmtime(std::chrono::system_clock::to_time_t(now)),
-                           now.time_since_epoch().count() % 1000, name_of(severity));
+        line = fmt::format(
+            "time={}.{:03}Z level={} msg=", utc_text(iso_seconds, std::chrono::system_clock::to_time_t(now)),
+            now.time_since_epoch().count() % 1000, name_of(severity));
         append_quoted(line, what);
     }
     for (const auto& [name, value] : fields) {

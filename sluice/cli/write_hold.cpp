@@ -1,8 +1,8 @@
 #include "sluice/cli/write_hold.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 
+#include "sluice/cli/status/time_text.hpp"
 #include "sluice/fsmutex/best_available.hpp"
 
 namespace sluice::cli {
@@ -18,8 +18,8 @@ using namespace sluice::fsmutex;
     for (const listed_request& each : *all) {
         if (each.what != listed_request::standing::holds) continue;
         const auto seconds = std::chrono::floor<std::chrono::seconds>(each.since);
-        return fmt::format("process {} on {} since {:%Y-%m-%dT%H:%M:%SZ}", each.process_id, each.host,
-                           fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)));
+        return fmt::format("process {} on {} since {}Z", each.process_id, each.host,
+                           utc_text(iso_seconds, std::chrono::system_clock::to_time_t(seconds)));
     }
     return "a process that is gone by now";
 }

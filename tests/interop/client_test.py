@@ -8,7 +8,6 @@ import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
@@ -173,13 +172,7 @@ class Samba(Client, unittest.TestCase):
     def setUp(self):
         if not shutil.which("smbd") or os.geteuid() != 0 and not shutil.which("smbpasswd"):
             self.skipTest("smbd is not installed (Debian package samba)")
-        scratch = tempfile.TemporaryDirectory(prefix="sluice-interop-")
-        self.addCleanup(scratch.cleanup)
-        self.folder = pathlib.Path(scratch.name) / "served"
-        self.local = pathlib.Path(scratch.name) / "local"
-        self.folder.mkdir()
-        self.local.mkdir()
-        pathlib.Path(scratch.name).chmod(stat.S_IRWXU | stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH)
+        served.make_folders(self).chmod(stat.S_IRWXU | stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH)
         samba = smb.Samba(self.folder, settings=SAMBA_SETTINGS)
         samba.__enter__()
         self.addCleanup(samba.__exit__, None, None, None)

@@ -141,12 +141,7 @@ class ServedCase(unittest.TestCase):
     server_arguments = ()
 
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory(prefix="sluice-interop-")
-        self.addCleanup(scratch.cleanup)
-        self.folder = pathlib.Path(scratch.name) / "served"
-        self.local = pathlib.Path(scratch.name) / "local"
-        self.folder.mkdir()
-        self.local.mkdir()
+        make_folders(self)
         self.server = Server(self.program, self.folder, self.multiplexer, self.server_arguments)
         self.server.__enter__()
         self.addCleanup(self.server.__exit__, None, None, None)
@@ -156,6 +151,17 @@ class ServedCase(unittest.TestCase):
         self.assertEqual(sorted(tree_of(left)), sorted(tree_of(right)))
         for name, content in tree_of(left).items():
             self.assertTrue(content == tree_of(right)[name], f"{name} differs between {left} and {right}")
+
+
+def make_folders(case):
+    """Gives a test empty folders, `case.folder` to serve and `case.local` for the client; returns the one around both."""
+    scratch = tempfile.TemporaryDirectory(prefix="sluice-interop-")
+    case.addCleanup(scratch.cleanup)
+    case.folder = pathlib.Path(scratch.name) / "served"
+    case.local = pathlib.Path(scratch.name) / "local"
+    case.folder.mkdir()
+    case.local.mkdir()
+    return pathlib.Path(scratch.name)
 
 
 def tree_of(folder):

@@ -1,6 +1,5 @@
 // sluice fat ls, cat, stat, map: what is on a volume.
 
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 
 #include "sluice/cli/fat/commands.hpp"
 #include "sluice/cli/fat/tree.hpp"
+#include "sluice/cli/status/time_text.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -33,7 +33,7 @@ std::string attribute_text(const fat::item_status& status) {
 }
 
 std::string time_text(fat::time_point when) {
-    return fmt::format("{:%Y-%m-%d %H:%M}", fmt::localtime(std::chrono::system_clock::to_time_t(when)));
+    return local_time_text("%Y-%m-%d %H:%M", std::chrono::system_clock::to_time_t(when));
 }
 
 void run_ls(const look_arguments& arguments) {

@@ -1,11 +1,11 @@
 #include "sluice/cli/fat/overlay_file.hpp"
 
-#include <ctime>
-
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 
+#include <ctime>
+
 #include "sluice/base/random.hpp"
+#include "sluice/cli/status/time_text.hpp"
 #include "sluice/io/file_status.hpp"
 
 namespace sluice::cli {
@@ -13,7 +13,7 @@ namespace {
 
 std::string time_text(std::int64_t nanoseconds) {
     const std::time_t seconds = nanoseconds / 1'000'000'000;
-    return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:09}Z", fmt::gmtime(seconds), nanoseconds % 1'000'000'000);
+    return fmt::format("{}.{:09}Z", utc_text(iso_seconds, seconds), nanoseconds % 1'000'000'000);
 }
 
 // What keeps an overlay from being used with this image; nothing if all is well.

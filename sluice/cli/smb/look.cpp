@@ -1,6 +1,5 @@
 // sluice ls, cat: what is on a server.
 
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/smb/remote_tree.hpp"
+#include "sluice/cli/status/time_text.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -48,8 +48,8 @@ void print(const remote_entry& entry, std::size_t prefix, bool is_long) {
         return;
     }
     const auto seconds = std::chrono::system_clock::to_time_t(time_point_of(entry.status.last_write_time));
-    fmt::print("{} {:>12} {:%Y-%m-%d %H:%M} {}\n", attribute_text(entry.status),
-               entry.status.end_of_file_bytes, fmt::localtime(seconds), text);
+    fmt::print("{} {:>12} {} {}\n", attribute_text(entry.status), entry.status.end_of_file_bytes,
+               local_time_text("%Y-%m-%d %H:%M", seconds), text);
 }
 
 void run_ls(const look_arguments& arguments) {

@@ -1,6 +1,6 @@
 #include "sluice/cli/status/status_document.hpp"
+#include "sluice/cli/status/time_text.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 [[nodiscard]] std::string text_of(clock_source::utc_time when) {
     const auto seconds = std::chrono::floor<std::chrono::seconds>(when);
-    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(seconds.time_since_epoch().count()));
+    return utc_text(iso_seconds, seconds.time_since_epoch().count()) + 'Z';
 }
 
 void write_identity(json_writer& to) {

@@ -16,6 +16,9 @@ import unittest
 import urllib.error
 import urllib.request
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from server_testing import running_server  # noqa: E402  (found through the line above)
+
 PROGRAM = sys.argv.pop() if __name__ == "__main__" else None
 LIMITS = pathlib.Path(__file__).resolve().parents[2] / "smb" / "server" / "limits.hpp"
 NOBODY = 65534
@@ -31,28 +34,9 @@ class Observed(unittest.TestCase):
         self.folder.mkdir()
         self.environment = os.environ | {"XDG_RUNTIME_DIR": str(self.scratch)}
 
-    @contextlib.contextmanager
-    def server(self, *arguments, end="terminate"):
-        """A server that listens: its port, and what it printed. It must end well if it is told to."""
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        process = subprocess.Popen(
-            [PROGRAM, "serve", f"files={self.folder}", "--listen", "127.0.0.1", "--port", str(port), "--users-file",
-             str(self.scratch / "users"), "--user", "u%p", *arguments],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        lines = []
-        for line in process.stdout:
-            lines.append(line)
-            if line.startswith("I/O"):
-                break
-        yield port, "".join(lines)
-        getattr(process, end)()
-        _, complaint = process.communicate(timeout=60)
-        if end == "terminate":
-            self.assertEqual(process.returncode, 0, complaint)
+    def server(self, *arguments, **how):
+        return running_server(self, PROGRAM, self.folder, self.scratch / "users", "--user", "u%p", *arguments,
+                              environment=self.environment, **how)
 
     def status(self, *arguments):
         return subprocess.run([PROGRAM, "status", *arguments], capture_output=True, text=True, timeout=60,

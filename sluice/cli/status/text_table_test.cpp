@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
+#include "sluice/cli/status/time_text.hpp"
+
 namespace sluice::cli {
 namespace {
 
@@ -40,6 +44,13 @@ TEST(bytes_text, three_digits_and_a_unit_say_how_much) {
     EXPECT_EQ(bytes_text(999'960), "1.0 MB");
     EXPECT_EQ(bytes_text(123'456'789), "123 MB");
     EXPECT_EQ(bytes_text(1.8e19), "18.0 EB");
+}
+
+TEST(time_text, tells_times_that_files_and_logs_have_and_none_that_no_year_has) {
+    EXPECT_EQ(utc_text(iso_seconds, 0), "1970-01-01T00:00:00");
+    EXPECT_EQ(utc_text("%Y-%m-%d %H:%M", -11'644'473'600), "1601-01-01 00:00");  // where FILETIME begins
+    EXPECT_EQ(utc_text(iso_seconds, INT64_MAX), "?");
+    EXPECT_EQ(local_time_text(iso_seconds, INT64_MIN), "?");
 }
 
 }  // namespace

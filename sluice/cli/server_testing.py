@@ -1,0 +1,29 @@
+"""For tests of the program: a server, started as a shell would start it."""
+
+import contextlib
+import socket
+import subprocess
+
+
+@contextlib.contextmanager
+def running_server(case, program, folder, users, *arguments, end="terminate", environment=None):
+    """A server of the share `files` that has said all it says at start: its port, and that text. At the end it is told
+    to `end`; to terminate it must end well. `case` is the test, which fails otherwise and cleans up in any case."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [program, "serve", f"files={folder}", "--listen", "127.0.0.1", "--port", str(port), "--users-file", str(users),
+         *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    case.addCleanup(process.wait)
+    case.addCleanup(process.kill)
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if line.startswith("I/O"):
+            break
+    yield port, "".join(lines)
+    getattr(process, end)()
+    _, complaint = process.communicate(timeout=60)
+    if end == "terminate":
+        case.assertEqual(process.returncode, 0, complaint)
