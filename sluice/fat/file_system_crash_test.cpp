@@ -12,6 +12,7 @@
 #include "sluice/base/random.hpp"
 #include "sluice/fat/check.hpp"
 #include "sluice/fat/image_testing.hpp"
+#include "sluice/fat/overlay_device.hpp"
 #include "sluice/fat/recording_device.hpp"
 
 // What a crash may leave. Every write of an operation and its commit is recorded; then the volume is made as
@@ -415,6 +416,63 @@ INSTANTIATE_TEST_SUITE_P(of, crash,
                          testing::Combine(testing::Range<std::size_t>(0, scenarios().size()),
                                           testing::Values(write_mode::ordered, write_mode::sync),
                                           testing::Range<std::size_t>(0, formats.size())),
+                         crash_name);
+
+// A volume whose changes are kept aside: what a crash leaves of the overlay is, through it, what it would
+// have left of the image, which itself is not touched.
+class crash_of_an_overlay : public crash {
+protected:
+    // What stands in the image as seen through an overlay whose file is left like this.
+    static std::vector<std::byte> seen_through(const std::vector<std::byte>& store, device& image) {
+        memory_device left(store);
+        const auto overlay = overlay_device::open(image, left, left.size_bytes());
+        std::vector<std::byte> all(static_cast<std::size_t>(image.size_bytes()));
+        EXPECT_TRUE(overlay) << overlay.error();
+        if (overlay) EXPECT_EQ(code((*overlay)->read_at(0, std::span(all))), 0);
+        return all;
+    }
+};
+
+TEST_P(crash_of_an_overlay, leaves_what_one_of_the_image_would) {
+    mounted_image made(formatted(on().kibibytes, on().options));
+    prepare(*made.system);
+    made.system.reset();
+    const std::vector<std::byte> untouched(made.image.bytes().begin(), made.image.bytes().end());
+    memory_device store(std::vector<std::byte>(
+        static_cast<std::size_t>(overlay_layout::for_image(untouched.size()).store_bytes())));
+    ASSERT_EQ(code(overlay_device::format(made.image, store, 0, {})), 0);
+    std::vector<std::byte> disk(store.bytes().begin(), store.bytes().end());
+    recording_device recorded(store);
+    const auto overlay = overlay_device::open(made.image, recorded, store.size_bytes()).value();
+    const simulated_clock clock;
+    auto fs = file_system::mount(*overlay, made.shape, clock, {.mode = mode()}).value();
+    what().act(*fs);
+    ASSERT_EQ(code(fs->unmount()), 0);
+    fs.reset();
+
+    const auto writes = sectors_of(recorded);
+    const std::size_t stride = 1 + writes.size() / how().moments;
+    std::size_t durable = 0;
+    for (std::size_t i = 0; i <= writes.size(); ++i) {
+        if (i != writes.size() and not writes[i].bytes.empty()) continue;
+        const std::string where = std::to_string(durable) + " to " + std::to_string(i);
+        std::vector<std::byte> torn = disk;
+        for (std::size_t j = durable; j < i; ++j)
+            if (random_.below(2) == 0) apply(torn, writes[j]);
+        judge(seen_through(torn, made.image), "some of " + where);
+        for (std::size_t j = durable; j < i and not HasFatalFailure(); ++j) {
+            apply(disk, writes[j]);
+            if (j % stride == 0) judge(seen_through(disk, made.image), "the first " + std::to_string(j + 1));
+        }
+        if (HasFatalFailure()) return;
+        durable = i + 1;
+    }
+    EXPECT_TRUE(fsck(seen_through(disk, made.image)).is_clean);
+    EXPECT_TRUE(std::ranges::equal(made.image.bytes(), untouched));
+}
+INSTANTIATE_TEST_SUITE_P(of, crash_of_an_overlay,
+                         testing::Combine(testing::Range<std::size_t>(0, scenarios().size()),
+                                          testing::Values(write_mode::ordered), testing::Values(0U)),
                          crash_name);
 
 }  // namespace
