@@ -19,6 +19,7 @@ namespace sluice::fat {
 struct file_place {
     io::file_handle* file = nullptr;  // lives as long as the device
     std::uint64_t offset = 0;         // bytes from the start of that file
+    bool forgets = false;             // whether device::discard() can have the host forget whole pages there
 };
 
 /// The bytes a volume lives in: the seam between the file system and image files, partitions, memory, and
@@ -67,8 +68,9 @@ public:
 
     /// What stands in `range` (bytes) is not needed any more: the host gets its blocks back where that costs
     /// no writing, and the range may read as anything then. Counts as a write, in what order ever. Only a
-    /// hint: whoever cannot does nothing. Blocks: for the file system below.
-    virtual void discard([[maybe_unused]] byte_extent range) noexcept {}
+    /// hint: whoever cannot does nothing. True: the host has none of it in memory any more, so that who took
+    /// its pages before (splice) does not see what is written there next. Blocks: for the file system below.
+    virtual bool discard([[maybe_unused]] byte_extent range) noexcept { return false; }
 
     /// What was written since the last one may count together: a device with a journal makes it durable as a
     /// whole or not at all, and not before; for any other that is the barriers' business. Errors: as barrier.

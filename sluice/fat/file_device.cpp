@@ -3,13 +3,15 @@
 #include <utility>
 
 #include "sluice/io/file_status.hpp"
+#include "sluice/io/page_cache.hpp"
 
 namespace sluice::fat {
 
 result<file_device> file_device::make(io::file_handle file, std::uint64_t size_bytes,
                                       bool discards) noexcept {
     if (file.native().append_only) return failure({EINVAL, "image opened for appending", file.descriptor()});
-    return file_device(std::move(file), size_bytes, discards);
+    const bool can_forget = discards and io::cached_pages(file, {.offset = 0, .length = 1}).has_value();
+    return file_device(std::move(file), size_bytes, {.discards = discards, .can_forget = can_forget});
 }
 
 result<file_device> file_device::growing(io::file_handle file, std::uint64_t size_bytes) noexcept {
@@ -86,20 +88,22 @@ result<void> file_device::punch_hole(byte_extent range) noexcept {
     return file_.zero({.offset = range.offset, .length = range.length});
 }
 
-void file_device::discard(byte_extent range) noexcept {
+bool file_device::discard(byte_extent range) noexcept {
     // Of a block that is cut, the kernel would write the part.
     constexpr std::uint64_t block_bytes = 4096;
     const std::uint64_t first = (range.offset + block_bytes - 1) / block_bytes * block_bytes;
     const std::uint64_t end = (range.offset + range.length) / block_bytes * block_bytes;
     if (first >= end or not check_inside(range, "discard") or not discards_.load(std::memory_order_relaxed))
-        return;
+        return false;
     const auto done =
         file_.zero({.offset = first, .length = end - first}, io::file_handle::zero_method::punched);
     if (not done) discards_.store(false, std::memory_order_relaxed);
+    // Of a large page that others have as well the kernel may zero a part and keep the page.
+    return done and io::cached_pages(file_, {.offset = range.offset, .length = range.length}) == 0;
 }
 
 std::optional<file_place> file_device::place_of(std::uint64_t offset) noexcept {
-    return file_place{.file = &file_, .offset = offset};
+    return file_place{.file = &file_, .offset = offset, .forgets = can_forget_};
 }
 
 }  // namespace sluice::fat

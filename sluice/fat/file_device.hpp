@@ -21,7 +21,10 @@ public:
     [[nodiscard]] static result<file_device> growing(io::file_handle file, std::uint64_t size_bytes) noexcept;
 
     file_device(file_device&& other) noexcept
-        : file_(std::move(other.file_)), size_(other.size_), discards_(other.discards_.load()) {}
+        : file_(std::move(other.file_)),
+          size_(other.size_),
+          can_forget_(other.can_forget_),
+          discards_(other.discards_.load()) {}
     file_device& operator=(file_device&&) = delete;
 
     /// Cuts the file of a growing device to nothing, durably. Nobody else is at work. Errors: as
@@ -40,19 +43,24 @@ public:
     [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override;
     /// Punches a hole of the whole blocks of the host in `range`; not into a block device, nor once that
     /// failed.
-    void discard(byte_extent range) noexcept override;
+    bool discard(byte_extent range) noexcept override;
     [[nodiscard]] std::optional<file_place> place_of(std::uint64_t offset) noexcept override;
     using device::read_at;
     using device::write_at;
 
 private:
-    file_device(io::file_handle file, std::uint64_t size, bool discards) noexcept
-        : file_(std::move(file)), size_(size), discards_(discards) {}
+    struct abilities {
+        bool discards = false;
+        bool can_forget = false;
+    };
+    file_device(io::file_handle file, std::uint64_t size, abilities can) noexcept
+        : file_(std::move(file)), size_(size), can_forget_(can.can_forget), discards_(can.discards) {}
     [[nodiscard]] static result<file_device> make(io::file_handle file, std::uint64_t size_bytes,
                                                   bool discards) noexcept;
 
     io::file_handle file_;
     std::uint64_t size_;
+    bool can_forget_;             // as long as it discards
     std::atomic<bool> discards_;  // relaxed: a hint
 };
 

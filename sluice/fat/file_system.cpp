@@ -5,6 +5,7 @@
 #include "sluice/base/case_fold.hpp"
 #include "sluice/base/ensure.hpp"
 #include "sluice/fat/boot_sector.hpp"
+#include "sluice/io/page_cache.hpp"
 #include "sluice/vfs/host_name.hpp"
 #include "sluice/vfs/path.hpp"
 
@@ -22,6 +23,16 @@ std::uint32_t key_of(const item& of) noexcept {
     return of.parent == nullptr ? root_key : of.chain.first();
 }
 
+// Where something can change, no page may be of two clusters: one of them may be lent, the other be written.
+bool can_lend(device& on, const geometry& shape, const mount_options& options) noexcept {
+    if (shape.cluster_count == 0) return false;
+    const auto place = on.place_of(shape.data_offset);
+    if (not place or options.is_read_only) return place.has_value();
+    const std::uint64_t page_bytes = io::page_bytes();
+    return options.discards and place->forgets and place->offset % page_bytes == 0 and
+           shape.cluster_bytes % page_bytes == 0;
+}
+
 }  // namespace
 
 item_handle::~item_handle() {
@@ -30,7 +41,12 @@ item_handle::~item_handle() {
 
 file_system::file_system(device& on, const geometry& shape, const clock_source& clock,
                          const mount_options& options)
-    : device_(on), shape_(shape), clock_(clock), options_(options), table_(on, shape_) {
+    : device_(on),
+      shape_(shape),
+      clock_(clock),
+      options_(options),
+      table_(on, shape_),
+      lends_(can_lend(on, shape, options)) {
     const std::uint32_t first = shape_.type == fat_type::fat32 ? shape_.root_cluster : 0;
     root_ = std::make_shared<item>(root_id, true, cluster_chain(table_, shape_, options_.strategy, first));
     root_->entry.attribute_bits = le8(static_cast<std::uint8_t>(attributes::directory));

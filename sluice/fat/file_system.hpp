@@ -9,7 +9,9 @@
 #include "sluice/base/clock.hpp"
 #include "sluice/fat/allocator.hpp"
 #include "sluice/fat/item.hpp"
+#include "sluice/fat/loan_book.hpp"
 #include "sluice/fat/timestamp.hpp"
+#include "sluice/vfs/host_runs.hpp"
 
 namespace sluice::fat {
 
@@ -100,6 +102,9 @@ private:
 ///      what it frees.
 ///   5. A cluster is freed only if the table has it as taken: two files of a damaged volume that share one do
 ///      not free it twice.
+///   6. What is lent (lend()) nobody else is given before it comes back, and what ever was lent not before
+///      the host has forgotten its pages. So who was lent a file's bytes, or has taken their pages by
+///      reference, sees bytes of that file, of whatever time, and never another's.
 /// Thread safety: any thread, all members but the destructor. Blocks: for the device. Allocates: yes.
 class file_system {
 public:
@@ -185,6 +190,14 @@ public:
     };
     [[nodiscard]] result<void> for_each_extent(item& of, byte_extent where,
                                                const std::function<bool(const piece&)>& visit) noexcept;
+
+    /// Whether lend() can work: the device is (part of) a file of the host, and read-only, or clusters are
+    /// whole pages that the host can be made to forget.
+    [[nodiscard]] bool lends() const noexcept { return lends_; }
+    /// Where bytes lie in the file of the host, for transfers that bypass us, and lock nothing: writes to the
+    /// file may show, at once or never. Errors: as read; EOPNOTSUPP if it does not lend; E2BIG if that would
+    /// be more than `runs_max` runs.
+    [[nodiscard]] result<vfs::host_runs> lend(item& of, byte_extent where, std::size_t runs_max) noexcept;
 
     /// Makes everything durable, in order. Errors: of the device; what was not written is tried again by the
     /// next one.
@@ -278,7 +291,12 @@ private:
     };
     [[nodiscard]] given_up take_given_up();
     [[nodiscard]] result<void> free_given_up(given_up& what) noexcept;
+    [[nodiscard]] byte_extent on_device(cluster_extent what) const noexcept;
     void discard(std::vector<cluster_extent>& freed) noexcept;
+    void make_available(std::vector<cluster_extent> freed, std::uint32_t asked) noexcept;
+    void ask_for_loans() noexcept;
+    [[nodiscard]] std::shared_ptr<loan_book> loans();
+    [[nodiscard]] std::shared_ptr<loan_book> loans_so_far() noexcept;
     [[nodiscard]] bool has_changes() noexcept;
     [[nodiscard]] bool is_commit_due() noexcept;
 
@@ -288,10 +306,13 @@ private:
     const mount_options options_;
     allocation_table table_;
     bool was_dirty_ = false;
+    const bool lends_;
 
     std::mutex allocator_made_;
     std::atomic<allocator*> clusters_{nullptr};
     std::unique_ptr<allocator> own_clusters_;
+    std::mutex loans_made_;
+    std::shared_ptr<loan_book> loans_;  // null: nothing was ever lent
 
     std::mutex names_;  // guards what follows, and the names and contents of items
     item_ptr root_;
@@ -305,6 +326,8 @@ private:
     std::set<item_ptr> dirty_directories_;
     bool is_marked_ = false;
     std::deque<given_up> unfinished_;  // of this commit, and of those that failed
+    std::vector<cluster_extent>
+        lent_;  // free on the disk, and lent, or remembered by the host, when last seen
 
     std::mutex queue_;  // guards what follows
     std::vector<item_ptr> dirty_items_;

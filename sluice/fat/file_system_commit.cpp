@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/fat/boot_sector.hpp"
@@ -14,6 +15,25 @@ constexpr std::uint64_t table_bytes_max = 16U << 20;
 constexpr std::size_t queued_items_max = 4096;
 // The largest pieces a commit discards: a deleted file in very many pieces does not hold it up.
 constexpr std::size_t discards_max = 1024;
+
+std::uint32_t clusters_in(const std::vector<cluster_extent>& pieces) noexcept {
+    return std::accumulate(pieces.begin(), pieces.end(), std::uint32_t{0},
+                           [](std::uint32_t sum, const cluster_extent& each) { return sum + each.length; });
+}
+
+// The same clusters in as few pieces as can be.
+std::vector<cluster_extent> merged(std::vector<cluster_extent> pieces) {
+    std::ranges::sort(pieces, {}, &cluster_extent::first);
+    std::vector<cluster_extent> whole;
+    for (const cluster_extent& each : pieces) {
+        if (not whole.empty() and whole.back().first + whole.back().length == each.first) {
+            whole.back().length += each.length;
+        } else {
+            whole.push_back(each);
+        }
+    }
+    return whole;
+}
 
 }  // namespace
 
@@ -84,25 +104,47 @@ file_system::given_up file_system::take_given_up() {
     return taken;
 }
 
-// Before anybody can have them again.
+byte_extent file_system::on_device(cluster_extent what) const noexcept {
+    return {.offset = shape_.cluster_offset(what.first),
+            .length = std::uint64_t{what.length} * shape_.cluster_bytes};
+}
+
+// The largest of them.
 void file_system::discard(std::vector<cluster_extent>& freed) noexcept {
-    if (not options_.discards or freed.empty()) return;
-    std::ranges::sort(freed, {}, &cluster_extent::first);
-    std::vector<cluster_extent> pieces;
-    for (const cluster_extent& each : freed) {
-        if (not pieces.empty() and pieces.back().first + pieces.back().length == each.first) {
-            pieces.back().length += each.length;
-        } else {
-            pieces.push_back(each);
-        }
-    }
-    freed = pieces;
-    const std::size_t count = std::min(pieces.size(), discards_max);
-    std::ranges::partial_sort(pieces, pieces.begin() + static_cast<std::ptrdiff_t>(count),
+    if (not options_.discards) return;
+    const std::size_t count = std::min(freed.size(), discards_max);
+    std::ranges::partial_sort(freed, freed.begin() + static_cast<std::ptrdiff_t>(count),
                               std::ranges::greater(), &cluster_extent::length);
     for (std::size_t i = 0; i != count; ++i)
-        device_.discard({.offset = shape_.cluster_offset(pieces[i].first),
-                         .length = std::uint64_t{pieces[i].length} * shape_.cluster_bytes});
+        (void)device_.discard(on_device(freed[i]));
+}
+
+// Free on the disk, durably: to be had again, but for what somebody may still look at (invariant 6), which a
+// later commit asks about again. `asked` clusters were given up for it.
+void file_system::make_available(std::vector<cluster_extent> freed, std::uint32_t asked) noexcept {
+    const std::shared_ptr<loan_book> book = loans_so_far();
+    std::vector<cluster_extent> available;
+    std::vector<cluster_extent> forgotten;
+    for (const cluster_extent& each : merged(std::move(freed))) {
+        if (book == nullptr or not book->was_lent(each)) {
+            available.push_back(each);
+        } else if (not book->is_lent(each) and device_.discard(on_device(each))) {
+            forgotten.push_back(each);
+        } else {
+            lent_.push_back(each);
+            asked -= each.length;
+        }
+    }
+    discard(available);
+    available.insert(available.end(), forgotten.begin(), forgotten.end());
+    if (asked != 0) clusters_.load()->reuse(available, asked);
+}
+
+void file_system::ask_for_loans() noexcept {
+    if (lent_.empty()) return;
+    auto asked = std::exchange(lent_, {});
+    const std::uint32_t count = clusters_in(asked);
+    make_available(std::move(asked), count);
 }
 
 result<void> file_system::free_given_up(given_up& what) noexcept {
@@ -121,8 +163,7 @@ result<void> file_system::free_given_up(given_up& what) noexcept {
     auto done = table_.flush(options_.mode != write_mode::fast);
     if (done) done = order();
     if (not done) return done;
-    discard(what.freed);
-    if (what.asked != 0) clusters_.load()->reuse(what.freed, what.asked);
+    if (what.asked != 0) make_available(std::move(what.freed), what.asked);
     for (const cut& each : what.cuts) {
         const std::unique_lock guard(each.of->mutex);
         --each.of->cuts;
@@ -142,6 +183,7 @@ result<void> file_system::commit_locked() noexcept {
 }
 
 result<void> file_system::write_changes() noexcept {
+    ask_for_loans();
     if (not has_changes()) {
         given_up left = take_given_up();
         if (left.rest.empty()) return device_.barrier();

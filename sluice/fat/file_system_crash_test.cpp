@@ -12,6 +12,7 @@
 #include "sluice/base/random.hpp"
 #include "sluice/fat/check.hpp"
 #include "sluice/fat/image_testing.hpp"
+#include "sluice/fat/overlay_device.hpp"
 #include "sluice/fat/recording_device.hpp"
 
 // What a crash may leave. Every write of an operation and its commit is recorded; then the volume is made as
@@ -295,11 +296,14 @@ std::string worst_of(const std::string& said, bool may_share) {
 
 // All states are looked at in the long form (SLUICE_LONG_TESTS). Otherwise those after some twenty writes
 // and, behind each barrier, with three draws of missing sectors, on FAT16 in order; on the others, and where
-// each call is durable, after some five and with one draw. fsck.fat judges a draw behind each barrier.
+// each call is durable, after some five and with one draw behind each of some ten barriers. Of those draws
+// fsck.fat, which takes longer than all else, judges one behind each third barrier; on the others one in all.
 struct thoroughness {
     std::size_t moments = SIZE_MAX;
     int draws = 12;
     bool has_fsck_for_all = true;
+    std::size_t barriers = SIZE_MAX;
+    std::size_t barriers_per_fsck = 1;
 };
 
 class crash : public testing::TestWithParam<std::tuple<std::size_t, write_mode, std::size_t>> {
@@ -310,8 +314,12 @@ protected:
     thoroughness how() const {
         if (std::getenv("SLUICE_LONG_TESTS") != nullptr) return {};
         if (mode() == write_mode::ordered and &on() == &formats[0])
-            return {.moments = 20, .draws = 3, .has_fsck_for_all = false};
-        return {.moments = 5, .draws = 1, .has_fsck_for_all = false};
+            return {.moments = 20, .draws = 3, .has_fsck_for_all = false, .barriers_per_fsck = 3};
+        return {.moments = 5,
+                .draws = 1,
+                .has_fsck_for_all = false,
+                .barriers = 10,
+                .barriers_per_fsck = SIZE_MAX};
     }
 
     void judge_by_fsck(const std::vector<std::byte>& image, const std::string& where) {
@@ -348,11 +356,18 @@ protected:
                 if (random_.below(2) == 0) apply(torn, each);
             judge(torn, "some of " + where);
             if (HasFatalFailure()) return;
-            if (draw == 0) judge_by_fsck(torn, "some of " + where);
+            if (draw == 0 and ++barriers_ % how().barriers_per_fsck == first_fsck())
+                judge_by_fsck(torn, "some of " + where);
             if (HasFatalFailure()) return;
         }
     }
 
+    // Another barrier in each case.
+    [[nodiscard]] std::size_t first_fsck() const {
+        return std::min(how().barriers_per_fsck - 1, 1 + std::get<0>(GetParam()) % 6);
+    }
+
+    std::size_t barriers_ = 0;
     seeded_random random_{std::get<0>(GetParam())};
 };
 
@@ -372,14 +387,19 @@ TEST_P(crash, at_any_moment_leaves_at_worst_lost_clusters) {
 
     const auto writes = sectors_of(recorded);
     const std::size_t stride = 1 + writes.size() / how().moments;
+    const auto barriers = std::ranges::count_if(writes, [](const auto& each) { return each.bytes.empty(); });
+    const std::size_t barrier_stride = 1 + static_cast<std::size_t>(barriers) / how().barriers;
     std::size_t durable = 0;  // all before has reached the disk
+    std::size_t passed = 0;
     for (std::size_t i = 0; i <= writes.size(); ++i) {
         if (i != writes.size() and not writes[i].bytes.empty()) continue;
+        const bool is_chosen = passed++ % barrier_stride == 0;
         const auto since = std::span(writes).subspan(durable, i - durable);
-        judge_draws(image, since, std::to_string(durable) + " to " + std::to_string(i));
+        if (is_chosen) judge_draws(image, since, std::to_string(durable) + " to " + std::to_string(i));
         for (std::size_t j = durable; j < i and not HasFatalFailure(); ++j) {
             apply(image, writes[j]);
-            if (j % stride == 0 or j + 1 == i) judge(image, "the first " + std::to_string(j + 1));
+            if (j % stride == 0 or (is_chosen and j + 1 == i))
+                judge(image, "the first " + std::to_string(j + 1));
         }
         if (HasFatalFailure()) return;
         durable = i + 1;
@@ -396,6 +416,63 @@ INSTANTIATE_TEST_SUITE_P(of, crash,
                          testing::Combine(testing::Range<std::size_t>(0, scenarios().size()),
                                           testing::Values(write_mode::ordered, write_mode::sync),
                                           testing::Range<std::size_t>(0, formats.size())),
+                         crash_name);
+
+// A volume whose changes are kept aside: what a crash leaves of the overlay is, through it, what it would
+// have left of the image, which itself is not touched.
+class crash_of_an_overlay : public crash {
+protected:
+    // What stands in the image as seen through an overlay whose file is left like this.
+    static std::vector<std::byte> seen_through(const std::vector<std::byte>& store, device& image) {
+        memory_device left(store);
+        const auto overlay = overlay_device::open(image, left, left.size_bytes());
+        std::vector<std::byte> all(static_cast<std::size_t>(image.size_bytes()));
+        EXPECT_TRUE(overlay) << overlay.error();
+        if (overlay) EXPECT_EQ(code((*overlay)->read_at(0, std::span(all))), 0);
+        return all;
+    }
+};
+
+TEST_P(crash_of_an_overlay, leaves_what_one_of_the_image_would) {
+    mounted_image made(formatted(on().kibibytes, on().options));
+    prepare(*made.system);
+    made.system.reset();
+    const std::vector<std::byte> untouched(made.image.bytes().begin(), made.image.bytes().end());
+    memory_device store(std::vector<std::byte>(
+        static_cast<std::size_t>(overlay_layout::for_image(untouched.size()).store_bytes())));
+    ASSERT_EQ(code(overlay_device::format(made.image, store, 0, {})), 0);
+    std::vector<std::byte> disk(store.bytes().begin(), store.bytes().end());
+    recording_device recorded(store);
+    const auto overlay = overlay_device::open(made.image, recorded, store.size_bytes()).value();
+    const simulated_clock clock;
+    auto fs = file_system::mount(*overlay, made.shape, clock, {.mode = mode()}).value();
+    what().act(*fs);
+    ASSERT_EQ(code(fs->unmount()), 0);
+    fs.reset();
+
+    const auto writes = sectors_of(recorded);
+    const std::size_t stride = 1 + writes.size() / how().moments;
+    std::size_t durable = 0;
+    for (std::size_t i = 0; i <= writes.size(); ++i) {
+        if (i != writes.size() and not writes[i].bytes.empty()) continue;
+        const std::string where = std::to_string(durable) + " to " + std::to_string(i);
+        std::vector<std::byte> torn = disk;
+        for (std::size_t j = durable; j < i; ++j)
+            if (random_.below(2) == 0) apply(torn, writes[j]);
+        judge(seen_through(torn, made.image), "some of " + where);
+        for (std::size_t j = durable; j < i and not HasFatalFailure(); ++j) {
+            apply(disk, writes[j]);
+            if (j % stride == 0) judge(seen_through(disk, made.image), "the first " + std::to_string(j + 1));
+        }
+        if (HasFatalFailure()) return;
+        durable = i + 1;
+    }
+    EXPECT_TRUE(fsck(seen_through(disk, made.image)).is_clean);
+    EXPECT_TRUE(std::ranges::equal(made.image.bytes(), untouched));
+}
+INSTANTIATE_TEST_SUITE_P(of, crash_of_an_overlay,
+                         testing::Combine(testing::Range<std::size_t>(0, scenarios().size()),
+                                          testing::Values(write_mode::ordered), testing::Values(0U)),
                          crash_name);
 
 }  // namespace

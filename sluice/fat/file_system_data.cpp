@@ -20,6 +20,14 @@ sync::byte_range range_of(byte_extent where) noexcept {
     return sync::byte_range::between({.first = where.offset, .last = where.offset + (where.length - 1)});
 }
 
+// Those that some bytes of the device, which are not none, lie in.
+cluster_extent clusters_at(const geometry& shape, byte_extent where) noexcept {
+    const auto first = static_cast<std::uint32_t>((where.offset - shape.data_offset) / shape.cluster_bytes);
+    const auto last = static_cast<std::uint32_t>((where.offset + where.length - 1 - shape.data_offset) /
+                                                 shape.cluster_bytes);
+    return {.first = geometry::first_cluster + first, .length = last - first + 1};
+}
+
 }  // namespace
 
 // Made when it is first needed: it takes a look at the whole table.
@@ -369,6 +377,40 @@ result<void> file_system::for_each_extent(item& of, byte_extent where,
     if (not done) return done;
     if (there < end) (void)visit({.offset = there, .length = end - there});
     return {};
+}
+
+std::shared_ptr<loan_book> file_system::loans() {
+    const std::scoped_lock guard(loans_made_);
+    if (loans_ == nullptr) loans_ = std::make_shared<loan_book>(shape_.last_cluster());
+    return loans_;
+}
+
+std::shared_ptr<loan_book> file_system::loans_so_far() noexcept {
+    const std::scoped_lock guard(loans_made_);
+    return loans_;
+}
+
+// Noted as lent while the ranges are locked: whoever cuts the file comes later, and frees later still.
+result<vfs::host_runs> file_system::lend(item& of, byte_extent where, std::size_t runs_max) noexcept {
+    if (not lends_) return failure({EOPNOTSUPP, "lend"});
+    vfs::host_runs made;
+    const auto noted = options_.is_read_only ? nullptr : std::make_shared<loan>(loans());
+    bool fits = true;
+    const auto done = for_each_extent(of, where, [&](const piece& each) {
+        fits = made.runs.size() < runs_max;
+        if (not fits) return false;
+        made.runs.push_back({.place = std::nullopt, .length = each.length});
+        if (not each.place) return true;
+        const file_place there = *device_.place_of(*each.place);
+        made.file = there.file;
+        made.runs.back().place = there.offset;
+        if (noted != nullptr) noted->add(clusters_at(shape_, {.offset = *each.place, .length = each.length}));
+        return true;
+    });
+    if (not done) return failure(done.error());
+    if (not fits) return failure({E2BIG, "lend"});
+    made.kept = noted;
+    return made;
 }
 
 // With names_ held: nobody has it any more, nor will.

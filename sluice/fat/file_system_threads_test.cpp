@@ -1,11 +1,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <future>
 #include <thread>
 
 #include "sluice/base/random.hpp"
+#include "sluice/fat/file_device.hpp"
 #include "sluice/fat/image_testing.hpp"
+#include "sluice/io/volume_test.hpp"
 
 // One volume, many threads: names, growing files, and one file that all write to in place.
 
@@ -182,6 +185,65 @@ TEST(file_system_threads, two_that_grow_at_once_lie_in_few_pieces) {
                   0);
         EXPECT_LE(pieces, 6) << name;
     }
+}
+
+// Files of one letter each come and go in a volume that has no room for all; who is lent one reads it past
+// the engine, slowly, and finds its letter, or the zeros of what was given back to the host.
+TEST(file_system_threads, who_was_lent_a_file_never_reads_another) {
+    constexpr std::size_t file_bytes = 40U << 12;
+    const io::test_directory folder(std::filesystem::current_path().string());
+    const auto image = formatted(20 << 10, "-F 16 -s 8 -R 8 -f 2 -r 512");
+    folder.write("image", std::string(reinterpret_cast<const char*>(image.data()), image.size()));
+    file_device device =
+        file_device::over(io::file_handle::open({}, folder.path_of("image"), io::mode::write).value())
+            .value();
+    const simulated_clock clock;
+    const auto fs = file_system::mount(device, read_geometry(device).value(), clock).value();
+    ASSERT_TRUE(fs->lends());
+    put(*fs, "ballast", std::string(19U << 20, '.'));
+    std::atomic<int> wrong{0};
+    std::atomic<int> looked{0};
+    std::atomic<bool> is_over{false};
+    std::vector<std::jthread> all;
+    for (const char letter : {'a', 'b', 'c'}) {
+        all.emplace_back([&, letter] {
+            const std::string name(1, letter);
+            const std::string content(file_bytes, letter);
+            run_list::hint hint;
+            for (int i = 0; i < 150; ++i) {
+                auto made = fs->create(name, false, attributes::none).value();
+                (void)fs->write(*made, hint, std::as_bytes(std::span(content)), 0);  // there may be no room
+                if (i % 2 == 0) (void)fs->truncate(*made, 5000);
+                wrong += fs->remove(*made) ? 0 : 1;
+                made = {};
+                if (i % 4 == 0) (void)fs->commit();
+            }
+            is_over = true;
+        });
+        all.emplace_back([&, letter] {
+            std::string seen(file_bytes, '?');
+            while (not is_over) {
+                const auto file = fs->find(std::string(1, letter));
+                if (not file) continue;
+                const auto lent = fs->lend(**file, {.offset = 0, .length = file_bytes}, 100);
+                if (not lent) continue;
+                std::this_thread::yield();
+                for (const vfs::host_run& run : lent->runs) {
+                    if (not run.place) continue;
+                    const auto part = std::as_writable_bytes(std::span(seen)).first(run.length);
+                    wrong += device.read_at(*run.place, part) ? 0 : 1;
+                    const auto other = std::string_view(seen)
+                                           .substr(0, run.length)
+                                           .find_first_not_of(std::string{letter, '\0'});
+                    wrong += other == std::string::npos ? 0 : 1;
+                    ++looked;
+                }
+            }
+        });
+    }
+    all.clear();
+    EXPECT_EQ(wrong, 0);
+    EXPECT_GT(looked, 0);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "sluice/base/random.hpp"
 
@@ -26,9 +27,18 @@ public:
     ~scratch_file() { std::filesystem::remove(path_); }
 
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
+    // Zeros as holes: most of an image is, and there are thousands.
     void write(std::span<const std::byte> bytes) const {
-        std::ofstream file(path_, std::ios::binary);
-        file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+        std::filesystem::resize_file(path_, bytes.size());
+        std::fstream file(path_, std::ios::binary | std::ios::in | std::ios::out);
+        constexpr std::size_t block_bytes = 4096;
+        for (std::size_t at = 0; at < bytes.size(); at += block_bytes) {
+            const auto block = bytes.subspan(at, std::min(block_bytes, bytes.size() - at));
+            if (std::ranges::all_of(block, [](std::byte each) { return each == std::byte{}; })) continue;
+            file.seekp(static_cast<std::streamoff>(at));
+            file.write(reinterpret_cast<const char*>(block.data()),
+                       static_cast<std::streamsize>(block.size()));
+        }
         EXPECT_TRUE(file.flush().good());
     }
     [[nodiscard]] std::vector<std::byte> read() const {
@@ -58,14 +68,22 @@ outcome run(const std::string& command) {
     return found;
 }
 
-}  // namespace
-
-std::vector<std::byte> formatted(std::size_t kibibytes, const std::string& options) {
+std::vector<std::byte> format_anew(std::size_t kibibytes, const std::string& options) {
     const scratch_file file;
     std::filesystem::resize_file(file.path(), kibibytes * 1024);
     const outcome made = run("PATH=$PATH:/usr/sbin mkfs.fat -i 12345678 " + options + ' ' + file.path());
     EXPECT_EQ(made.code, 0) << made.printed;
     return file.read();
+}
+
+}  // namespace
+
+// Each kind is made once: they are all alike.
+std::vector<std::byte> formatted(std::size_t kibibytes, const std::string& options) {
+    static std::map<std::pair<std::size_t, std::string>, std::vector<std::byte>> made_before;
+    auto& image = made_before[{kibibytes, options}];
+    if (image.empty()) image = format_anew(kibibytes, options);
+    return image;
 }
 
 verdict fsck(std::span<const std::byte> image) {

@@ -30,8 +30,9 @@ result<void> memory_device::punch_hole(byte_extent range) noexcept {
     return {};
 }
 
-void memory_device::discard(byte_extent range) noexcept {
+bool memory_device::discard(byte_extent range) noexcept {
     (void)punch_hole(range);
+    return false;
 }
 
 }  // namespace sluice::fat

@@ -24,7 +24,7 @@ public:
     [[nodiscard]] result<void> barrier(io::barrier_kind) noexcept override { return {}; }
     [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override;
     /// Makes it zeros.
-    void discard(byte_extent range) noexcept override;
+    bool discard(byte_extent range) noexcept override;
     using device::read_at;
     using device::write_at;
 

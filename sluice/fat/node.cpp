@@ -3,11 +3,14 @@
 #include <algorithm>
 
 #include "sluice/fat/volume.hpp"
+#include "sluice/io/awaitable.hpp"
+#include "sluice/vfs/lent_file.hpp"
 
 namespace sluice::fat {
 namespace {
 
 constexpr std::size_t copied_bytes = 1U << 20;  // at a time
+constexpr std::size_t any_number = SIZE_MAX;    // of runs: no more than bytes
 
 vfs::metadata metadata_of(const item_status& status, std::uint64_t volume) noexcept {
     constexpr attributes dos =
@@ -86,14 +89,51 @@ result<void> node::open_data(vfs::data_access wanted) noexcept {
     return {};
 }
 
+result<vfs::host_runs> node::lend(io::extent_pair range, std::size_t runs_max) noexcept {
+    if (const auto may = may_use(granted_.read); not may) return failure(may.error());
+    return system_.lend(*item_, {.offset = range.offset, .length = range.length}, runs_max);
+}
+
+// From where the bytes lie, so that what is not in the host's memory keeps no loop waiting.
 io::task<result<std::size_t>> node::co_read(std::span<std::byte> into, std::uint64_t offset) noexcept {
     if (const auto may = may_use(granted_.read); not may) co_return failure(may.error());
-    co_return system_.read(*item_, hint_, into, offset);
+    if (not system_.lends()) {
+        run_list::hint hint;
+        co_return system_.read(*item_, hint, into, offset);
+    }
+    const auto lent = system_.lend(*item_, {.offset = offset, .length = into.size()}, any_number);
+    if (not lent) co_return failure(lent.error());
+    io::task<result<std::size_t>> reading = read_lent(*lent, into);
+    co_return co_await std::move(reading);
+}
+
+io::task<result<std::size_t>> node::read_lent(const vfs::host_runs& from,
+                                              std::span<std::byte> into) const noexcept {
+    std::optional<vfs::lent_file> file;
+    if (from.file != nullptr) file.emplace(*from.file, vfs::loop_here(loops_));
+    if (file and not file->attached()) co_return failure(file->attached().error());
+    std::size_t done = 0;
+    for (const vfs::host_run& run : from.runs) {
+        const auto part = into.subspan(done, static_cast<std::size_t>(run.length));
+        done += part.size();
+        if (not run.place) {
+            std::ranges::fill(part, std::byte{});
+            continue;
+        }
+        const io::io_request<io::bytes_type> request{.buffers = part, .offset = *run.place};
+        const auto read = co_await io::co_read(file->file(), request);
+        if (not read) co_return failure(read.error());
+        if (read->size() != part.size()) co_return failure({EIO, "read of an image that was cut"});
+    }
+    co_return done;
 }
 
 io::task<result<void>> node::co_write(std::span<const std::byte> from, std::uint64_t offset) noexcept {
     if (const auto may = may_use(granted_.write); not may) co_return may;
-    co_return noted(system_.write(*item_, hint_, from, offset), vfs::change_kind::modified);
+    run_list::hint hint;
+    const auto done = system_.write(*item_, hint, from, offset);
+    if (done and not item_->is_removed) feed_.note_written(*item_);
+    co_return done;
 }
 
 io::task<result<void>> node::co_flush() noexcept {
@@ -144,16 +184,18 @@ result<std::uint64_t> node::clone_to(vfs::node& destination, io::extent_pair sou
     if (source.offset >= size) return 0U;
     const std::uint64_t length = std::min(source.length, size - source.offset);
     std::vector<std::byte> part(static_cast<std::size_t>(std::min<std::uint64_t>(length, copied_bytes)));
+    run_list::hint hint;
+    run_list::hint other_hint;
     // Backwards where the copy would run over what is still to be copied.
     const bool is_backward = &other->held() == &held() and destination_offset > source.offset;
     for (std::uint64_t done = 0; done < length;) {
         const std::uint64_t bytes = std::min<std::uint64_t>(part.size(), length - done);
         const std::uint64_t at = is_backward ? length - done - bytes : done;
         const auto piece = std::span(part).first(static_cast<std::size_t>(bytes));
-        const auto read = system_.read(*item_, hint_, piece, source.offset + at);
+        const auto read = system_.read(*item_, hint, piece, source.offset + at);
         if (not read) return failure(read.error());
         if (*read < bytes) return failure({EIO, "clone"});  // somebody cut it
-        const auto written = system_.write(*other->item_, other->hint_, piece, destination_offset + at);
+        const auto written = system_.write(*other->item_, other_hint, piece, destination_offset + at);
         if (not written) return failure(written.error());
         done += bytes;
     }

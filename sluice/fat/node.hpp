@@ -11,8 +11,10 @@ namespace sluice::fat {
 /// A file or directory of a FAT volume.
 class node final : public vfs::node {
 public:
-    node(file_system& system, own_change_feed& feed, item_handle what) noexcept
-        : system_(system), feed_(feed), item_(std::move(what)) {}
+    /// `loops`, those that transfers are made on, and the others outlive it.
+    node(file_system& system, own_change_feed& feed, const std::vector<io::io_multiplexer*>& loops,
+         item_handle what) noexcept
+        : system_(system), feed_(feed), loops_(loops), item_(std::move(what)) {}
 
     [[nodiscard]] item& held() const noexcept { return *item_; }
 
@@ -27,7 +29,10 @@ public:
     [[nodiscard]] result<vfs::metadata> status() noexcept override;
     [[nodiscard]] result<void> change(const vfs::metadata_change& wanted) noexcept override;
 
+    [[nodiscard]] bool transfers_at_once() const noexcept override { return true; }
     [[nodiscard]] result<void> open_data(vfs::data_access wanted) noexcept override;
+    [[nodiscard]] bool lends() noexcept override { return system_.lends(); }
+    [[nodiscard]] result<vfs::host_runs> lend(io::extent_pair range, std::size_t runs_max) noexcept override;
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into,
                                                         std::uint64_t offset) noexcept override;
     [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from,
@@ -76,13 +81,15 @@ private:
         return failure({EOPNOTSUPP, operation});
     }
     [[nodiscard]] result<void> may_use(bool is_granted) const noexcept;
+    [[nodiscard]] io::task<result<std::size_t>> read_lent(const vfs::host_runs& from,
+                                                          std::span<std::byte> into) const noexcept;
     result<void> noted(result<void> done, vfs::change_kind what);
 
     file_system& system_;
     own_change_feed& feed_;
+    const std::vector<io::io_multiplexer*>& loops_;
     item_handle item_;
     vfs::data_access granted_;
-    run_list::hint hint_;
 };
 
 }  // namespace sluice::fat

@@ -55,18 +55,46 @@ result<std::unique_ptr<vfs::change_watch>> own_change_feed::watch(vfs::node& dir
     if (watches_.size() == vfs::limits::watched_directories_max) return failure({ENOSPC, "watch"});
     auto made = std::make_unique<held_watch>(*this, watched->shared_from_this(), recursive, listener);
     watches_.push_back(made.get());
+    const std::scoped_lock guard(written_mutex_);
+    notes_written_ = true;
     return made;
 }
 
-void own_change_feed::note(vfs::change_kind what, bool is_directory, const std::string& path) {
+void own_change_feed::tell_watches(vfs::change_kind what, bool is_directory, const std::string& path) {
     for (held_watch* const each : watches_) {
         auto seen = each->path_from_here(path);
         if (seen) queue_.add(*each, what, is_directory, std::move(*seen));
     }
+}
+
+void own_change_feed::note(vfs::change_kind what, bool is_directory, const std::string& path) {
+    note_what_was_written();
+    tell_watches(what, is_directory, path);
     ring();
 }
 
-own_change_feed::names_seen own_change_feed::names_of(const std::string& path) const {
+// Its path is asked for later: by who does not have to be quick.
+void own_change_feed::note_written(item& which) {
+    {
+        const std::scoped_lock guard(written_mutex_);
+        if (notes_written_) written_.insert(which.shared_from_this());
+    }
+    ring();
+}
+
+// Before anything else is noted, so that a write is told of before what happened after it.
+void own_change_feed::note_what_was_written() {
+    std::set<item_ptr> written;
+    {
+        const std::scoped_lock guard(written_mutex_);
+        written.swap(written_);
+    }
+    for (const item_ptr& each : written)
+        if (not each->is_removed) tell_watches(vfs::change_kind::modified, false, system_.path_of(*each));
+}
+
+own_change_feed::names_seen own_change_feed::names_of(const std::string& path) {
+    note_what_was_written();
     names_seen seen;
     for (const held_watch* const each : watches_)
         seen.push_back(each->path_from_here(path));
@@ -92,8 +120,7 @@ void own_change_feed::note_end(const item& directory) {
 }
 
 void own_change_feed::ring() noexcept {
-    if (has_rung_) return;
-    has_rung_ = true;
+    if (has_rung_.exchange(true)) return;
     const std::array<std::byte, 1> one{};
     // A full pipe wakes as well.
     (void)bell_.writer.try_write(io::io_request<io::const_bytes_type>{.buffers = one});
@@ -102,6 +129,8 @@ void own_change_feed::ring() noexcept {
 void own_change_feed::forget(held_watch& which) noexcept {
     std::erase(watches_, &which);
     queue_.forget(which);
+    const std::scoped_lock guard(written_mutex_);
+    notes_written_ = not watches_.empty();
 }
 
 io::task<bool> own_change_feed::co_changed() noexcept {
@@ -120,6 +149,7 @@ void own_change_feed::tell() noexcept {
         return;
     }
     has_rung_ = false;
+    note_what_was_written();
     queue_.tell_all();
     if (commits_at_.is_none()) commits_at_ = deadline(std::chrono::steady_clock::now() + commit_after);
 }

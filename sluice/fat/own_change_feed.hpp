@@ -1,6 +1,9 @@
 #pragma once
 
+#include <atomic>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,7 +17,7 @@ namespace sluice::fat {
 
 /// Tells of what is done through a volume: nobody else changes an image that is mounted. Commits what was
 /// changed a second after the first change.
-/// Thread safety: as vfs::change_feed.
+/// Thread safety: as vfs::change_feed; note_written() on any thread.
 class own_change_feed final : public vfs::change_feed {
 public:
     /// `of` outlives it.
@@ -27,11 +30,13 @@ public:
     void tell() noexcept override;
 
     [[nodiscard]] bool is_watched() const noexcept { return not watches_.empty(); }
+    /// A file's content has changed.
+    void note_written(item& which);
     /// Something has happened to what is at a path, which nobody looks at unless is_watched().
     void note(vfs::change_kind what, bool is_directory, const std::string& path);
     /// What a path is called by each watch that sees it: to be asked before a move, and told after.
     using names_seen = std::vector<std::optional<std::string>>;
-    [[nodiscard]] names_seen names_of(const std::string& path) const;
+    [[nodiscard]] names_seen names_of(const std::string& path);
     void note_move(const names_seen& before, bool is_directory, const std::string& after);
     /// A directory has been removed: its watches end.
     void note_end(const item& directory);
@@ -39,12 +44,19 @@ public:
 private:
     class held_watch;
 
+    void tell_watches(vfs::change_kind what, bool is_directory, const std::string& path);
+    void note_what_was_written();
     void ring() noexcept;
     void forget(held_watch& which) noexcept;
 
     file_system& system_;
     io::pipe_handle::pair bell_;  // a byte for co_changed() to wake by
-    bool has_rung_ = false;
+    std::atomic<bool> has_rung_ = false;
+
+    std::mutex written_mutex_;  // guards what follows
+    std::set<item_ptr> written_;
+    bool notes_written_ = false;  // somebody watches
+
     // co_changed()'s and tell()'s:
     deadline commits_at_;  // none: nothing was changed since the last commit
     bool commits_now_ = false;

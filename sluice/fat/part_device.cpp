@@ -29,8 +29,8 @@ result<void> part_device::punch_hole(byte_extent range) noexcept {
     return whole_.punch_hole({range_.offset + range.offset, range.length});
 }
 
-void part_device::discard(byte_extent range) noexcept {
-    if (check_inside(range, "discard")) whole_.discard({range_.offset + range.offset, range.length});
+bool part_device::discard(byte_extent range) noexcept {
+    return check_inside(range, "discard") and whole_.discard({range_.offset + range.offset, range.length});
 }
 
 }  // namespace sluice::fat

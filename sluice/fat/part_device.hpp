@@ -24,7 +24,7 @@ public:
         return whole_.barrier(kind);
     }
     [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override;
-    void discard(byte_extent range) noexcept override;
+    bool discard(byte_extent range) noexcept override;
     [[nodiscard]] std::optional<file_place> place_of(std::uint64_t offset) noexcept override {
         return whole_.place_of(range_.offset + offset);
     }

@@ -46,9 +46,10 @@ result<void> recording_device::punch_hole(byte_extent range) noexcept {
     return done;
 }
 
-void recording_device::discard(byte_extent range) noexcept {
-    below_.discard(range);
+bool recording_device::discard(byte_extent range) noexcept {
+    const bool is_forgotten = below_.discard(range);
     remember({.kind = event_kind::hole, .range = range, .bytes = {}});
+    return is_forgotten;
 }
 
 }  // namespace sluice::fat

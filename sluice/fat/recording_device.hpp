@@ -43,7 +43,7 @@ public:
                                         io::const_buffers_type pieces) noexcept override;
     [[nodiscard]] result<void> barrier(io::barrier_kind kind) noexcept override;
     [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override;
-    void discard(byte_extent range) noexcept override;
+    bool discard(byte_extent range) noexcept override;
     using device::read_at;
     using device::write_at;
 

@@ -6,7 +6,9 @@
 namespace sluice::fat {
 
 volume::volume(io::io_multiplexer& multiplexer, std::unique_ptr<file_system> mounted)
-    : system_(std::move(mounted)), feed_(std::make_unique<own_change_feed>(multiplexer, *system_)) {
+    : system_(std::move(mounted)),
+      loops_{&multiplexer},
+      feed_(std::make_unique<own_change_feed>(multiplexer, *system_)) {
     features_.is_read_only = system_->is_read_only();
     features_.name_units_max = long_name_units_max;
     features_.type_name = system_->shape().type == fat_type::fat32 ? "FAT32" : "FAT";
@@ -32,7 +34,7 @@ result<vfs::volume_space> volume::space() noexcept {
 result<vfs::node_ptr> volume::find(std::string_view path, vfs::follow_links) noexcept {
     auto found = system_->find(path);
     if (not found) return failure(found.error());
-    return std::make_unique<node>(*system_, *feed_, std::move(*found));
+    return std::make_unique<node>(*system_, *feed_, loops_, std::move(*found));
 }
 
 result<vfs::node_ptr> volume::create(std::string_view path, const vfs::creation_request& wanted) noexcept {
@@ -41,7 +43,11 @@ result<vfs::node_ptr> volume::create(std::string_view path, const vfs::creation_
     auto made = system_->create(path, is_directory, static_cast<attributes>(wanted.dos));
     if (not made) return failure(made.error());
     feed_->note(vfs::change_kind::added, is_directory, system_->path_of(**made));
-    return std::make_unique<node>(*system_, *feed_, std::move(*made));
+    return std::make_unique<node>(*system_, *feed_, loops_, std::move(*made));
+}
+
+void volume::serve_on(std::span<io::io_multiplexer* const> loops) {
+    loops_.assign(loops.begin(), loops.end());
 }
 
 vfs::change_feed* volume::changes() noexcept {

@@ -12,7 +12,8 @@ class own_change_feed;
 ///
 /// What FAT cannot hold is refused with EOPNOTSUPP: streams, extended attributes, security, links, sparse
 /// files; EFBIG for 4 GiB, when the size is set. Times are rounded down: the last access to a day, changes to
-/// two seconds, births to ten milliseconds. Transfers block for the image.
+/// two seconds, births to ten milliseconds. Reads wait for the image without their thread where
+/// file_system::lends(); writes block for it.
 ///
 /// What has changed is written down when a node is flushed, when much has gathered, and, while changes()
 /// runs, a second after the first change. Outlives its nodes, listings and watches. Thread safety: as
@@ -32,12 +33,14 @@ public:
                                              vfs::follow_links links) noexcept override;
     [[nodiscard]] result<vfs::node_ptr> create(std::string_view path,
                                                const vfs::creation_request& wanted) noexcept override;
+    void serve_on(std::span<io::io_multiplexer* const> loops) override;
     [[nodiscard]] vfs::change_feed* changes() noexcept override;
 
     [[nodiscard]] file_system& mounted() noexcept { return *system_; }
 
 private:
     std::unique_ptr<file_system> system_;
+    std::vector<io::io_multiplexer*> loops_;
     std::unique_ptr<own_change_feed> feed_;
     vfs::volume_features features_;
     vfs::volume_identity identity_;

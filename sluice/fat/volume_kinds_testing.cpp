@@ -1,3 +1,7 @@
+#include <filesystem>
+#include <optional>
+
+#include "sluice/fat/file_device.hpp"
 #include "sluice/fat/image_testing.hpp"
 #include "sluice/fat/volume.hpp"
 #include "sluice/vfs/volume_testing.hpp"
@@ -30,6 +34,38 @@ private:
     std::unique_ptr<fat::volume> made_;
 };
 
+// In a file, so that what is read goes past the engine (file_system::lend).
+class fat_in_file final : public tested_volume {
+public:
+    explicit fat_in_file(io::io_multiplexer& multiplexer)
+        : folder_(std::filesystem::current_path().string()) {
+        const auto image = fat::formatted(34 << 10, "-F 32 -s 8");
+        folder_.write("image", std::string(reinterpret_cast<const char*>(image.data()), image.size()));
+        device_.emplace(fat::file_device::over(
+                            io::file_handle::open({}, folder_.path_of("image"), io::mode::write).value())
+                            .value());
+        const auto shape = fat::read_geometry(*device_).value();
+        auto mounted =
+            fat::file_system::mount(*device_, shape, clock_, {.zone = fat::time_zone::utc()}).value();
+        EXPECT_TRUE(mounted->lends());
+        made_ = std::make_unique<fat::volume>(multiplexer, std::move(mounted));
+    }
+    ~fat_in_file() override {
+        made_.reset();
+        std::vector<std::byte> bytes(device_->size_bytes());
+        EXPECT_TRUE(device_->read_at(0, bytes));
+        const fat::verdict said = fat::fsck(bytes);
+        EXPECT_TRUE(said.is_clean) << said.said;
+    }
+    [[nodiscard]] volume& tested() noexcept override { return *made_; }
+
+private:
+    io::test_directory folder_;
+    system_clock_source clock_;
+    std::optional<fat::file_device> device_;
+    std::unique_ptr<fat::volume> made_;
+};
+
 }  // namespace
 
 std::vector<volume_kind> volume_kinds() {
@@ -41,6 +77,10 @@ std::vector<volume_kind> volume_kinds() {
         {.name = "fat32",
          .make = [](io::io_multiplexer& with) -> std::unique_ptr<tested_volume> {
              return std::make_unique<fat_under_test>(with, 34 << 10, "-F 32 -s 1");
+         }},
+        {.name = "fat32_in_a_file",
+         .make = [](io::io_multiplexer& with) -> std::unique_ptr<tested_volume> {
+             return std::make_unique<fat_in_file>(with);
          }},
     };
 }

@@ -6,14 +6,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sluice/io/page_cache.hpp"
+
 namespace sluice::io {
-namespace {
-
-extent_type page_bytes() noexcept {
-    return static_cast<extent_type>(::sysconf(_SC_PAGESIZE));
-}
-
-}  // namespace
 
 mapped_file_handle::mapped_file_handle(mapped_file_handle&& other) noexcept
     : file_handle(std::move(other)),

@@ -38,12 +38,21 @@ bool is_there(const file_handle& file, extent_type offset) noexcept {
 
 }  // namespace
 
-bool is_cached(const file_handle& file, extent_pair range) noexcept {
-    if (range.length == 0 or file.native().in_memory) return true;
+extent_type page_bytes() noexcept {
+    return static_cast<extent_type>(::sysconf(_SC_PAGESIZE));
+}
+
+std::optional<std::uint64_t> cached_pages(const file_handle& file, extent_pair range) noexcept {
+    if (range.length == 0) return 0;  // the kernel would take it for everything
     const cachestat_range asked{.offset = range.offset, .length = range.length};
     cachestat_counts found{};
-    if (::syscall(cachestat_number, file.descriptor(), &asked, &found, 0U) == 0)
-        return found.cached >= pages_of(range);
+    if (::syscall(cachestat_number, file.descriptor(), &asked, &found, 0U) != 0) return std::nullopt;
+    return found.cached;
+}
+
+bool is_cached(const file_handle& file, extent_pair range) noexcept {
+    if (range.length == 0 or file.native().in_memory) return true;
+    if (const auto cached = cached_pages(file, range)) return *cached >= pages_of(range);
     return is_there(file, range.offset) and is_there(file, range.offset + range.length - 1);
 }
 

@@ -23,6 +23,18 @@ protected:
     }
 };
 
+TEST_P(page_cache, counts_the_pages_of_a_range_that_a_hole_takes_away) {
+    directory.write("file", std::string(1'000'000, 'x'));
+    auto file = open("file", mode::write);
+    const auto count = cached_pages(file, {.offset = 0, .length = 8 * page_bytes()});
+    if (not count) GTEST_SKIP() << "this kernel has no cachestat";
+    EXPECT_EQ(*count, 8U);
+    EXPECT_EQ(cached_pages(file, {.offset = 0, .length = 0}), 0U);
+    ASSERT_TRUE(file.zero({.offset = 0, .length = 4 * page_bytes()}, file_handle::zero_method::punched));
+    EXPECT_EQ(cached_pages(file, {.offset = 0, .length = 4 * page_bytes()}), 0U);
+    EXPECT_EQ(cached_pages(file, {.offset = 4 * page_bytes(), .length = 1}), 1U);
+}
+
 TEST_P(page_cache, has_what_was_just_written_and_not_what_was_evicted) {
     directory.write("file", std::string(1'000'000, 'x'));
     auto file = open("file", mode::write);

@@ -8,6 +8,7 @@
 #include "sluice/io/directory_handle.hpp"
 #include "sluice/io/reopen.hpp"
 #include "sluice/vfs/host_node.hpp"
+#include "sluice/vfs/lent_file.hpp"
 
 // The data half of host_node.
 
@@ -42,31 +43,6 @@ result<std::uint64_t> share_blocks(const io::file_handle& from, io::file_handle&
     if (::ioctl(to.descriptor(), FICLONERANGE, &range) == 0) return length;
     return failure(error(is_unsuitable(errno) ? EOPNOTSUPP : errno, "share blocks", to.descriptor()));
 }
-
-// A file for one transfer: itself, if it belongs to a loop; otherwise its descriptor, lent to the loop of
-// this thread for as long.
-class lent_file {
-public:
-    lent_file(io::file_handle& file, const host_tree& tree) noexcept
-        : file_(file), attached_(attach(file, tree)) {}
-    lent_file(const lent_file&) = delete;
-    lent_file& operator=(const lent_file&) = delete;
-    ~lent_file() { (void)lent_.release(); }
-
-    [[nodiscard]] const result<void>& attached() const noexcept { return attached_; }
-    [[nodiscard]] io::file_handle& file() noexcept { return lent_.is_valid() ? lent_ : file_; }
-
-private:
-    [[nodiscard]] result<void> attach(io::file_handle& file, const host_tree& tree) noexcept {
-        if (file.multiplexer() != nullptr) return {};
-        lent_ = io::file_handle(file.native());
-        return lent_.set_multiplexer(&tree.multiplexer_here());
-    }
-
-    io::file_handle& file_;
-    io::file_handle lent_;
-    result<void> attached_;
-};
 
 }  // namespace
 
@@ -112,7 +88,7 @@ result<void> host_node::open_data(data_access wanted) noexcept {
 io::task<result<std::size_t>> host_node::co_read(std::span<std::byte> into, std::uint64_t offset) noexcept {
     io::file_handle* const file = readable();
     if (file == nullptr) co_return failure(not_open("read"));
-    lent_file lent(*file, tree_);
+    lent_file lent(*file, tree_.multiplexer_here());
     if (not lent.attached()) co_return failure(lent.attached().error());
     const io::io_request<io::bytes_type> request{.buffers = into, .offset = offset};
     const auto read = co_await io::co_read(lent.file(), request);
@@ -123,7 +99,7 @@ io::task<result<std::size_t>> host_node::co_read(std::span<std::byte> into, std:
 io::task<result<void>> host_node::co_write(std::span<const std::byte> from, std::uint64_t offset) noexcept {
     io::file_handle* const file = writable();
     if (file == nullptr) co_return failure(not_open("write"));
-    lent_file lent(*file, tree_);
+    lent_file lent(*file, tree_.multiplexer_here());
     if (not lent.attached()) co_return failure(lent.attached().error());
     while (not from.empty()) {
         const io::io_request<io::const_bytes_type> request{.buffers = from, .offset = offset};
@@ -144,7 +120,7 @@ io::task<result<void>> host_node::co_write(std::span<const std::byte> from, std:
 
 io::task<result<void>> host_node::co_flush() noexcept {
     if (io::file_handle* const file = host_file(); file != nullptr) {
-        lent_file lent(*file, tree_);
+        lent_file lent(*file, tree_.multiplexer_here());
         if (not lent.attached()) co_return failure(lent.attached().error());
         const auto done = co_await io::co_barrier(lent.file());
         if (not done) co_return failure(done.error());

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "sluice/vfs/host_name.hpp"
+#include "sluice/vfs/lent_file.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::vfs {
@@ -133,9 +134,7 @@ result<std::string> host_tree::correct_every_component(std::string_view path) {
 }
 
 io::io_multiplexer& host_tree::multiplexer_here() const noexcept {
-    const auto found = std::ranges::find_if(loops, &io::io_multiplexer::is_owner);
-    // Nobody's yet: it becomes the caller's.
-    return found == loops.end() ? multiplexer() : **found;
+    return loop_here(loops);
 }
 
 std::optional<std::string> host_tree::present_path(const io::handle& open) const {

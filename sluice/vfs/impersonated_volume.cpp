@@ -92,6 +92,10 @@ public:
     }
     [[nodiscard]] io::task<result<void>> co_flush() noexcept override { return behind_->co_flush(); }
     [[nodiscard]] io::file_handle* host_file() noexcept override { return behind_->host_file(); }
+    [[nodiscard]] bool lends() noexcept override { return behind_->lends(); }
+    [[nodiscard]] result<host_runs> lend(io::extent_pair range, std::size_t runs_max) noexcept override {
+        return behind_->lend(range, runs_max);
+    }
 
     [[nodiscard]] result<metadata> status() noexcept override {
         return as([&] { return behind_->status(); });

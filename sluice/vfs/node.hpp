@@ -8,6 +8,7 @@
 
 #include "sluice/io/file_handle.hpp"
 #include "sluice/io/task.hpp"
+#include "sluice/vfs/host_runs.hpp"
 #include "sluice/vfs/metadata.hpp"
 
 namespace sluice::vfs {
@@ -109,6 +110,11 @@ public:
     [[nodiscard]] virtual io::task<result<void>> co_flush() noexcept = 0;
     /// The host's file, for copies that bypass us; null if there is none (streams, images).
     [[nodiscard]] virtual io::file_handle* host_file() noexcept { return nullptr; }
+    /// Whether lend() may work: the data lies in a file of the host.
+    [[nodiscard]] virtual bool lends() noexcept { return host_file() != nullptr; }
+    /// Where a range of it lies there, for transfers that bypass us. What is written meanwhile may show.
+    /// Errors: EOPNOTSUPP if it does not lend; E2BIG if it lies in more than `runs_max` runs.
+    [[nodiscard]] virtual result<host_runs> lend(io::extent_pair range, std::size_t runs_max) noexcept;
 
     [[nodiscard]] virtual result<void> truncate(std::uint64_t size_bytes) noexcept = 0;
     /// Reserves room, without changing the size. Best effort: ENOSPC if there surely is not enough.

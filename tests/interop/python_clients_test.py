@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Two clients written in Python against `sluice serve`: smbprotocol and impacket."""
 
+import subprocess
 import time
 import uuid
 
@@ -210,6 +211,43 @@ class Impacket:
         self.addCleanup(connection.close)
         with self.assertRaisesRegex(SessionError, "STATUS_LOGON_FAILURE"):
             connection.login(served.USER, "wrong")
+
+
+class ServedImage(served.ServedCase):
+    """As ServedCase, with an image beside the folder for `self.server`."""
+
+    def setUp(self):
+        super().setUp()
+        image = self.local / "disk.img"
+        subprocess.run([self.program, "fat", "mkfs", image, "--size", "64m"], check=True, capture_output=True)
+        self.server = served.Server(self.program, image)
+        self.server.__enter__()
+        self.addCleanup(self.server.__exit__, None, None, None)
+
+
+class SmbprotocolOnImage(Smbprotocol, ServedImage):
+    """What a FAT volume cannot hold is refused when it is asked for, and by its name."""
+
+    def assert_refused(self, status, what):
+        with self.assertRaisesRegex((smb_errors.SMBOSError, smb_errors.SMBResponseException), status):
+            what()
+
+    def test_a_length_of_four_gigabytes_is_refused_when_it_is_set(self):
+        self.write("file", CONTENT)
+        self.assert_refused("0xc0000904",  # file too large
+                            lambda: smbclient.truncate(self.path("file"), 1 << 32, **self.access))
+        self.assertTrue(self.read("file") == CONTENT)
+
+    def test_streams_extended_attributes_and_hard_links_are_refused(self):
+        self.write("file", CONTENT)
+        self.assert_refused("0xc0000033",  # object name invalid: as on Windows, where FAT knows no colon
+                            lambda: self.write("file:stream", b"x"))
+        self.assert_refused("0xc00000bb",  # not supported
+                            lambda: smbclient.setxattr(self.path("file"), b"name", b"value", **self.access))
+        self.assert_refused("0xc00000bb",
+                            lambda: smbclient.link(self.path("file"), self.path("other"), **self.access))
+        self.assertEqual(smbclient.listdir(self.path(), **self.access), ["file"])
+        self.assertTrue(self.read("file") == CONTENT)
 
 
 if __name__ == "__main__":

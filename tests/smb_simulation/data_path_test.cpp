@@ -1,6 +1,11 @@
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <optional>
 
+#include "sluice/fat/file_device.hpp"
+#include "sluice/fat/image_testing.hpp"
+#include "sluice/fat/volume.hpp"
 #include "sluice/smb/server/read_path.hpp"
 #include "sluice/smb/wire/close.hpp"
 #include "sluice/smb/wire/echo.hpp"
@@ -54,12 +59,19 @@ protected:
     data_path() { begin({.seed = 1}); }
     ~data_path() override { end(); }
 
+    using volume_maker = std::function<std::unique_ptr<vfs::volume>(io::io_multiplexer&)>;
+
     void begin(const io::simulation_options& how) {
+        begin(how, [&](io::io_multiplexer& loop) -> std::unique_ptr<vfs::volume> {
+            return vfs::host_volume::open(loop, folder_.path().c_str()).value();
+        });
+    }
+    void begin(const io::simulation_options& how, const volume_maker& make_volume) {
         world_ = std::make_unique<world>(how, 1);
         std::vector<server::share_configuration> shares(1);
         shares[0].name = "files";
         shares[0].source = folder_.path().string();  // another one than that in memory
-        shares[0].volume = vfs::host_volume::open(*world_->loop, folder_.path().c_str()).value();
+        shares[0].volume = make_volume(*world_->loop);
         world_->server->replace_shares(std::move(shares));
         client_ = std::make_unique<polite_client>(*world_);
         ASSERT_EQ(client_->log_on("u", "p"), nt_status::success);
@@ -208,6 +220,140 @@ TEST_F(data_path, of_what_changes_meanwhile_shows_the_old_or_the_new_and_stays_i
         ASSERT_TRUE(data[i] == byte_at(i) or (is_written and data[i] == std::byte{0xee})) << i;
     }
     EXPECT_EQ(client_->answer_to(write).status(), nt_status::success);
+}
+
+// The same, from an image in which a file lies in pieces of 192 KiB, between those of another.
+class data_path_of_image : public data_path {
+protected:
+    static constexpr std::size_t piece_bytes = 192U << 10;
+    static constexpr std::size_t pieces = 40;
+    static constexpr std::size_t written_bytes = pieces * piece_bytes;
+
+    data_path_of_image() {
+        end();
+        make_image();
+        begin_with_image({.seed = 1});
+    }
+    ~data_path_of_image() override { end(); }
+
+    void begin_with_image(const io::simulation_options& how) {
+        begin(how, [&](io::io_multiplexer& loop) -> std::unique_ptr<vfs::volume> {
+            auto mounted = mount();
+            system_ = mounted.get();
+            return std::make_unique<fat::volume>(loop, std::move(mounted));
+        });
+    }
+    // What the file has that is written with zeros of the last piece of it cut off.
+    void lengthen(std::uint64_t bytes) {
+        auto file = system_->find("big").value();
+        ASSERT_TRUE(system_->truncate(*file, bytes));
+    }
+    void write(std::string_view path, std::span<const std::byte> what, std::uint64_t offset) {
+        fat::run_list::hint hint;
+        auto file = system_->find(path).value();
+        ASSERT_TRUE(system_->write(*file, hint, what, offset));
+    }
+    // Takes all the room there is.
+    void fill_up(std::byte with) {
+        auto file = system_->create("others", false, fat::attributes::none).value();
+        const std::vector<std::byte> part(64U << 10, with);
+        fat::run_list::hint hint;
+        std::uint64_t done = 0;
+        while (system_->write(*file, hint, part, done))
+            done += part.size();
+        ASSERT_GT(done, std::uint64_t{piece_bytes});
+    }
+
+    fat::file_system* system_ = nullptr;
+
+private:
+    [[nodiscard]] std::unique_ptr<fat::file_system> mount() {
+        return fat::file_system::mount(*device_, fat::read_geometry(*device_).value(), clock_).value();
+    }
+    void make_image() {
+        const auto image = fat::formatted(20 << 10, "-F 16 -s 8 -R 8 -f 2 -r 512");
+        const auto path = folder_.path() / "image";
+        std::ofstream(path).write(reinterpret_cast<const char*>(image.data()),
+                                  static_cast<std::streamsize>(image.size()));
+        device_.emplace(
+            fat::file_device::over(io::file_handle::open({}, path.string(), io::mode::write).value())
+                .value());
+        auto mounted = mount();
+        system_ = mounted.get();
+        for (const char* const name : {"big", "between"})
+            ASSERT_TRUE(system_->create(name, false, fat::attributes::none));
+        std::vector<std::byte> part(piece_bytes);
+        for (std::size_t i = 0; i != pieces; ++i) {
+            for (std::size_t j = 0; j != piece_bytes; ++j)
+                part[j] = byte_at(i * piece_bytes + j);
+            write("big", part, i * piece_bytes);
+            // Another cluster's worth: the next piece goes on behind.
+            write("between", std::span(part).first(4096), i * 4096);
+        }
+    }
+
+    simulated_clock clock_;
+    std::optional<fat::file_device> device_;
+};
+
+TEST_F(data_path_of_image, of_a_large_read_is_the_page_cache_run_by_run) {
+    ASSERT_TRUE(system_->lends());
+    const auto file = system_->find("big").value();
+    EXPECT_GE(system_->lend(*file, {.offset = 0, .length = 2 * mib}, 100).value().runs.size(), 10U);
+    expect_content(send_read(4097, 2 * mib), 4097, 2 * mib);
+    EXPECT_EQ(taken(read_path::spliced), 1U);
+    expect_content(send_read(written_bytes - mib, 8 * mib), written_bytes - mib, mib);
+    EXPECT_EQ(taken(read_path::spliced), 2U);
+    expect_content(send_read(1, 60'000), 1, 60'000);
+    EXPECT_EQ(taken(read_path::copied), 1U);
+}
+
+TEST_F(data_path_of_image, gives_zeros_for_what_was_never_written) {
+    lengthen(written_bytes + 200'000);
+    const auto answer = client_->answer_to(send_read(written_bytes - 100'000, mib));
+    ASSERT_EQ(answer.status(), nt_status::success);
+    const bytes_view data = wire::decode_read_reply(answer.message())->data;
+    ASSERT_EQ(data.size(), 300'000U);
+    for (std::size_t i = 0; i != data.size(); ++i)
+        ASSERT_EQ(data[i], i < 100'000 ? byte_at(written_bytes - 100'000 + i) : std::byte{0}) << i;
+    EXPECT_EQ(taken(read_path::spliced), 1U);
+}
+
+TEST_F(data_path_of_image, keeps_replies_whole_and_in_order_when_many_are_under_way) {
+    for (const std::uint64_t seed : {1, 2, 3}) {
+        end();
+        begin_with_image(io::simulation_options::rough(seed));
+        std::vector<std::uint64_t> ids;
+        for (unsigned i = 0; i != 9; ++i)
+            ids.push_back(send_read(i * 700'001, i % 3 == 0 ? 100 : 300'000 + i));
+        for (unsigned i = 0; i != 9; ++i)
+            expect_content(ids[i], i * 700'001, i % 3 == 0 ? 100 : 300'000 + i);
+        EXPECT_EQ(taken(read_path::spliced), 6U) << "seed " << seed;
+    }
+}
+
+TEST_F(data_path_of_image, is_a_buffer_where_a_file_lies_in_many_small_pieces) {
+    file_ = client_->create("between").file;
+    const auto answer = client_->answer_to(send_read(0, 128U << 10));
+    EXPECT_EQ(wire::decode_read_reply(answer.message())->data.size(), 128U << 10);
+    EXPECT_EQ(taken(read_path::spliced), 0U);
+    EXPECT_EQ(taken(read_path::copied), 1U);
+}
+
+TEST_F(data_path_of_image, never_shows_what_others_write_where_the_file_was) {
+    const std::uint64_t read = send_read(0, 7 * mib);
+    (void)client_->send(command::close, wire::close_args{.file = file_});
+    let_server_work();  // until the socket is full
+    EXPECT_EQ(taken(read_path::spliced), 1U);
+    ASSERT_TRUE(system_->remove(*system_->find("big").value()));
+    ASSERT_TRUE(system_->commit());
+    fill_up(std::byte{0xee});
+    const auto answer = client_->answer_to(read);
+    ASSERT_EQ(answer.status(), nt_status::success);
+    const bytes_view data = wire::decode_read_reply(answer.message())->data;
+    ASSERT_EQ(data.size(), 7 * mib);
+    for (std::size_t i = 0; i != data.size(); ++i)
+        ASSERT_TRUE(data[i] == byte_at(i) or data[i] == std::byte{0}) << i;
 }
 
 class data_path_in_memory : public served {};

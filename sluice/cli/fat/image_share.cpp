@@ -38,6 +38,7 @@ public:
                                                const vfs::creation_request& wanted) noexcept override {
         return volume_.create(path, wanted);
     }
+    void serve_on(std::span<io::io_multiplexer* const> loops) override { volume_.serve_on(loops); }
     [[nodiscard]] vfs::change_feed* changes() noexcept override { return volume_.changes(); }
 
 private:

@@ -150,6 +150,7 @@ private:
     void extend_preauth(request& r, wire::nt_status status, finished_reply& finished) noexcept;
     void add(reply_batch& replies, finished_reply one, channel* sealed_by) noexcept;
     void send(std::vector<finished_reply> replies, channel* sealed_by) noexcept;
+    void put_pieces(const reply_payload::file_pieces& what) noexcept;
     void send_sealed(const std::vector<finished_reply>& replies, channel& by) noexcept;
     void send_notification(channel* via, wire::command code, reply& message) noexcept;
     void send_unasked(const wire::header& header, reply& message, channel* sealed_by) noexcept;

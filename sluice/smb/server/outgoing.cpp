@@ -43,7 +43,7 @@ void put_header(pool_buffer& head, const wire::header& header) noexcept {
     return header;
 }
 
-constexpr std::array<std::byte, wire::compound_alignment> zeros{};
+constexpr std::array<std::byte, 64U << 10> zeros{};
 
 // What is sent of a reply, in order: header and body, payload, and what makes the sum a multiple of eight
 // where others may follow it.
@@ -140,10 +140,28 @@ void connection::send(std::vector<finished_reply> replies, channel* sealed_by) n
         writer_.put({.memory = std::move(replies[i].head), .skipped = i == 0 ? 0 : wire::frame_prefix_bytes});
         reply_payload& payload = replies[i].payload;
         if (payload.is_file())
-            writer_.put({.range = std::move(payload.range())});
+            put_pieces(payload.pieces());
         else if (payload)
             writer_.put({.memory = std::move(payload.memory())});
         if (padding != 0) writer_.put({.constant = std::span(zeros).first(padding)});
+    }
+}
+
+// One transfer for each run: the kernel takes them one after the other.
+void connection::put_pieces(const reply_payload::file_pieces& what) noexcept {
+    for (const vfs::host_run& run : what.runs) {
+        if (run.place) {
+            writer_.put({.range = {.file = what.file,
+                                   .kept = what.kept,
+                                   .offset = *run.place,
+                                   .length = static_cast<std::size_t>(run.length)}});
+            continue;
+        }
+        for (std::uint64_t left = run.length; left != 0;) {
+            const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(left, zeros.size()));
+            writer_.put({.constant = std::span(zeros).first(part)});
+            left -= part;
+        }
     }
 }
 

@@ -27,7 +27,7 @@ struct read_facts {
     bool is_signed = false;  // the reply, alone
     bool is_sealed = false;  // the frame it goes in
     bool is_compounded = false;
-    bool has_host_file = false;  // one whose pages the kernel can send
+    bool has_host_file = false;  // it, or an image it is in, whose pages the kernel can send
     std::size_t bytes = 0;
 };
 

@@ -66,7 +66,7 @@ namespace {
     return path_of({.is_signed = r.must_sign_reply,
                     .is_sealed = r.sealed_by != nullptr,
                     .is_compounded = not r.is_last_of_frame or not r.replies_before->empty(),
-                    .has_host_file = from.node->host_file() != nullptr,
+                    .has_host_file = from.node->lends(),
                     .bytes = bytes});
 }
 
@@ -77,17 +77,24 @@ namespace {
     return from.pages;
 }
 
-// What of a range can be sent from the kernel's cache of the file: as much as the file has of it now, which
-// is what the reply will say. Nothing if that is little, or is not all there: the loop must not wait for a
-// disk.
-[[nodiscard]] file_range cached_part(open& from, const wire::read_args& args) {
-    const io::file_handle& file = *from.node->host_file();
-    const auto size = file.maximum_extent();
-    if (not size or *size <= args.offset_bytes) return {};
-    const std::size_t length = std::min<std::uint64_t>(args.length_bytes, *size - args.offset_bytes);
+// What of a range can be sent from the kernel's cache of the host's file it lies in: as much as the file has
+// of it now, which is what the reply will say. Nothing if that is little, or in many runs, each of which is a
+// transfer of its own, or is not all there: the loop must not wait for a disk.
+[[nodiscard]] reply_payload cached_part(open& from, const wire::read_args& args) {
+    const io::extent_pair range{.offset = args.offset_bytes, .length = args.length_bytes};
+    auto lent = from.node->lend(range, args.length_bytes / spliced_bytes_min);
+    if (not lent or lent->file == nullptr) return {};
+    std::uint64_t length = 0;
+    for (const vfs::host_run& run : lent->runs) {
+        if (run.place and not io::is_cached(*lent->file, {.offset = *run.place, .length = run.length}))
+            return {};
+        length += run.length;
+    }
     if (length < spliced_bytes_min or length < args.minimum_bytes) return {};
-    if (not io::is_cached(file, {.offset = args.offset_bytes, .length = length})) return {};
-    return {.file = pages_of(from, file), .offset = args.offset_bytes, .length = length};
+    std::shared_ptr<io::file_handle> pages = pages_of(from, *lent->file);
+    if (pages == nullptr) return {};
+    return reply_payload::file_pieces{
+        .file = std::move(pages), .kept = std::move(lent->kept), .runs = std::move(lent->runs)};
 }
 
 }  // namespace
@@ -110,10 +117,10 @@ io::task<nt_status> serve_read(request& r) {
 
     read_path path = choose_path(r, *from, args->length_bytes);
     if (path == read_path::spliced) {
-        file_range pages = cached_part(*from, *args);
-        if (pages.file != nullptr) {
-            from->position = pages.offset + pages.length;
-            r.connection().data().counted.add(path, pages.length);
+        reply_payload pages = cached_part(*from, *args);
+        if (pages) {
+            from->position = args->offset_bytes + pages.size();
+            r.connection().data().counted.add(path, pages.size());
             co_return reply_with(r, std::move(pages));
         }
         path = read_path::copied;

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <span>
+
+#include "sluice/io/file_handle.hpp"
+#include "sluice/io/io_multiplexer.hpp"
+
+// Internal to the volumes: their files and the loops they are used on.
+
+namespace sluice::vfs {
+
+/// The loop of the calling thread, one of `loops`, which are not none. If none is anybody's yet, the first.
+[[nodiscard]] io::io_multiplexer& loop_here(std::span<io::io_multiplexer* const> loops) noexcept;
+
+/// A file for one transfer: itself, if it belongs to a loop; otherwise its descriptor, lent to a loop for as
+/// long.
+class lent_file {
+public:
+    lent_file(io::file_handle& file, io::io_multiplexer& loop) noexcept
+        : file_(file), attached_(attach(file, loop)) {}
+    lent_file(const lent_file&) = delete;
+    lent_file& operator=(const lent_file&) = delete;
+    ~lent_file() { (void)lent_.release(); }
+
+    [[nodiscard]] const result<void>& attached() const noexcept { return attached_; }
+    [[nodiscard]] io::file_handle& file() noexcept { return lent_.is_valid() ? lent_ : file_; }
+
+private:
+    [[nodiscard]] result<void> attach(io::file_handle& file, io::io_multiplexer& loop) noexcept {
+        if (file.multiplexer() != nullptr) return {};
+        lent_ = io::file_handle(file.native());
+        return lent_.set_multiplexer(&loop);
+    }
+
+    io::file_handle& file_;
+    io::file_handle lent_;
+    result<void> attached_;
+};
+
+}  // namespace sluice::vfs

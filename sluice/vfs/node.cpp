@@ -1,0 +1,19 @@
+#include "sluice/vfs/node.hpp"
+
+#include <algorithm>
+
+namespace sluice::vfs {
+
+result<host_runs> node::lend(io::extent_pair range, std::size_t runs_max) noexcept {
+    io::file_handle* const file = host_file();
+    if (file == nullptr) return failure({EOPNOTSUPP, "lend"});
+    const auto size = file->maximum_extent();
+    if (not size) return failure(size.error());
+    host_runs lent{.file = file};
+    if (range.length == 0 or range.offset >= *size) return lent;
+    if (runs_max == 0) return failure({E2BIG, "lend"});
+    lent.runs.push_back({.place = range.offset, .length = std::min(range.length, *size - range.offset)});
+    return lent;
+}
+
+}  // namespace sluice::vfs
