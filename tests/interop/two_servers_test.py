@@ -2,6 +2,7 @@
 """Two `sluice serve --shared-locks FILE` on one folder, each with a client that believes it has the only server."""
 
 import contextlib
+import functools
 import pathlib
 import subprocess
 import tempfile
@@ -91,13 +92,16 @@ def lock(file, offset, length, flags=LockFlags.SMB2_LOCKFLAG_EXCLUSIVE_LOCK):
     file.lock([lock_element(offset, length, flags)])
 
 
-@served.on_every_multiplexer
-class TwoServers:
+class Peers:
+    """Two servers of one folder, and a client of each."""
+
+    more_arguments = ()
+
     def setUp(self):
         scratch = tempfile.TemporaryDirectory(prefix="sluice-peers-")
         self.addCleanup(scratch.cleanup)
         self.locks = pathlib.Path(scratch.name) / "locks"
-        self.server_arguments = ("--shared-locks", str(self.locks))
+        self.server_arguments = ("--shared-locks", str(self.locks), *self.more_arguments)
         super().setUp()
         self.other_server = served.Server(self.program, self.folder, self.multiplexer, self.server_arguments)
         self.other_server.__enter__()
@@ -116,6 +120,9 @@ class TwoServers:
             self.assertLess(time.monotonic(), deadline, what)
             time.sleep(0.01)
 
+
+@served.on_every_multiplexer
+class TwoServers(Peers):
     def test_share_modes_hold_both_ways(self):
         for first, second in ((self.here, self.there), (self.there, self.here)):
             held = first.open(access=READ, share="r")
@@ -263,6 +270,52 @@ class TwoServers:
             second.openFile(second_tree, "file", shareMode=7)
         first.closeFile(first_tree, held)
         second.closeFile(second_tree, second.openFile(second_tree, "file", shareMode=0))
+
+
+@served.on_every_multiplexer
+class TwoServersOnLoops(Peers):
+    more_arguments = ("--loops", "2")
+
+    def setUp(self):
+        super().setUp()
+        # A server puts the second connection of an address on its second loop.
+        self.clients = [self.here, self.there, Client(self, self.server), Client(self, self.other_server)]
+
+    def test_one_of_all_clients_has_a_file_or_a_range_to_itself(self):
+        inside, visits, problems = [], dict.fromkeys(range(len(self.clients)), 0), []
+        over = time.monotonic() + 2
+
+        def visit(who, client):
+            shared = client.open(access=READ | WRITE)
+            while time.monotonic() < over and not problems:
+                try:
+                    if visits[who] % 2 == 0:
+                        leave = client.open("other", access=READ | WRITE, share="").close
+                        place = "file"
+                    else:
+                        lock(shared, 0, 10)
+                        leave = functools.partial(lock, shared, 0, 10, LockFlags.SMB2_LOCKFLAG_UNLOCK)
+                        place = "range"
+                except smb_errors.SMBResponseException as refused:
+                    if refused.status not in (SHARING_VIOLATION, LOCK_NOT_GRANTED):
+                        problems.append(f"client {who}: {refused}")
+                    continue
+                inside.append(place)
+                time.sleep(0.005)
+                if inside.count(place) != 1:
+                    problems.append(f"two have the {place} to themselves")
+                inside.remove(place)
+                visits[who] += 1
+                leave()
+
+        (self.folder / "other").write_bytes(b"")
+        threads = [threading.Thread(target=visit, args=each) for each in enumerate(self.clients)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        self.assertEqual(problems, [])
+        self.assertTrue(all(visits.values()), f"each had its turn: {visits}")
 
 
 @served.on_every_multiplexer
