@@ -212,5 +212,35 @@ TEST(mapped_mutex_in_every_order, is_what_is_seen_here) {
     EXPECT_GT(accesses_seen(), 0U) << "what touches mapped memory was not compiled to tell of it";
 }
 
+// What nobody is in the way of.
+std::uint64_t calls_of_a_visit(const plan::open_function& open, const std::vector<entity>& wanted) {
+    simulated_kernel kernel;
+    std::uint64_t calls = 0;
+    kernel.as(0, [&] {
+        const opened mutex = open({.clock = &kernel.clock(), .random = &kernel.random(0)});
+        ASSERT_NE(mutex, nullptr);
+        constexpr unsigned visits = 5;
+        for (unsigned i = 0; i != 1 + visits; ++i) {
+            if (i == 1) calls = kernel.calls();  // the first is of who knows nothing of the file yet
+            auto held = mutex->lock(wanted);
+            ASSERT_TRUE(held);
+            held->unlock();
+        }
+        const std::uint64_t of_all = kernel.calls() - calls;
+        EXPECT_EQ(of_all % visits, 0U);
+        calls = of_all / visits;
+    });
+    return calls;
+}
+
+TEST(system_calls_of_a_lock_that_is_free, are_as_many_as_promised) {
+    const std::vector<entity> eight{entity(1), entity(2), entity(3), entity(4),
+                                    entity(5), entity(6), entity(7), entity(8)};
+    EXPECT_EQ(calls_of_a_visit(open_append, one), 4U);
+    EXPECT_EQ(calls_of_a_visit(open_append, eight), 4U) << "however many entities";
+    EXPECT_EQ(calls_of_a_visit(open_map, one), 0U);
+    EXPECT_EQ(calls_of_a_visit(open_map, eight), 0U);
+}
+
 }  // namespace
 }  // namespace sluice::interleave

@@ -56,6 +56,9 @@ const std::byte* simulated_kernel::content() const {
 std::size_t simulated_kernel::content_bytes() const {
     return state_->files.back().size;
 }
+std::uint64_t simulated_kernel::calls() const {
+    return state_->calls;
+}
 void simulated_kernel::leave_room(std::uint64_t bytes) {
     state_->room = bytes;
 }

@@ -42,6 +42,8 @@ public:
     /// Of the file made last.
     [[nodiscard]] const std::byte* content() const;
     [[nodiscard]] std::size_t content_bytes() const;
+    /// System calls so far, of all processes.
+    [[nodiscard]] std::uint64_t calls() const;
 
     /// How many more bytes can be written behind the ends of files until there is no room.
     void leave_room(std::uint64_t bytes);

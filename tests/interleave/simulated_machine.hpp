@@ -131,6 +131,7 @@ struct simulated_kernel::state {
     std::array<seeded_random, processes_max> chances;
     scenario_clock clock;
     std::uint64_t room = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t calls = 0;
     unsigned signals = 0;
     unsigned processors = 1;
     bool is_remote = false;

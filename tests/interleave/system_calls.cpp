@@ -30,6 +30,17 @@ struct system_calls {
     static description* find(int descriptor) noexcept {
         return state::current == nullptr ? nullptr : all().find(descriptor);
     }
+    // A call comes in: on a descriptor of ours, or from a process of ours; if not, it is for the real kernel.
+    static description* enter(int descriptor) noexcept {
+        description* const open = find(descriptor);
+        if (open != nullptr) ++all().calls;
+        return open;
+    }
+    static bool enter() noexcept {
+        if (caller() < 0) return false;
+        ++all().calls;
+        return true;
+    }
     static int fail(int code) noexcept {
         errno = code;
         return -1;
@@ -300,54 +311,54 @@ extern "C" {
 
 SLUICE_REAL(int, open, const char*, int, ...);
 int __wrap_open(const char* path, int flags, mode_t permissions) {
-    if (system_calls::caller() < 0) return __real_open(path, flags, permissions);
+    if (not system_calls::enter()) return __real_open(path, flags, permissions);
     return system_calls::open(path, flags);
 }
 SLUICE_REAL(int, openat, int, const char*, int, ...);
 int __wrap_openat(int folder, const char* path, int flags, mode_t permissions) {
-    if (system_calls::caller() < 0) return __real_openat(folder, path, flags, permissions);
+    if (not system_calls::enter()) return __real_openat(folder, path, flags, permissions);
     return system_calls::open(path, flags);
 }
 SLUICE_REAL(int, close, int);
 int __wrap_close(int descriptor) {
-    if (system_calls::find(descriptor) == nullptr) return __real_close(descriptor);
+    if (system_calls::enter(descriptor) == nullptr) return __real_close(descriptor);
     step();
     system_calls::all().close(descriptor);
     return 0;
 }
 SLUICE_REAL(ssize_t, read, int, void*, size_t);
 ssize_t __wrap_read(int descriptor, void* to, size_t bytes) {
-    auto* const open = system_calls::find(descriptor);
+    auto* const open = system_calls::enter(descriptor);
     if (open == nullptr) return __real_read(descriptor, to, bytes);
     return system_calls::read(*open, to, bytes, open->offset);
 }
 SLUICE_REAL(ssize_t, pread, int, void*, size_t, off_t);
 ssize_t __wrap_pread(int descriptor, void* to, size_t bytes, off_t where) {
-    auto* const open = system_calls::find(descriptor);
+    auto* const open = system_calls::enter(descriptor);
     if (open == nullptr) return __real_pread(descriptor, to, bytes, where);
     return system_calls::read(*open, to, bytes, static_cast<std::uint64_t>(where));
 }
 SLUICE_REAL(ssize_t, write, int, const void*, size_t);
 ssize_t __wrap_write(int descriptor, const void* from, size_t bytes) {
-    auto* const open = system_calls::find(descriptor);
+    auto* const open = system_calls::enter(descriptor);
     if (open == nullptr) return __real_write(descriptor, from, bytes);
     return system_calls::write(*open, from, bytes, std::nullopt);
 }
 SLUICE_REAL(ssize_t, pwrite, int, const void*, size_t, off_t);
 ssize_t __wrap_pwrite(int descriptor, const void* from, size_t bytes, off_t where) {
-    auto* const open = system_calls::find(descriptor);
+    auto* const open = system_calls::enter(descriptor);
     if (open == nullptr) return __real_pwrite(descriptor, from, bytes, where);
     return system_calls::write(*open, from, bytes, static_cast<std::uint64_t>(where));
 }
 SLUICE_REAL(off_t, lseek, int, off_t, int);
 off_t __wrap_lseek(int descriptor, off_t by, int from) {
-    auto* const open = system_calls::find(descriptor);
+    auto* const open = system_calls::enter(descriptor);
     if (open == nullptr) return __real_lseek(descriptor, by, from);
     return system_calls::seek(*open, by, from);
 }
 SLUICE_REAL(int, fcntl, int, int, ...);
 int __wrap_fcntl(int descriptor, int command, void* argument) {
-    if (system_calls::find(descriptor) == nullptr) return __real_fcntl(descriptor, command, argument);
+    if (system_calls::enter(descriptor) == nullptr) return __real_fcntl(descriptor, command, argument);
     if (command == F_GETFL) return O_RDWR;
     if (command == F_SETFL) {
         system_calls::set_appends(descriptor, (reinterpret_cast<std::uintptr_t>(argument) & O_APPEND) != 0);
@@ -357,63 +368,63 @@ int __wrap_fcntl(int descriptor, int command, void* argument) {
 }
 SLUICE_REAL(int, fstat, int, struct stat*);
 int __wrap_fstat(int descriptor, struct stat* status) {
-    auto* const open = system_calls::find(descriptor);
+    auto* const open = system_calls::enter(descriptor);
     if (open == nullptr) return __real_fstat(descriptor, status);
     system_calls::describe(*open, *status);
     return 0;
 }
 SLUICE_REAL(int, fstatfs, int, struct statfs*);
 int __wrap_fstatfs(int descriptor, struct statfs* status) {
-    if (system_calls::find(descriptor) == nullptr) return __real_fstatfs(descriptor, status);
+    if (system_calls::enter(descriptor) == nullptr) return __real_fstatfs(descriptor, status);
     *status = {};
     status->f_type = system_calls::all().is_remote ? NFS_SUPER_MAGIC : TMPFS_MAGIC;
     return 0;
 }
 SLUICE_REAL(int, stat, const char*, struct stat*);
 int __wrap_stat(const char* path, struct stat* status) {
-    if (system_calls::caller() < 0) return __real_stat(path, status);
+    if (not system_calls::enter()) return __real_stat(path, status);
     *status = {};  // of the namespace of process ids, the only one
     return 0;
 }
 SLUICE_REAL(int, statx, int, const char*, int, unsigned, struct statx*);
 int __wrap_statx(int folder, const char* path, int flags, unsigned mask, struct statx* status) {
-    auto* const open = system_calls::find(folder);
+    auto* const open = system_calls::enter(folder);
     if (open == nullptr) return __real_statx(folder, path, flags, mask, status);
     return system_calls::describe(*open, path, *status);
 }
 SLUICE_REAL(ssize_t, readlink, const char*, char*, size_t);
 ssize_t __wrap_readlink(const char* path, char* to, size_t room) {
-    if (system_calls::caller() < 0) return __real_readlink(path, to, room);
+    if (not system_calls::enter()) return __real_readlink(path, to, room);
     return system_calls::read_link(path, to, room);
 }
 SLUICE_REAL(int, unlinkat, int, const char*, int);
 int __wrap_unlinkat(int folder, const char* name, int flags) {
-    if (system_calls::find(folder) == nullptr) return __real_unlinkat(folder, name, flags);
+    if (system_calls::enter(folder) == nullptr) return __real_unlinkat(folder, name, flags);
     return system_calls::unlink(name);
 }
 SLUICE_REAL(int, ftruncate, int, off_t);
 int __wrap_ftruncate(int descriptor, off_t size) {
-    if (system_calls::find(descriptor) == nullptr) return __real_ftruncate(descriptor, size);
+    if (system_calls::enter(descriptor) == nullptr) return __real_ftruncate(descriptor, size);
     return system_calls::truncate(descriptor, static_cast<std::uint64_t>(size));
 }
 SLUICE_REAL(int, fallocate, int, int, off_t, off_t);
 int __wrap_fallocate(int descriptor, int mode, off_t offset, off_t bytes) {
-    if (system_calls::find(descriptor) == nullptr) return __real_fallocate(descriptor, mode, offset, bytes);
+    if (system_calls::enter(descriptor) == nullptr) return __real_fallocate(descriptor, mode, offset, bytes);
     return system_calls::allocate(descriptor, mode, static_cast<std::uint64_t>(offset),
                                   static_cast<std::uint64_t>(bytes));
 }
 SLUICE_REAL(void*, mmap, void*, size_t, int, int, int, off_t);
 void* __wrap_mmap(void* where, size_t bytes, int protection, int flags, int descriptor, off_t offset) {
-    if (system_calls::caller() < 0) return __real_mmap(where, bytes, protection, flags, descriptor, offset);
+    if (not system_calls::enter()) return __real_mmap(where, bytes, protection, flags, descriptor, offset);
     return system_calls::map(bytes, descriptor);
 }
 SLUICE_REAL(int, munmap, void*, size_t);
 int __wrap_munmap(void* memory, size_t bytes) {
-    return system_calls::caller() < 0 ? __real_munmap(memory, bytes) : 0;
+    return system_calls::enter() ? 0 : __real_munmap(memory, bytes);
 }
 SLUICE_REAL(int, madvise, void*, size_t, int);
 int __wrap_madvise(void* memory, size_t bytes, int advice) {
-    return system_calls::caller() < 0 ? __real_madvise(memory, bytes, advice) : 0;
+    return system_calls::enter() ? 0 : __real_madvise(memory, bytes, advice);
 }
 SLUICE_REAL(int, nanosleep, const timespec*, timespec*);
 int __wrap_nanosleep(const timespec* how_long, timespec* rest) {
@@ -428,7 +439,7 @@ pid_t __wrap_getpid() {
 }
 SLUICE_REAL(int, kill, pid_t, int);
 int __wrap_kill(pid_t process, int signal) {
-    if (system_calls::caller() < 0) return __real_kill(process, signal);
+    if (not system_calls::enter()) return __real_kill(process, signal);
     ENSURE(signal == 0, "no scenario sends signals");
     return system_calls::is_alive(process - first_process_id) ? 0 : system_calls::fail(ESRCH);
 }
