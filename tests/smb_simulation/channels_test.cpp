@@ -17,8 +17,9 @@ using smb::wire::nt_status;
 
 class channels : public testing::Test {
 protected:
-    channels()
-        : where_(io::simulation_options{.seed = 1}, 1), first_(std::make_unique<polite_client>(where_)) {
+    explicit channels(void (*adjust)(smb::server::server_configuration&) = nullptr)
+        : where_(io::simulation_options{.seed = 1}, 1, adjust),
+          first_(std::make_unique<polite_client>(where_)) {
         EXPECT_EQ(first_->log_on("u", "p"), nt_status::success);
         EXPECT_EQ(first_->connect_tree("files"), nt_status::success);
     }
@@ -141,9 +142,15 @@ TEST_F(breaks, are_told_on_another_channel_when_the_first_is_lost_with_them) {
 
 TEST_F(breaks, leave_no_session_with_a_connection_that_ends_while_a_compound_waits_for_them) {
     const std::string token = "NTLMSSP";
+    polite_client staying(where_);
+    ASSERT_EQ(staying.log_on("u", "p"), nt_status::success);
+    ASSERT_EQ(staying.connect_tree("files"), nt_status::success);
     polite_client leaving(where_);
-    ASSERT_EQ(leaving.log_on("u", "p"), nt_status::success);
-    ASSERT_EQ(leaving.connect_tree("files"), nt_status::success);
+    ASSERT_EQ(leaving.bind_to(staying, "u", "p"), nt_status::success);
+    auto how = polite_client::for_everything();
+    how.contexts.durable_v2.emplace();
+    how.contexts.durable_v2->create_guid.bytes[0] = std::byte{7};
+    leaving.send_create("f", how);  // waits on, and its connection with it
     leaving.begin_compound();
     leaving.send_create("f");
     leaving.stand({});
@@ -152,6 +159,8 @@ TEST_F(breaks, leave_no_session_with_a_connection_that_ends_while_a_compound_wai
     leaving.end_compound();
     EXPECT_FALSE(other_.is_answered(waiting_)) << "the server has both, and they wait";
     leaving.hang_up();
+    EXPECT_FALSE(other_.is_answered(waiting_)) << "the server has seen meanwhile that it is lost";
+    EXPECT_EQ(where_.server->gauges().sessions, 3U) << "none was begun on what is about to end";
     is_told_and_gives_up(*first_);
 }
 
@@ -277,6 +286,62 @@ TEST_F(channels, take_no_change_from_before_a_failure) {
     second.channel_sequence = 1;
     EXPECT_EQ(second.call(command::write, write).status(), nt_status::success);
     EXPECT_EQ(close(second, file), nt_status::success);
+}
+
+// A file that takes its time: what is written to it is under way for up to a second.
+void have_slow_files(smb::server::server_configuration& of) {
+    static_cast<vfs::memory_volume&>(*of.shares.front().volume)
+        .set_faults({.delay_max = std::chrono::seconds(1)});
+}
+
+class ends_of_opens : public channels {
+protected:
+    ends_of_opens() : channels(have_slow_files), second_(where_), other_(where_) {
+        EXPECT_EQ(second_.bind_to(*first_, "u", "p"), nt_status::success);
+        EXPECT_EQ(other_.log_on("u", "p"), nt_status::success);
+        EXPECT_EQ(other_.connect_tree("files"), nt_status::success);
+        auto alone = polite_client::for_everything();
+        alone.share_access = smb::wire::share_access::none;
+        file_ = first_->create("f", alone).file;
+        const std::string text = "written";
+        writing_ = first_->send(command::write,
+                                smb::wire::write_args{.file = file_, .data = std::as_bytes(std::span(text))});
+        EXPECT_FALSE(first_->is_answered(writing_)) << "it is under way";
+    }
+    // What another finds who would not have been let in before.
+    void is_found_written_by_another() {
+        EXPECT_EQ(other_.create("f").information.end_of_file_bytes, 7U);
+        EXPECT_EQ(first_->answer_to(writing_).status(), nt_status::success);
+    }
+
+    polite_client second_;
+    polite_client other_;
+    smb::wire::file_id file_{};
+    std::uint64_t writing_ = 0;
+};
+
+TEST_F(ends_of_opens, come_after_what_another_channel_is_writing) {
+    const std::uint64_t closing =
+        second_.send(command::close,
+                     smb::wire::close_args{.flags = smb::wire::close_flags::query_attributes, .file = file_});
+    EXPECT_FALSE(second_.is_answered(closing)) << "it waits for what is written";
+    EXPECT_EQ(second_.call(command::close, smb::wire::close_args{.file = file_}).status(),
+              nt_status::file_closed)
+        << "nobody can name it meanwhile";
+    const auto closed = second_.answer_to(closing);
+    EXPECT_EQ(closed.status(), nt_status::success);
+    EXPECT_EQ(smb::wire::decode_close_reply(closed.message()).value().information.end_of_file_bytes, 7U);
+    is_found_written_by_another();
+}
+
+TEST_F(ends_of_opens, have_who_wants_the_file_wait_for_that) {
+    second_.send(command::close, smb::wire::close_args{.file = file_});
+    is_found_written_by_another();
+}
+
+TEST_F(ends_of_opens, by_a_log_off_come_after_it_too) {
+    EXPECT_EQ(second_.call(command::logoff, smb::wire::logoff_args{}).status(), nt_status::success);
+    EXPECT_EQ(other_.create("f").information.end_of_file_bytes, 7U);
 }
 
 }  // namespace

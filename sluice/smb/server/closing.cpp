@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/smb/server/caching.hpp"
+#include "sluice/smb/server/request.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/status_of_error.hpp"
 
@@ -60,16 +61,8 @@ void remove_base_if_last(smb_server& host, const open& one) noexcept {
         (void)remove(host, std::move(last));
 }
 
-}  // namespace
-
-nt_status end_open(smb_server& host, open& one) noexcept {
-    ENSURE(host.latch().is_mine());
-    if (one.is_closed) return nt_status::file_closed;
-    one.is_closed = true;
-    if (one.session != nullptr) one.session->opens.erase(one.id.volatile_part.value());
-    if (one.durable and one.durable->end)
-        host.later.strike_out(*std::exchange(one.durable->end, std::nullopt));
-    host.replays.end_eligibility(one);
+// What others see of an open that has ended, or learn its end by.
+nt_status let_go(smb_server& host, open& one) noexcept {
     nt_status status = nt_status::success;
     if (one.file != nullptr) {
         one.file->locks().release_all(one);
@@ -85,11 +78,47 @@ nt_status end_open(smb_server& host, open& one) noexcept {
         status = remove_if_last(host, one);
         remove_base_if_last(host, one);
     }
+    host.opens.remove(one);  // perhaps the last to hold it: nothing of it is touched after
+    return status;
+}
+
+}  // namespace
+
+nt_status end_open(smb_server& host, open& one) noexcept {
+    ENSURE(host.latch().is_mine());
+    if (one.is_closed) return nt_status::file_closed;
+    one.is_closed = true;
+    if (session* const of = std::exchange(one.session, nullptr))
+        of->opens.erase(one.id.volatile_part.value());
+    if (one.durable and one.durable->end)
+        host.later.strike_out(*std::exchange(one.durable->end, std::nullopt));
+    host.replays.end_eligibility(one);
     if (one.pipe != nullptr) one.pipe->end();
     one.watch.reset();
     one.scan.reset();
-    host.opens.remove(one);  // perhaps the last to hold it: nothing of it is touched after
-    return status;
+    return one.writes_under_way == 0 ? let_go(host, one) : nt_status::success;
+}
+
+io::task<nt_status> co_end_open(request& r, open& one) noexcept {
+    event<nt_status> gone(r.loop());
+    const bool has_to_wait = one.writes_under_way != 0;
+    if (has_to_wait) one.told_of_end = &gone;
+    const nt_status status = end_open(r.host(), one);
+    if (not has_to_wait) co_return status;
+    co_return co_await unlatched(r.host().latch(), gone.wait());
+}
+
+write_under_way::write_under_way(smb_server& host, std::shared_ptr<open> of) noexcept
+    : host_(host), of_(std::move(of)) {
+    ++of_->writes_under_way;
+}
+
+write_under_way::~write_under_way() {
+    ENSURE(host_.latch().is_mine());
+    if (--of_->writes_under_way != 0 or not of_->is_closed) return;
+    event<nt_status>* const waiting = of_->told_of_end;
+    const nt_status status = let_go(host_, *of_);
+    if (waiting != nullptr) waiting->set(status);
 }
 
 }  // namespace sluice::smb::server

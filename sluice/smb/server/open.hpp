@@ -55,7 +55,7 @@ public:
     [[nodiscard]] bool grants(wire::access_mask rights) const noexcept { return wire::has(access, rights); }
 
     wire::file_id id{};
-    server::session* session = nullptr;  // null while durable and without its client
+    server::session* session = nullptr;  // null once closed, and while durable and without its client
     std::shared_ptr<server::tree> tree;
 
     // A file, directory or stream; or else a pipe.
@@ -74,7 +74,9 @@ public:
     wire::create_options create_options = wire::create_options::none;  // as asked for
     wire::create_action action = wire::create_action::opened;          // what making it did
     bool deletes_on_close = false;
-    bool is_closed = false;
+    bool is_closed = false;                         // cannot be named any more
+    std::uint32_t writes_under_way = 0;             // those keep what others see of it: see closing.hpp
+    event<wire::nt_status>* told_of_end = nullptr;  // who has closed it, and waits for these
     channel_sequence sequence;
     std::uint64_t position = 0;  // FilePositionInformation: kept, not used
     std::uint32_t mode = 0;      // FileModeInformation

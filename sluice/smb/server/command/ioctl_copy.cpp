@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/smb/server/caching.hpp"
+#include "sluice/smb/server/closing.hpp"
 #include "sluice/smb/server/command/ioctl.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/status_of_error.hpp"
@@ -92,6 +93,7 @@ constexpr std::uint64_t offset_max = INT64_MAX;
     if (not got) co_return status_of(got.error());
     if (*got != chunk.length) co_return nt_status::invalid_view_size;  // cut meanwhile
     if (c.file->is_closed) co_return nt_status::file_closed;
+    const write_under_way before_its_end(c.r.host(), c.file);
     io::task<result<void>> writing = c.file->node->co_write(data.bytes(), chunk.target_offset);
     const result<void> written = co_await c.r.host().transfer(*c.file->node, std::move(writing));
     co_return written ? nt_status::success : status_of(written.error());
