@@ -67,9 +67,11 @@ private:
 
 /// A client that has logged on and connected to the share.
 struct logged_on {
-    explicit logged_on(rig& in, smb::client::connection_options options = {}) : where(in) {
+    explicit logged_on(rig& in, smb::client::connection_options options = {})
+        : logged_on(in, std::move(options), in.connect()) {}
+    logged_on(rig& in, smb::client::connection_options options, io::socket_handle over) : where(in) {
         if (options.server_name.empty()) options.server_name = "server";
-        auto opened = in.wait_for(smb::client::connection::open(in.seams(), in.connect(), options));
+        auto opened = in.wait_for(smb::client::connection::open(in.seams(), std::move(over), options));
         if (not opened) {
             error = opened.error();
             return;

@@ -23,12 +23,13 @@ constexpr auto form = wire::file_information_class::full_directory;
             .attributes = fields.attributes};
 }
 
-[[nodiscard]] outcome<void> take_entries(bytes_view entries, std::vector<directory_entry>& into) {
+// Puts the entries of one reply into the list; gives how many there were.
+[[nodiscard]] outcome<std::size_t> take_entries(bytes_view entries, std::vector<directory_entry>& into) {
     wire::directory_entry_reader reader(entries, form);
-    for (;;) {
+    for (std::size_t count = 0;; ++count) {
         const auto next = reader.next();
         if (not next) return failed(client_error::of_protocol(step, "a listing that cannot be taken apart"));
-        if (not*next) return {};
+        if (not*next) return count;
         auto name = wire::utf8_of((*next)->name_utf16);
         if (not name) return failed(client_error::of_protocol(step, "a name that is no text"));
         if (*name == "." or *name == "..") continue;
@@ -45,11 +46,11 @@ bool is_safe_name(std::string_view name) noexcept {
     return name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
 }
 
-io::task<outcome<std::vector<directory_entry>>> list(remote_file& folder) noexcept {
+io::task<outcome<std::vector<directory_entry>>> list(remote_file& folder, std::size_t entries_max) noexcept {
     constexpr std::string_view all("*\0", 2);
     connection& over = folder.in().of().first();
     std::vector<directory_entry> entries;
-    for (;;) {
+    for (std::size_t listed = 0; listed <= entries_max;) {
         request_options how = folder.in().request(step);
         how.payload_bytes = limits::listing_bytes;
         const wire::query_directory_args asked{.information_class = wire::directory_class::full_directory,
@@ -61,19 +62,19 @@ io::task<outcome<std::vector<directory_entry>>> list(remote_file& folder) noexce
         if (not answered) {
             const nt_status status = answered.error().status();
             // A folder without a single entry is also said so.
-            if (status == nt_status::no_more_files or status == nt_status::no_such_file) break;
+            if (status == nt_status::no_more_files or status == nt_status::no_such_file)
+                co_return std::move(entries);
             co_return failed(answered.error());
         }
         const auto said = wire::decode_query_directory_reply(*wire::message_view::of(answered->message));
         if (not said)
             co_return failed(client_error::of_protocol(step, "a QUERY_DIRECTORY reply that is damaged"));
-        const outcome<void> taken = take_entries(said->entries, entries);
+        const outcome<std::size_t> taken = take_entries(said->entries, entries);
         if (not taken) co_return failed(taken.error());
-        if (said->entries.empty()) break;
-        if (entries.size() > limits::listing_entries_max)
-            co_return failed(client_error::of_protocol(step, "a folder without end"));
+        if (*taken == 0) co_return std::move(entries);
+        listed += *taken;
     }
-    co_return std::move(entries);
+    co_return failed(client_error::of_protocol(step, "a folder without end"));
 }
 
 io::task<outcome<std::vector<directory_entry>>> list(tree& in, std::string path) noexcept {

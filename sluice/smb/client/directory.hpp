@@ -18,9 +18,10 @@ struct directory_entry {
 [[nodiscard]] bool is_safe_name(std::string_view name) noexcept;
 
 /// All that a folder, opened for list_directory, holds; `.` and `..` are left out. Errors: `status`;
-/// `protocol` for a listing that cannot be taken apart or a name that is not safe. Allocates: the list.
-/// Complexity: a round trip for each limits::listing_bytes.
-[[nodiscard]] io::task<outcome<std::vector<directory_entry>>> list(remote_file& folder) noexcept;
+/// `protocol` for a listing that cannot be taken apart, a name that is not safe, or more than `entries_max`
+/// entries, the two included. Allocates: the list. Complexity: a round trip for each limits::listing_bytes.
+[[nodiscard]] io::task<outcome<std::vector<directory_entry>>> list(
+    remote_file& folder, std::size_t entries_max = limits::listing_entries_max) noexcept;
 
 /// The same for a path.
 [[nodiscard]] io::task<outcome<std::vector<directory_entry>>> list(tree& in, std::string path) noexcept;

@@ -45,6 +45,12 @@ inline constexpr unsigned log_on_rounds_max = 8;
 /// Without a word from the server, while it owes one, for so long: the connection is dead.
 inline constexpr std::chrono::seconds reply_timeout{60};
 
+/// After a channel was lost, a server may refuse what changes something until it has done with what came
+/// before: it is asked again after a pause that doubles, for so long.
+inline constexpr std::chrono::milliseconds repeat_pause_min{1};
+inline constexpr std::chrono::milliseconds repeat_pause_max{100};
+inline constexpr std::chrono::seconds repeat_within{60};
+
 /// The address of one server after the other gets this long to answer.
 inline constexpr std::chrono::seconds connect_timeout{15};
 

@@ -36,11 +36,12 @@ io::task<outcome<std::size_t>> remote_file::co_read(mutable_bytes into, std::uin
                                 .padding = static_cast<std::uint8_t>(wire::read_reply_data_offset)};
     for (;;) {
         how.channel_sequence = tree_.of().channel_sequence();
-        io::task<outcome<reply>> asking = tree_.of().idlest().call(wire::command::read, asked, how);
+        connection& channel = tree_.of().idlest();
+        io::task<outcome<reply>> asking = channel.call(wire::command::read, asked, how);
         const outcome<reply> answered = co_await std::move(asking);
         if (answered) co_return answered->read_bytes;
         if (answered.error().status() == nt_status::end_of_file) co_return std::size_t{0};
-        if (not tree_.of().can_repeat(answered.error())) co_return failed(answered.error());
+        if (not tree_.of().can_repeat(channel, answered.error())) co_return failed(answered.error());
     }
 }
 
@@ -50,14 +51,17 @@ io::task<outcome<std::size_t>> remote_file::co_write(bytes_view from, std::uint6
     how.payload_bytes = from.size();
     how.payload = from;
     const wire::write_args asked{.file = id_, .offset_bytes = offset_bytes, .flags = flags};
+    patience so_far;
     for (;;) {
         how.channel_sequence = tree_.of().channel_sequence();
-        io::task<outcome<reply>> asking = tree_.of().idlest().call(
-            wire::command::write, write_head{.args = asked, .data_bytes = from.size()}, how);
+        connection& channel = tree_.of().idlest();
+        io::task<outcome<reply>> asking =
+            channel.call(wire::command::write, write_head{.args = asked, .data_bytes = from.size()}, how);
         const outcome<reply> answered = co_await std::move(asking);
         if (not answered) {
-            if (not tree_.of().can_repeat(answered.error())) co_return failed(answered.error());
-            how.is_replay = true;  // the server may have done it, and only its answer been lost
+            io::task<bool> waiting = tree_.of().co_can_repeat(channel, answered.error(), how, so_far);
+            const bool may_repeat = co_await std::move(waiting);
+            if (not may_repeat) co_return failed(answered.error());
             continue;
         }
         const auto said = wire::decode_write_reply(*wire::message_view::of(answered->message));
@@ -113,10 +117,17 @@ io::task<outcome<void>> remote_file::set_information(const char* step, wire::fil
     how.room_bytes = static_cast<std::uint32_t>(encoded.size() + 128);
     const wire::set_info_args asked{
         .information_class = static_cast<std::uint8_t>(which), .file = id_, .input = encoded};
-    io::task<outcome<reply>> asking = over().call(wire::command::set_info, asked, how);
-    const outcome<reply> answered = co_await std::move(asking);
-    if (not answered) co_return failed(answered.error());
-    co_return outcome<void>{};
+    patience so_far;
+    for (;;) {
+        how.channel_sequence = tree_.of().channel_sequence();
+        connection& channel = over();
+        io::task<outcome<reply>> asking = channel.call(wire::command::set_info, asked, how);
+        const outcome<reply> answered = co_await std::move(asking);
+        if (answered) co_return outcome<void>{};
+        io::task<bool> waiting = tree_.of().co_can_repeat(channel, answered.error(), how, so_far);
+        const bool may_repeat = co_await std::move(waiting);
+        if (not may_repeat) co_return failed(answered.error());
+    }
 }
 
 io::task<outcome<void>> remote_file::set_size(std::uint64_t bytes) noexcept {

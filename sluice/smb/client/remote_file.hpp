@@ -30,7 +30,8 @@ public:
 
     /// Reads at `offset_bytes` into `into`, which is not longer than read_bytes_max(); gives how many bytes
     /// came: fewer at the end of the file, none behind it. `into` stays until then, and its bytes are worth
-    /// nothing if this fails. Errors: `status`, `io`, `protocol`. Allocates: nothing once warm. Suspends.
+    /// nothing if this fails. Errors: `status`, `io`, `protocol`. Allocates: nothing once warm, if the thread
+    /// has an io::frame_pool. Suspends.
     [[nodiscard]] io::task<outcome<std::size_t>> co_read(mutable_bytes into,
                                                          std::uint64_t offset_bytes) noexcept;
 

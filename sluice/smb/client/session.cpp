@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/io/awaitable.hpp"
 #include "sluice/smb/wire/logoff.hpp"
 
 namespace sluice::smb::client {
@@ -209,14 +210,36 @@ connection& session::idlest() const noexcept {
     return best != nullptr ? *best : *channels_.front();
 }
 
-bool session::can_repeat(const client_error& after) noexcept {
-    const bool is_lost_channel = after.which() == client_error::kind::io and after.code() != ECANCELED;
-    if (not is_lost_channel) return false;
-    const auto lost = static_cast<std::size_t>(
-        std::ranges::count_if(channels_, [](const connection* each) { return each->is_broken(); }));
-    if (lost != lost_) ++channel_sequence_;
-    lost_ = lost;
-    return lost != channels_.size();
+void session::forget_lost() noexcept {
+    connection* const oldest = channels_.front();
+    const auto lost = std::erase_if(channels_, [](const connection* each) { return each->is_broken(); });
+    if (lost != 0) ++channel_sequence_;
+    if (channels_.empty()) channels_.push_back(oldest);
+}
+
+bool session::can_repeat(const connection& over, const client_error& after) noexcept {
+    const bool was_lost =
+        over.is_broken() and after.which() == client_error::kind::io and after.code() != ECANCELED;
+    if (not was_lost) return false;
+    forget_lost();
+    return not first().is_broken();
+}
+
+io::task<bool> session::co_can_repeat(const connection& over, client_error after, request_options& how,
+                                      patience& so_far) noexcept {
+    if (can_repeat(over, after)) {
+        how.is_replay = true;  // the server may have done it, and only its answer been lost
+        co_return true;
+    }
+    // Before any loss, this says something else.
+    if (after.status() != nt_status::file_not_available or channel_sequence_ == 0) co_return false;
+    const seams& world = first().world();
+    const auto now = world.clock.steady_now();
+    if (not so_far.since) so_far.since = now;
+    if (now - *so_far.since > limits::repeat_within) co_return false;
+    const auto slept = co_await io::co_sleep(world.loop, so_far.pause);
+    so_far.pause = std::min(2 * so_far.pause, limits::repeat_pause_max);
+    co_return slept.has_value();
 }
 
 io::task<void> session::log_off() noexcept {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sluice/smb/auth/negotiator.hpp"
@@ -8,6 +9,12 @@
 #include "sluice/smb/wire/session_setup.hpp"
 
 namespace sluice::smb::client {
+
+/// How long a server has refused something that it may take yet.
+struct patience {
+    std::optional<clock_source::steady_time> since{};
+    std::chrono::milliseconds pause = limits::repeat_pause_min;
+};
 
 /// A user logged on to a server, over one connection or several (channels).
 ///
@@ -35,10 +42,19 @@ public:
     [[nodiscard]] connection& first() const noexcept;
     /// The channel with the least under way, of those that are not broken: for READ and WRITE.
     [[nodiscard]] connection& idlest() const noexcept;
-    /// Whether a request that failed over a broken channel may be sent once more over another. Counts the
-    /// channels lost, so that the server can tell what was sent before from what is sent now.
-    [[nodiscard]] bool can_repeat(const client_error& after) noexcept;
-    /// How many channels were lost when something is sent ([MS-SMB2] 3.2.4.1.8).
+    /// Whether a request that failed with `after` may be sent once more, over another channel: only if the
+    /// one it was sent over is lost, and not all are.
+    [[nodiscard]] bool can_repeat(const connection& over, const client_error& after) noexcept;
+    /// The same of a request that changes something, whose options are marked for it. Also if the server,
+    /// which has heard of a loss, would not take what was sent before, or is still at it
+    /// ([MS-SMB2] 3.3.5.2.10). Suspends: then, for a while that grows with `so_far`.
+    [[nodiscard]] io::task<bool> co_can_repeat(const connection& over, client_error after,
+                                               request_options& how, patience& so_far) noexcept;
+    /// Takes the broken channels out, and counts that as one loss more, so that the server can tell what was
+    /// sent before from what is sent now. They may be closed and destroyed then; but if none is left, the
+    /// last one stays.
+    void forget_lost() noexcept;
+    /// How often channels were lost when something is sent ([MS-SMB2] 3.2.4.1.8).
     [[nodiscard]] std::uint16_t channel_sequence() const noexcept { return channel_sequence_; }
     [[nodiscard]] const std::vector<connection*>& channels() const noexcept { return channels_; }
     /// Nobody proved who he is: nothing is signed.
@@ -65,7 +81,6 @@ private:
 
     std::vector<connection*> channels_;
     std::uint16_t channel_sequence_ = 0;
-    std::size_t lost_ = 0;  // channels, counted in it
     std::uint64_t id_ = 0;
     bool is_unauthenticated_ = false;
     bool encrypts_ = false;

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
+
+#include "sluice/io/awaitable.hpp"
+#include "sluice/io/socket_handle.hpp"
+#include "sluice/io/task_group.hpp"
+#include "sluice/smb/wire/frame.hpp"
+
+namespace sluice::smb_client_testing {
+
+/// Stands between a client and a server, and may change what the server says before it passes it on. Ends
+/// with either. Thread safety: the loop's thread.
+class relay {
+public:
+    /// Gets the messages of each frame of the server's, and changes them as it likes.
+    using editor = std::function<void(std::vector<std::byte>& messages)>;
+
+    /// `server`: the client's end of a connection to it.
+    relay(io::io_multiplexer& loop, io::socket_handle server, editor edit)
+        : loop_(loop), server_(std::move(server)), edit_(std::move(edit)), tasks_(loop) {
+        auto pair = io::socket_handle::pair().value();
+        client_ = std::move(pair.first);
+        clients_end_ = std::move(pair.second);
+        EXPECT_TRUE(client_.set_multiplexer(&loop));
+        EXPECT_TRUE(clients_end_.set_multiplexer(&loop));
+        tasks_.spawn(pass_requests());
+        tasks_.spawn(pass_replies());
+    }
+
+    ~relay() {
+        tasks_.cancel();
+        while (tasks_.size() != 0 and loop_.run() > 0) {}
+    }
+
+    /// What the client speaks over.
+    [[nodiscard]] io::socket_handle take_clients_end() { return std::move(clients_end_); }
+
+private:
+    io::task<void> pass_requests() {
+        std::vector<std::byte> some(64U << 10);
+        for (;;) {
+            const auto got = co_await io::co_read(client_, io::io_request<io::bytes_type>{some});
+            if (not got or got.bytes_transferred() == 0) break;
+            const std::span<const std::byte> bytes = std::span(some).first(got.bytes_transferred());
+            const auto sent = co_await io::co_write(server_, io::io_request<io::const_bytes_type>{bytes});
+            if (not sent) break;
+        }
+        (void)server_.shutdown(io::direction::out);
+    }
+
+    io::task<void> pass_replies() {
+        std::vector<std::byte> frame;
+        for (;;) {
+            frame.resize(smb::wire::frame_prefix_bytes);
+            auto receiving_prefix = receive(frame);
+            if (not co_await std::move(receiving_prefix)) break;
+            frame.resize(smb::wire::decode_frame_prefix(frame, smb::wire::frame_bytes_max).value());
+            auto receiving = receive(frame);
+            if (not co_await std::move(receiving)) break;
+            edit_(frame);
+            std::vector<std::byte> out(smb::wire::frame_prefix_bytes);
+            byte_writer prefix{mutable_bytes(out)};
+            smb::wire::encode_frame_prefix(prefix, frame.size());
+            out.insert(out.end(), frame.begin(), frame.end());
+            const auto sent = co_await io::co_write(
+                client_, io::io_request<io::const_bytes_type>{std::span(std::as_const(out))});
+            if (not sent) break;
+        }
+        (void)client_.shutdown(io::direction::out);
+    }
+
+    // Whether all of it came.
+    io::task<bool> receive(std::span<std::byte> into) {
+        while (not into.empty()) {
+            const auto got = co_await io::co_read(server_, io::io_request<io::bytes_type>{into});
+            if (not got or got.bytes_transferred() == 0) co_return false;
+            into = into.subspan(got.bytes_transferred());
+        }
+        co_return true;
+    }
+
+    io::io_multiplexer& loop_;
+    io::socket_handle client_;
+    io::socket_handle server_;
+    io::socket_handle clients_end_;
+    editor edit_;
+    io::task_group tasks_;
+};
+
+}  // namespace sluice::smb_client_testing
