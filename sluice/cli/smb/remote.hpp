@@ -5,6 +5,8 @@
 
 #include "sluice/base/clock.hpp"
 #include "sluice/base/random.hpp"
+#include "sluice/cli/loop_threads.hpp"
+#include "sluice/io/frame_pool.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/smb/client/remote_file.hpp"
 #include "sluice/smb/client/transfer.hpp"
@@ -63,6 +65,8 @@ private:
     void close() noexcept;
     [[noreturn]] void refuse(const std::string& why) const;
 
+    io::frame_pool frames_{frame_pool_bytes};  // so that reads and writes allocate nothing
+    io::frame_pool::use all_tasks_{frames_};
     const char* command_;
     smb::client::smb_url url_;
     system_clock_source clock_;
