@@ -9,6 +9,7 @@
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/vfs/host_volume.hpp"
 #include "sluice/vfs/memory_volume.hpp"
+#include "tests/smb_client/channel_storm.hpp"
 #include "tests/smb_simulation/unruly_client.hpp"
 #include "tests/smb_simulation/world.hpp"
 
@@ -75,6 +76,15 @@ public:
     [[nodiscard]] io::socket_handle connect(std::uint16_t client) {
         auto pair = io::socket_handle::pair().value();
         server_->adopt(std::move(pair.first), io::socket_address::loopback_v4(client));
+        return std::move(pair.second);
+    }
+
+    /// The same, for who is on a thread of his own.
+    [[nodiscard]] io::socket_handle connect_from_thread(std::uint16_t client) {
+        auto pair = io::socket_handle::pair().value();
+        EXPECT_TRUE(first_->post([this, given = std::move(pair.first), client]() mutable noexcept {
+            server_->adopt(std::move(given), io::socket_address::loopback_v4(client));
+        }));
         return std::move(pair.second);
     }
 
@@ -176,6 +186,50 @@ TEST(server_on_several_loops, is_empty_again_after_clients_that_end_everything_i
 
 TEST(server_on_several_loops, serves_a_folder_to_such_clients) {
     let_clients_live(3, in_folder);
+    std::filesystem::remove_all(folder_of_test());
+}
+
+// A client of several channels, each on a loop of its own, on a thread of its own.
+void rage(server_on_loops& served, std::uint16_t number, int operations,
+          smb_client_testing::channel_storm::tally& came) {
+    const auto loop = io::best_available().value();
+    system_random secrets;
+    const smb::client::seams world{.loop = *loop, .random = secrets, .clock = served.clock()};
+    smb::auth::credentials who{.user = "u",
+                               .domain = {},
+                               .workstation = {},
+                               .target_name = "cifs/server",
+                               .hash = smb::auth::nt_hash::of_password("p").value()};
+    smb_client_testing::channel_storm storm(world,
+                                            [&](const smb::client::connection_options& how) {
+                                                auto socket = served.connect_from_thread(number);
+                                                EXPECT_TRUE(socket.set_multiplexer(loop.get()));
+                                                return smb::client::connection::open(world, std::move(socket),
+                                                                                     how);
+                                            },
+                                            std::move(who),
+                                            {.seed = number,
+                                             .file = "storm" + std::to_string(number),
+                                             .workers = 4,
+                                             .connection = {.server_name = "server"}});
+    io::sync_wait(*loop, storm.run([operations]() mutable { return --operations < 0; }));
+    came = storm.result();
+}
+
+TEST(server_on_several_loops, serves_one_session_over_channels_on_all_of_them_while_these_die) {
+    std::array<smb_client_testing::channel_storm::tally, 2> came;
+    {
+        server_on_loops served(3, in_folder);
+        std::vector<std::function<void()>> clients;
+        for (std::uint16_t i = 0; i != 2; ++i)
+            clients.emplace_back([&served, &came, i] { rage(served, i + 1, 300, came[i]); });
+        served.serve(std::move(clients));
+    }
+    for (const auto& of_one : came) {
+        EXPECT_EQ(of_one.complaint, "");
+        EXPECT_GT(of_one.reads + of_one.writes, 200U);
+    }
+    EXPECT_GT(came[0].kills + came[1].kills, 4U);
     std::filesystem::remove_all(folder_of_test());
 }
 
