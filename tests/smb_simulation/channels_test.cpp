@@ -1,3 +1,4 @@
+#include "sluice/smb/auth/negotiator.hpp"
 #include "sluice/smb/wire/close.hpp"
 #include "sluice/smb/wire/lock.hpp"
 #include "sluice/smb/wire/logoff.hpp"
@@ -141,7 +142,13 @@ TEST_F(breaks, are_told_on_another_channel_when_the_first_is_lost_with_them) {
 }
 
 TEST_F(breaks, leave_no_session_with_a_connection_that_ends_while_a_compound_waits_for_them) {
-    const std::string token = "NTLMSSP";
+    const smb::auth::credentials who{.user = "u",
+                                     .domain = {},
+                                     .workstation = {},
+                                     .target_name = {},
+                                     .hash = smb::auth::nt_hash::of_password("p").value()};
+    smb::auth::initiating_negotiator somebody(who, where_.secrets, where_.clock);
+    const auto token = std::get<smb::auth::step_continue>(somebody.step({})).token;
     polite_client staying(where_);
     ASSERT_EQ(staying.log_on("u", "p"), nt_status::success);
     ASSERT_EQ(staying.connect_tree("files"), nt_status::success);
@@ -154,11 +161,10 @@ TEST_F(breaks, leave_no_session_with_a_connection_that_ends_while_a_compound_wai
     leaving.begin_compound();
     leaving.send_create("f");
     leaving.stand({});
-    leaving.send(command::session_setup,
-                 smb::wire::session_setup_args{.security_blob = std::as_bytes(std::span(token))});
+    leaving.send(command::session_setup, smb::wire::session_setup_args{.security_blob = token});
     leaving.end_compound();
     EXPECT_FALSE(other_.is_answered(waiting_)) << "the server has both, and they wait";
-    leaving.hang_up();
+    leaving.fall_silent();  // what is still served is answered
     EXPECT_FALSE(other_.is_answered(waiting_)) << "the server has seen meanwhile that it is lost";
     EXPECT_EQ(where_.server->gauges().sessions, 3U) << "none was begun on what is about to end";
     is_told_and_gives_up(*first_);

@@ -34,6 +34,8 @@ public:
     ~polite_client();
     /// Is not there any more, while all others go on.
     void hang_up() { EXPECT_TRUE(socket_.close()); }
+    /// Says nothing more, and goes on listening.
+    void fall_silent() { EXPECT_TRUE(socket_.shutdown(io::direction::out)); }
 
     /// Makes a session, or authenticates again in the one there is. No user: as nobody.
     smb::wire::nt_status log_on(std::string_view user, std::string_view password);
