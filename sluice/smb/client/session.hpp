@@ -41,8 +41,6 @@ public:
     /// How many channels were lost when something is sent ([MS-SMB2] 3.2.4.1.8).
     [[nodiscard]] std::uint16_t channel_sequence() const noexcept { return channel_sequence_; }
     [[nodiscard]] const std::vector<connection*>& channels() const noexcept { return channels_; }
-    /// Nobody proved who he is: nothing is signed.
-    [[nodiscard]] bool is_unauthenticated() const noexcept { return is_unauthenticated_; }
     [[nodiscard]] bool encrypts() const noexcept { return encrypts_; }
 
 private:
@@ -67,7 +65,7 @@ private:
     std::uint16_t channel_sequence_ = 0;
     std::size_t lost_ = 0;  // channels, counted in it
     std::uint64_t id_ = 0;
-    bool is_unauthenticated_ = false;
+    bool is_unauthenticated_ = false;  // nobody proved who he is: nothing is signed
     bool encrypts_ = false;
     std::optional<auth::sealing_key> seals_with_;
     std::optional<auth::cipher_key> opens_with_;

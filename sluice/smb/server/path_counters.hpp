@@ -21,12 +21,10 @@ public:
     void add(read_path taken, std::size_t bytes) noexcept {
         reads_[static_cast<std::size_t>(taken)].add(bytes);
     }
-    void add_write(std::size_t bytes) noexcept { writes_.add(bytes); }
 
     [[nodiscard]] counts of(read_path which) const noexcept {
         return reads_[static_cast<std::size_t>(which)].now();
     }
-    [[nodiscard]] counts of_writes() const noexcept { return writes_.now(); }
 
 private:
     struct counter {
@@ -43,7 +41,6 @@ private:
     };
 
     std::array<counter, read_paths> reads_;  // by read_path
-    counter writes_;
 };
 
 }  // namespace sluice::smb::server

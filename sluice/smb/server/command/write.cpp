@@ -75,7 +75,6 @@ io::task<nt_status> serve_write(request& r) {
         const result<void> flushed = co_await r.host().transfer(*to->node, std::move(flushing));
         if (not flushed) co_return status_of(flushed.error());
     }
-    r.connection().data().counted.add_write(args->data.size());
     co_return reply_with(r, args->data.size());
 }
 
