@@ -56,7 +56,7 @@ io::task<outcome<reply>> connection::refused_for_memory(request_options how) noe
     co_return failed(client_error::of_io(how.step, ENOMEM));
 }
 
-io::task<outcome<reply>> connection::perform(wire::command code, message_memory memory,
+io::task<outcome<reply>> connection::perform(wire::command code, pool_buffer memory,
                                              std::size_t message_bytes, request_options how) noexcept {
     credit_wait credits(*this, charge_of(how.payload_bytes));
     const outcome<void> paid = co_await credits;
@@ -148,7 +148,7 @@ outcome<void> credit_wait::await_resume() noexcept {
 
 // --- requests under way
 
-exchange::exchange(connection& over, message_memory memory, std::size_t message_bytes,
+exchange::exchange(connection& over, pool_buffer memory, std::size_t message_bytes,
                    const request_options& how) noexcept
     : awaited(nullptr),
       over_(over),

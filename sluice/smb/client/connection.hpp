@@ -118,9 +118,9 @@ public:
     template <class Args>
     [[nodiscard]] io::task<outcome<reply>> call(wire::command code, const Args& args,
                                                 const request_options& how) noexcept {
-        message_memory memory = memory_.take(prefix_and_header + how.room_bytes);
+        pool_buffer memory = memory_.take(prefix_and_header + how.room_bytes);
         if (not memory) return refused_for_memory(how);
-        byte_writer writer(*memory.bytes().from(wire::frame_prefix_bytes));
+        byte_writer writer(*mutable_bytes(memory.bytes()).from(wire::frame_prefix_bytes));
         writer.put_zeros(wire::header_bytes);
         encode(writer, args);
         const auto message = writer.finish();
@@ -132,8 +132,6 @@ public:
     void hash_next_request(auth::preauth_integrity& into) noexcept { hashes_next_ = &into; }
 
     [[nodiscard]] bool is_broken() const noexcept { return broken_.has_value(); }
-    /// Why, once it is.
-    [[nodiscard]] const std::optional<client_error>& broken_by() const noexcept { return broken_; }
     /// Ends it soon; who waits is resumed from the loop.
     void break_soon(client_error why) noexcept;
 
@@ -166,7 +164,7 @@ private:
     connection(seams world, io::socket_handle socket, connection_options options) noexcept;
 
     // connection.cpp
-    [[nodiscard]] io::task<outcome<reply>> perform(wire::command code, message_memory memory,
+    [[nodiscard]] io::task<outcome<reply>> perform(wire::command code, pool_buffer memory,
                                                    std::size_t message_bytes, request_options how) noexcept;
     [[nodiscard]] static io::task<outcome<reply>> refused_for_memory(request_options how) noexcept;
     [[nodiscard]] std::uint32_t charge_of(std::uint64_t payload_bytes) const noexcept;
@@ -215,10 +213,10 @@ private:
     connection_options options_;
     agreement agreed_;
     io::socket_handle socket_;
+    buffer_pool memory_{limits::kept_bytes_max};
     io::task_group tasks_;
     attendant attendant_{*this};
     bool attendant_called_ = false;
-    message_pool memory_;
     channel_security security_;
     auth::preauth_integrity* hashes_next_ = nullptr;
 

@@ -105,9 +105,9 @@ io::task<outcome<void>> connection::receive_frame() noexcept {
         co_return take_frame(frame);
     }
 
-    const message_memory memory = memory_.take(*length);
+    pool_buffer memory = memory_.take(*length);
     if (not memory) co_return failed(client_error::of_io(step, ENOMEM));
-    const mutable_bytes frame = *memory.bytes().first(*length);
+    const mutable_bytes frame = memory.bytes();
     begin_ += wire::frame_prefix_bytes;
     std::size_t have = std::min(end_ - begin_, *length);
     std::memcpy(frame.data(), staged_.data() + begin_, have);
@@ -293,7 +293,7 @@ void connection::answer(exchange& one, const reply& with) noexcept {
         return;
     }
     std::memcpy(one.kept_reply_.bytes().data(), with.message.data(), with.message.size());
-    one.reply_.message = *one.kept_reply_.bytes().first(with.message.size());
+    one.reply_.message = bytes_view(one.kept_reply_.bytes());
 }
 
 }  // namespace sluice::smb::client

@@ -70,8 +70,9 @@ void connection::launch(exchange& one) noexcept {
 }
 
 void connection::sign(exchange& one) noexcept {
-    const mutable_bytes message = *one.memory_.bytes().slice(
-        {.offset = wire::frame_prefix_bytes, .length = one.head_bytes_ - wire::frame_prefix_bytes});
+    const mutable_bytes message = *mutable_bytes(one.memory_.bytes())
+                                       .slice({.offset = wire::frame_prefix_bytes,
+                                               .length = one.head_bytes_ - wire::frame_prefix_bytes});
     const std::array parts{bytes_view(message), one.payload_};  // the signature field is zero as yet
     const auto signature =
         security_.signer->sign(parts, {.message_id = one.message_id_,
@@ -84,12 +85,12 @@ void connection::sign(exchange& one) noexcept {
 bool connection::seal(exchange& one) noexcept {
     const std::size_t message_bytes = one.head_bytes_ - wire::frame_prefix_bytes + one.payload_.size();
     const std::size_t sealed_bytes = wire::transform_header_bytes + message_bytes;
-    message_memory memory = memory_.take(wire::frame_prefix_bytes + sealed_bytes);
+    pool_buffer memory = memory_.take(wire::frame_prefix_bytes + sealed_bytes);
     if (not memory) return false;
     byte_writer prefix(memory.bytes());
     wire::encode_frame_prefix(prefix, sealed_bytes);
     const mutable_bytes sealed =
-        *memory.bytes().slice({.offset = wire::frame_prefix_bytes, .length = sealed_bytes});
+        *mutable_bytes(memory.bytes()).slice({.offset = wire::frame_prefix_bytes, .length = sealed_bytes});
     const bytes_view head = *bytes_view(one.memory_.bytes())
                                  .slice({.offset = wire::frame_prefix_bytes,
                                          .length = one.head_bytes_ - wire::frame_prefix_bytes});

@@ -4,11 +4,11 @@
 #include <coroutine>
 #include <optional>
 
+#include "sluice/base/buffer_pool.hpp"
 #include "sluice/base/intrusive_list.hpp"
 #include "sluice/io/awaitable.hpp"
 #include "sluice/io/cancel_scope.hpp"
 #include "sluice/smb/client/client_error.hpp"
-#include "sluice/smb/client/message_memory.hpp"
 #include "sluice/smb/wire/header.hpp"
 
 namespace sluice::smb::client {
@@ -35,6 +35,9 @@ struct request_options {
     std::uint32_t room_bytes = 256;  ///< for the body, unless that is known to be longer
     bytes_view payload{};            ///< follows the body; stays until the reply is there
     mutable_bytes into{};            ///< where the data of a READ go; stays likewise
+    /// Of a large READ that is not encrypted: whatever comes is thrown away as it comes, neither copied nor
+    /// verified, and `into` keeps what it has. For load on a server.
+    bool discards = false;
 };
 
 /// One request and the wait for its reply, in the frame of the coroutine that waits: `co_await` it once.
@@ -63,7 +66,7 @@ private:
 
     connection& over_;
     request_options how_;
-    message_memory memory_;   // four bytes for the frame's length, and the message
+    pool_buffer memory_;      // four bytes for the frame's length, and the message
     std::size_t head_bytes_;  // with those four
     bytes_view payload_;      // sent behind it; none once it is sealed
     wire::command command_ = {};
@@ -74,7 +77,7 @@ private:
     bool is_sent_ = false;
     bool is_answered_ = false;
     reply reply_;
-    message_memory kept_reply_;  // if it came before the kernel had told us that the request was gone
+    pool_buffer kept_reply_;  // if it came before the kernel had told us that the request was gone
     std::optional<client_error> error_;
     list_hook<exchange> send_link_;
     list_hook<exchange> table_link_;

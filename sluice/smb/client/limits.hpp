@@ -32,6 +32,9 @@ inline constexpr std::size_t direct_read_bytes_min = 8U << 10;
 /// While such are awaited, no more than this is read ahead: it would have to be copied.
 inline constexpr std::size_t direct_lookahead_bytes = 256;
 
+/// Memory of messages that a connection keeps for the next ones; what comes back beyond it is freed.
+inline constexpr std::size_t kept_bytes_max = 16U << 20;
+
 /// What goes to the kernel in one call; more requests wait for the next.
 inline constexpr std::size_t pieces_per_write_max = 64;
 inline constexpr std::size_t bytes_per_write_max = 256U << 10;

@@ -7,10 +7,10 @@
 
 #include "sluice/base/intrusive_list.hpp"
 
+#include "sluice/base/buffer_pool.hpp"
 #include "sluice/io/awaitable.hpp"
 #include "sluice/io/socket_handle.hpp"
 #include "sluice/io/task.hpp"
-#include "sluice/smb/server/buffer_pool.hpp"
 #include "sluice/smb/server/event.hpp"
 #include "sluice/smb/server/reply_payload.hpp"
 #include "sluice/smb/server/ring_queue.hpp"

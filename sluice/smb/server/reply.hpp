@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "sluice/base/buffer_pool.hpp"
 #include "sluice/base/byte_cursor.hpp"
-#include "sluice/smb/server/buffer_pool.hpp"
 #include "sluice/smb/server/reply_payload.hpp"
 #include "sluice/smb/wire/compound.hpp"
 #include "sluice/smb/wire/frame.hpp"

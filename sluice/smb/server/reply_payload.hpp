@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <memory>
 
+#include "sluice/base/buffer_pool.hpp"
 #include "sluice/base/ensure.hpp"
 #include "sluice/io/file_handle.hpp"
-#include "sluice/smb/server/buffer_pool.hpp"
 
 namespace sluice::smb::server {
 

@@ -4,8 +4,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sluice/base/buffer_pool.hpp"
 #include "sluice/io/task_group.hpp"
-#include "sluice/smb/server/buffer_pool.hpp"
 #include "sluice/smb/server/data_path.hpp"
 #include "sluice/smb/server/hand_over.hpp"
 
