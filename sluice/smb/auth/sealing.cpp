@@ -2,6 +2,7 @@
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -23,31 +24,27 @@ constexpr bool is_ccm(cipher_algorithm algorithm) noexcept {
     return algorithm == cipher_algorithm::aes_128_ccm or algorithm == cipher_algorithm::aes_256_ccm;
 }
 
-constexpr int nonce_bytes(cipher_algorithm algorithm) noexcept {
+constexpr std::size_t nonce_bytes(cipher_algorithm algorithm) noexcept {
     return is_ccm(algorithm) ? 11 : 12;
 }
 
-constexpr const char* name_of(cipher_algorithm algorithm) noexcept {
-    switch (algorithm) {
-        case cipher_algorithm::aes_128_ccm:
-            return "AES-128-CCM";
-        case cipher_algorithm::aes_128_gcm:
-            return "AES-128-GCM";
-        case cipher_algorithm::aes_256_ccm:
-            return "AES-256-CCM";
-        case cipher_algorithm::aes_256_gcm:
-            return "AES-256-GCM";
+result<detail::message_cipher> start(const cipher_key& key, detail::cipher_direction direction) noexcept {
+    detail::message_cipher made;
+    if (not is_ccm(key.algorithm())) {
+        auto keyed = detail::gcm::create(key.view(), direction);
+        if (!keyed) return failure(keyed.error());
+        made.by_gcm = std::move(*keyed);
+        return made;
     }
-    std::unreachable();
-}
-
-result<detail::cipher_context> start(const cipher_key& key, detail::cipher_direction direction) noexcept {
-    const cipher_algorithm algorithm = key.algorithm();
-    return detail::start_cipher({.name = name_of(algorithm),
-                                 .direction = direction,
-                                 .nonce_bytes = nonce_bytes(algorithm),
-                                 .tag_bytes = is_ccm(algorithm) ? static_cast<int>(tag_bytes) : 0},
-                                key.view());
+    const bool is_128 = key.algorithm() == cipher_algorithm::aes_128_ccm;
+    auto started = detail::start_cipher({.name = is_128 ? "AES-128-CCM" : "AES-256-CCM",
+                                         .direction = direction,
+                                         .nonce_bytes = static_cast<int>(nonce_bytes(key.algorithm())),
+                                         .tag_bytes = static_cast<int>(tag_bytes)},
+                                        key.view());
+    if (!started) return failure(started.error());
+    made.by_ccm = std::move(*started);
+    return made;
 }
 
 std::uint64_t total_bytes(std::span<const bytes_view> parts) noexcept {
@@ -69,29 +66,44 @@ bytes_view in_one_piece(std::span<const bytes_view> parts, mutable_bytes room) n
 }
 
 // Nonce, header and message through the cipher into `out`. False if CCM finds the message not authentic.
-bool pass(const detail::cipher_context& cipher, cipher_algorithm algorithm, bytes_view header,
-          std::span<const bytes_view> parts, mutable_bytes out) noexcept {
-    const bytes_view associated = associated_part(header);  // begins with the nonce
-    detail::restart_cipher(cipher, *associated.first(nonce_bytes(algorithm)));
-    if (is_ccm(algorithm)) {
-        int length = 0;  // CCM authenticates the length first
-        ENSURE(EVP_CipherUpdate(cipher.get(), nullptr, &length, nullptr, static_cast<int>(out.size())) == 1);
-        ENSURE(detail::update_cipher(cipher, associated, nullptr));
-        return detail::update_cipher(cipher, in_one_piece(parts, out), out.data());
-    }
+bool pass_ccm(const detail::cipher_context& cipher, bytes_view associated, std::span<const bytes_view> parts,
+              mutable_bytes out) noexcept {
+    detail::restart_cipher(cipher, *associated.first(nonce_bytes(cipher_algorithm::aes_128_ccm)));
+    int length = 0;  // CCM authenticates the length first
+    ENSURE(EVP_CipherUpdate(cipher.get(), nullptr, &length, nullptr, static_cast<int>(out.size())) == 1);
     ENSURE(detail::update_cipher(cipher, associated, nullptr));
-    std::byte* at = out.data();
-    for (const bytes_view part : parts) {
-        ENSURE(detail::update_cipher(cipher, part, at));
-        at += part.size();
-    }
-    return true;
+    return detail::update_cipher(cipher, in_one_piece(parts, out), out.data());
 }
 
-bool finish(const detail::cipher_context& cipher) noexcept {
+void pass_gcm(detail::gcm& cipher, bytes_view associated, std::span<const bytes_view> parts,
+              mutable_bytes out) noexcept {
+    cipher.start(*associated.first(nonce_bytes(cipher_algorithm::aes_128_gcm)));
+    cipher.authenticate(associated);
+    std::byte* at = out.data();
+    for (const bytes_view part : parts) {
+        cipher.pass(part, at);
+        at += part.size();
+    }
+}
+
+detail::gcm::tag_type seal_ccm(const detail::cipher_context& cipher, bytes_view associated,
+                               std::span<const bytes_view> parts, mutable_bytes out) noexcept {
+    ENSURE(pass_ccm(cipher, associated, parts, out));
     unsigned char nothing_left[tag_bytes];
     int none = 0;
-    return EVP_CipherFinal_ex(cipher.get(), nothing_left, &none) == 1;
+    detail::gcm::tag_type tag;
+    ENSURE(EVP_CipherFinal_ex(cipher.get(), nothing_left, &none) == 1);
+    ENSURE(EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(tag_bytes),
+                               tag.data()) == 1);
+    return tag;
+}
+
+// CCM has compared the tag when it is through, and has no more to say in the end.
+bool open_ccm(const detail::cipher_context& cipher, bytes_view associated, std::span<const bytes_view> parts,
+              mutable_bytes out, detail::gcm::tag_type claimed) noexcept {
+    ENSURE(EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_SET_TAG, static_cast<int>(tag_bytes),
+                               claimed.data()) == 1);
+    return pass_ccm(cipher, associated, parts, out);
 }
 
 }  // namespace
@@ -112,10 +124,16 @@ result<void> sealer::seal(std::uint64_t session_id, std::span<const bytes_view> 
     encode(writer, wire::transform_header{.nonce = std::bit_cast<std::array<std::byte, 16>>(*nonce),
                                           .message_bytes = static_cast<std::uint32_t>(message_bytes),
                                           .session_id = session_id});
-    ENSURE(pass(cipher_, algorithm_, header, parts, *sealed.from(wire::transform_header_bytes)));
-    ENSURE(finish(cipher_));
-    ENSURE(EVP_CIPHER_CTX_ctrl(cipher_.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(tag_bytes),
-                               header.data() + wire::transform_signature_offset) == 1);
+    const bytes_view associated = associated_part(header);  // begins with the nonce
+    const mutable_bytes out = *sealed.from(wire::transform_header_bytes);
+    detail::gcm::tag_type tag;
+    if (is_ccm(algorithm_)) {
+        tag = seal_ccm(cipher_.by_ccm, associated, parts, out);
+    } else {
+        pass_gcm(cipher_.by_gcm, associated, parts, out);
+        tag = cipher_.by_gcm.tag();
+    }
+    std::ranges::copy(tag, header.begin() + wire::transform_signature_offset);
     return {};
 }
 
@@ -127,16 +145,18 @@ result<opener> opener::create(const cipher_key& key) noexcept {
 
 bool opener::open(bytes_view header, std::span<const bytes_view> parts, mutable_bytes message) noexcept {
     ENSURE(total_bytes(parts) == message.size());
-    auto claimed = wire::decode_transform_header(header);
+    const auto claimed = wire::decode_transform_header(header);
     const bool is_plausible = claimed and header.size() == wire::transform_header_bytes and
                               !message.empty() and message.size() <= limits::sealed_message_bytes_max and
                               claimed->message_bytes == message.size();
     if (is_plausible) {
-        ENSURE(EVP_CIPHER_CTX_ctrl(cipher_.get(), EVP_CTRL_AEAD_SET_TAG, static_cast<int>(tag_bytes),
-                                   claimed->signature.data()) == 1);
-        // CCM has compared the tag when it is through, and has no more to say in the end.
-        const bool passed = pass(cipher_, algorithm_, header, parts, message);
-        if (passed and (is_ccm(algorithm_) or finish(cipher_))) return true;
+        const bytes_view associated = associated_part(header);
+        if (is_ccm(algorithm_)) {
+            if (open_ccm(cipher_.by_ccm, associated, parts, message, claimed->signature)) return true;
+        } else {
+            pass_gcm(cipher_.by_gcm, associated, parts, message);
+            if (cipher_.by_gcm.has_tag(claimed->signature)) return true;
+        }
     }
     wipe(message);
     return false;

@@ -7,11 +7,21 @@
 #include "sluice/base/bytes.hpp"
 #include "sluice/base/random.hpp"
 #include "sluice/base/result.hpp"
-#include "sluice/smb/auth/cipher_context.hpp"
+#include "sluice/smb/auth/gcm.hpp"
 #include "sluice/smb/auth/key_derivation.hpp"
 #include "sluice/smb/auth/nonce_sequence.hpp"
 
 namespace sluice::smb::auth {
+
+namespace detail {
+
+/// What enciphers one direction: one of the two is there.
+struct message_cipher {
+    gcm by_gcm{};
+    cipher_context by_ccm{};
+};
+
+}  // namespace detail
 
 /// Encrypts messages. Made by a sealing_key, so that no two have nonces in common.
 ///
@@ -31,10 +41,10 @@ public:
 
 private:
     friend class sealing_key;
-    sealer(detail::cipher_context cipher, cipher_algorithm algorithm, nonce_sequence nonces) noexcept
+    sealer(detail::message_cipher cipher, cipher_algorithm algorithm, nonce_sequence nonces) noexcept
         : cipher_(std::move(cipher)), algorithm_(algorithm), nonces_(nonces) {}
 
-    detail::cipher_context cipher_;
+    detail::message_cipher cipher_;
     cipher_algorithm algorithm_;
     nonce_sequence nonces_;
 };
@@ -55,10 +65,10 @@ public:
                             mutable_bytes message) noexcept;
 
 private:
-    opener(detail::cipher_context cipher, cipher_algorithm algorithm) noexcept
+    opener(detail::message_cipher cipher, cipher_algorithm algorithm) noexcept
         : cipher_(std::move(cipher)), algorithm_(algorithm) {}
 
-    detail::cipher_context cipher_;
+    detail::message_cipher cipher_;
     cipher_algorithm algorithm_;
 };
 

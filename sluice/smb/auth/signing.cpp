@@ -1,7 +1,5 @@
 #include "sluice/smb/auth/signing.hpp"
 
-#include <openssl/evp.h>
-
 #include <utility>
 
 #include "sluice/base/endian.hpp"
@@ -108,19 +106,24 @@ result<signer> signer::create(signing_algorithm algorithm, const secret_bytes<16
         made.hmac_.emplace(key.view());
         return made;
     }
-    const bool is_cmac = algorithm == signing_algorithm::aes_cmac;
-    auto keyed = detail::start_cipher({.name = is_cmac ? "AES-128-CBC" : "AES-128-GCM"}, key.view());
+    if (algorithm == signing_algorithm::aes_gmac) {
+        auto keyed = detail::gcm::create(key.view(), detail::cipher_direction::encrypt);
+        if (!keyed) return failure(keyed.error());
+        made.gcm_ = std::move(*keyed);
+        return made;
+    }
+    auto keyed = detail::start_cipher({.name = "AES-128-CBC"}, key.view());
     if (!keyed) return failure(keyed.error());
-    made.cipher_ = std::move(*keyed);
-    if (is_cmac) made.make_cmac_subkeys();
+    made.cbc_ = std::move(*keyed);
+    made.make_cmac_subkeys();
     return made;
 }
 
 void signer::make_cmac_subkeys() noexcept {
     static constexpr block zero{};
     secret_bytes<16> root;
-    detail::restart_cipher(cipher_, zero);
-    ENSURE(detail::update_cipher(cipher_, zero, root.mutable_view().data()));
+    detail::restart_cipher(cbc_, zero);
+    ENSURE(detail::update_cipher(cbc_, zero, root.mutable_view().data()));
     double_in_field(root.view(), whole_subkey_.mutable_view());
     double_in_field(whole_subkey_.view(), padded_subkey_.mutable_view());
 }
@@ -150,7 +153,7 @@ message_signature signer::sign_hmac(std::span<const bytes_view> parts) noexcept 
 }
 
 message_signature signer::sign_cmac(std::span<const bytes_view> parts) noexcept {
-    cmac_chain chain(cipher_);
+    cmac_chain chain(cbc_);
     for (const bytes_view part : parts)
         chain.add(part);
     return chain.finish(whole_subkey_.view(), padded_subkey_.view());
@@ -160,17 +163,10 @@ message_signature signer::sign_gmac(std::span<const bytes_view> parts, const sig
     const std::uint32_t flags =
         (which.sender == message_sender::server ? from_server : 0) | (which.is_cancel ? of_cancel : 0);
     const gmac_nonce nonce = {.message_id = le64(which.message_id), .flags = le32(flags)};
-    detail::restart_cipher(cipher_, bytes_of(nonce));
+    gcm_.start(bytes_of(nonce));
     for (const bytes_view part : parts)
-        ENSURE(detail::update_cipher(cipher_, part, nullptr));
-
-    unsigned char no_ciphertext[16];
-    int none = 0;
-    message_signature signature;
-    ENSURE(EVP_EncryptFinal_ex(cipher_.get(), no_ciphertext, &none) == 1 and none == 0);
-    ENSURE(EVP_CIPHER_CTX_ctrl(cipher_.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(signature.size()),
-                               signature.data()) == 1);
-    return signature;
+        gcm_.authenticate(part);
+    return gcm_.tag();
 }
 
 }  // namespace sluice::smb::auth

@@ -7,7 +7,7 @@
 
 #include "sluice/base/bytes.hpp"
 #include "sluice/base/result.hpp"
-#include "sluice/smb/auth/cipher_context.hpp"
+#include "sluice/smb/auth/gcm.hpp"
 #include "sluice/smb/auth/hmac.hpp"
 #include "sluice/smb/auth/secret.hpp"
 
@@ -63,7 +63,8 @@ private:
 
     signing_algorithm algorithm_;
     std::optional<hmac_sha256> hmac_;
-    detail::cipher_context cipher_;  // GCM for aes_gmac, CBC for aes_cmac
+    detail::gcm gcm_;
+    detail::cipher_context cbc_;     // for aes_cmac
     secret_bytes<16> whole_subkey_;  // K1 and K2 of RFC 4493
     secret_bytes<16> padded_subkey_;
 };

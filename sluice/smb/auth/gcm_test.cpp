@@ -1,0 +1,133 @@
+#include "sluice/smb/auth/gcm.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "sluice/base/random.hpp"
+#include "sluice/smb/auth/hex_testing.hpp"
+#include "sluice/smb/auth/wide_gcm.hpp"
+
+// Our own code and OpenSSL's are two implementations of one function, so each is the other's test.
+
+namespace sluice::smb::auth::detail {
+namespace {
+
+using bytes = std::vector<std::byte>;
+
+[[nodiscard]] bytes some(seeded_random& random, std::size_t count) {
+    bytes made(count);
+    random.fill(made);
+    return made;
+}
+
+// `all` in parts of random lengths, each given to `take` with where it begins.
+template <class Take>
+void in_parts(seeded_random& random, bytes_view all, std::size_t part_max, Take take) {
+    for (std::size_t at = 0; at != all.size();) {
+        const std::size_t length = std::min<std::size_t>(all.size() - at, 1 + random.below(part_max));
+        take(*all.slice({.offset = at, .length = length}), at);
+        at += length;
+    }
+}
+
+class both_gcms : public testing::TestWithParam<std::size_t> {  // the key's bytes
+protected:
+    [[nodiscard]] gcm make(bytes_view key, cipher_direction direction, gcm::implementation by) const {
+        return gcm::create(key, direction, by).value();
+    }
+};
+
+TEST_P(both_gcms, agree_on_messages_of_all_lengths_in_parts_of_all_lengths) {
+    if (not wide_gcm::is_available()) GTEST_SKIP() << "this processor lacks VAES";
+    seeded_random random(7);
+    for (int round = 0; round != 1500; ++round) {
+        const bytes key = some(random, GetParam());
+        const bytes nonce = some(random, 12);
+        const bytes associated = some(random, random.below(700));
+        const bytes plain = some(random, random.below(round % 8 == 0 ? 5000 : 600));
+        const std::size_t part_max = round % 3 == 0 ? 20 : 1000;
+
+        gcm reference = make(key, cipher_direction::encrypt, gcm::implementation::openssl);
+        reference.start(nonce);
+        reference.authenticate(associated);
+        bytes expected(plain.size());
+        reference.pass(plain, expected.data());
+        const auto expected_tag = reference.tag();
+
+        gcm ours = make(key, cipher_direction::encrypt, gcm::implementation::fastest);
+        ours.start(nonce);
+        in_parts(random, associated, part_max,
+                 [&](bytes_view part, std::size_t) { ours.authenticate(part); });
+        bytes made(plain.size());
+        in_parts(random, plain, part_max,
+                 [&](bytes_view part, std::size_t at) { ours.pass(part, made.data() + at); });
+        ASSERT_EQ(ours.tag(), expected_tag) << "round " << round;
+        ASSERT_EQ(made, expected) << "round " << round;
+
+        // Back again, in place, by each; and a tag that is another's is refused by each.
+        for (const auto by : {gcm::implementation::fastest, gcm::implementation::openssl}) {
+            gcm back = make(key, cipher_direction::decrypt, by);
+            auto wrong_tag = expected_tag;
+            wrong_tag[random.below(16)] ^= std::byte{1};
+            for (const bool is_right : {false, true}) {
+                bytes text = made;
+                back.start(nonce);
+                back.authenticate(associated);
+                back.pass(text, text.data());
+                ASSERT_EQ(back.has_tag(is_right ? expected_tag : wrong_tag), is_right);
+                ASSERT_EQ(text, plain) << "round " << round;
+            }
+        }
+    }
+}
+
+// The last example of the authors of GCM that has both kinds of data and a nonce of 12 bytes.
+TEST_P(both_gcms, give_what_the_specification_says) {
+    const bool is_128 = GetParam() == 16;
+    bytes key = from_hex("feffe9928665731c6d6a8f9467308308");
+    if (not is_128) key.insert(key.end(), key.begin(), key.begin() + 16);
+    const bytes nonce = from_hex("cafebabefacedbaddecaf888");
+    const bytes associated = from_hex("feedfacedeadbeeffeedfacedeadbeefabaddad2");
+    const bytes plain = from_hex(
+        "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a721c3c0c95956809532fcf0e2449a6b525"
+        "b16aedf5aa0de657ba637b39");
+    const bytes tag =
+        from_hex(is_128 ? "5bc94fbc3221a5db94fae95ae7121a47" : "76fc6ece0f4e1768cddf8853bb2d551b");
+    for (const auto by : {gcm::implementation::fastest, gcm::implementation::openssl}) {
+        gcm cipher = make(key, cipher_direction::encrypt, by);
+        cipher.start(nonce);
+        cipher.authenticate(associated);
+        bytes made(plain.size());
+        cipher.pass(plain, made.data());
+        EXPECT_EQ(bytes_view(cipher.tag()), bytes_view(tag));
+        const bytes first =
+            from_hex(is_128 ? "42831ec2217774244b7221b784d0d49c" : "522dc1f099567d07f47f37a32a84427d");
+        EXPECT_EQ(*bytes_view(made).first(16), bytes_view(first));
+    }
+}
+
+// 2^32 blocks are more than a message has, but the counter may begin anywhere within a part.
+TEST_P(both_gcms, count_their_blocks_on_over_a_long_message) {
+    const bytes key(GetParam(), std::byte{7});
+    const bytes nonce(12, std::byte{9});
+    const bytes plain(3'000'017, std::byte{0x3c});
+    std::vector<bytes> made;
+    std::vector<gcm::tag_type> tags;
+    for (const auto by : {gcm::implementation::fastest, gcm::implementation::openssl}) {
+        gcm cipher = make(key, cipher_direction::encrypt, by);
+        cipher.start(nonce);
+        cipher.authenticate(plain);
+        made.emplace_back(plain.size());
+        cipher.pass(plain, made.back().data());
+        tags.push_back(cipher.tag());
+    }
+    EXPECT_TRUE(made[0] == made[1]);
+    EXPECT_EQ(tags[0], tags[1]);
+}
+
+INSTANTIATE_TEST_SUITE_P(keys, both_gcms, testing::Values(16U, 32U),
+                         [](const auto& which) { return "of_" + std::to_string(which.param * 8) + "_bits"; });
+
+}  // namespace
+}  // namespace sluice::smb::auth::detail
