@@ -2,6 +2,8 @@
 
 #include <openssl/evp.h>
 
+#include <new>
+
 #include "sluice/smb/auth/secret.hpp"
 #include "sluice/smb/auth/wide_gcm.hpp"
 
