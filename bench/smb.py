@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
 """What serving costs: CPU time of `sluice serve` and of Samba's smbd, with the same clients, files and options, in turns.
 
-    bench/smb.py build/release/sluice/cli/sluice [--quick] [--only read] [--folder /dev/shm]
+    bench/smb.py build/release/sluice/cli/sluice [--quick] [--only read] [--folder /dev/shm] [--repeats 3] [--seconds 1]
 
 Big files: CPU seconds per gigabyte that smbclient reads or writes, unsigned, signed, encrypted. Small files: CPU time
 per file of 4 KiB that is put, listed, fetched, deleted. Single operations: per log-on, per echo, per open and close, the
-last two from smbtorture's benchmarks. Loads: the same reads, writes, echoes and opens by smb_load, a client that throws
-the data away unlooked at, so that the server is not kept waiting. It is the servers' CPU time that is compared, not the rate: the clients take as
+last two from smbtorture's benchmarks. It is the servers' CPU time that is compared, not the rate: the clients take as
 much of the machine as a server does. One row of JSON per workload and subject on standard output, of the form the
 other benchmarks have; progress and what is missing on standard error. Needs smbclient; without smbd there are no rows
 of Samba, without smbtorture neither echo nor open_close.
 
-The workloads named bench_ are those of `sluice bench smb`, which takes less of the machine than smbclient does and has many
-requests under way: transfers of 4 KiB to 8 MiB over one and four connections, and small operations. There the processor
-time is that of the load alone, without connecting and making files.
+The workloads named bench_ are those of `sluice bench smb`, which takes less of the machine than smbclient does, has many
+requests under way, never sleeps, and throws what it reads away unlooked at where that is not encrypted, so that no server
+is kept waiting: transfers of 4 KiB to 8 MiB over one and four channels of a session, and small operations. There the
+processor time is that of the load alone, without connecting and making files.
+
+get_1g: seconds for a file of 1 GiB by each one's own client, `sluice get` from sluice and smbclient from Samba. idle_memory:
+KiB of a server's memory for each of 1,000 sessions that do nothing. loops_: gigabytes a second over four channels by one
+loop and by two, which is no more than what the client leaves of this machine.
 """
 
 import argparse
@@ -48,9 +52,9 @@ SETTLE_SECONDS = 0.2  # for a server's last work for a client that has gone
 class Sluice(served.Server):
     """Signing offered, not required, as Samba has it: the client decides."""
 
-    def __init__(self, program, folder, multiplexer):
-        super().__init__(program, folder, multiplexer, ["--no-signing"])
-        self.name = f"sluice.{multiplexer}"
+    def __init__(self, program, folder, multiplexer, name=None, arguments=()):
+        super().__init__(program, folder, multiplexer, ["--no-signing", *arguments])
+        self.name = name or f"sluice.{multiplexer}"
         self.account = f"{served.USER}%{served.PASSWORD}"
 
 
@@ -132,7 +136,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Workload:
-    """What a client does, in `unit`s of which a second of CPU time has `per_second`."""
+    """What a client does, in `unit`s of which a second of CPU time has `per_second`; or `metric` is what else is told."""
 
     name: str
     unit: str
@@ -140,6 +144,8 @@ class Workload:
     prepare: object  # (server) -> None: what has to be there, not measured
     work: object     # (server) -> how much was done, or Done
     subjects: tuple = ("sluice.io_uring", "sluice.epoll", "samba")
+    metric: str = "server_cpu"
+    better: str = "lower"
 
 
 @dataclass
@@ -175,7 +181,7 @@ def run_load(program, server, workload, protection, *arguments):
     """One run of `sluice bench smb`, which tells what the server used meanwhile."""
     user, password = server.account.split("%")
     done = subprocess.run([program, "bench", "smb", f"smb://{user}@127.0.0.1:{server.port}/{server.share}", "--json", "--keep",
-                           "--workload", workload, "--server-pid", str(server.pid), "--subject", server.name,
+                           "--spin", "--discard", "--workload", workload, "--server-pid", str(server.pid), "--subject", server.name,
                            *LOAD_PROTECTIONS[protection], *arguments],
                           capture_output=True, text=True, timeout=CLIENT_SECONDS_MAX,
                           env=os.environ | {"SLUICE_PASSWORD": password})
@@ -199,21 +205,22 @@ def bench_loads(options, local):
             return Done(amount, row["server_cpu_s"], row["seconds"])
         return work
 
-    everybody = ("sluice.io_uring", "sluice.epoll", "samba", "samba.io_uring")
+    everybody = Workload.subjects + ("samba.io_uring",)
     for protection in PROTECTIONS:
         for direction in ("read", "write"):
             subjects = everybody + (("samba.sendfile",) if (direction, protection) == ("read", "unsigned") else ())
             for size in options.load_sizes:
-                for connections in options.load_connections:
+                for channels in options.load_channels:
                     depth = 16 if size < 1 << 20 else 4
-                    yield Workload(f"bench_{direction}_{size}_{protection}_{connections}", "s/GB", 1, nothing,
-                                   load(direction, protection, True, "--size", str(size), "--connections", str(connections),
+                    yield Workload(f"bench_{direction}_{size}_{protection}_{channels}", "s/GB", 1, nothing,
+                                   load(direction, protection, True, "--size", str(size), "--channels", str(channels),
                                         "--depth", str(depth), "--file-size", "64MB"), subjects)
     count = ("--files", str(options.files))
     for workload, prepare, arguments in (
             ("put", remove, count), ("get", nothing, count), ("list", nothing, count), ("delete", nothing, count),
             ("open", remove, ()), ("create", nothing, ()), ("random-read", remove, ("--file-size", "64MB")),
-            ("random-write", nothing, ("--file-size", "64MB")), ("echo", remove, ()), ("log-on", nothing, ())):
+            ("random-write", nothing, ("--file-size", "64MB")), ("echo", remove, ()),
+            ("log-on", nothing, ("--depth", "1"))):  # with more at once Samba 4.17 leaves some unanswered for a minute
         unit = {"put": "file", "get": "file", "delete": "file", "log-on": "log-on", "echo": "echo", "list": "listing"}
         yield Workload(f"bench_{workload.replace('-', '_')}", f"us/{unit.get(workload, 'operation')}", 1_000_000, prepare,
                        load(workload, "signed", False, *arguments), everybody)
@@ -285,33 +292,69 @@ def single_operations(options, local):
                        lambda server, benchmark=benchmark: run_smbtorture(server, benchmark, options.seconds))
 
 
-def loads(options, local):
-    """What smb_load asks for, of a server's CPU time."""
-    def load(arguments, count, amount):
+def whole_files(options, local):
+    """A large file by each one's own client: seconds."""
+    def put_once(server):
+        (local / "gigabyte").unlink(missing_ok=True)
+        path = server.folder / "gigabyte"
+        if not path.exists():
+            with path.open("wb") as big:
+                for _ in range(options.get_megabytes):
+                    big.write(os.urandom(1 << 10) * (1 << 10))
+
+    def fetch(protection):
         def work(server):
-            user, password = server.account.split("%")
-            done = subprocess.run([str(options.load), str(server.port), server.share, user, password, *arguments,
-                                   "--count", str(count)], capture_output=True, text=True, timeout=CLIENT_SECONDS_MAX)
-            if done.returncode != 0:
-                raise served.ServerFault(f"{server.name}: smb_load {' '.join(arguments)} printed:\n{done.stderr}")
-            return amount
+            began = time.monotonic()
+            if server.name.startswith("sluice"):
+                url = f"smb://{served.USER}@127.0.0.1:{server.port}/{server.share}/gigabyte"
+                subprocess.run([options.program, "get", *LOAD_PROTECTIONS[protection], url, str(local / "gigabyte")],
+                               check=True, capture_output=True, timeout=CLIENT_SECONDS_MAX,
+                               env=os.environ | {"SLUICE_PASSWORD": served.PASSWORD})
+            else:
+                run_smbclient(server, "get gigabyte", local, PROTECTIONS[protection])
+            took = time.monotonic() - began
+            return Done(1, took, took)
         return work
 
-    def warm(server):
-        load(["read"], 1, 1)(server)  # makes the file, once
+    for protection in PROTECTIONS:
+        yield Workload(f"get_{options.get_megabytes}m_{protection}", "s", 1, put_once, fetch(protection), metric="wall")
 
-    scale = 1 if options.quick else 4
-    for name in PROTECTIONS:
-        for operation in ("read", "write"):
-            count = 300 * scale
-            yield Workload(f"load_{operation}_1m_{name}", "s/GB", 1, warm,
-                           load([operation, "--protection", name], count, count * 1.048576e-3))
-    for name, arguments, count in (("read_64k", ["read", "--bytes", "65536"], 4000),
-                                   ("read_4k", ["read", "--bytes", "4096", "--depth", "16"], 10000),
-                                   ("write_4k", ["write", "--bytes", "4096", "--depth", "16"], 5000),
-                                   ("echo", ["echo", "--depth", "16"], 20000),
-                                   ("open_close", ["open_close"], 2000)):
-        yield Workload(f"load_{name}", "us/operation", 1_000_000, warm, load(arguments, count * scale, count * scale))
+
+def idle_sessions(options, local):
+    """Memory of sessions that have come to rest, in KiB each."""
+    count = 100 if options.quick else 1000
+    resting = {}
+
+    def hold(server):
+        before = resting.setdefault(server.name, server.memory_bytes())  # what is freed later is kept for the next
+        with subprocess.Popen([options.program, "bench", "smb", f"smb://{served.USER}@127.0.0.1:{server.port}/{server.share}",
+                               "--workload", "echo", "--connections", str(count), "--depth", "1", "--seconds", "0.5"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              env=os.environ | {"SLUICE_PASSWORD": served.PASSWORD}) as client:
+            most = before
+            while client.poll() is None:
+                most = max(most, server.memory_bytes())
+                time.sleep(0.01)
+            if client.returncode != 0:
+                raise served.ServerFault(f"{server.name}: sluice bench smb printed:\n{client.stderr.read()}")
+        return Done(count, (most - before) / 1024, 1)
+
+    yield Workload("idle_memory", "KiB/session", 1, lambda server: None, hold, ("sluice.fresh_io_uring", "sluice.fresh_epoll"), "memory")
+
+
+def loop_counts(options, local):
+    """Four channels of one session, served by one loop and by two: gigabytes a second."""
+    def load(protection, direction):
+        def work(server):
+            row = run_load(options.program, server, direction, protection, "--seconds", str(options.load_seconds), "--channels",
+                           "4", "--depth", "4", "--file-size", "64MB")
+            return Done(row["seconds"], row["bytes"] / 1e9, row["seconds"])
+        return work
+
+    for protection in PROTECTIONS:
+        for direction in ("read", "write"):
+            yield Workload(f"loops_{direction}_1048576_{protection}", "GB/s", 1, lambda server: None, load(protection, direction),
+                           ("sluice.one_loop", "sluice.two_loops"), "rate", "higher")
 
 
 def measure(workload, servers, repeats):
@@ -334,8 +377,8 @@ def measure(workload, servers, repeats):
 
 def print_rows(workload, samples):
     for subject, seen in samples.items():
-        row = {"bench": "smb", "workload": workload.name, "subject": subject, "metric": "server_cpu",
-               "unit": workload.unit, "better": "lower", "median": statistics.median(seen.costs),
+        row = {"bench": "smb", "workload": workload.name, "subject": subject, "metric": workload.metric,
+               "unit": workload.unit, "better": workload.better, "median": statistics.median(seen.costs),
                "min": min(seen.costs), "max": max(seen.costs), "n": len(seen.costs),
                "rate_per_s": statistics.median(seen.rates)}
         theirs = samples.get("samba", Samples()).costs
@@ -348,6 +391,9 @@ def print_rows(workload, samples):
 def make_subjects(options, scratch):
     """The servers, not started, each with a folder of its own."""
     made = [lambda folder, one=one: Sluice(options.program, folder, one) for one in served.MULTIPLEXERS]
+    made += [lambda folder, one=one: Sluice(options.program, folder, one, f"sluice.fresh_{one}") for one in served.MULTIPLEXERS]
+    made += [lambda folder, name=name, loops=loops: Sluice(options.program, folder, "io_uring", name, ["--loops", loops])
+             for name, loops in (("sluice.one_loop", "1"), ("sluice.two_loops", "2"))]
     if shutil.which("smbd"):
         made += [Samba, lambda folder: Samba(folder, "samba.sendfile", ("use sendfile = yes", "aio read size = 0")),
                  lambda folder: Samba(folder, "samba.io_uring", ("vfs objects = io_uring",))]
@@ -375,17 +421,16 @@ def main():
     parser.add_argument("--quick", action="store_true", help="less of everything: a minute")
     parser.add_argument("--only", action="append", help="workloads whose name has this in it; may be repeated")
     parser.add_argument("--folder", default="/dev/shm", help="where the shares are made")
+    parser.add_argument("--repeats", type=int, help="how often each is measured (5)")
+    parser.add_argument("--seconds", type=float, dest="load_seconds", help="how long each load lasts (1)")
     options = parser.parse_args()
-    options.megabytes, options.times, options.files, options.seconds, options.repeats = \
-        (256, 1, 300, 1, 2) if options.quick else (500, 2, 1000, 2, 5)
-    options.load = options.program.resolve().parents[2] / "bench" / "load" / "smb_load"
-    families = [big_files, small_files, single_operations, bench_loads]
-    if options.load.exists():
-        families.append(loads)
-    else:
-        print(f"smb: {options.load} is not built: no loads", file=sys.stderr)
-    options.load_seconds, options.load_sizes, options.load_connections = \
-        (0.3, (4096, 1 << 20), (1,)) if options.quick else (1, (4096, 65_536, 1 << 20, 8 << 20), (1, 4))
+    options.megabytes, options.times, options.files, options.seconds, options.get_megabytes = \
+        (256, 1, 300, 1, 256) if options.quick else (500, 2, 1000, 2, 1024)
+    options.repeats = options.repeats or (2 if options.quick else 5)
+    options.load_seconds = options.load_seconds or (0.3 if options.quick else 1)
+    options.load_sizes, options.load_channels = \
+        ((4096, 1 << 20), (1,)) if options.quick else ((4096, 65_536, 1 << 20, 8 << 20), (1, 4))
+    families = [big_files, small_files, single_operations, bench_loads, whole_files, idle_sessions, loop_counts]
     if not shutil.which("smbclient"):
         print("smb: smbclient is not installed (Debian package smbclient): nothing to measure with", file=sys.stderr)
         return 0

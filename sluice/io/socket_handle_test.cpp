@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "sluice/io/limits.hpp"
+#include "sluice/io/receive_queue.hpp"
 #include "sluice/io/send_queue.hpp"
 #include "sluice/io/socket_sender.hpp"
 #include "sluice/io/socket_testing.hpp"
@@ -111,6 +112,24 @@ TEST(socket_handle, what_was_written_is_undelivered_until_the_peer_has_taken_it)
     std::array<std::byte, 5> into{};
     ASSERT_EQ(both.second.read(io_request<bytes_type>{into}, 5s).value().size(), 5U);
     EXPECT_EQ(undelivered_bytes(both.first).value(), 0U);
+}
+
+TEST(socket_handle, what_a_tcp_socket_has_received_can_be_thrown_away_unread) {
+    auto both = connect_streams({"", socket_address::loopback_v4(0)});
+    EXPECT_EQ(discard_received(both.server, 100), 0U) << "nothing is there";
+    ASSERT_EQ(both.client.write({.buffers = text("hello, world")}).bytes_transferred(), 12U);
+    std::array<std::byte, 1> first{};
+    ASSERT_EQ(both.server.read(io_request<bytes_type>{first}, 5s).value().size(), 1U);  // it has arrived
+    EXPECT_EQ(discard_received(both.server, 6), 6U);
+    std::array<std::byte, 5> rest{};
+    ASSERT_EQ(both.server.read(io_request<bytes_type>{rest}, 5s).value().size(), 5U);
+    EXPECT_EQ(bytes_view(rest), bytes_view(std::as_bytes(std::span(std::string_view("world")))));
+    (void)both.client.close();
+    std::array<std::byte, 1> none{};
+    EXPECT_EQ(both.server.read(io_request<bytes_type>{none}, 5s).value().size(), 0U);
+    EXPECT_EQ(discard_received(both.server, 100), 0U) << "the stream has ended";
+    const auto local = socket_handle::pair().value();
+    EXPECT_EQ(discard_received(local.first, 100), 0U);
 }
 
 TEST(socket_handle, a_read_of_a_quiet_socket_times_out) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sluice/smb/client/limits.hpp"
+#include "sluice/smb/wire/read.hpp"
 #include "tests/smb_client/rig.hpp"
 
 namespace sluice::smb_client_testing {
@@ -130,6 +132,43 @@ TEST(client, reads_many_pieces_at_once) {
             const int good = world.wait_for(read_all_at_once(*world.loop, **file, back, piece));
             EXPECT_EQ(good, (data.size() + piece - 1) / piece);
             EXPECT_TRUE(back == data) << piece;
+        }
+    }
+}
+
+// A READ of which nothing is wanted, between two whose data are.
+[[nodiscard]] io::task<outcome<reply>> read_and_discard(remote_file& file, std::span<std::byte> into) {
+    request_options how = file.in().request("read");
+    how.payload_bytes = into.size();
+    how.into = into;
+    how.discards = true;
+    const smb::wire::read_args asked{.file = file.id(),
+                                     .length_bytes = static_cast<std::uint32_t>(into.size()),
+                                     .padding = static_cast<std::uint8_t>(smb::wire::read_reply_data_offset)};
+    auto asking = file.in().of().first().call(smb::wire::command::read, asked, how);
+    co_return co_await std::move(asking);
+}
+
+TEST(client, discards_what_it_was_told_to_and_stays_in_step) {
+    for (const bool signs : {true, false}) {
+        rig world;
+        connection_options options;
+        options.signs = signs;
+        logged_on client(world, options);
+        ASSERT_FALSE(client.error);
+        const auto data = pattern(300'000);
+        ASSERT_TRUE(world.wait_for(there_and_back(*client.tree, "f", data)));
+        const auto file = world.wait_for(client.tree->open("f", {}));
+        ASSERT_TRUE(file);
+        for (const std::size_t bytes : {smb::client::limits::direct_read_bytes_min, std::size_t{300'000}}) {
+            std::vector<std::byte> untouched(bytes);
+            const auto discarded = world.wait_for(read_and_discard(**file, untouched));
+            ASSERT_TRUE(discarded) << discarded.error().message();
+            EXPECT_EQ(discarded->read_bytes, bytes);
+            EXPECT_TRUE(untouched == std::vector<std::byte>(bytes));
+            std::vector<std::byte> back(bytes);
+            EXPECT_EQ(world.wait_for((*file)->co_read(back, 0)).value_or(0), bytes);
+            EXPECT_TRUE(std::ranges::equal(back, std::span(data).first(bytes)));
         }
     }
 }

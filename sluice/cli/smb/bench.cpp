@@ -178,6 +178,9 @@ void add_bench_smb(command_syntax bench) {
     command.add_option("--server-pid", given->server_processes,
                        "the server's process, here: its processor time is told; may be repeated");
     command.add_option("--subject", given->subject, "what the row calls the server").shows_default();
+    command.add_flag("--discard", given->load.discards,
+                     "throw away what is read, uncopied and unverified (not of --encrypt)");
+    command.add_flag("--spin", given->load.spins, "never sleep: the server need not wake this program");
     command.add_flag("--keep", given->keeps_files, "leave the files there, for the next run");
     command.add_flag("--json", given->json, "print a JSON object in a line");
     add_remote_options(command, given->remote);

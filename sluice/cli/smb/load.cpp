@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "sluice/io/sync_wait.hpp"
 #include "sluice/smb/client/dial.hpp"
 #include "sluice/smb/client/directory.hpp"
 #include "sluice/smb/wire/echo.hpp"
@@ -46,14 +47,20 @@ void encode(byte_writer& writer, const write_head& head) noexcept {
 }
 
 // As remote_file::co_read() and co_write(), but over the channel that is said.
-io::task<outcome<std::uint64_t>> read_over(connection& over, const remote_file& file, mutable_bytes into,
-                                           std::uint64_t offset) noexcept {
+struct read_place {
+    mutable_bytes into;
+    std::uint64_t offset;
+    bool discards;
+};
+io::task<outcome<std::uint64_t>> read_over(connection& over, const remote_file& file,
+                                           read_place at) noexcept {
     request_options how = file.in().request("read");
-    how.payload_bytes = into.size();
-    how.into = into;
+    how.discards = at.discards;
+    how.payload_bytes = at.into.size();
+    how.into = at.into;
     const smb::wire::read_args asked{.file = file.id(),
-                                     .offset_bytes = offset,
-                                     .length_bytes = static_cast<std::uint32_t>(into.size()),
+                                     .offset_bytes = at.offset,
+                                     .length_bytes = static_cast<std::uint32_t>(at.into.size()),
                                      .padding = static_cast<std::uint8_t>(smb::wire::read_reply_data_offset)};
     io::task<outcome<reply>> asking = over.call(smb::wire::command::read, asked, how);
     const outcome<reply> answered = co_await std::move(asking);
@@ -237,12 +244,26 @@ io::task<load_outcome> load_generator::run() noexcept {
         for (connection* const over : one->channels)
             for (unsigned i = 0; i != how_.depth; ++i)
                 workers.spawn(work({.in = one.get(), .over = over}));
+    if (how_.spins) workers.spawn(stay_awake());
     co_await workers.join();
     done_.seconds = std::chrono::duration<double>(clock::now() - began).count();
     co_return std::move(done_);
 }
 
+// A loop with something posted looks for what has come instead of sleeping until it comes.
+io::task<void> load_generator::stay_awake() noexcept {
+    while (working_ != 0)
+        co_await io::yield(loop_);
+}
+
 io::task<void> load_generator::work(worker who) noexcept {
+    ++working_;
+    io::task<void> working = work_until_done(who);
+    co_await std::move(working);
+    --working_;
+}
+
+io::task<void> load_generator::work_until_done(worker who) noexcept {
     clock::time_point began = clock::now();
     while (done_.failure.empty()) {
         if (counts_files()) {
@@ -293,7 +314,8 @@ io::task<outcome<std::uint64_t>> load_generator::step(worker& who) noexcept {
 io::task<outcome<std::uint64_t>> load_generator::transfer(worker& who) noexcept {
     const std::uint64_t offset = next_offset(*who.in);
     if (how_.kind == load_kind::read or how_.kind == load_kind::random_read)
-        return read_over(*who.over, *who.in->file, payload_, offset);
+        return read_over(*who.over, *who.in->file,
+                         {.into = payload_, .offset = offset, .discards = how_.discards});
     return write_over(*who.over, *who.in->file, payload_, offset);
 }
 

@@ -36,7 +36,9 @@ struct load_options {
     std::uint64_t file_bytes = 256U << 20;  // of the big file, in each session
     unsigned files = 1000;                  // small ones, in each session
     std::chrono::milliseconds duration{5000};
-    std::string folder;  // in the share, made for this
+    std::string folder;     // in the share, made for this
+    bool discards = false;  // what is read, as it comes: see smb::client::request_options
+    bool spins = false;     // never sleeps, so that the server need not wake anybody
 };
 
 /// What was done. Of put, get and remove, all files, however long it took.
@@ -82,6 +84,8 @@ private:
     [[nodiscard]] io::task<smb::client::outcome<void>> put_missing(lane& one) noexcept;
     [[nodiscard]] io::task<void> remove_files() noexcept;
     [[nodiscard]] io::task<void> work(worker who) noexcept;
+    [[nodiscard]] io::task<void> work_until_done(worker who) noexcept;
+    [[nodiscard]] io::task<void> stay_awake() noexcept;
     [[nodiscard]] io::task<smb::client::outcome<std::uint64_t>> step(worker& who) noexcept;
     [[nodiscard]] io::task<smb::client::outcome<std::uint64_t>> transfer(worker& who) noexcept;
     [[nodiscard]] io::task<smb::client::outcome<std::uint64_t>> with_small_file(worker& who) noexcept;
@@ -105,6 +109,7 @@ private:
     std::vector<std::byte> payload_;  // of all: what arrives is thrown away
     load_outcome done_;
     std::chrono::steady_clock::time_point until_{};
+    unsigned working_ = 0;
     std::uint64_t random_ = 0x9e3779b97f4a7c15;
 };
 

@@ -200,6 +200,8 @@ private:
     [[nodiscard]] io::task<outcome<void>> receive_frame() noexcept;
     [[nodiscard]] io::task<outcome<void>> stage(std::size_t bytes) noexcept;
     [[nodiscard]] exchange* direct_reader(std::size_t frame_bytes) noexcept;
+    [[nodiscard]] io::task<outcome<void>> receive_data(mutable_bytes data) noexcept;
+    [[nodiscard]] io::task<outcome<void>> discard_data(std::size_t bytes) noexcept;
     [[nodiscard]] io::task<outcome<void>> receive_direct(exchange& reader, std::size_t frame_bytes) noexcept;
     [[nodiscard]] outcome<void> take_frame(mutable_bytes frame) noexcept;
     [[nodiscard]] outcome<void> take_message(const wire::message_view& message, bool was_sealed) noexcept;

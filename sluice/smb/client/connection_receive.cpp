@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "sluice/io/awaitable.hpp"
+#include "sluice/io/receive_queue.hpp"
 #include "sluice/smb/client/connection.hpp"
 #include "sluice/smb/wire/compound.hpp"
 #include "sluice/smb/wire/frame.hpp"
@@ -143,12 +144,9 @@ exchange* connection::direct_reader(std::size_t frame_bytes) noexcept {
     return reader;
 }
 
-io::task<outcome<void>> connection::receive_direct(exchange& reader, std::size_t frame_bytes) noexcept {
-    std::array<std::byte, read_head_bytes> head;
-    std::memcpy(head.data(), staged_.data() + begin_ + wire::frame_prefix_bytes, head.size());
-    begin_ += framed_read_head_bytes;
-    const std::size_t data_bytes = frame_bytes - read_head_bytes;
-    const mutable_bytes data = *reader.how_.into.first(data_bytes);
+// The data of a READ whose head has been taken.
+io::task<outcome<void>> connection::receive_data(mutable_bytes data) noexcept {
+    const std::size_t data_bytes = data.size();
     std::size_t have = std::min(end_ - begin_, data_bytes);
     std::memcpy(data.data(), staged_.data() + begin_, have);
     begin_ += have;
@@ -168,6 +166,37 @@ io::task<outcome<void>> connection::receive_direct(exchange& reader, std::size_t
         end_ = bytes - of_data;
         last_heard_ = world_.clock.steady_now();
     }
+    co_return outcome<void>{};
+}
+
+// The same, of which nothing is wanted. What has not come yet is waited for by reading a little of it.
+io::task<outcome<void>> connection::discard_data(std::size_t bytes) noexcept {
+    std::size_t left = bytes - std::min(end_ - begin_, bytes);
+    begin_ += bytes - left;
+    while (left != 0) {
+        left -= io::discard_received(socket_, left);
+        if (left == 0) break;
+        begin_ = end_ = 0;
+        const std::size_t room = std::min(left, limits::direct_lookahead_bytes);
+        const io::io_request<io::bytes_type> wanted{.buffers = std::span(staged_).first(room)};
+        const auto got = co_await io::co_read(socket_, wanted);
+        if (not got) co_return failed(client_error::of_io(step, got.error()));
+        if (got.bytes_transferred() == 0) co_return failed(client_error::of_io(step, ECONNRESET));
+        left -= got.bytes_transferred();
+        last_heard_ = world_.clock.steady_now();
+    }
+    co_return outcome<void>{};
+}
+
+io::task<outcome<void>> connection::receive_direct(exchange& reader, std::size_t frame_bytes) noexcept {
+    std::array<std::byte, read_head_bytes> head;
+    std::memcpy(head.data(), staged_.data() + begin_ + wire::frame_prefix_bytes, head.size());
+    begin_ += framed_read_head_bytes;
+    const std::size_t data_bytes = frame_bytes - read_head_bytes;
+    const mutable_bytes data = *reader.how_.into.first(data_bytes);
+    const bool is_wanted = not reader.how_.discards;
+    io::task<outcome<void>> receiving = is_wanted ? receive_data(data) : discard_data(data_bytes);
+    if (const auto received = co_await std::move(receiving); not received) co_return received;
     if (broken_) co_return failed(*broken_);
     const auto header = wire::decode_header(head);
     constexpr std::array<std::byte, 16> no_signature{};
@@ -175,8 +204,9 @@ io::task<outcome<void>> connection::receive_direct(exchange& reader, std::size_t
     const bytes_view all(head);
     const std::array parts{*all.first(wire::header_signature_offset), bytes_view(no_signature),
                            *all.from(behind), bytes_view(data)};
-    const outcome<void> vouched = vouch_for(reader, *header, parts, false);
-    if (not vouched) co_return vouched;
+    if (is_wanted)
+        if (const outcome<void> vouched = vouch_for(reader, *header, parts, false); not vouched)
+            co_return vouched;
     grant(header->credits);
     answer(reader, {.header = *header, .message = all, .read_bytes = data_bytes});
     serve_credit_waits();

@@ -48,7 +48,7 @@ struct request_options {
 ///   2. It is resumed by the connection's own tasks, never from inside what it calls.
 class exchange final : private io::awaited {
 public:
-    exchange(connection& over, message_memory memory, std::size_t message_bytes,
+    exchange(connection& over, pool_buffer memory, std::size_t message_bytes,
              const request_options& how) noexcept;
 
     [[nodiscard]] static constexpr bool await_ready() noexcept { return false; }

@@ -3,9 +3,11 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "sluice/base/intrusive_list.hpp"
 #include "sluice/io/task_group.hpp"
@@ -149,9 +151,10 @@ private:
     [[nodiscard]] finished_reply finish(request& r, wire::nt_status status) noexcept;
     void extend_preauth(request& r, wire::nt_status status, finished_reply& finished) noexcept;
     void add(reply_batch& replies, finished_reply one, channel* sealed_by) noexcept;
-    void send(std::vector<finished_reply> replies, channel* sealed_by) noexcept;
+    void send(reply_batch& replies, channel* sealed_by) noexcept;
+    void send(std::span<finished_reply> replies, channel* sealed_by) noexcept;
     void put_pieces(const reply_payload::file_pieces& what) noexcept;
-    void send_sealed(const std::vector<finished_reply>& replies, channel& by) noexcept;
+    void send_sealed(std::span<const finished_reply> replies, channel& by) noexcept;
     void send_notification(channel* via, wire::command code, reply& message) noexcept;
     void send_unasked(const wire::header& header, reply& message, channel* sealed_by) noexcept;
     [[nodiscard]] std::uint16_t grant_credits(const request& r) noexcept;
@@ -166,6 +169,9 @@ private:
     frame_writer writer_;
     io::task_group tasks_;
     intrusive_list<request, &request::link> requests_;
+    // Kept from frame to frame: room for what each would otherwise allocate.
+    std::vector<finished_reply> spare_replies_;
+    std::vector<bytes_view> parts_to_seal_;
     std::uint64_t next_async_id_ = 1;
     told_count pending_count_;
     std::optional<std::uint64_t> stuck_at_;

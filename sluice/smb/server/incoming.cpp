@@ -86,7 +86,7 @@ bool connection::admit(bytes_view messages) noexcept {
 
 io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<channel> sealed_by) noexcept {
     compound_state compound;
-    reply_batch replies;
+    reply_batch replies(std::move(spare_replies_));
     wire::compound_reader reader(messages, limits::messages_per_compound_max);
     bool is_first = true;
     while (not reader.done()) {
@@ -114,7 +114,8 @@ io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<c
                                {"status", wire::name_of(status)}});
         add(replies, finish(r, status), sealed_by.get());
     }
-    if (not replies.empty()) send(replies.take(), sealed_by.get());
+    if (not replies.empty()) send(replies, sealed_by.get());
+    spare_replies_ = std::move(replies).room();
 }
 
 io::task<nt_status> connection::serve(request& r) noexcept {

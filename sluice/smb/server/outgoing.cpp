@@ -111,11 +111,16 @@ void connection::extend_preauth(request& r, nt_status status, finished_reply& fi
 }
 
 void connection::add(reply_batch& replies, finished_reply one, channel* sealed_by) noexcept {
-    if (not replies.empty() and not replies.has_room_for(one)) send(replies.take(), sealed_by);
+    if (not replies.empty() and not replies.has_room_for(one)) send(replies, sealed_by);
     replies.add(std::move(one));
 }
 
-void connection::send(std::vector<finished_reply> replies, channel* sealed_by) noexcept {
+void connection::send(reply_batch& replies, channel* sealed_by) noexcept {
+    send(replies.ready(), sealed_by);
+    replies.clear();
+}
+
+void connection::send(std::span<finished_reply> replies, channel* sealed_by) noexcept {
     const bool are_padded = replies.size() > 1;  // the last as well: Windows does, and is counted on
     std::size_t bytes = 0;
     for (std::size_t i = 0; i != replies.size(); ++i) {
@@ -165,8 +170,9 @@ void connection::put_pieces(const reply_payload::file_pieces& what) noexcept {
     }
 }
 
-void connection::send_sealed(const std::vector<finished_reply>& replies, channel& by) noexcept {
-    std::vector<bytes_view> parts;
+void connection::send_sealed(std::span<const finished_reply> replies, channel& by) noexcept {
+    std::vector<bytes_view>& parts = parts_to_seal_;
+    parts.clear();
     std::size_t bytes = 0;
     for (const finished_reply& one : replies) {
         for (const bytes_view part : parts_of(one, replies.size() > 1)) {
@@ -212,7 +218,7 @@ bool connection::send_interim(request& r) noexcept {
     put_header(finished.head, header);
     // What was answered before in the same frame must not wait as long.
     add(*r.replies_before, std::move(finished), r.sealed_by.get());
-    send(r.replies_before->take(), r.sealed_by.get());
+    send(*r.replies_before, r.sealed_by.get());
     return true;
 }
 
@@ -230,9 +236,7 @@ void connection::send_unasked(const wire::header& header, reply& message, channe
     finished_reply finished{
         .head = std::move(message.head()), .payload = {}, .signed_by = {}, .hashed_by = {}};
     put_header(finished.head, header);
-    std::vector<finished_reply> replies;
-    replies.push_back(std::move(finished));
-    send(std::move(replies), sealed_by);
+    send(std::span(&finished, 1), sealed_by);
 }
 
 }  // namespace sluice::smb::server

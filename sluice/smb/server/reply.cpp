@@ -32,9 +32,9 @@ void reply_batch::add(finished_reply one) {
     ready_.push_back(std::move(one));
 }
 
-std::vector<finished_reply> reply_batch::take() noexcept {
+void reply_batch::clear() noexcept {
     bytes_ = 0;
-    return std::exchange(ready_, {});
+    ready_.clear();
 }
 
 }  // namespace sluice::smb::server

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sluice/base/buffer_pool.hpp"
@@ -67,15 +68,22 @@ struct finished_reply {
 };
 
 /// The replies to the messages of one frame that are not sent yet: they go together, as many as a frame
-/// holds.
+/// holds. Allocates: nothing, if the vector it is given, and gives back, has room from the time before.
 class reply_batch {
 public:
+    explicit reply_batch(std::vector<finished_reply> room) noexcept : ready_(std::move(room)) {
+        ENSURE(ready_.empty());
+    }
     /// Whether the frame, encrypted perhaps, stays one whose length can be said with `one` more in it.
     [[nodiscard]] bool has_room_for(const finished_reply& one) const noexcept {
         return one.padded_bytes() <= wire::frame_bytes_max - wire::transform_header_bytes - bytes_;
     }
     void add(finished_reply one);
-    [[nodiscard]] std::vector<finished_reply> take() noexcept;
+    [[nodiscard]] std::span<finished_reply> ready() noexcept { return ready_; }
+    /// They have been sent.
+    void clear() noexcept;
+    /// Once all of them have.
+    [[nodiscard]] std::vector<finished_reply> room() && noexcept { return std::move(ready_); }
 
     [[nodiscard]] bool empty() const noexcept { return ready_.empty(); }
     /// Of the replies to the whole frame so far, sent or not.

@@ -1,0 +1,184 @@
+// How often a server asks for memory while it serves requests it has served before. A program of its own,
+// because malloc is replaced. The client shares the thread and allocates nothing itself, once warm.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "bench/harness/allocation_counter.hpp"
+#include "sluice/io/epoll/epoll_multiplexer.hpp"
+#include "sluice/io/frame_pool.hpp"
+#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/uring/uring_multiplexer.hpp"
+#include "sluice/smb/wire/close.hpp"
+#include "sluice/smb/wire/create.hpp"
+#include "sluice/smb/wire/echo.hpp"
+#include "sluice/smb/wire/read.hpp"
+#include "sluice/smb/wire/utf16.hpp"
+#include "sluice/smb/wire/write.hpp"
+#include "sluice/vfs/host_volume.hpp"
+#include "tests/smb_simulation/simulated_client.hpp"
+#include "tests/smb_simulation/world.hpp"
+
+namespace sluice::smb_simulation {
+namespace {
+
+using namespace smb;  // NOLINT: the names of one protocol
+using wire::command;
+
+constexpr std::size_t read_bytes = 4096;
+constexpr std::size_t write_bytes = 3072;  // what a message of the simulated client has room for
+constexpr unsigned rounds_to_warm_up = 200;
+constexpr unsigned rounds = 10'000;
+
+/// One request after another, each answered before the next.
+class steady_client final : private simulated_client {
+public:
+    steady_client(io::socket_handle socket, const clock_source& clock)
+        : simulated_client(std::move(socket), clock, 1), name_(wire::utf16_of("f").value()) {}
+
+    io::task<bool> begin() {
+        io::task<bool> setting_up = set_up();
+        if (not co_await std::move(setting_up)) co_return false;
+        signer_.reset();
+        io::task<bool> opening = open();
+        if (not co_await std::move(opening)) co_return false;
+        file_ = opened_;
+        io::task<bool> writing = write();
+        co_return co_await std::move(writing);
+    }
+    io::task<bool> echo() {
+        put(command::echo, wire::echo_args{});
+        return answered();
+    }
+    io::task<bool> read() {
+        put(command::read, wire::read_args{.file = file_, .length_bytes = read_bytes});
+        return answered();
+    }
+    io::task<bool> write() {
+        put(command::write, wire::write_args{.file = file_, .data = data_});
+        return answered();
+    }
+    io::task<bool> open_and_close() {
+        io::task<bool> opening = open();
+        if (not co_await std::move(opening)) co_return false;
+        put(command::close, wire::close_args{.file = opened_});
+        io::task<bool> closing = answered();
+        co_return co_await std::move(closing);
+    }
+    void hang_up() { EXPECT_TRUE(socket_.close()); }
+
+private:
+    io::task<bool> open() {
+        put(command::create, wire::create_args{.desired_access = wire::file_all_access,
+                                               .share_access = wire::share_access(7),
+                                               .disposition = wire::create_disposition::open_if,
+                                               .name = std::as_bytes(std::span(name_))});
+        return answered();
+    }
+    io::task<bool> answered() {
+        io::task<bool> sending = send();
+        if (not co_await std::move(sending)) co_return false;
+        io::task<bool> taking = take_reply();
+        co_return co_await std::move(taking) and is_good_;
+    }
+    void take_message(const wire::message_view& message) override {
+        is_good_ = message.header().status == wire::nt_status::success;
+        if (is_good_ and message.header().command == command::create)
+            opened_ = wire::decode_create_reply(message)->file;
+    }
+    void adjust(wire::header& header) override { header.credits = 4; }
+
+    std::string name_;
+    wire::file_id file_{};
+    wire::file_id opened_{};
+    std::array<std::byte, write_bytes> data_{};
+    bool is_good_ = false;
+};
+
+class allocations : public testing::TestWithParam<bool> {  // by io_uring
+protected:
+    allocations() {
+        auto made = GetParam() ? io::make_uring_multiplexer() : io::make_epoll_multiplexer();
+        if (not made) return;
+        loop_ = std::move(*made);
+        std::filesystem::create_directories(folder_);
+        const server::user_database::admission only{.name = "u", .password = "p"};
+        EXPECT_TRUE(users_.admit(std::span(&only, 1)));
+        server::server_configuration configuration;
+        configuration.signing = server::protection::offered;
+        configuration.shares.push_back({});
+        configuration.shares.back().name = "files";
+        configuration.shares.back().volume = vfs::host_volume::open(*loop_, folder_.c_str()).value();
+        server_ = std::make_unique<server::smb_server>(
+            server::server_seams{
+                .loop = *loop_, .clock = clock_, .random = secrets_, .accounts = users_, .log = log_},
+            std::move(configuration));
+        EXPECT_TRUE(server_->start({}));
+        auto pair = io::socket_handle::pair().value();
+        EXPECT_TRUE(pair.first.set_multiplexer(loop_.get()));
+        EXPECT_TRUE(pair.second.set_multiplexer(loop_.get()));
+        server_->adopt(std::move(pair.first), io::socket_address::loopback_v4(1));
+        client_ = std::make_unique<steady_client>(std::move(pair.second), clock_);
+        EXPECT_TRUE(io::sync_wait(*loop_, client_->begin()));
+    }
+    ~allocations() override {
+        if (loop_ == nullptr) return;
+        client_->hang_up();
+        server_->stop();
+        io::sync_wait(*loop_, server_->done());
+        std::filesystem::remove_all(folder_);
+    }
+
+    using step = io::task<bool> (steady_client::*)();
+    static io::task<bool> repeat(steady_client& client, step what, unsigned times) {
+        for (unsigned i = 0; i != times; ++i) {
+            io::task<bool> doing = (client.*what)();
+            if (not co_await std::move(doing)) co_return false;
+        }
+        co_return true;
+    }
+    // Of each round, once warm.
+    [[nodiscard]] double of_each(step what) {
+        EXPECT_TRUE(io::sync_wait(*loop_, repeat(*client_, what, rounds_to_warm_up)));
+        const std::uint64_t before = bench::allocations();
+        EXPECT_TRUE(io::sync_wait(*loop_, repeat(*client_, what, rounds)));
+        return static_cast<double>(bench::allocations() - before) / rounds;
+    }
+
+    io::frame_pool frames_{std::size_t{1} << 20};
+    io::frame_pool::use from_pool_{frames_};
+    std::filesystem::path folder_ =
+        std::filesystem::path(testing::TempDir()) / ("sluice-allocations-" + std::to_string(::getpid()));
+    std::unique_ptr<io::io_multiplexer> loop_;
+    system_clock_source clock_;
+    system_random secrets_;
+    server::user_database users_;
+    silent_log log_;
+    std::unique_ptr<server::smb_server> server_;
+    std::unique_ptr<steady_client> client_;
+};
+
+TEST_P(allocations, are_none_for_an_echo_a_read_and_a_write_once_warm) {
+    if (loop_ == nullptr) GTEST_SKIP() << "there is no such multiplexer here";
+    EXPECT_EQ(of_each(&steady_client::echo), 0.0);
+    EXPECT_EQ(of_each(&steady_client::read), 0.0);
+    EXPECT_EQ(of_each(&steady_client::write), 0.0);
+}
+
+// An open is made and forgotten: itself, its file, its node, their names. No more of them than now.
+TEST_P(allocations, are_few_for_an_open_and_its_close) {
+    if (loop_ == nullptr) GTEST_SKIP() << "there is no such multiplexer here";
+    const double each = of_each(&steady_client::open_and_close);
+    RecordProperty("for_an_open_and_its_close", std::to_string(each));
+    EXPECT_GT(each, 0.0) << "or the count counts nothing";
+    EXPECT_LE(each, 10.0);
+}
+
+INSTANTIATE_TEST_SUITE_P(of_a_server, allocations, testing::Bool(),
+                         [](const auto& which) { return which.param ? "by_io_uring" : "by_epoll"; });
+
+}  // namespace
+}  // namespace sluice::smb_simulation
