@@ -98,14 +98,7 @@ TEST_P(every_async_lock, as_a_sender_tells_its_receiver_once) {
 }
 
 TEST_P(every_async_lock, is_granted_after_its_holder_died_though_nobody_waits_in_a_thread) {
-    const shared_memory<std::atomic<bool>> holds;
-    process other([&] {
-        const auto own = open();
-        const auto held = own->lock(entity(1));
-        holds->store(true);
-        std::this_thread::sleep_for(1h);
-    });
-    ASSERT_TRUE(eventually([&] { return holds->load(); }));
+    process other = process_that_holds([&] { return open(); }, entity(1));
     const std::jthread killer([&] {
         std::this_thread::sleep_for(30ms);
         other.send(SIGKILL);

@@ -102,14 +102,7 @@ TEST_F(a_queue_file, lets_waiters_sleep_while_the_lock_is_held) {
 // Fault 4: a holder that died while others had the file open was never noticed.
 TEST_F(a_queue_file, is_freed_of_a_dead_holder_at_once_while_others_have_it_open) {
     const auto one = open();
-    const shared_memory<std::atomic<bool>> holds;
-    process other([&] {
-        const auto own = open();
-        const auto held = own->lock(entity(1));
-        holds->store(true);
-        std::this_thread::sleep_for(1h);
-    });
-    ASSERT_TRUE(eventually([&] { return holds->load(); }));
+    process other = process_that_holds([&] { return open(); }, entity(1));
     std::chrono::steady_clock::time_point died;
     std::jthread killer([&] {
         std::this_thread::sleep_for(50ms);

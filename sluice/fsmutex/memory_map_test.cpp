@@ -101,14 +101,7 @@ TEST_F(a_mapped_mutex, does_not_take_the_living_for_dead_whose_clock_is_another)
 
 TEST_F(a_mapped_mutex, is_granted_within_a_tenth_of_a_second_after_its_holder_died) {
     const auto mutex = open();
-    const shared_memory<std::atomic<bool>> holds;
-    process other([&] {
-        const auto own = open();
-        const auto held = own->lock(entity(1));
-        holds->store(true);
-        std::this_thread::sleep_for(1h);
-    });
-    ASSERT_TRUE(eventually([&] { return holds->load(); }));
+    process other = process_that_holds([&] { return open(); }, entity(1));
     std::chrono::steady_clock::time_point died;
     std::jthread killer([&] {
         std::this_thread::sleep_for(50ms);

@@ -126,6 +126,19 @@ bool excludes_while_it_comes_and_goes(const std::function<std::unique_ptr<shared
     return are_well;
 }
 
+process process_that_holds(const std::function<std::unique_ptr<shared_fs_mutex>()>& open, entity what) {
+    const shared_memory<std::atomic<bool>> holds;
+    process holder([&] {
+        const auto own = open();
+        const auto held = own->lock(what);
+        if (not held) complain("who is to hold a lock does not get it");
+        holds->store(true);
+        std::this_thread::sleep_for(std::chrono::hours(1));
+    });
+    ENSURE(eventually([&] { return holds->load(); }), "a process holds the lock");
+    return holder;
+}
+
 bool eventually(const std::function<bool()>& holds, std::chrono::milliseconds within) {
     const auto end = std::chrono::steady_clock::now() + within;
     while (not holds()) {

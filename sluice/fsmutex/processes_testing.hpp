@@ -68,6 +68,11 @@ private:
     pid_t id_;
 };
 
+/// A process that has opened a mutex and locked `what`, and holds it until it is stopped. A test whose
+/// process does not get the lock ends here.
+[[nodiscard]] process process_that_holds(const std::function<std::unique_ptr<shared_fs_mutex>()>& open,
+                                         entity what);
+
 /// Of a process: says on standard error what is wrong, and ends it.
 [[noreturn]] void complain(const char* what);
 

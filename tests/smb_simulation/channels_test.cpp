@@ -6,7 +6,7 @@
 #include "sluice/smb/wire/oplock_break.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 #include "sluice/smb/wire/write.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/with_one_client.hpp"
 
 // Sessions of several connections ([MS-SMB2] 3.3.5.5.2).
 
@@ -16,25 +16,12 @@ namespace {
 using smb::wire::command;
 using smb::wire::nt_status;
 
-class channels : public testing::Test {
+class channels : public with_one_client {
 protected:
-    explicit channels(void (*adjust)(smb::server::server_configuration&) = nullptr)
-        : where_(io::simulation_options{.seed = 1}, 1, adjust),
-          first_(std::make_unique<polite_client>(where_)) {
-        EXPECT_EQ(first_->log_on("u", "p"), nt_status::success);
-        EXPECT_EQ(first_->connect_tree("files"), nt_status::success);
-    }
-    ~channels() override {
-        first_.reset();
-        where_.stop();
-    }
-
+    using with_one_client::with_one_client;
     [[nodiscard]] nt_status close(polite_client& by, const smb::wire::file_id& file) {
         return by.call(command::close, smb::wire::close_args{.file = file}).status();
     }
-
-    world where_;
-    std::unique_ptr<polite_client> first_;
 };
 
 TEST_F(channels, open_what_the_others_close) {

@@ -4,7 +4,7 @@
 
 #include "sluice/smb/wire/close.hpp"
 #include "sluice/smb/wire/lock.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/with_one_client.hpp"
 
 // What a server tells of itself.
 
@@ -15,22 +15,13 @@ using namespace smb;  // NOLINT: the names of one protocol
 using wire::command;
 using wire::nt_status;
 
-class snapshot : public testing::Test {
+class snapshot : public with_one_client {
 protected:
-    snapshot()
-        : world_(io::simulation_options{.seed = 1}, 1), client_(std::make_unique<polite_client>(world_)) {
-        EXPECT_EQ(client_->log_on("u", "p"), nt_status::success);
-        EXPECT_EQ(client_->connect_tree("files"), nt_status::success);
-    }
-    ~snapshot() override {
-        client_.reset();
-        world_.stop();
-    }
-    [[nodiscard]] polite_client& client() noexcept { return *client_; }
-    [[nodiscard]] server::server_snapshot totals() { return world_.server->snapshot({.has_totals = true}); }
+    [[nodiscard]] polite_client& client() noexcept { return *first_; }
+    [[nodiscard]] server::server_snapshot totals() { return where_.server->snapshot({.has_totals = true}); }
     [[nodiscard]] std::vector<server::open_status> opens() {
         const auto numbers = totals().open_numbers;
-        return world_.server->snapshot({.has_names = true, .opens = numbers}).opens;
+        return where_.server->snapshot({.has_names = true, .opens = numbers}).opens;
     }
     void lock(const wire::file_id& of, std::uint64_t offset, wire::lock_flags how) {
         const wire::raw_lock_element element =
@@ -38,9 +29,6 @@ protected:
         const wire::lock_args args{.file = of, .elements = wire::lock_list(std::span(&element, 1))};
         ASSERT_EQ(client().call(command::lock, args).status(), nt_status::success);
     }
-
-    world world_;
-    std::unique_ptr<polite_client> client_;
 };
 
 TEST_F(snapshot, counts_what_there_is_and_forgets_what_was_closed) {
@@ -82,7 +70,7 @@ TEST_F(snapshot, tells_of_an_open_its_name_its_caching_and_its_locks) {
 
 TEST_F(snapshot, tells_of_a_session_who_it_is_for_and_over_which_connections) {
     const auto ids = totals().session_ids;
-    const auto sessions = world_.server->snapshot({.sessions = ids}).sessions;
+    const auto sessions = where_.server->snapshot({.sessions = ids}).sessions;
     ASSERT_EQ(sessions.size(), 1U);
     EXPECT_EQ(sessions.front().user, "u");
     EXPECT_EQ(sessions.front().state, "valid");
@@ -96,7 +84,7 @@ TEST_F(snapshot, leaves_out_what_has_ended_since_its_number_was_told) {
     const auto numbers = totals().open_numbers;
     ASSERT_EQ(numbers.size(), 1U);
     ASSERT_EQ(client().call(command::close, wire::close_args{.file = file}).status(), nt_status::success);
-    EXPECT_TRUE(world_.server->snapshot({.opens = numbers}).opens.empty());
+    EXPECT_TRUE(where_.server->snapshot({.opens = numbers}).opens.empty());
 }
 
 TEST_F(snapshot, counts_requests_by_command_and_failures_among_them) {
