@@ -9,6 +9,7 @@
 
 #include <thread>
 
+#include "sluice/base/bytes.hpp"
 #include "sluice/io/limits.hpp"
 #include "sluice/io/receive_queue.hpp"
 #include "sluice/io/send_queue.hpp"
