@@ -1,8 +1,10 @@
 #include "sluice/fat/image_testing.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -32,9 +34,10 @@ public:
         std::filesystem::resize_file(path_, bytes.size());
         std::fstream file(path_, std::ios::binary | std::ios::in | std::ios::out);
         constexpr std::size_t block_bytes = 4096;
+        static constexpr std::array<std::byte, block_bytes> zeros{};
         for (std::size_t at = 0; at < bytes.size(); at += block_bytes) {
             const auto block = bytes.subspan(at, std::min(block_bytes, bytes.size() - at));
-            if (std::ranges::all_of(block, [](std::byte each) { return each == std::byte{}; })) continue;
+            if (std::memcmp(block.data(), zeros.data(), block.size()) == 0) continue;
             file.seekp(static_cast<std::streamoff>(at));
             file.write(reinterpret_cast<const char*>(block.data()),
                        static_cast<std::streamsize>(block.size()));

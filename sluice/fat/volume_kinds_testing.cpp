@@ -39,7 +39,7 @@ class fat_in_file final : public tested_volume {
 public:
     explicit fat_in_file(io::io_multiplexer& multiplexer)
         : folder_(std::filesystem::current_path().string()) {
-        const auto image = fat::formatted(34 << 10, "-F 32 -s 8");
+        const auto image = fat::formatted(8 << 10, "-F 32 -s 8");
         folder_.write("image", std::string(reinterpret_cast<const char*>(image.data()), image.size()));
         device_.emplace(fat::file_device::over(
                             io::file_handle::open({}, folder_.path_of("image"), io::mode::write).value())
