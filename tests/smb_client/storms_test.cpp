@@ -36,14 +36,14 @@ io::task<void> note_end(channel_storm& of, int operations, bool& is_over) {
 
 TEST(channels_killed_under_load, lose_nothing_and_bring_nothing_back) {
     std::uint64_t kills = 0;
-    for (std::uint64_t seed = 1; seed != 13; ++seed) {
+    for (std::uint64_t seed = 1; seed != 7; ++seed) {
         const auto came = weather(seed, seed % 3 == 0 ? encryption::required : encryption::as_server_asks);
         ASSERT_EQ(came.complaint, "") << "seed " << seed;
         EXPECT_GT(came.reads, 100U);
         EXPECT_GT(came.writes, 100U);
         kills += came.kills;
     }
-    EXPECT_GT(kills, 100U) << "there was no storm";
+    EXPECT_GT(kills, 30U) << "there was no storm";
 }
 
 }  // namespace
