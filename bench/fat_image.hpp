@@ -31,7 +31,7 @@ public:
         return below_.barrier(kind);
     }
     [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override;
-    void discard(byte_extent range) noexcept override { below_.discard(range); }
+    bool discard(byte_extent range) noexcept override { return below_.discard(range); }
     using fat::device::read_at;
     using fat::device::write_at;
 
