@@ -30,6 +30,7 @@ TEST_P(page_cache, counts_the_pages_of_a_range_that_a_hole_takes_away) {
     if (not count) GTEST_SKIP() << "this kernel has no cachestat";
     EXPECT_EQ(*count, 8U);
     EXPECT_EQ(cached_pages(file, {.offset = 0, .length = 0}), 0U);
+    ASSERT_TRUE(file.barrier());  // a piece of several pages that is not yet written is not taken apart
     ASSERT_TRUE(file.zero({.offset = 0, .length = 4 * page_bytes()}, file_handle::zero_method::punched));
     EXPECT_EQ(cached_pages(file, {.offset = 0, .length = 4 * page_bytes()}), 0U);
     EXPECT_EQ(cached_pages(file, {.offset = 4 * page_bytes(), .length = 1}), 1U);

@@ -1,5 +1,6 @@
+#include "sluice/smb/wire/close.hpp"
 #include "sluice/smb/wire/query_info.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/with_one_client.hpp"
 
 // A CREATE sent once more, because its reply may have been lost ([MS-SMB2] 3.3.5.9.10).
 
@@ -35,6 +36,39 @@ TEST_F(replay, gives_the_same_open_again_until_it_was_used) {
     use(first);
     client().flags = header_flags::replay;
     EXPECT_NE(client().create("f", repeatable()).file, first.file);
+}
+
+// A client that is back, with another connection, for an open it had made durable ([MS-SMB2] 3.3.5.9.7).
+class coming_back : public with_one_client {
+protected:
+    coming_back() : second_(where_) {
+        EXPECT_EQ(second_.log_on("u", "p"), nt_status::success);
+        EXPECT_EQ(second_.connect_tree("files"), nt_status::success);
+        auto how = polite_client::for_everything();
+        how.oplock_level = smb::wire::oplock_level::batch;
+        how.contexts.durable = true;
+        file_ = first_->create("f", how).file;
+        auto again = how;
+        again.contexts.durable = false;
+        again.contexts.durable_reconnect = file_;
+        waiting_ = second_.send_create("f", again);
+    }
+
+    polite_client second_;
+    smb::wire::file_id file_{};
+    std::uint64_t waiting_ = 0;
+};
+
+TEST_F(coming_back, finds_an_open_whose_connection_is_only_just_noticed_to_be_lost) {
+    EXPECT_FALSE(second_.is_answered(waiting_)) << "it is still with the session of before";
+    first_->hang_up();
+    EXPECT_EQ(second_.answer_to(waiting_).status(), nt_status::success);
+}
+
+TEST_F(coming_back, does_not_get_an_open_its_owner_still_has) {
+    EXPECT_EQ(second_.answer_to(waiting_).status(), nt_status::object_name_not_found);
+    EXPECT_EQ(first_->call(command::close, smb::wire::close_args{.file = file_}).status(),
+              nt_status::success);
 }
 
 }  // namespace

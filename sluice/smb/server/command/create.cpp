@@ -1,5 +1,7 @@
 #include "sluice/smb/wire/create.hpp"
 
+#include <chrono>
+
 #include "sluice/smb/server/authorisation.hpp"
 #include "sluice/smb/server/caching.hpp"
 #include "sluice/smb/server/command.hpp"
@@ -133,14 +135,34 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     return send(r, *reply);
 }
 
-[[nodiscard]] nt_status serve_reconnect(request& r, const wire::create_args& args,
-                                        const reconnection& wanted) {
+[[nodiscard]] bool is_still_with_another(const request& r, const reconnection& wanted) noexcept {
+    const auto one = r.host().opens.find_persistent(wanted.file.persistent_part.value());
+    return one != nullptr and one->durable and one->session != nullptr and one->session != r.session.get();
+}
+
+// Who lost a connection may be back before the loop of that one has noticed: the open is then still with the
+// session that is ending. So it is looked for again for a quarter of a second before the answer is no.
+[[nodiscard]] io::task<void> let_loss_be_noticed(request& r, const reconnection& wanted) {
+    for (std::chrono::milliseconds pause{1}; pause < std::chrono::milliseconds(256); pause *= 2) {
+        if (not is_still_with_another(r, wanted)) co_return;
+        const deadline until(pause);
+        io::task<bool> waiting = pass(r.loop(), until);
+        const bool has_slept = co_await unlatched(r.host().latch(), std::move(waiting));
+        if (not has_slept or r.interrupted()) co_return;
+    }
+}
+
+[[nodiscard]] io::task<nt_status> serve_reconnect(request& r, const wire::create_args& args,
+                                                  const reconnection& wanted) {
+    io::task<void> noticing = let_loss_be_noticed(r, wanted);
+    co_await std::move(noticing);
+    if (r.interrupted()) co_return *r.interrupted();
     const auto back = reconnect(r, args, wanted);
-    if (not back) return back.error();
+    if (not back) co_return back.error();
     auto reply = describe(r, args, **back, wire::create_action::opened);
-    if (not reply) return reply.error();
+    if (not reply) co_return reply.error();
     tell_caching(**back, *reply);
-    return send(r, *reply);
+    co_return send(r, *reply);
 }
 
 // The same CREATE once more: the same open, if it is meant ([MS-SMB2] 3.3.5.9.10).
@@ -187,7 +209,10 @@ io::task<nt_status> serve_create(request& r) {
     if (r.tree->target->is_pipes()) co_return open_pipe(r, *args);
     if (const nt_status refused = check_durability(args->contexts); refused != nt_status::success)
         co_return refused;
-    if (const auto wanted = reconnection_in(args->contexts)) co_return serve_reconnect(r, *args, *wanted);
+    if (const auto wanted = reconnection_in(args->contexts)) {
+        io::task<nt_status> running = serve_reconnect(r, *args, *wanted);
+        co_return co_await std::move(running);
+    }
     if (const nt_status refused = check(*args); refused != nt_status::success) co_return refused;
     if (args->contexts.timewarp) co_return nt_status::object_name_not_found;  // there are no snapshots
     auto name = parse_file_name(args->name);
