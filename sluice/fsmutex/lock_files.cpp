@@ -116,11 +116,14 @@ struct lock_files::files {
 
 namespace {
 
-// Whether a locked file still has its name: its owner removes it while it is locked, and before closing it.
-result<bool> is_linked(int file) noexcept {
+struct locked_file {
+    bool is_linked;  // has its name still: its owner removes that while it is locked, and before closing it
+    bool has_record;
+};
+result<locked_file> look_at(int file) noexcept {
     struct stat status{};
     if (::fstat(file, &status) != 0) return failure(error::last("look at a lock file", file));
-    return status.st_nlink != 0;
+    return locked_file{.is_linked = status.st_nlink != 0, .has_record = status.st_size != 0};
 }
 
 }  // namespace
@@ -177,10 +180,12 @@ result<lock_files::folder::outcome> lock_files::folder::take(entity wanted) cons
         // A new one, too: somebody took it for one whose maker died, and locked it first.
         if (code == EAGAIN) return outcome{.what = outcome::contended, .file = std::move(file)};
         if (code != 0) return failure({code, "lock a lock file", file.number()});
-        const auto linked = is_linked(file.number());
-        if (not linked) return failure(linked.error());
-        if (not*linked) continue;
-        return is_new ? take_created(std::move(file), name) : take_over(std::move(file));
+        const auto seen = look_at(file.number());
+        if (not seen) return failure(seen.error());
+        if (not seen->is_linked) continue;
+        // That somebody may have died since: then a new one has a record, and his death is to be told.
+        return is_new and not seen->has_record ? take_created(std::move(file), name)
+                                               : take_over(std::move(file));
     }
     return outcome{.what = outcome::contended, .file = std::move(file)};
 }

@@ -4,13 +4,35 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdarg>
 #include <filesystem>
+#include <functional>
 #include <thread>
+#include <utility>
 
 #include "sluice/fsmutex/kernel_lock.hpp"
 #include "sluice/fsmutex/process_identity.hpp"
 #include "sluice/fsmutex/processes_testing.hpp"
 #include "sluice/io/volume_test.hpp"
+
+namespace {
+
+std::function<void()> once_a_file_is_made;  // and not yet locked
+
+}  // namespace
+
+// The linker leads openat(2) here.
+extern "C" int __real_openat(int at, const char* path, int flags, ...);
+extern "C" int __wrap_openat(int at, const char* path, int flags, ...) {
+    std::va_list more;
+    va_start(more, flags);
+    const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(more, mode_t) : mode_t{0};
+    va_end(more);
+    const int made = __real_openat(at, path, flags, mode);
+    if (made >= 0 and (flags & O_EXCL) != 0 and once_a_file_is_made)
+        std::exchange(once_a_file_is_made, nullptr)();
+    return made;
+}
 
 namespace sluice::fsmutex {
 namespace {
@@ -47,6 +69,14 @@ TEST_F(lock_files_in, a_folder_are_taken_over_when_nobody_holds_the_lock_and_the
 
 TEST_F(lock_files_in, a_folder_without_a_record_have_had_no_holder) {
     directory.write(name, "");
+    EXPECT_FALSE(mutex->try_lock(entity(42)).value().owner_died());
+}
+
+TEST_F(lock_files_in, a_folder_tell_the_death_of_who_took_a_new_one_before_its_maker_had_it_locked) {
+    once_a_file_is_made = [this] { directory.write(name, "host x\n"); };  // and was killed
+    auto held = mutex->try_lock(entity(42)).value();
+    EXPECT_TRUE(held.owner_died());
+    held.unlock();
     EXPECT_FALSE(mutex->try_lock(entity(42)).value().owner_died());
 }
 
