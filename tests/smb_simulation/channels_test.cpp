@@ -6,7 +6,7 @@
 #include "sluice/smb/wire/oplock_break.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 #include "sluice/smb/wire/write.hpp"
-#include "tests/smb_simulation/with_one_client.hpp"
+#include "tests/smb_simulation/polite_client.hpp"
 
 // Sessions of several connections ([MS-SMB2] 3.3.5.5.2).
 
@@ -16,9 +16,9 @@ namespace {
 using smb::wire::command;
 using smb::wire::nt_status;
 
-class channels : public with_one_client {
+class channels : public served {
 protected:
-    using with_one_client::with_one_client;
+    using served::served;
     [[nodiscard]] nt_status close(polite_client& by, const smb::wire::file_id& file) {
         return by.call(command::close, smb::wire::close_args{.file = file}).status();
     }

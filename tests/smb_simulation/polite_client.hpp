@@ -123,20 +123,22 @@ private:
 /// Tests of one client that has logged on and connected to the share; more may come.
 class served : public testing::Test {
 protected:
-    served() : world_(io::simulation_options{.seed = 1}, 1), first_(std::make_unique<polite_client>(world_)) {
+    /// `adjust` changes the server's configuration before it starts.
+    explicit served(void (*adjust)(smb::server::server_configuration&) = nullptr)
+        : where_(io::simulation_options{.seed = 1}, 1, adjust),
+          first_(std::make_unique<polite_client>(where_)) {
         EXPECT_EQ(first_->log_on("u", "p"), smb::wire::nt_status::success);
         EXPECT_EQ(first_->connect_tree("files"), smb::wire::nt_status::success);
     }
     ~served() override {
         first_.reset();
-        world_.stop();
+        where_.stop();
     }
 
     [[nodiscard]] polite_client& client() noexcept { return *first_; }
-    [[nodiscard]] smb::server::smb_server& server_of_test() noexcept { return *world_.server; }
+    [[nodiscard]] smb::server::smb_server& server_of_test() noexcept { return *where_.server; }
 
-private:
-    world world_;
+    world where_;
     std::unique_ptr<polite_client> first_;
 };
 

@@ -1,6 +1,6 @@
 #include "sluice/smb/wire/close.hpp"
 #include "sluice/smb/wire/query_info.hpp"
-#include "tests/smb_simulation/with_one_client.hpp"
+#include "tests/smb_simulation/polite_client.hpp"
 
 // A CREATE sent once more, because its reply may have been lost ([MS-SMB2] 3.3.5.9.10).
 
@@ -39,7 +39,7 @@ TEST_F(replay, gives_the_same_open_again_until_it_was_used) {
 }
 
 // A client that is back, with another connection, for an open it had made durable ([MS-SMB2] 3.3.5.9.7).
-class coming_back : public with_one_client {
+class coming_back : public served {
 protected:
     coming_back() : second_(where_) {
         EXPECT_EQ(second_.log_on("u", "p"), nt_status::success);

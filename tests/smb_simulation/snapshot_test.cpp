@@ -4,7 +4,7 @@
 
 #include "sluice/smb/wire/close.hpp"
 #include "sluice/smb/wire/lock.hpp"
-#include "tests/smb_simulation/with_one_client.hpp"
+#include "tests/smb_simulation/polite_client.hpp"
 
 // What a server tells of itself.
 
@@ -15,7 +15,7 @@ using namespace smb;  // NOLINT: the names of one protocol
 using wire::command;
 using wire::nt_status;
 
-class snapshot : public with_one_client {
+class snapshot : public served {
 protected:
     [[nodiscard]] polite_client& client() noexcept { return *first_; }
     [[nodiscard]] server::server_snapshot totals() { return where_.server->snapshot({.has_totals = true}); }
