@@ -9,6 +9,7 @@
 #include "sluice/io/awaitable.hpp"
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
 #include "sluice/smb/wire/frame.hpp"
+#include "tests/smb_client/receive_all.hpp"
 
 namespace {
 
@@ -38,23 +39,14 @@ private:
     // One request, or what is left of it if it is long: its header says enough.
     io::task<bool> hear() {
         std::array<std::byte, smb::wire::frame_prefix_bytes> prefix{};
-        auto receiving_prefix = receive(prefix);
+        auto receiving_prefix = smb_client_testing::receive_all(socket_, prefix);
         if (not co_await std::move(receiving_prefix)) co_return false;
         std::vector<std::byte> frame(
             smb::wire::decode_frame_prefix(prefix, smb::wire::frame_bytes_max).value());
-        auto receiving = receive(frame);
+        auto receiving = smb_client_testing::receive_all(socket_, frame);
         if (not co_await std::move(receiving)) co_return false;
         const auto header = smb::wire::decode_header(frame);
         if (header) asked_ = *header;
-        co_return true;
-    }
-
-    io::task<bool> receive(std::span<std::byte> into) {
-        while (not into.empty()) {
-            const auto got = co_await io::co_read(socket_, io::io_request<io::bytes_type>{into});
-            if (not got or got.bytes_transferred() == 0) co_return false;
-            into = into.subspan(got.bytes_transferred());
-        }
         co_return true;
     }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "sluice/smb/client/limits.hpp"
 #include "sluice/smb/wire/read.hpp"
 #include "tests/smb_client/rig.hpp"
@@ -116,23 +118,36 @@ INSTANTIATE_TEST_SUITE_P(client, every_way,
     co_return good;
 }
 
-TEST(client, reads_many_pieces_at_once) {
-    for (const bool signs : {true, false}) {
-        rig world;
+// A file of known content, open. The parameter: whether the client signs.
+class large_file : public testing::TestWithParam<bool> {
+protected:
+    large_file() {
         connection_options options;
-        options.signs = signs;
-        logged_on client(world, options);
-        ASSERT_FALSE(client.error);
-        const auto data = pattern(5 << 20);
-        ASSERT_TRUE(world.wait_for(there_and_back(*client.tree, "f", data)));
-        const auto file = world.wait_for(client.tree->open("f", {}));
-        ASSERT_TRUE(file);
-        for (const std::size_t piece : {5000U, 65536U, 1U << 20}) {
-            std::vector<std::byte> back(data.size());
-            const int good = world.wait_for(read_all_at_once(*world.loop, **file, back, piece));
-            EXPECT_EQ(good, (data.size() + piece - 1) / piece);
-            EXPECT_TRUE(back == data) << piece;
-        }
+        options.signs = GetParam();
+        client_.emplace(world_, options);
+    }
+    void SetUp() override {
+        ASSERT_FALSE(client_->error);
+        ASSERT_TRUE(world_.wait_for(there_and_back(*client_->tree, "f", data_)));
+        auto opened = world_.wait_for(client_->tree->open("f", {}));
+        ASSERT_TRUE(opened);
+        file_.emplace(*std::move(opened));
+    }
+
+    const std::vector<std::byte> data_ = pattern(5 << 20);
+    rig world_;
+    std::optional<logged_on> client_;
+    std::optional<owned<remote_file>> file_;
+};
+INSTANTIATE_TEST_SUITE_P(to_a_client, large_file, testing::Bool(),
+                         [](const auto& which) { return which.param ? "that_signs" : "that_does_not_sign"; });
+
+TEST_P(large_file, is_read_in_many_pieces_at_once) {
+    for (const std::size_t piece : {5000U, 65536U, 1U << 20}) {
+        std::vector<std::byte> back(data_.size());
+        const int good = world_.wait_for(read_all_at_once(*world_.loop, **file_, back, piece));
+        EXPECT_EQ(good, (data_.size() + piece - 1) / piece);
+        EXPECT_TRUE(back == data_) << piece;
     }
 }
 
@@ -149,27 +164,16 @@ TEST(client, reads_many_pieces_at_once) {
     co_return co_await std::move(asking);
 }
 
-TEST(client, discards_what_it_was_told_to_and_stays_in_step) {
-    for (const bool signs : {true, false}) {
-        rig world;
-        connection_options options;
-        options.signs = signs;
-        logged_on client(world, options);
-        ASSERT_FALSE(client.error);
-        const auto data = pattern(300'000);
-        ASSERT_TRUE(world.wait_for(there_and_back(*client.tree, "f", data)));
-        const auto file = world.wait_for(client.tree->open("f", {}));
-        ASSERT_TRUE(file);
-        for (const std::size_t bytes : {smb::client::limits::direct_read_bytes_min, std::size_t{300'000}}) {
-            std::vector<std::byte> untouched(bytes);
-            const auto discarded = world.wait_for(read_and_discard(**file, untouched));
-            ASSERT_TRUE(discarded) << discarded.error().message();
-            EXPECT_EQ(discarded->read_bytes, bytes);
-            EXPECT_TRUE(untouched == std::vector<std::byte>(bytes));
-            std::vector<std::byte> back(bytes);
-            EXPECT_EQ(world.wait_for((*file)->co_read(back, 0)).value_or(0), bytes);
-            EXPECT_TRUE(std::ranges::equal(back, std::span(data).first(bytes)));
-        }
+TEST_P(large_file, is_discarded_as_told_and_the_stream_stays_in_step) {
+    for (const std::size_t bytes : {smb::client::limits::direct_read_bytes_min, std::size_t{300'000}}) {
+        std::vector<std::byte> untouched(bytes);
+        const auto discarded = world_.wait_for(read_and_discard(**file_, untouched));
+        ASSERT_TRUE(discarded) << discarded.error().message();
+        EXPECT_EQ(discarded->read_bytes, bytes);
+        EXPECT_TRUE(untouched == std::vector<std::byte>(bytes));
+        std::vector<std::byte> back(bytes);
+        EXPECT_EQ(world_.wait_for((*file_)->co_read(back, 0)).value_or(0), bytes);
+        EXPECT_TRUE(std::ranges::equal(back, std::span(data_).first(bytes)));
     }
 }
 

@@ -9,6 +9,7 @@
 #include "sluice/io/socket_handle.hpp"
 #include "sluice/io/task_group.hpp"
 #include "sluice/smb/wire/frame.hpp"
+#include "tests/smb_client/receive_all.hpp"
 
 namespace sluice::smb_client_testing {
 
@@ -56,10 +57,10 @@ private:
         std::vector<std::byte> frame;
         for (;;) {
             frame.resize(smb::wire::frame_prefix_bytes);
-            auto receiving_prefix = receive(frame);
+            auto receiving_prefix = receive_all(server_, frame);
             if (not co_await std::move(receiving_prefix)) break;
             frame.resize(smb::wire::decode_frame_prefix(frame, smb::wire::frame_bytes_max).value());
-            auto receiving = receive(frame);
+            auto receiving = receive_all(server_, frame);
             if (not co_await std::move(receiving)) break;
             edit_(frame);
             std::vector<std::byte> out(smb::wire::frame_prefix_bytes);
@@ -71,16 +72,6 @@ private:
             if (not sent) break;
         }
         (void)client_.shutdown(io::direction::out);
-    }
-
-    // Whether all of it came.
-    io::task<bool> receive(std::span<std::byte> into) {
-        while (not into.empty()) {
-            const auto got = co_await io::co_read(server_, io::io_request<io::bytes_type>{into});
-            if (not got or got.bytes_transferred() == 0) co_return false;
-            into = into.subspan(got.bytes_transferred());
-        }
-        co_return true;
     }
 
     io::io_multiplexer& loop_;

@@ -84,13 +84,25 @@ TEST_F(channels, are_bound_once) {
 // The number of a message that answers nothing.
 constexpr std::uint64_t unasked = ~std::uint64_t{0};
 
-class breaks : public channels {
+// A session of two channels, and another client.
+class two_channels : public channels {
 protected:
-    // The first channel's client caches what another wants, who waits.
-    breaks() : second_(where_), other_(where_) {
+    explicit two_channels(void (*adjust)(smb::server::server_configuration&) = nullptr)
+        : channels(adjust), second_(where_), other_(where_) {
         EXPECT_EQ(second_.bind_to(*first_, "u", "p"), nt_status::success);
         EXPECT_EQ(other_.log_on("u", "p"), nt_status::success);
         EXPECT_EQ(other_.connect_tree("files"), nt_status::success);
+    }
+
+    polite_client second_;
+    polite_client other_;
+    smb::wire::file_id file_{};
+};
+
+class breaks : public two_channels {
+protected:
+    // The first channel's client caches what another wants, who waits.
+    breaks() {
         auto how = polite_client::for_everything();
         how.oplock_level = smb::wire::oplock_level::batch;
         file_ = first_->create("f", how).file;
@@ -106,9 +118,6 @@ protected:
         EXPECT_EQ(other_.answer_to(waiting_).status(), nt_status::success);
     }
 
-    polite_client second_;
-    polite_client other_;
-    smb::wire::file_id file_{};
     std::uint64_t waiting_ = 0;
 };
 
@@ -287,12 +296,9 @@ void have_slow_files(smb::server::server_configuration& of) {
         .set_faults({.delay_max = std::chrono::seconds(1)});
 }
 
-class ends_of_opens : public channels {
+class ends_of_opens : public two_channels {
 protected:
-    ends_of_opens() : channels(have_slow_files), second_(where_), other_(where_) {
-        EXPECT_EQ(second_.bind_to(*first_, "u", "p"), nt_status::success);
-        EXPECT_EQ(other_.log_on("u", "p"), nt_status::success);
-        EXPECT_EQ(other_.connect_tree("files"), nt_status::success);
+    ends_of_opens() : two_channels(have_slow_files) {
         auto alone = polite_client::for_everything();
         alone.share_access = smb::wire::share_access::none;
         file_ = first_->create("f", alone).file;
@@ -307,9 +313,6 @@ protected:
         EXPECT_EQ(first_->answer_to(writing_).status(), nt_status::success);
     }
 
-    polite_client second_;
-    polite_client other_;
-    smb::wire::file_id file_{};
     std::uint64_t writing_ = 0;
 };
 
