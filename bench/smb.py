@@ -15,7 +15,8 @@ requests under way, never sleeps, and throws what it reads away unlooked at wher
 is kept waiting: transfers of 4 KiB to 8 MiB over one and four channels of a session, and small operations. There the
 processor time is that of the load alone, without connecting and making files.
 
-get_1g: seconds for a file of 1 GiB by each one's own client, `sluice get` from sluice and smbclient from Samba. idle_memory:
+get_1024m, cat_1024m: seconds for a file of 1 GiB by each one's own client, `sluice get` from sluice and smbclient from Samba,
+into a new file; `sluice cat` and smbclient into /dev/null, which leaves out what a new file's memory costs. idle_memory:
 KiB of a server's memory for each of 1,000 sessions that do nothing. loops_: gigabytes a second over four channels by one
 loop and by two, which is no more than what the client leaves of this machine.
 """
@@ -302,22 +303,26 @@ def whole_files(options, local):
                 for _ in range(options.get_megabytes):
                     big.write(os.urandom(1 << 10) * (1 << 10))
 
-    def fetch(protection):
+    def fetch(command, protection):
+        target = local / "gigabyte" if command == "get" else "/dev/null"
+
         def work(server):
             began = time.monotonic()
             if server.name.startswith("sluice"):
                 url = f"smb://{served.USER}@127.0.0.1:{server.port}/{server.share}/gigabyte"
-                subprocess.run([options.program, "get", *LOAD_PROTECTIONS[protection], url, str(local / "gigabyte")],
-                               check=True, capture_output=True, timeout=CLIENT_SECONDS_MAX,
+                subprocess.run([options.program, command, *LOAD_PROTECTIONS[protection], url, *([target] * (command == "get"))],
+                               check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=CLIENT_SECONDS_MAX,
                                env=os.environ | {"SLUICE_PASSWORD": served.PASSWORD})
             else:
-                run_smbclient(server, "get gigabyte", local, PROTECTIONS[protection])
+                run_smbclient(server, f"get gigabyte {target}", local, PROTECTIONS[protection])
             took = time.monotonic() - began
             return Done(1, took, took)
         return work
 
-    for protection in PROTECTIONS:
-        yield Workload(f"get_{options.get_megabytes}m_{protection}", "s", 1, put_once, fetch(protection), metric="wall")
+    for command in ("get", "cat"):
+        for protection in PROTECTIONS:
+            yield Workload(f"{command}_{options.get_megabytes}m_{protection}", "s", 1, put_once, fetch(command, protection),
+                           metric="wall")
 
 
 def idle_sessions(options, local):

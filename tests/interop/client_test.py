@@ -107,6 +107,15 @@ class Client:
         self.assertIn("refused", self.refuse("ls", f"smb://{self.user}@127.0.0.1:1/share").lower())
         self.assertIn("--password-file", self.refuse("ls", "smb://me:secret@127.0.0.1/share"))
 
+    def test_a_file_never_takes_the_place_of_what_is_none(self):
+        (self.folder / "small").write_bytes(b"hello")
+        os.mkfifo(self.local / "pipe")
+        said = self.refuse("get", self.url("small"), "pipe")
+        self.assertIn("pipe is no file", said)
+        self.assertIn("sluice cat", said)
+        self.assertTrue((self.local / "pipe").is_fifo())
+        self.assertEqual(self.do("cat", self.url("small")), b"hello")
+
     def test_the_password_may_come_from_a_file(self):
         (self.local / "secret").write_text(served.PASSWORD + "\n")
         done = self.run_client("ls", "--password-file", "secret", self.url(), password=None)

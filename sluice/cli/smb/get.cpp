@@ -55,6 +55,15 @@ private:
                there->modified == time_point_of(file.from.status.last_write_time);
     }
 
+    // A whole file is renamed to its place, which must not throw a device or a pipe away.
+    [[nodiscard]] static trouble why_not(const fs::path& to) {
+        std::error_code why;
+        const fs::file_status there = fs::status(to, why);
+        if (not fs::exists(there) or fs::is_regular_file(there)) return std::nullopt;
+        return to.string() +
+               " is no file, and what is fetched would take its place; `sluice cat` writes into it";
+    }
+
     // Opens the partial file, and says from where to go on.
     [[nodiscard]] result<std::uint64_t> open_part(const fetched_file& file, const fs::path& part,
                                                   io::file_handle& into) const {
@@ -75,6 +84,7 @@ private:
 
     [[nodiscard]] io::task<trouble> copy(std::size_t number) noexcept override {
         const fetched_file& file = files_[number];
+        if (const trouble refused = why_not(file.to)) co_return refused;
         if (how_.resumes and is_there_already(file)) {
             progress_.add(file.from.status.end_of_file_bytes);
             co_return std::nullopt;

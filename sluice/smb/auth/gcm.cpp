@@ -14,11 +14,11 @@ gcm::gcm(gcm&& other) noexcept = default;
 gcm& gcm::operator=(gcm&& other) noexcept = default;
 gcm::~gcm() = default;
 
-result<gcm> gcm::create(bytes_view key, cipher_direction direction, implementation by) noexcept {
+result<gcm> gcm::create(bytes_view key, cipher_direction direction, const gcm_batches* by) noexcept {
     gcm made;
     made.direction_ = direction;
-    if (by == implementation::fastest and wide_gcm::is_available()) {
-        made.wide_.reset(new (std::nothrow) wide_gcm(key));
+    if (by != nullptr) {
+        made.wide_.reset(new (std::nothrow) wide_gcm(key, *by));
         if (made.wide_ == nullptr) return failure(error(std::errc::not_enough_memory, "start a cipher"));
         return made;
     }

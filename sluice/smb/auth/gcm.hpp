@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "sluice/smb/auth/cipher_context.hpp"
+#include "sluice/smb/auth/gcm_batches.hpp"
 
 namespace sluice::smb::auth::detail {
 
@@ -17,16 +18,16 @@ class wide_gcm;
 class gcm {
 public:
     using tag_type = std::array<std::byte, 16>;
-    enum class implementation { fastest, openssl };
 
     gcm() noexcept;
     gcm(gcm&& other) noexcept;
     gcm& operator=(gcm&& other) noexcept;
     ~gcm();
 
-    /// `key` has 16 or 32 bytes. Errors: those of start_cipher().
+    /// `key` has 16 or 32 bytes. `by` is what does whole batches; if null, OpenSSL does everything. Errors:
+    /// those of start_cipher().
     [[nodiscard]] static result<gcm> create(bytes_view key, cipher_direction direction,
-                                            implementation by = implementation::fastest) noexcept;
+                                            const gcm_batches* by = gcm_batches::widest()) noexcept;
 
     void start(bytes_view nonce) noexcept;
     void authenticate(bytes_view part) noexcept;

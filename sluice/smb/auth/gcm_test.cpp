@@ -6,7 +6,6 @@
 
 #include "sluice/base/random.hpp"
 #include "sluice/smb/auth/hex_testing.hpp"
-#include "sluice/smb/auth/wide_gcm.hpp"
 
 // Our own code and OpenSSL's are two implementations of one function, so each is the other's test.
 
@@ -14,6 +13,8 @@ namespace sluice::smb::auth::detail {
 namespace {
 
 using bytes = std::vector<std::byte>;
+
+constexpr const gcm_batches* no_batches = nullptr;
 
 [[nodiscard]] bytes some(seeded_random& random, std::size_t count) {
     bytes made(count);
@@ -31,31 +32,37 @@ void in_parts(seeded_random& random, bytes_view all, std::size_t part_max, Take 
     }
 }
 
-class both_gcms : public testing::TestWithParam<std::size_t> {  // the key's bytes
+// What does whole batches (none: OpenSSL does everything), and the key's bytes.
+struct make_of_gcm {
+    const gcm_batches* by;
+    const char* name;
+    std::size_t key_bytes;
+};
+
+class both_gcms : public testing::TestWithParam<make_of_gcm> {
 protected:
-    [[nodiscard]] gcm make(bytes_view key, cipher_direction direction, gcm::implementation by) const {
-        return gcm::create(key, direction, by).value();
+    void SetUp() override {
+        if (GetParam().by == nullptr) GTEST_SKIP() << "this processor lacks the instructions";
     }
 };
 
 TEST_P(both_gcms, agree_on_messages_of_all_lengths_in_parts_of_all_lengths) {
-    if (not wide_gcm::is_available()) GTEST_SKIP() << "this processor lacks VAES";
     seeded_random random(7);
     for (int round = 0; round != 1500; ++round) {
-        const bytes key = some(random, GetParam());
+        const bytes key = some(random, GetParam().key_bytes);
         const bytes nonce = some(random, 12);
         const bytes associated = some(random, random.below(700));
         const bytes plain = some(random, random.below(round % 8 == 0 ? 5000 : 600));
         const std::size_t part_max = round % 3 == 0 ? 20 : 1000;
 
-        gcm reference = make(key, cipher_direction::encrypt, gcm::implementation::openssl);
+        gcm reference = gcm::create(key, cipher_direction::encrypt, no_batches).value();
         reference.start(nonce);
         reference.authenticate(associated);
         bytes expected(plain.size());
         reference.pass(plain, expected.data());
         const auto expected_tag = reference.tag();
 
-        gcm ours = make(key, cipher_direction::encrypt, gcm::implementation::fastest);
+        gcm ours = gcm::create(key, cipher_direction::encrypt, GetParam().by).value();
         ours.start(nonce);
         in_parts(random, associated, part_max,
                  [&](bytes_view part, std::size_t) { ours.authenticate(part); });
@@ -66,8 +73,8 @@ TEST_P(both_gcms, agree_on_messages_of_all_lengths_in_parts_of_all_lengths) {
         ASSERT_EQ(made, expected) << "round " << round;
 
         // Back again, in place, by each; and a tag that is another's is refused by each.
-        for (const auto by : {gcm::implementation::fastest, gcm::implementation::openssl}) {
-            gcm back = make(key, cipher_direction::decrypt, by);
+        for (const auto by : {GetParam().by, no_batches}) {
+            gcm back = gcm::create(key, cipher_direction::decrypt, by).value();
             auto wrong_tag = expected_tag;
             wrong_tag[random.below(16)] ^= std::byte{1};
             for (const bool is_right : {false, true}) {
@@ -84,7 +91,7 @@ TEST_P(both_gcms, agree_on_messages_of_all_lengths_in_parts_of_all_lengths) {
 
 // The last example of the authors of GCM that has both kinds of data and a nonce of 12 bytes.
 TEST_P(both_gcms, give_what_the_specification_says) {
-    const bool is_128 = GetParam() == 16;
+    const bool is_128 = GetParam().key_bytes == 16;
     bytes key = from_hex("feffe9928665731c6d6a8f9467308308");
     if (not is_128) key.insert(key.end(), key.begin(), key.begin() + 16);
     const bytes nonce = from_hex("cafebabefacedbaddecaf888");
@@ -94,8 +101,8 @@ TEST_P(both_gcms, give_what_the_specification_says) {
         "b16aedf5aa0de657ba637b39");
     const bytes tag =
         from_hex(is_128 ? "5bc94fbc3221a5db94fae95ae7121a47" : "76fc6ece0f4e1768cddf8853bb2d551b");
-    for (const auto by : {gcm::implementation::fastest, gcm::implementation::openssl}) {
-        gcm cipher = make(key, cipher_direction::encrypt, by);
+    for (const auto by : {GetParam().by, no_batches}) {
+        gcm cipher = gcm::create(key, cipher_direction::encrypt, by).value();
         cipher.start(nonce);
         cipher.authenticate(associated);
         bytes made(plain.size());
@@ -109,13 +116,13 @@ TEST_P(both_gcms, give_what_the_specification_says) {
 
 // 2^32 blocks are more than a message has, but the counter may begin anywhere within a part.
 TEST_P(both_gcms, count_their_blocks_on_over_a_long_message) {
-    const bytes key(GetParam(), std::byte{7});
+    const bytes key(GetParam().key_bytes, std::byte{7});
     const bytes nonce(12, std::byte{9});
     const bytes plain(3'000'017, std::byte{0x3c});
     std::vector<bytes> made;
     std::vector<gcm::tag_type> tags;
-    for (const auto by : {gcm::implementation::fastest, gcm::implementation::openssl}) {
-        gcm cipher = make(key, cipher_direction::encrypt, by);
+    for (const auto by : {GetParam().by, no_batches}) {
+        gcm cipher = gcm::create(key, cipher_direction::encrypt, by).value();
         cipher.start(nonce);
         cipher.authenticate(plain);
         made.emplace_back(plain.size());
@@ -126,8 +133,15 @@ TEST_P(both_gcms, count_their_blocks_on_over_a_long_message) {
     EXPECT_EQ(tags[0], tags[1]);
 }
 
-INSTANTIATE_TEST_SUITE_P(keys, both_gcms, testing::Values(16U, 32U),
-                         [](const auto& which) { return "of_" + std::to_string(which.param * 8) + "_bits"; });
+INSTANTIATE_TEST_SUITE_P(keys, both_gcms,
+                         testing::Values(make_of_gcm{gcm_batches::by_two(), "by_two", 16},
+                                         make_of_gcm{gcm_batches::by_two(), "by_two", 32},
+                                         make_of_gcm{gcm_batches::by_four(), "by_four", 16},
+                                         make_of_gcm{gcm_batches::by_four(), "by_four", 32}),
+                         [](const auto& which) {
+                             return std::string(which.param.name) + "_with_" +
+                                    std::to_string(which.param.key_bytes * 8) + "_bits";
+                         });
 
 }  // namespace
 }  // namespace sluice::smb::auth::detail

@@ -4,173 +4,47 @@
 #include <cstring>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/smb/auth/gcm_blocks.hpp"
 #include "sluice/smb/auth/secret.hpp"
 
 #if defined(__x86_64__)
-#include <immintrin.h>
-
-// Compiled for these whatever the rest is compiled for; called only where the processor has them.
-#define SLUICE_WIDE __attribute__((target("avx2,aes,vaes,pclmul,vpclmulqdq")))
 
 namespace sluice::smb::auth::detail {
 namespace {
 
-constexpr std::size_t block_bytes = 16;
-constexpr std::size_t batch_bytes = 256;  // 16 blocks, 8 registers of two
+constexpr std::size_t block_bytes = gcm_block_bytes;
 
-// The field's polynomial as a reduction wants it: what x^128 is, and one to carry from half to half.
-SLUICE_WIDE __m128i polynomial() noexcept {
-    return _mm_set_epi64x(static_cast<long long>(0xc200'0000'0000'0000), 1);
-}
-SLUICE_WIDE __m128i reversed(__m128i bytes) noexcept {
-    return _mm_shuffle_epi8(bytes, _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
-}
-SLUICE_WIDE __m256i reversed(__m256i bytes) noexcept {
-    return _mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(_mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
-                                                                               10, 11, 12, 13, 14, 15)));
-}
-SLUICE_WIDE __m128i load(const std::byte* from) noexcept {
-    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-}
-SLUICE_WIDE __m256i load_two(const std::byte* from) noexcept {
-    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-}
-SLUICE_WIDE void store(std::byte* to, __m128i what) noexcept {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), what);
-}
-SLUICE_WIDE void store_two(std::byte* to, __m256i what) noexcept {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), what);
-}
-SLUICE_WIDE __m128i swapped_halves(__m128i of) noexcept {
-    return _mm_shuffle_epi32(of, 0x4e);
-}
-
-// A product of 256 bits, the middle part as the sum of the four half products: Karatsuba's three
-// multiplications for two halves each.
-struct product {
-    __m256i low, middle, high;
-};
-
-// 256 bits made 128: two foldings of 64 bits each. What comes out lacks a factor x, which the stored keys
-// have too much of.
-SLUICE_WIDE __m128i reduced(__m128i low, __m128i middle, __m128i high) noexcept {
-    const __m128i sum = _mm_xor_si128(middle, _mm_xor_si128(low, high));
-    const __m128i once =
-        _mm_xor_si128(sum, _mm_xor_si128(swapped_halves(low), _mm_clmulepi64_si128(polynomial(), low, 0x01)));
-    return _mm_xor_si128(high,
-                         _mm_xor_si128(swapped_halves(once), _mm_clmulepi64_si128(polynomial(), once, 0x01)));
-}
-
-SLUICE_WIDE __m128i times(__m128i a, __m128i b) noexcept {
+SLUICE_GCM_BLOCK __m128i times(__m128i a, __m128i b) noexcept {
     const __m128i a_folded = _mm_xor_si128(a, swapped_halves(a));
     const __m128i b_folded = _mm_xor_si128(b, swapped_halves(b));
     return reduced(_mm_clmulepi64_si128(a, b, 0x00), _mm_clmulepi64_si128(a_folded, b_folded, 0x00),
                    _mm_clmulepi64_si128(a, b, 0x11));
 }
 
-SLUICE_WIDE __m128i times_x(__m128i h) noexcept {
+SLUICE_GCM_BLOCK __m128i times_x(__m128i h) noexcept {
     // Shifted left by one; the bit between the halves is carried, the one that falls out is x^128.
     const __m128i carries = _mm_srai_epi32(_mm_shuffle_epi32(h, 0xd3), 31);
     const __m128i what = _mm_set_epi64x(static_cast<long long>(0xc200'0000'0000'0001), 1);
     return _mm_xor_si128(_mm_add_epi64(h, h), _mm_and_si128(carries, what));
 }
 
-SLUICE_WIDE void add_product(product& sum, __m256i two, const std::byte* key,
-                             const std::byte* folded) noexcept {
-    const __m256i by = load_two(key);
-    const __m256i halves = _mm256_xor_si256(two, _mm256_shuffle_epi32(two, 0x4e));
-    sum.low = _mm256_xor_si256(sum.low, _mm256_clmulepi64_epi128(two, by, 0x00));
-    sum.high = _mm256_xor_si256(sum.high, _mm256_clmulepi64_epi128(two, by, 0x11));
-    sum.middle = _mm256_xor_si256(sum.middle, _mm256_clmulepi64_epi128(halves, load_two(folded), 0x00));
-}
-
-SLUICE_WIDE __m128i both(__m256i of) noexcept {
-    return _mm_xor_si128(_mm256_castsi256_si128(of), _mm256_extracti128_si256(of, 1));
-}
-
 // One step of the key's expansion (FIPS 197, 5.2): `by` is what the last word has become.
-SLUICE_WIDE __m128i expanded(__m128i key, __m128i by) noexcept {
+SLUICE_GCM_BLOCK __m128i expanded(__m128i key, __m128i by) noexcept {
     key = _mm_xor_si128(key, _mm_slli_si128(key, 4));
     key = _mm_xor_si128(key, _mm_slli_si128(key, 8));
     return _mm_xor_si128(key, by);
 }
 template <int RoundConstant>
-SLUICE_WIDE __m128i next_key(__m128i before, __m128i last) noexcept {
+SLUICE_GCM_BLOCK __m128i next_key(__m128i before, __m128i last) noexcept {
     return expanded(before, _mm_shuffle_epi32(_mm_aeskeygenassist_si128(last, RoundConstant), 0xff));
 }
-SLUICE_WIDE __m128i next_odd_key(__m128i before, __m128i last) noexcept {  // of 256 bits, without a constant
+SLUICE_GCM_BLOCK __m128i next_odd_key(__m128i before,
+                                      __m128i last) noexcept {  // of 256 bits, without a constant
     return expanded(before, _mm_shuffle_epi32(_mm_aeskeygenassist_si128(last, 0), 0xaa));
 }
 
-// A batch of 16 blocks, as 8 registers of two.
-struct batch {
-    __m256i two[8];
-};
-
-SLUICE_WIDE __m128i hashed(__m128i sum, const batch& blocks, const std::byte* keys,
-                           const std::byte* folded) noexcept {
-    product all{_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256()};
-    // The sum so far belongs to the first block.
-    const __m256i first = _mm256_xor_si256(reversed(blocks.two[0]), _mm256_zextsi128_si256(sum));
-    add_product(all, first, keys, folded);
-#pragma GCC unroll 8
-    for (std::size_t i = 1; i != 8; ++i)
-        add_product(all, reversed(blocks.two[i]), keys + 32 * i, folded + 32 * i);
-    return reduced(both(all.low), both(all.middle), both(all.high));
-}
-
-SLUICE_WIDE batch load_batch(const std::byte* from) noexcept {
-    batch all;
-#pragma GCC unroll 8
-    for (std::size_t i = 0; i != 8; ++i)
-        all.two[i] = load_two(from + 32 * i);
-    return all;
-}
-
-// What a batch is encrypted with: the cipher of 16 counters in a row.
-SLUICE_WIDE batch stream_of(std::uint32_t counter, const std::byte* nonce, const std::byte* keys,
-                            unsigned rounds) noexcept {
-    // Counters stand big-endian behind the nonce; they are counted in the processor's order.
-    const __m256i base = _mm256_broadcastsi128_si256(reversed(load(nonce)));
-    const auto number = static_cast<int>(counter);
-    __m256i next = _mm256_blend_epi32(base, _mm256_set_epi32(0, 0, 0, number + 1, 0, 0, 0, number), 0x11);
-    const __m256i two = _mm256_set_epi32(0, 0, 0, 2, 0, 0, 0, 2);
-    const __m256i first_key = _mm256_broadcastsi128_si256(load(keys));
-    batch all;
-#pragma GCC unroll 8
-    for (std::size_t i = 0; i != 8; ++i) {
-        all.two[i] = _mm256_xor_si256(reversed(next), first_key);
-        next = _mm256_add_epi32(next, two);
-    }
-    for (unsigned round = 1; round != rounds; ++round) {
-        const __m256i key = _mm256_broadcastsi128_si256(load(keys + block_bytes * round));
-#pragma GCC unroll 8
-        for (std::size_t i = 0; i != 8; ++i)
-            all.two[i] = _mm256_aesenc_epi128(all.two[i], key);
-    }
-    const __m256i last_key = _mm256_broadcastsi128_si256(load(keys + block_bytes * rounds));
-#pragma GCC unroll 8
-    for (std::size_t i = 0; i != 8; ++i)
-        all.two[i] = _mm256_aesenclast_epi128(all.two[i], last_key);
-    return all;
-}
-
-SLUICE_WIDE batch mixed(const batch& a, const batch& b) noexcept {
-    batch all;
-#pragma GCC unroll 8
-    for (std::size_t i = 0; i != 8; ++i)
-        all.two[i] = _mm256_xor_si256(a.two[i], b.two[i]);
-    return all;
-}
-
-SLUICE_WIDE void store_batch(std::byte* to, const batch& all) noexcept {
-#pragma GCC unroll 8
-    for (std::size_t i = 0; i != 8; ++i)
-        store_two(to + 32 * i, all.two[i]);
-}
-
-SLUICE_WIDE void encipher(const std::byte* keys, unsigned rounds, const std::byte* from,
-                          std::byte* to) noexcept {
+SLUICE_GCM_BLOCK void encipher(const std::byte* keys, unsigned rounds, const std::byte* from,
+                               std::byte* to) noexcept {
     __m128i state = _mm_xor_si128(load(from), load(keys));
     for (unsigned round = 1; round != rounds; ++round)
         state = _mm_aesenc_si128(state, load(keys + block_bytes * round));
@@ -178,11 +52,11 @@ SLUICE_WIDE void encipher(const std::byte* keys, unsigned rounds, const std::byt
 }
 
 // The round keys of AES-128 and AES-256, in order; how many rounds.
-SLUICE_WIDE unsigned expand(bytes_view key, std::byte* to) noexcept {
+SLUICE_GCM_BLOCK unsigned expand(bytes_view key, std::byte* to) noexcept {
     __m128i even = load(key.data());
     store(to, even);
     if (key.size() == 16) {
-        const auto next = [&]<int Constant>(std::size_t at) SLUICE_WIDE {
+        const auto next = [&]<int Constant>(std::size_t at) SLUICE_GCM_BLOCK {
             even = next_key<Constant>(even, even);
             store(to + block_bytes * at, even);
         };
@@ -200,7 +74,7 @@ SLUICE_WIDE unsigned expand(bytes_view key, std::byte* to) noexcept {
     }
     __m128i odd = load(key.data() + block_bytes);
     store(to + block_bytes, odd);
-    const auto next = [&]<int Constant>(std::size_t at) SLUICE_WIDE {
+    const auto next = [&]<int Constant>(std::size_t at) SLUICE_GCM_BLOCK {
         even = next_key<Constant>(even, odd);
         store(to + block_bytes * at, even);
         if (at == 14) return;
@@ -217,8 +91,8 @@ SLUICE_WIDE unsigned expand(bytes_view key, std::byte* to) noexcept {
     return 14;
 }
 
-SLUICE_WIDE void make_hash_keys(const std::byte* h, std::byte* keys, std::byte* folded,
-                                std::size_t count) noexcept {
+SLUICE_GCM_BLOCK void make_hash_keys(const std::byte* h, std::byte* keys, std::byte* folded,
+                                     std::size_t count) noexcept {
     const __m128i first = times_x(reversed(load(h)));
     __m128i power = first;
     for (std::size_t at = count; at-- != 0;) {
@@ -228,58 +102,47 @@ SLUICE_WIDE void make_hash_keys(const std::byte* h, std::byte* keys, std::byte* 
     }
 }
 
-SLUICE_WIDE void hash_batches(std::byte* sum, const std::byte* keys, const std::byte* folded,
-                              const std::byte* from, std::size_t batches) noexcept {
-    __m128i now = load(sum);
-    for (; batches != 0; --batches, from += batch_bytes)
-        now = hashed(now, load_batch(from), keys, folded);
-    store(sum, now);
-}
-
-SLUICE_WIDE void hash_block(std::byte* sum, const std::byte* key, const std::byte* from) noexcept {
-    store(sum, times(_mm_xor_si128(load(sum), reversed(load(from))), load(key)));
-}
-
-struct cipher_of_batches {
-    const std::byte* round_keys;
-    unsigned rounds;
-    const std::byte* nonce;
-    std::uint32_t counter;
-};
-
-template <bool Encrypts>
-SLUICE_WIDE void pass_batches(std::byte* sum, const std::byte* keys, const std::byte* folded,
-                              const cipher_of_batches& by, bytes_view from, std::byte* to) noexcept {
-    __m128i now = load(sum);
-    std::uint32_t counter = by.counter;
-    for (std::size_t at = 0; at != from.size(); at += batch_bytes, counter += 16) {
-        const batch given = load_batch(from.data() + at);
-        const batch made = mixed(given, stream_of(counter, by.nonce, by.round_keys, by.rounds));
-        now = hashed(now, Encrypts ? made : given, keys, folded);
-        store_batch(to + at, made);
+// Up to gcm_powers blocks.
+SLUICE_GCM_BLOCK void hash_blocks(std::byte* sum, const gcm_keys& keys, const std::byte* from,
+                                  std::size_t count) noexcept {
+    if (count == 0) return;
+    __m128i low = _mm_setzero_si128();
+    __m128i middle = low;
+    __m128i high = low;
+    __m128i before = load(sum);
+    for (std::size_t i = 0; i != count; ++i) {
+        const std::size_t power_at = (gcm_powers - count + i) * block_bytes;
+        const __m128i factor = _mm_xor_si128(before, reversed(load(from + i * block_bytes)));
+        const __m128i power = load(keys.powers + power_at);
+        low = _mm_xor_si128(low, _mm_clmulepi64_si128(factor, power, 0x00));
+        high = _mm_xor_si128(high, _mm_clmulepi64_si128(factor, power, 0x11));
+        const __m128i halves = _mm_xor_si128(factor, swapped_halves(factor));
+        middle = _mm_xor_si128(middle, _mm_clmulepi64_si128(halves, load(keys.folded + power_at), 0x00));
+        before = _mm_setzero_si128();
     }
-    store(sum, now);
+    store(sum, reduced(low, middle, high));
 }
 
 }  // namespace
 
-bool wide_gcm::is_available() noexcept {
-    return __builtin_cpu_supports("avx2") and __builtin_cpu_supports("aes") and
-           __builtin_cpu_supports("vaes") and __builtin_cpu_supports("pclmul") and
-           __builtin_cpu_supports("vpclmulqdq");
-}
-
-wide_gcm::wide_gcm(bytes_view key) noexcept {
-    ENSURE(is_available() and (key.size() == 16 or key.size() == 32));
+wide_gcm::wide_gcm(bytes_view key, const gcm_batches& by) noexcept : by_(&by) {
+    ENSURE(key.size() == 16 or key.size() == 32);
     rounds_ = expand(key, round_keys_.front().data());
     block h{};
     encipher(round_keys_.front().data(), rounds_, h.data(), h.data());
-    make_hash_keys(h.data(), hash_keys_.front().data(), folded_.front().data(), powers);
+    make_hash_keys(h.data(), hash_keys_.front().data(), folded_.front().data(), gcm_powers);
     wipe(h);
 }
 
 wide_gcm::~wide_gcm() {
     wipe(std::as_writable_bytes(std::span(this, 1)));
+}
+
+gcm_keys wide_gcm::keys() const noexcept {
+    return {.round_keys = round_keys_.front().data(),
+            .rounds = rounds_,
+            .powers = hash_keys_.front().data(),
+            .folded = folded_.front().data()};
 }
 
 void wide_gcm::start(bytes_view nonce) noexcept {
@@ -302,14 +165,15 @@ void wide_gcm::hash_bytes(bytes_view part) noexcept {
         partial_bytes_ += taken;
         part = *part.from(taken);
         if (partial_bytes_ != block_bytes) return;
-        hash_block(sum, hash_keys_.back().data(), partial_.data());
+        hash_blocks(sum, keys(), partial_.data(), 1);
         partial_bytes_ = 0;
     }
-    const std::size_t batches = part.size() / batch_bytes;
-    hash_batches(sum, hash_keys_.front().data(), folded_.front().data(), part.data(), batches);
-    part = *part.from(batches * batch_bytes);
-    for (; part.size() >= block_bytes; part = *part.from(block_bytes))
-        hash_block(sum, hash_keys_.back().data(), part.data());
+    const std::size_t batches = part.size() / by_->bytes;
+    by_->hash(sum, keys(), part.data(), batches);
+    part = *part.from(batches * by_->bytes);
+    const std::size_t blocks = part.size() / block_bytes;
+    hash_blocks(sum, keys(), part.data(), blocks);
+    part = *part.from(blocks * block_bytes);
     std::ranges::copy(part, partial_.begin());
     partial_bytes_ = part.size();
 }
@@ -317,7 +181,7 @@ void wide_gcm::hash_bytes(bytes_view part) noexcept {
 void wide_gcm::end_part() noexcept {
     if (partial_bytes_ == 0) return;
     std::fill(partial_.begin() + partial_bytes_, partial_.end(), std::byte{0});
-    hash_block(sum_.data(), hash_keys_.back().data(), partial_.data());
+    hash_blocks(sum_.data(), keys(), partial_.data(), 1);
     partial_bytes_ = 0;
 }
 
@@ -327,32 +191,30 @@ void wide_gcm::authenticate(bytes_view part) noexcept {
     hash_bytes(part);
 }
 
-wide_gcm::block wide_gcm::key_stream() noexcept {
-    block counter = first_counter_;
-    for (std::size_t i = 0; i != 4; ++i)
-        counter[12 + i] = static_cast<std::byte>(counter_ >> (24 - 8 * i));
-    ++counter_;
-    block stream;
-    encipher(round_keys_.front().data(), rounds_, counter.data(), stream.data());
-    return stream;
+template <bool Encrypts>
+void wide_gcm::mix(bytes_view from, const std::byte* stream, std::byte* to) noexcept {
+    if (not Encrypts) hash_bytes(from);  // it may be overwritten
+    for (std::size_t i = 0; i != from.size(); ++i)
+        to[i] = from[i] ^ stream[i];
+    if (Encrypts) hash_bytes(bytes_view(to, from.size()));
+    ciphered_bytes_ += from.size();
 }
 
-// The long way: the ends of parts, and what follows a part that ended within a block.
+// What is no whole batch: the end of a part, and before it what follows a part that ended within a block.
 template <bool Encrypts>
 void wide_gcm::pass_bytes(bytes_view from, std::byte* to) noexcept {
-    while (not from.empty()) {
-        const std::size_t within = static_cast<std::size_t>(ciphered_bytes_ % block_bytes);
-        if (within == 0) key_stream_ = key_stream();
-        const std::size_t count = std::min(from.size(), block_bytes - within);
-        block made;
-        for (std::size_t i = 0; i != count; ++i)
-            made[i] = from[i] ^ key_stream_[within + i];
-        hash_bytes(Encrypts ? bytes_view(made.data(), count) : *from.first(count));
-        std::copy_n(made.begin(), count, to);
-        ciphered_bytes_ += count;
-        from = *from.from(count);
-        to += count;
+    if (from.empty()) return;
+    const std::size_t within = static_cast<std::size_t>(ciphered_bytes_ % block_bytes);
+    if (within != 0) {
+        mix<Encrypts>(from, key_stream_.data() + within, to);
+        return;
     }
+    std::array<std::byte, gcm_batch_bytes_max> stream;
+    by_->key_stream(keys(), {.nonce = first_counter_.data(), .next = counter_}, stream.data());
+    mix<Encrypts>(from, stream.data(), to);
+    const std::size_t blocks = (from.size() + block_bytes - 1) / block_bytes;
+    counter_ += static_cast<std::uint32_t>(blocks);
+    std::copy_n(stream.begin() + (blocks - 1) * block_bytes, block_bytes, key_stream_.begin());
 }
 
 template <bool Encrypts>
@@ -363,12 +225,9 @@ void wide_gcm::pass(bytes_view from, std::byte* to) noexcept {
     pass_bytes<Encrypts>(*from.first(head), to);
     from = *from.from(head);
     to += head;
-    const bytes_view batches = *from.first(from.size() / batch_bytes * batch_bytes);
-    const cipher_of_batches by{.round_keys = round_keys_.front().data(),
-                               .rounds = rounds_,
-                               .nonce = first_counter_.data(),
-                               .counter = counter_};
-    pass_batches<Encrypts>(sum_.data(), hash_keys_.front().data(), folded_.front().data(), by, batches, to);
+    const bytes_view batches = *from.first(from.size() / by_->bytes * by_->bytes);
+    const gcm_counter at{.nonce = first_counter_.data(), .next = counter_};
+    (Encrypts ? by_->encrypt : by_->decrypt)(sum_.data(), keys(), at, batches, to);
     counter_ += static_cast<std::uint32_t>(batches.size() / block_bytes);
     ciphered_bytes_ += batches.size();
     pass_bytes<Encrypts>(*from.from(batches.size()), to + batches.size());
@@ -389,7 +248,7 @@ wide_gcm::block wide_gcm::tag() noexcept {
         lengths[i] = static_cast<std::byte>(authenticated_bytes_ * 8 >> (56 - 8 * i));
         lengths[8 + i] = static_cast<std::byte>(ciphered_bytes_ * 8 >> (56 - 8 * i));
     }
-    hash_block(sum_.data(), hash_keys_.back().data(), lengths.data());
+    hash_blocks(sum_.data(), keys(), lengths.data(), 1);
     block mask;
     encipher(round_keys_.front().data(), rounds_, first_counter_.data(), mask.data());
     for (std::size_t i = 0; i != block_bytes; ++i)
@@ -402,11 +261,8 @@ wide_gcm::block wide_gcm::tag() noexcept {
 
 namespace sluice::smb::auth::detail {
 
-bool wide_gcm::is_available() noexcept {
-    return false;
-}
-wide_gcm::wide_gcm(bytes_view) noexcept {
-    ENSURE(false, "this processor is another");
+wide_gcm::wide_gcm(bytes_view, const gcm_batches& by) noexcept : by_(&by) {
+    ENSURE(false, "there are batches for this processor, and nothing for its single blocks");
 }
 wide_gcm::~wide_gcm() = default;
 void wide_gcm::start(bytes_view) noexcept {}

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "sluice/base/buffer_pool.hpp"
+
 namespace sluice::smb::client {
 
 std::string transfer_error::message() const {
@@ -14,9 +16,9 @@ namespace {
 // A piece on its way, and who waits for it.
 class piece {
 public:
-    explicit piece(std::size_t bytes) : memory_(new std::byte[bytes]), bytes_(bytes) {}
+    explicit piece(pool_buffer memory) noexcept : memory_(std::move(memory)) {}
 
-    [[nodiscard]] mutable_bytes room() const noexcept { return {memory_.get(), bytes_}; }
+    [[nodiscard]] mutable_bytes room() noexcept { return memory_.bytes(); }
 
     void begin() noexcept { is_done_ = false; }
     void finish(outcome<std::size_t> with) noexcept {
@@ -32,8 +34,7 @@ public:
     [[nodiscard]] outcome<std::size_t> await_resume() const noexcept { return came_; }
 
 private:
-    std::unique_ptr<std::byte[]> memory_;
-    std::size_t bytes_;
+    pool_buffer memory_;
     outcome<std::size_t> came_ = std::size_t{0};
     std::coroutine_handle<> waiter_;
     bool is_done_ = true;
@@ -80,12 +81,18 @@ struct pieces {
         : piece_bytes(std::min(bytes_max, transfer_piece_bytes)), tasks(file.in().of().first().world().loop) {
         const std::uint64_t wanted = bytes_left / piece_bytes + 1;
         const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, transfer_depth));
-        for (std::size_t i = 0; i != count; ++i)
-            ring.push_back(std::make_unique<piece>(piece_bytes));
+        for (std::size_t i = 0; i != count; ++i) {
+            pool_buffer one = memory.take(piece_bytes);
+            if (not one) break;
+            ring.push_back(std::make_unique<piece>(std::move(one)));
+        }
     }
+    // With fewer than were wanted it is slower, with none it cannot be done.
+    [[nodiscard]] bool lack_memory() const noexcept { return ring.empty(); }
     [[nodiscard]] piece& at(std::uint64_t index) { return *ring[index % ring.size()]; }
 
     std::size_t piece_bytes;
+    buffer_pool memory{0};  // aligned to pages, which the kernel copies faster
     std::vector<std::unique_ptr<piece>> ring;
     io::task_group tasks;
 };
@@ -97,6 +104,9 @@ struct pieces {
 [[nodiscard]] std::unexpected<transfer_error> because(const error& why) {
     return std::unexpected(transfer_error{.remote = {}, .local = why});
 }
+[[nodiscard]] std::unexpected<transfer_error> for_lack_of_memory() {
+    return because(error(std::errc::not_enough_memory, "copy a file"));
+}
 
 }  // namespace
 
@@ -104,6 +114,7 @@ io::task<transferred<std::uint64_t>> download(remote_file& from, std::uint64_t o
                                               std::uint64_t expected_end, const byte_taker& to) noexcept {
     const std::uint64_t left = expected_end > offset_bytes ? expected_end - offset_bytes : 0;
     pieces all(from, from.read_bytes_max(), left);
+    if (all.lack_memory()) co_return for_lack_of_memory();
     std::uint64_t asked = 0;
     std::uint64_t taken = 0;
     transferred<std::uint64_t> ended = offset_bytes;
@@ -138,6 +149,7 @@ io::task<transferred<std::uint64_t>> upload(remote_file& to, std::uint64_t offse
                                             std::uint64_t expected_end, const byte_giver& from) noexcept {
     const std::uint64_t left = expected_end > offset_bytes ? expected_end - offset_bytes : 0;
     pieces all(to, to.write_bytes_max(), left);
+    if (all.lack_memory()) co_return for_lack_of_memory();
     std::optional<transfer_error> trouble;
     std::uint64_t end = offset_bytes;
     for (std::uint64_t index = 0;; ++index) {
