@@ -17,8 +17,10 @@ processor time is that of the load alone, without connecting and making files.
 
 get_1024m, cat_1024m: seconds for a file of 1 GiB by each one's own client, `sluice get` from sluice and smbclient from Samba,
 into a new file; `sluice cat` and smbclient into /dev/null, which leaves out what a new file's memory costs. idle_memory:
-KiB of a server's memory for each of 1,000 sessions that do nothing. loops_: gigabytes a second over four channels by one
-loop and by two, which is no more than what the client leaves of this machine.
+KiB of a server's memory for each of 1,000 sessions that do nothing. beside_idle: an echo and a READ of 64 active sessions,
+alone and beside 1,000 idle ones. loops_: gigabytes a second over four channels by one loop and by two, which is no more than
+what the client leaves of this machine; busiest_loop_: processor time of the busiest loop for a gigabyte, which is what bounds
+the rate where the client does not.
 """
 
 import argparse
@@ -347,19 +349,40 @@ def idle_sessions(options, local):
     yield Workload("idle_memory", "KiB/session", 1, lambda server: None, hold, ("sluice.fresh_io_uring", "sluice.fresh_epoll"), "memory")
 
 
+def active_beside_idle(options, local):
+    """Single operations of 64 sessions, alone and with 1,000 others connected: the server's processor time of each."""
+    idle_sessions = 100 if options.quick else 1000
+
+    def load(workload, idle):
+        def work(server):
+            row = run_load(options.program, server, workload, "signed", "--seconds", str(options.load_seconds), "--connections", "64",
+                           "--depth", "1", "--idle", str(idle), "--file-size", "1MB", "--size", "4096")
+            return Done(row["operations"], row["server_cpu_s"], row["seconds"])
+        return work
+
+    for workload in ("echo", "random-read"):
+        for name, idle in (("64_alone", 0), (f"64_beside_{idle_sessions}", idle_sessions)):
+            yield Workload(f"beside_idle_{workload.replace('-', '_')}_{name}", "us/operation", 1_000_000, lambda server: None,
+                           load(workload, idle), ("sluice.io_uring", "sluice.epoll"))
+
+
 def loop_counts(options, local):
-    """Four channels of one session, served by one loop and by two: gigabytes a second."""
-    def load(protection, direction):
+    """Four channels of one session, served by one loop and by two."""
+    def load(protection, direction, done):
         def work(server):
             row = run_load(options.program, server, direction, protection, "--seconds", str(options.load_seconds), "--channels",
                            "4", "--depth", "4", "--file-size", "64MB")
-            return Done(row["seconds"], row["bytes"] / 1e9, row["seconds"])
+            return done(row)
         return work
 
     for protection in PROTECTIONS:
         for direction in ("read", "write"):
-            yield Workload(f"loops_{direction}_1048576_{protection}", "GB/s", 1, lambda server: None, load(protection, direction),
-                           ("sluice.one_loop", "sluice.two_loops"), "rate", "higher")
+            for name, unit, metric, better, done in (
+                    ("loops", "GB/s", "rate", "higher", lambda row: Done(row["seconds"], row["bytes"] / 1e9, row["seconds"])),
+                    ("busiest_loop", "s/GB", "busiest_thread", "lower",
+                     lambda row: Done(row["bytes"] / 1e9, row["server_busiest_thread_s"], row["seconds"]))):
+                yield Workload(f"{name}_{direction}_1048576_{protection}", unit, 1, lambda server: None,
+                               load(protection, direction, done), ("sluice.one_loop", "sluice.two_loops"), metric, better)
 
 
 def measure(workload, servers, repeats):
@@ -435,7 +458,8 @@ def main():
     options.load_seconds = options.load_seconds or (0.3 if options.quick else 1)
     options.load_sizes, options.load_channels = \
         ((4096, 1 << 20), (1,)) if options.quick else ((4096, 65_536, 1 << 20, 8 << 20), (1, 4))
-    families = [big_files, small_files, single_operations, bench_loads, whole_files, idle_sessions, loop_counts]
+    families = [big_files, small_files, single_operations, bench_loads, whole_files, idle_sessions, active_beside_idle,
+                loop_counts]
     if not shutil.which("smbclient"):
         print("smb: smbclient is not installed (Debian package smbclient): nothing to measure with", file=sys.stderr)
         return 0

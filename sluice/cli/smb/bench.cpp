@@ -60,14 +60,24 @@ struct bench_smb_arguments {
 struct measured {
     load_outcome done;
     double server_cpu_s = 0;
+    double busiest_thread_s = 0;  // of the server's
 };
+
+[[nodiscard]] double most_since(const std::map<pid_t, double>& before, const std::map<pid_t, double>& now) {
+    double most = 0;
+    for (const auto& [thread, seconds] : now) {
+        const auto then = before.find(thread);
+        most = std::max(most, seconds - (then == before.end() ? 0 : then->second));
+    }
+    return most;
+}
 
 void print_json(const bench_smb_arguments& given, const std::string& protection, measured& seen) {
     const load_outcome& done = seen.done;
     const double rate = static_cast<double>(done.operations) / done.seconds;
-    std::string row = fmt::format(
-        "{{\"bench\":\"smb_load\",\"workload\":\"{0}_{1}_{2}_{3}x{4}\",\"subject\":", given.workload,
-        given.load.size_bytes, protection, given.load.connections, given.load.channels);
+    std::string row =
+        fmt::format("{{\"bench\":\"smb\",\"workload\":\"{0}_{1}_{2}_{3}x{4}\",\"subject\":", given.workload,
+                    given.load.size_bytes, protection, given.load.connections, given.load.channels);
     append_json_string(row, given.subject);
     row += fmt::format(
         ",\"metric\":\"rate\",\"unit\":\"1/s\",\"better\":\"higher\",\"median\":{0:.6g},\"min\":{0:.6g},"
@@ -83,6 +93,7 @@ void print_json(const bench_smb_arguments& given, const std::string& protection,
     if (not given.server_processes.empty()) {
         row += fmt::format(",\"server_cpu_s\":{:.6g},\"server_cpu_us_per_operation\":{:.6g}",
                            seen.server_cpu_s, seen.server_cpu_s * 1e6 / static_cast<double>(done.operations));
+        row += fmt::format(",\"server_busiest_thread_s\":{:.6g}", seen.busiest_thread_s);
         if (done.bytes != 0)
             row += fmt::format(",\"server_cpu_s_per_gb\":{:.6g}",
                                seen.server_cpu_s * 1e9 / static_cast<double>(done.bytes));
@@ -133,9 +144,11 @@ void run_bench(bench_smb_arguments given) {
     const std::string cannot = share.run(load.prepare());
     measured seen;
     if (cannot.empty()) {
+        const auto threads_before = cpu_seconds_by_thread(given.server_processes);
         const double before = cpu_seconds_of(given.server_processes);
         seen.done = share.run(load.run());
         seen.server_cpu_s = cpu_seconds_of(given.server_processes) - before;
+        seen.busiest_thread_s = most_since(threads_before, cpu_seconds_by_thread(given.server_processes));
     }
     share.run(load.clean_up(given.keeps_files));
     const std::string& why = cannot.empty() ? seen.done.failure : cannot;
@@ -162,6 +175,9 @@ void add_bench_smb(command_syntax bench) {
         .shows_default();
     command.add_option("--connections", given->load.connections, "sessions, each on its own connection")
         .between(1, 1024)
+        .shows_default();
+    command.add_option("--idle", given->load.idle_connections, "sessions besides these that do nothing")
+        .between(0, 10'000)
         .shows_default();
     command.add_option("--depth", given->load.depth, "requests under way on each connection")
         .between(1, 512)

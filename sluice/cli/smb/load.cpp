@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <ranges>
+
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/smb/client/dial.hpp"
 #include "sluice/smb/client/directory.hpp"
@@ -105,17 +107,22 @@ load_generator::load_generator(io::io_multiplexer& loop, target at, load_options
 
 load_generator::~load_generator() = default;
 
+bool load_generator::is_idle(const lane& one) const noexcept {
+    return one.number >= how_.connections;
+}
+
 io::task<std::string> load_generator::prepare() noexcept {
     io::task<outcome<void>> making = at_.first->make_folder(how_.folder);
     const outcome<void> made = co_await std::move(making);
     if (not made and made.error().status() != nt_status::object_name_collision)
         co_return made.error().message();
-    for (unsigned number = 0; number != how_.connections; ++number) {
+    for (unsigned number = 0; number != how_.connections + how_.idle_connections; ++number) {
         lanes_.push_back(std::make_unique<lane>());
         lane& one = *lanes_.back();
         one.number = number;
         io::task<outcome<void>> connecting = connect(one);
         outcome<void> ready = co_await std::move(connecting);
+        if (ready and is_idle(one)) continue;
         if (ready and needs_big_file()) {
             connecting = fill(one);
             ready = co_await std::move(connecting);
@@ -240,7 +247,7 @@ io::task<load_outcome> load_generator::run() noexcept {
     const clock::time_point began = clock::now();
     until_ = began + how_.duration;
     io::task_group workers(loop_);
-    for (const std::unique_ptr<lane>& one : lanes_)
+    for (const std::unique_ptr<lane>& one : lanes_ | std::views::take(how_.connections))
         for (connection* const over : one->channels)
             for (unsigned i = 0; i != how_.depth; ++i)
                 workers.spawn(work({.in = one.get(), .over = over}));

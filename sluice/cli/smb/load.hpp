@@ -29,9 +29,10 @@ enum class load_kind : std::uint8_t {
 
 struct load_options {
     load_kind kind = load_kind::read;
-    unsigned connections = 1;  // each with a session of its own
-    unsigned channels = 1;     // connections of each session
-    unsigned depth = 8;        // requests under way on each connection
+    unsigned connections = 1;       // each with a session of its own
+    unsigned idle_connections = 0;  // besides, with sessions that do nothing
+    unsigned channels = 1;          // connections of each session
+    unsigned depth = 8;             // requests under way on each connection
     std::uint32_t size_bytes = 1U << 20;
     std::uint64_t file_bytes = 256U << 20;  // of the big file, in each session
     unsigned files = 1000;                  // small ones, in each session
@@ -83,6 +84,7 @@ private:
     [[nodiscard]] io::task<smb::client::outcome<void>> fill(lane& one) noexcept;
     [[nodiscard]] io::task<smb::client::outcome<void>> put_missing(lane& one) noexcept;
     [[nodiscard]] io::task<void> remove_files() noexcept;
+    [[nodiscard]] bool is_idle(const lane& one) const noexcept;
     [[nodiscard]] io::task<void> work(worker who) noexcept;
     [[nodiscard]] io::task<void> work_until_done(worker who) noexcept;
     [[nodiscard]] io::task<void> stay_awake() noexcept;

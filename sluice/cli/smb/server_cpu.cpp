@@ -31,23 +31,48 @@ namespace {
     return parent;
 }
 
+[[nodiscard]] pid_t number_of(const std::filesystem::directory_entry& entry) {  // 0: it is none
+    const std::string name = entry.path().filename().string();
+    pid_t number = 0;
+    const char* const end = name.data() + name.size();
+    return std::from_chars(name.data(), end, number).ptr == end ? number : 0;
+}
+
+// These, and the children they have now.
+[[nodiscard]] std::vector<pid_t> with_children(const std::vector<pid_t>& processes) {
+    std::vector<pid_t> all = processes;
+    std::error_code unreadable;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc", unreadable)) {
+        const pid_t process = number_of(entry);
+        const bool is_known = std::ranges::find(processes, process) != processes.end();
+        if (process == 0 or is_known) continue;
+        const bool is_child = std::ranges::find(processes, parent_of(entry.path())) != processes.end();
+        if (is_child) all.push_back(process);
+    }
+    return all;
+}
+
 }  // namespace
 
 double cpu_seconds_of(const std::vector<pid_t>& processes) {
     double sum = 0;
-    for (const pid_t one : processes)
-        sum += cpu_seconds_of(one);
-    std::error_code unreadable;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc", unreadable)) {
-        const std::string name = entry.path().filename().string();
-        pid_t process = 0;
-        const char* const end = name.data() + name.size();
-        if (std::from_chars(name.data(), end, process).ptr != end) continue;
-        if (std::ranges::find(processes, process) != processes.end()) continue;
-        if (std::ranges::find(processes, parent_of(entry.path())) != processes.end())
-            sum += cpu_seconds_of(process);
-    }
+    for (const pid_t process : with_children(processes))
+        sum += cpu_seconds_of(process);
     return sum;
+}
+
+std::map<pid_t, double> cpu_seconds_by_thread(const std::vector<pid_t>& processes) {
+    std::map<pid_t, double> by_thread;
+    for (const pid_t process : with_children(processes)) {
+        const std::string threads = "/proc/" + std::to_string(process) + "/task";
+        std::error_code unreadable;
+        for (const auto& entry : std::filesystem::directory_iterator(threads, unreadable)) {
+            double on_processor_ns = 0;
+            if (std::ifstream(entry.path() / "schedstat") >> on_processor_ns)
+                by_thread[number_of(entry)] = on_processor_ns / 1e9;
+        }
+    }
+    return by_thread;
 }
 
 }  // namespace sluice::cli
