@@ -1,9 +1,6 @@
 #include "sluice/vfs/host_listing.hpp"
 
-#include <sys/xattr.h>
-
-#include <cstdio>
-
+#include "sluice/io/xattr.hpp"
 #include "sluice/vfs/host_name.hpp"
 #include "sluice/vfs/host_node.hpp"
 
@@ -13,11 +10,7 @@ namespace {
 class host_listing final : public directory_listing {
 public:
     host_listing(host_tree& tree, io::directory_handle directory, std::string path)
-        : tree_(tree), directory_(std::move(directory)), path_(std::move(path)) {
-        const int length = std::snprintf(attribute_path_.data(), attribute_path_.size(), "/proc/self/fd/%d/",
-                                         directory_.descriptor());
-        attribute_path_prefix_ = static_cast<std::size_t>(length);
-    }
+        : tree_(tree), directory_(std::move(directory)), path_(std::move(path)) {}
 
     [[nodiscard]] result<const listed_name*> next() noexcept override;
 
@@ -34,8 +27,6 @@ private:
     std::array<char, limits::listing_storage_bytes> storage_;
     std::span<io::directory_entry> batch_;
     std::uint64_t position_ = 0;
-    std::array<char, 32 + io::limits::name_bytes_max> attribute_path_{};
-    std::size_t attribute_path_prefix_ = 0;
     std::string shown_;
     listed_name current_;
 };
@@ -86,16 +77,15 @@ void host_listing::follow(std::string_view name) {
     current_.status = metadata_of(*status, stored.value_or(std::nullopt), name, tree_.dots());
 }
 
-// By the name, but from this directory: the kernel goes there by itself, without a descriptor to open and to
-// close for each file. Whoever swaps the file meanwhile is seen with the other's attributes, once.
+// By the name, without a descriptor to open and to close for each file. Whoever swaps the file meanwhile is
+// seen with the other's attributes, once.
 std::optional<stored_metadata> host_listing::stored_of(std::string_view name) noexcept {
     if (not tree_.keeps_attributes) return std::nullopt;
-    name.copy(attribute_path_.data() + attribute_path_prefix_, name.size());
-    attribute_path_[attribute_path_prefix_ + name.size()] = '\0';
-    std::array<std::byte, 64> value;
-    const ssize_t bytes = ::lgetxattr(attribute_path_.data(), metadata_attribute, value.data(), value.size());
-    if (bytes < 0) return std::nullopt;
-    return decode_stored_metadata(bytes_view(value.data(), static_cast<std::size_t>(bytes)));
+    std::array<std::byte, 64> storage;
+    // In enumerate's storage a zero follows each name.
+    const auto value = io::fetch_xattr_at(directory_, name.data(), metadata_attribute, storage);
+    if (not value) return std::nullopt;
+    return decode_stored_metadata(*value);
 }
 
 }  // namespace
