@@ -272,7 +272,7 @@ server_gauges smb_server::gauges() const noexcept {
 
 std::shared_ptr<channel> smb_server::make_session(connection& on) {
     if (sessions_.size() >= limits::sessions_max) return nullptr;
-    const auto fresh = std::make_shared<session>(next_session_id_ + 1, on.agreed);
+    const auto fresh = std::make_shared<session>(next_session_id_ + 1, on.agreed, opens.memory());
     fresh->since = clock().utc_now();
     std::shared_ptr<channel> first = make_channel(fresh, on);
     if (first == nullptr) return nullptr;

@@ -130,13 +130,13 @@ private:
 
 public:
     open_table opens;
+    lease_table leases;  // before what may remember a lease that has ended
     log_on_failures failures;
     refusal_log refusals;
     /// Work that belongs to no connection: time limits of breaks and of durable opens.
     background_work background;
     /// When breaks are to have been answered, durable opens end and sessions expire.
     agenda later;
-    lease_table leases;
     breaks_under_way breaks;
     replay_table replays;
 
