@@ -9,8 +9,8 @@ namespace {
 
 class host_listing final : public directory_listing {
 public:
-    host_listing(host_tree& tree, io::directory_handle directory, std::string path)
-        : tree_(tree), directory_(std::move(directory)), path_(std::move(path)) {}
+    host_listing(host_tree& tree, io::directory_handle directory)
+        : tree_(tree), directory_(std::move(directory)) {}
 
     [[nodiscard]] result<const listed_name*> next() noexcept override;
 
@@ -22,7 +22,6 @@ private:
 
     host_tree& tree_;
     io::directory_handle directory_;
-    std::string path_;  // the host's, of the directory
     std::array<io::directory_entry, limits::listed_names_per_batch> entries_{};
     std::array<char, limits::listing_storage_bytes> storage_;
     std::span<io::directory_entry> batch_;
@@ -65,9 +64,11 @@ bool host_listing::describe(const io::directory_entry& entry) {
     return true;
 }
 
-// Links are rare; they may cost an open each.
+// Links are rare; they may cost an open each, and a question where this directory stands.
 void host_listing::follow(std::string_view name) {
-    const auto target = tree_.open_exactly(join_path(path_, name), follow_links::yes);
+    const auto here = tree_.present_path(directory_);
+    const auto target = here ? tree_.open_exactly(join_path(*here, name), follow_links::yes)
+                             : result<io::handle>(failure({ENOENT, "follow", directory_.descriptor()}));
     const auto status = target ? io::status_of(*target, node_fields) : failure(target.error());
     if (not status) {
         current_.leads_nowhere = true;
@@ -90,12 +91,11 @@ std::optional<stored_metadata> host_listing::stored_of(std::string_view name) no
 
 }  // namespace
 
-result<std::unique_ptr<directory_listing>> list_host_directory(host_tree& tree, const io::handle& directory,
-                                                               std::string path) {
+result<std::unique_ptr<directory_listing>> list_host_directory(host_tree& tree, const io::handle& directory) {
     const io::descriptor_path itself(directory.descriptor());
     auto opened = io::directory_handle::open({}, itself.c_str());
     if (not opened) return failure(opened.error());
-    return std::make_unique<host_listing>(tree, std::move(*opened), std::move(path));
+    return std::make_unique<host_listing>(tree, std::move(*opened));
 }
 
 }  // namespace sluice::vfs

@@ -294,7 +294,7 @@ result<void> host_node::set_security(std::span<const std::byte> descriptor) noex
 
 result<std::unique_ptr<directory_listing>> host_node::list() noexcept {
     if (kind_ != node_kind::directory) return failure({ENOTDIR, "list", held().descriptor()});
-    return list_host_directory(tree_, held(), present_path());
+    return list_host_directory(tree_, held());
 }
 
 }  // namespace sluice::vfs

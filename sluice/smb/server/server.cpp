@@ -314,9 +314,9 @@ std::vector<session*> smb_server::sessions_like(const session& one) noexcept {
 namespace {
 
 // There and back. Whoever sleeps has looked at what there is before it sees the visitor; whoever is busy
-// looks between two visits.
+// looks every few turns, and so between the visits.
 [[nodiscard]] io::task<void> visit(io::io_multiplexer& other, io::io_multiplexer& home) noexcept {
-    constexpr unsigned visits = 2;
+    constexpr unsigned visits = 3;
     for (unsigned i = 0; i != visits; ++i) {
         hand_overs::note();
         co_await io::resume_on(other);
