@@ -1,10 +1,12 @@
 #include "sluice/io/xattr.hpp"
 
 #include <array>
+#include <filesystem>
 #include <set>
 #include <string>
 
 #include "sluice/io/file_handle.hpp"
+#include "sluice/io/sandbox_testing.hpp"
 #include "sluice/io/volume_test.hpp"
 
 namespace sluice::io {
@@ -80,6 +82,45 @@ TEST_P(xattr_on, a_list_names_them_all_once) {
         for (auto name = take_xattr_name(list); not name.empty(); name = take_xattr_name(list))
             if (name.starts_with("user.")) names.emplace(name);
         EXPECT_EQ(names, (std::multiset<std::string>{"user.a", "user.c"}));
+    }
+}
+
+std::string fetch_at(const handle& directory, path_view entry, path_view name, std::size_t room = 64) {
+    std::array<std::byte, 64> storage{};
+    const auto value = fetch_xattr_at(directory, entry, name, std::span(storage).first(room));
+    if (not value) return std::to_string(value.error().code());
+    return {reinterpret_cast<const char*>(value->data()), value->size()};
+}
+
+// What fetch_xattr_at gives for all there is to ask, in one line.
+std::string fetch_all_at(const handle& directory) {
+    std::string all = fetch_at(directory, "file", "user.comment");
+    all += "," + fetch_at(directory, std::string_view("file etc").substr(0, 4), "user.comment", 5);
+    for (const char* const name : {"user.none", "user.empty"})
+        all += "," + fetch_at(directory, "file", name);
+    for (const char* const entry : {"link", "missing", "", ".", "..", "a/b", "/"})
+        all += "," + fetch_at(directory, entry, "user.comment");
+    return all + "," + fetch_at(directory, "file", "user.comment", 4) + "," +
+           fetch_at(directory, "file", "user.comment", 0) + "," + fetch_at(handle(), "file", "user.comment");
+}
+
+TEST_P(xattr_on, what_stands_in_a_directory_is_asked_by_its_name_on_kernels_old_and_new) {
+    constexpr int getxattrat = 464;
+    std::filesystem::create_symlink("file", directory.path_of("link"));
+    ASSERT_TRUE(store_xattr(file, "user.comment", bytes("hello")));
+    ASSERT_TRUE(store_xattr(file, "user.empty", {}));
+    const auto text = [](int code) { return std::to_string(code); };
+    std::string expected = "hello,hello," + text(ENODATA) + ",," + text(ENODATA) + "," + text(ENOENT);
+    for (int refused = 0; refused != 5; ++refused)
+        expected += "," + text(EINVAL);
+    expected += "," + text(ERANGE) + "," + text(ERANGE) + "," + text(EBADF);
+    EXPECT_EQ(fetch_all_at(directory.anchor()), expected);
+    for (const int code : {ENOSYS, EPERM}) {
+        const std::string in_sandbox = sandbox_test::ask_in_child([&] {
+            sandbox_test::deny(getxattrat, code);
+            return fetch_all_at(directory.anchor());
+        });
+        EXPECT_EQ(in_sandbox, expected) << "denied with " << code;
     }
 }
 

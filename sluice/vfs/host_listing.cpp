@@ -1,9 +1,6 @@
 #include "sluice/vfs/host_listing.hpp"
 
-#include <sys/xattr.h>
-
-#include <cstdio>
-
+#include "sluice/io/xattr.hpp"
 #include "sluice/vfs/host_name.hpp"
 #include "sluice/vfs/host_node.hpp"
 
@@ -12,12 +9,8 @@ namespace {
 
 class host_listing final : public directory_listing {
 public:
-    host_listing(host_tree& tree, io::directory_handle directory, std::string path)
-        : tree_(tree), directory_(std::move(directory)), path_(std::move(path)) {
-        const int length = std::snprintf(attribute_path_.data(), attribute_path_.size(), "/proc/self/fd/%d/",
-                                         directory_.descriptor());
-        attribute_path_prefix_ = static_cast<std::size_t>(length);
-    }
+    host_listing(host_tree& tree, io::directory_handle directory)
+        : tree_(tree), directory_(std::move(directory)) {}
 
     [[nodiscard]] result<const listed_name*> next() noexcept override;
 
@@ -29,13 +22,10 @@ private:
 
     host_tree& tree_;
     io::directory_handle directory_;
-    std::string path_;  // the host's, of the directory
     std::array<io::directory_entry, limits::listed_names_per_batch> entries_{};
     std::array<char, limits::listing_storage_bytes> storage_;
     std::span<io::directory_entry> batch_;
     std::uint64_t position_ = 0;
-    std::array<char, 32 + io::limits::name_bytes_max> attribute_path_{};
-    std::size_t attribute_path_prefix_ = 0;
     std::string shown_;
     listed_name current_;
 };
@@ -74,9 +64,11 @@ bool host_listing::describe(const io::directory_entry& entry) {
     return true;
 }
 
-// Links are rare; they may cost an open each.
+// Links are rare; they may cost an open each, and a question where this directory stands.
 void host_listing::follow(std::string_view name) {
-    const auto target = tree_.open_exactly(join_path(path_, name), follow_links::yes);
+    const auto here = tree_.present_path(directory_);
+    const auto target = here ? tree_.open_exactly(join_path(*here, name), follow_links::yes)
+                             : result<io::handle>(failure({ENOENT, "follow", directory_.descriptor()}));
     const auto status = target ? io::status_of(*target, node_fields) : failure(target.error());
     if (not status) {
         current_.leads_nowhere = true;
@@ -86,26 +78,24 @@ void host_listing::follow(std::string_view name) {
     current_.status = metadata_of(*status, stored.value_or(std::nullopt), name, tree_.dots());
 }
 
-// By the name, but from this directory: the kernel goes there by itself, without a descriptor to open and to
-// close for each file. Whoever swaps the file meanwhile is seen with the other's attributes, once.
+// By the name, without a descriptor to open and to close for each file. Whoever swaps the file meanwhile is
+// seen with the other's attributes, once.
 std::optional<stored_metadata> host_listing::stored_of(std::string_view name) noexcept {
     if (not tree_.keeps_attributes) return std::nullopt;
-    name.copy(attribute_path_.data() + attribute_path_prefix_, name.size());
-    attribute_path_[attribute_path_prefix_ + name.size()] = '\0';
-    std::array<std::byte, 64> value;
-    const ssize_t bytes = ::lgetxattr(attribute_path_.data(), metadata_attribute, value.data(), value.size());
-    if (bytes < 0) return std::nullopt;
-    return decode_stored_metadata(bytes_view(value.data(), static_cast<std::size_t>(bytes)));
+    std::array<std::byte, 64> storage;
+    // In enumerate's storage a zero follows each name.
+    const auto value = io::fetch_xattr_at(directory_, name.data(), metadata_attribute, storage);
+    if (not value) return std::nullopt;
+    return decode_stored_metadata(*value);
 }
 
 }  // namespace
 
-result<std::unique_ptr<directory_listing>> list_host_directory(host_tree& tree, const io::handle& directory,
-                                                               std::string path) {
+result<std::unique_ptr<directory_listing>> list_host_directory(host_tree& tree, const io::handle& directory) {
     const io::descriptor_path itself(directory.descriptor());
     auto opened = io::directory_handle::open({}, itself.c_str());
     if (not opened) return failure(opened.error());
-    return std::make_unique<host_listing>(tree, std::move(*opened), std::move(path));
+    return std::make_unique<host_listing>(tree, std::move(*opened));
 }
 
 }  // namespace sluice::vfs

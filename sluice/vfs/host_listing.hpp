@@ -7,10 +7,9 @@
 
 namespace sluice::vfs {
 
-/// Lists a directory of the host. `path` is where it stands, for links in it to be followed from.
+/// Lists a directory of the host.
 /// Errors: as io::directory_handle::open. Allocates: its buffers, here; next() nothing more.
 [[nodiscard]] result<std::unique_ptr<directory_listing>> list_host_directory(host_tree& tree,
-                                                                             const io::handle& directory,
-                                                                             std::string path);
+                                                                             const io::handle& directory);
 
 }  // namespace sluice::vfs

@@ -37,15 +37,21 @@ std::string shown_path(std::string_view path) {
 
 }  // namespace
 
-host_node::host_node(host_tree& tree, io::handle held, const io::file_status& status, std::string path)
-    : tree_(tree), held_(std::move(held)), path_(std::move(path)) {
+host_node::host_node(host_tree& tree, io::handle held, const io::file_status& status, std::string_view path)
+    : tree_(tree), held_(std::move(held)), path_(path, &tree.memory) {
     identify(status);
 }
 
 host_node::host_node(host_tree& tree, io::file_handle created, const io::file_status& status,
-                     std::string path)
-    : tree_(tree), writing_(std::move(created)), path_(std::move(path)) {
+                     std::string_view path)
+    : tree_(tree), writing_(std::move(created)), path_(path, &tree.memory) {
     identify(status);
+}
+
+void host_node::operator delete(host_node* node, std::destroying_delete_t) noexcept {
+    host_tree& tree = node->tree_;
+    node->~host_node();
+    tree.memory.deallocate(node, sizeof(host_node));
 }
 
 void host_node::identify(const io::file_status& status) noexcept {
@@ -54,14 +60,14 @@ void host_node::identify(const io::file_status& status) noexcept {
     is_root_ = tree_.is_root(status);
 }
 
-result<node_ptr> make_host_node(host_tree& tree, io::handle held, std::string path) noexcept {
+result<node_ptr> make_host_node(host_tree& tree, io::handle held, std::string_view path) noexcept {
     const auto status = io::status_of(held, io::stat_fields::type | io::stat_fields::inode);
     if (not status) return failure(status.error());
-    return node_ptr(std::make_unique<host_node>(tree, std::move(held), *status, std::move(path)));
+    return node_ptr(new (tree) host_node(tree, std::move(held), *status, path));
 }
 
 std::string host_node::present_path() const {
-    return tree_.present_path(held()).value_or(path_);
+    return tree_.present_path(held()).value_or(std::string(path_));
 }
 
 std::string host_node::path() const {
@@ -257,7 +263,7 @@ result<std::vector<stream_info>> host_node::streams() noexcept {
 result<node_ptr> host_node::open_stream(const stream_request& wanted) noexcept {
     if (not tree_.keeps_attributes or (kind_ != node_kind::file and kind_ != node_kind::directory))
         return failure({EOPNOTSUPP, "open stream"});
-    return open_host_stream(tree_, held(), key_, path_, wanted);
+    return open_host_stream(tree_, held(), key_, std::string(path_), wanted);
 }
 
 result<std::vector<extended_attribute>> host_node::extended_attributes() noexcept {
@@ -288,7 +294,7 @@ result<void> host_node::set_security(std::span<const std::byte> descriptor) noex
 
 result<std::unique_ptr<directory_listing>> host_node::list() noexcept {
     if (kind_ != node_kind::directory) return failure({ENOTDIR, "list", held().descriptor()});
-    return list_host_directory(tree_, held(), present_path());
+    return list_host_directory(tree_, held());
 }
 
 }  // namespace sluice::vfs

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <new>
+
 #include "sluice/vfs/host_tree.hpp"
 #include "sluice/vfs/node.hpp"
 
@@ -14,9 +16,16 @@ namespace sluice::vfs {
 /// descriptor alone.
 class host_node final : public node {
 public:
-    host_node(host_tree& tree, io::handle held, const io::file_status& status, std::string path);
+    host_node(host_tree& tree, io::handle held, const io::file_status& status, std::string_view path);
     /// Of a file that was just created, and is open for reading and writing.
-    host_node(host_tree& tree, io::file_handle created, const io::file_status& status, std::string path);
+    host_node(host_tree& tree, io::file_handle created, const io::file_status& status, std::string_view path);
+
+    /// In the tree's memory.
+    static void* operator new(std::size_t bytes, host_tree& tree) { return tree.memory.allocate(bytes); }
+    static void operator delete(void* memory, host_tree& tree) noexcept {
+        tree.memory.deallocate(memory, sizeof(host_node));
+    }
+    static void operator delete(host_node* node, std::destroying_delete_t) noexcept;
 
     [[nodiscard]] node_kind kind() const noexcept override { return kind_; }
     [[nodiscard]] file_key key() const noexcept override { return key_; }
@@ -93,7 +102,7 @@ private:
     node_kind kind_ = node_kind::file;
     bool is_root_ = false;
     file_key key_;
-    std::string path_;  // the host's, as last known
+    std::pmr::string path_;  // the host's, as last known
 
     // The attributes as they were when the file had that change time; see own_attributes_at.
     struct known_attributes {
@@ -104,7 +113,8 @@ private:
 };
 
 /// Makes the node of what is open. Errors: EIO.
-[[nodiscard]] result<node_ptr> make_host_node(host_tree& tree, io::handle held, std::string path) noexcept;
+[[nodiscard]] result<node_ptr> make_host_node(host_tree& tree, io::handle held,
+                                              std::string_view path) noexcept;
 
 /// Status fields a node needs.
 inline constexpr io::stat_fields node_fields =

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <vector>
 
+#include "sluice/base/recycled_memory.hpp"
 #include "sluice/io/file_handle.hpp"
 #include "sluice/io/path_resolution.hpp"
 #include "sluice/vfs/host_metadata.hpp"
@@ -79,6 +80,7 @@ public:
     /// That of the calling thread, one of `loops`.
     [[nodiscard]] io::io_multiplexer& multiplexer_here() const noexcept;
 
+    recycled_memory memory;                  // of nodes and their names, which come and go with every open
     std::vector<io::io_multiplexer*> loops;  // that nodes are used on; never none
     io::path_handle root;
     host_volume_options options;

@@ -116,7 +116,7 @@ result<node_ptr> host_volume::find(std::string_view path, follow_links links) no
     auto opened = tree_->open(path, links);
     if (not opened) return failure(opened.error());
     std::string storage;
-    return make_host_node(*tree_, std::move(*opened), std::string(host_name(path, storage)));
+    return make_host_node(*tree_, std::move(*opened), host_name(path, storage));
 }
 
 result<node_ptr> host_volume::create(std::string_view path, const creation_request& wanted) noexcept {
@@ -153,8 +153,8 @@ result<node_ptr> host_volume::create(std::string_view path, const creation_reque
         const auto stored = store_attributes(created, *status, wanted, name, tree_->dots());
         if (not stored) return failure(stored.error());
     }
-    if (is_file) return std::make_unique<host_node>(*tree_, std::move(file), *status, there->path);
-    return std::make_unique<host_node>(*tree_, std::move(directory), *status, there->path);
+    if (is_file) return node_ptr(new (*tree_) host_node(*tree_, std::move(file), *status, there->path));
+    return node_ptr(new (*tree_) host_node(*tree_, std::move(directory), *status, there->path));
 }
 
 void host_volume::serve_on(std::span<io::io_multiplexer* const> loops) {

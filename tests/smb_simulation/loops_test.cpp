@@ -1,135 +1,17 @@
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <filesystem>
-#include <memory>
-#include <thread>
-#include <vector>
 
-#include "sluice/io/sync_wait.hpp"
 #include "sluice/vfs/host_volume.hpp"
-#include "sluice/vfs/memory_volume.hpp"
 #include "tests/smb_client/channel_storm.hpp"
+#include "tests/smb_simulation/server_on_loops.hpp"
 #include "tests/smb_simulation/unruly_client.hpp"
-#include "tests/smb_simulation/world.hpp"
 
 // A server on several real loops, and clients that do everything to the same files in every order, each on a
 // thread of its own. What goes wrong here is for TSan to see, and for the server's own ENSUREs.
 
 namespace sluice::smb_simulation {
 namespace {
-
-using smb::server::event;
-using smb::server::smb_server;
-
-/// A loop run by a thread of its own while this lives.
-class running_loop {
-public:
-    running_loop()
-        : until_end_(std::in_place, *multiplexer_), runner_([this] {
-              while (multiplexer_->run() > 0) {}
-          }) {}
-    ~running_loop() {
-        until_end_.reset();
-        runner_.join();
-    }
-    [[nodiscard]] io::io_multiplexer& multiplexer() noexcept { return *multiplexer_; }
-
-private:
-    std::unique_ptr<io::io_multiplexer> multiplexer_ = io::best_available().value();
-    std::optional<io::io_multiplexer::work_guard> until_end_;
-    std::thread runner_;
-};
-
-/// A server on `count` loops, the first of them this thread's.
-class server_on_loops {
-public:
-    server_on_loops(std::size_t count,
-                    std::unique_ptr<vfs::volume> (*make)(io::io_multiplexer&, clock_source&))
-        : ended_(*first_) {
-        std::vector<io::io_multiplexer*> others;
-        for (std::size_t i = 1; i != count; ++i) {
-            others_.push_back(std::make_unique<running_loop>());
-            others.push_back(&others_.back()->multiplexer());
-        }
-        const smb::server::user_database::admission only{.name = "u", .password = "p"};
-        EXPECT_TRUE(users_.admit(std::span(&only, 1)));
-        smb::server::server_configuration configuration;
-        configuration.signing = smb::server::protection::offered;
-        configuration.shares.push_back({});
-        configuration.shares.back().name = "files";
-        configuration.shares.back().volume = make(*first_, clock_);
-        server_ = std::make_unique<smb_server>(smb::server::server_seams{.loop = *first_,
-                                                                         .clock = clock_,
-                                                                         .random = secrets_,
-                                                                         .accounts = users_,
-                                                                         .log = log_,
-                                                                         .other_loops = others},
-                                               std::move(configuration));
-        EXPECT_TRUE(server_->start({}));
-    }
-
-    [[nodiscard]] smb_server& server() noexcept { return *server_; }
-    [[nodiscard]] clock_source& clock() noexcept { return clock_; }
-
-    /// The client's end of a new connection of the client of that number.
-    [[nodiscard]] io::socket_handle connect(std::uint16_t client) {
-        auto pair = io::socket_handle::pair().value();
-        server_->adopt(std::move(pair.first), io::socket_address::loopback_v4(client));
-        return std::move(pair.second);
-    }
-
-    /// The same, for who is on a thread of his own.
-    [[nodiscard]] io::socket_handle connect_from_thread(std::uint16_t client) {
-        auto pair = io::socket_handle::pair().value();
-        EXPECT_TRUE(first_->post([this, given = std::move(pair.first), client]() mutable noexcept {
-            server_->adopt(std::move(given), io::socket_address::loopback_v4(client));
-        }));
-        return std::move(pair.second);
-    }
-
-    /// Serves until every one of `clients`, each run by a thread, has returned; then stops.
-    void serve(std::vector<std::function<void()>> clients) {
-        std::atomic<std::size_t> left = clients.size();
-        std::vector<std::thread> threads;
-        for (auto& client : clients) {
-            threads.emplace_back([&] {
-                client();
-                if (left.fetch_sub(1) == 1) (void)first_->post([this]() noexcept { ended_.set(true); });
-            });
-        }
-        io::sync_wait(*first_, until_ended());
-        for (std::thread& one : threads)
-            one.join();
-        const auto gauges = server_->gauges();
-        EXPECT_EQ(gauges.connections, 0U);
-        EXPECT_EQ(gauges.sessions, 0U) << "no session outlives its connections";
-        EXPECT_EQ(gauges.opens, 0U) << "no open outlives its session";
-        EXPECT_EQ(gauges.files, 0U) << "no file stays locked or shared";
-        EXPECT_EQ(gauges.buffers, 0U) << "every buffer is given back";
-    }
-
-private:
-    io::task<void> until_ended() {
-        (void)co_await ended_.wait();
-        server_->stop();
-        io::task<void> ending = server_->done();
-        co_await std::move(ending);
-    }
-
-    std::unique_ptr<io::io_multiplexer> first_ = io::best_available().value();
-    std::vector<std::unique_ptr<running_loop>> others_;
-    event<bool> ended_;
-    system_clock_source clock_;
-    system_random secrets_;
-    smb::server::user_database users_;
-    silent_log log_;
-    std::unique_ptr<smb_server> server_;
-};
-
-[[nodiscard]] std::unique_ptr<vfs::volume> in_memory(io::io_multiplexer& loop, clock_source& clock) {
-    return std::make_unique<vfs::memory_volume>(loop, clock);
-}
 
 [[nodiscard]] std::filesystem::path folder_of_test() {
     return std::filesystem::path(testing::TempDir()) / ("sluice-loops-" + std::to_string(::getpid()));

@@ -27,15 +27,35 @@ namespace {
     return *std::move(decoded);
 }
 
-[[nodiscard]] security_descriptor default_for(const request& r, vfs::node& file) {
-    const result<vfs::metadata> status = file.status();
-    const vfs::metadata unknown{.user_id = ~0U, .group_id = ~0U};
-    return default_security(status ? *status : unknown, r.session->user, acting_user_of(r));
+[[nodiscard]] vfs::metadata status_or_nobodys(vfs::node& file) noexcept {
+    return file.status().value_or(vfs::metadata{.user_id = ~0U, .group_id = ~0U});
+}
+
+[[nodiscard]] security_descriptor default_for(const request& r, const vfs::metadata& status) {
+    return default_security(status, r.session->user, acting_user_of(r));
+}
+
+[[nodiscard]] access_mask granted_by(const request& r, const security_descriptor& descriptor) {
+    const std::vector<wire::sid> token = token_of(r.session->user, acting_user_of(r));
+    return wire::access_check(descriptor, token, access_mask::maximum_allowed).granted;
+}
+
+[[nodiscard]] access_mask granted_by_default(const request& r, vfs::node& file) {
+    const vfs::metadata status = status_or_nobodys(file);
+    const tree::default_rights of{.kind = status.kind,
+                                  .user_id = status.user_id,
+                                  .group_id = status.group_id,
+                                  .permission_bits = status.permission_bits,
+                                  .is_anonymous = r.session->user.is_anonymous};
+    auto& known = r.tree->known_rights;
+    if (not known or known->first != of) known.emplace(of, granted_by(r, default_for(r, status)));
+    return known->second;
 }
 
 [[nodiscard]] access_mask granted_by(const request& r, vfs::node& file) {
-    const std::vector<wire::sid> token = token_of(r.session->user, acting_user_of(r));
-    return wire::access_check(security_of(r, file), token, access_mask::maximum_allowed).granted;
+    const auto stored = stored_security(r, file);
+    if (not stored) return granted_by(r, security_of(r, file));
+    return *stored ? granted_by(r, **stored) : granted_by_default(r, file);
 }
 
 // Rights to a file that those to its directory bring along. Asked only where the file itself does not give
@@ -59,7 +79,7 @@ namespace {
 security_descriptor security_of(const request& r, vfs::node& file) {
     auto stored = stored_security(r, file);
     if (stored and *stored) return **std::move(stored);
-    security_descriptor fallback = default_for(r, file);
+    security_descriptor fallback = default_for(r, status_or_nobodys(file));
     if (not stored) fallback.dacl = wire::acl{};
     return fallback;
 }

@@ -95,6 +95,7 @@ public:
             // relaxed: a number, that orders nothing.
             end->store(self.writer_.queued_bytes(), std::memory_order_relaxed);
         });
+        count_until_sent();
     }
     [[nodiscard]] static place_in_stream no_place_yet() {
         return std::make_shared<std::atomic<std::uint64_t>>(~std::uint64_t{0});
@@ -116,6 +117,7 @@ public:
 
 private:
     friend class request;
+    void count_until_sent() noexcept;
     void close_here(std::string_view why) noexcept;
     /// Has `what(*this)` done on the home loop, at once if this is its thread, if the connection is still
     /// there.

@@ -58,17 +58,19 @@ constexpr std::string_view not_in_components = "\"*/<>?|";
 
 }  // namespace
 
-std::expected<file_name, nt_status> parse_file_name(bytes_view utf16) {
+std::expected<file_name, nt_status> parse_file_name(bytes_view utf16, std::pmr::memory_resource& memory) {
     if (utf16.size() > 2 * limits::path_units_max) return std::unexpected(nt_status::object_name_invalid);
-    const auto text = wire::utf8_of(utf16);
-    if (not text) return std::unexpected(nt_status::invalid_parameter);
-    return parse_file_name_text(*text);
+    std::pmr::string text(&memory);
+    if (not wire::append_utf8_of(utf16, text)) return std::unexpected(nt_status::invalid_parameter);
+    return parse_file_name_text(text, memory);
 }
 
-std::expected<file_name, nt_status> parse_file_name_text(std::string_view text) {
+std::expected<file_name, nt_status> parse_file_name_text(std::string_view text,
+                                                         std::pmr::memory_resource& memory) {
     std::string_view rest = text;
     if (rest.starts_with('\\')) return std::unexpected(nt_status::invalid_parameter);
-    file_name name;
+    file_name name{.path = std::pmr::string(&memory), .stream = {}};
+    name.path.reserve(rest.size());
     if (const std::size_t colon = rest.find(':'); colon != std::string_view::npos) {
         const nt_status status = parse_stream(rest.substr(colon + 1), name);
         if (status != nt_status::success) return std::unexpected(status);

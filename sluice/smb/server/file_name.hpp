@@ -1,6 +1,7 @@
 #pragma once
 
 #include <expected>
+#include <memory_resource>
 #include <string>
 #include <string_view>
 
@@ -11,7 +12,7 @@ namespace sluice::smb::server {
 
 /// A name as a client writes it ("dir\file:stream:$DATA"), taken apart ([MS-FSCC] 2.1.5).
 struct file_name {
-    std::string path;                    // as vfs has it: UTF-8, '/' between components; empty for the root
+    std::pmr::string path;               // as vfs has it: UTF-8, '/' between components; empty for the root
     std::string stream;                  // empty for the unnamed one
     bool names_stream = false;           // a stream was named, even if by "::$DATA" the unnamed one
     bool names_directory_index = false;  // "dir::$INDEX_ALLOCATION", a directory by another name
@@ -22,10 +23,12 @@ struct file_name {
 
 /// Takes the name of a CREATE, or the target of a rename or link, apart. `utf16` is relative to the share.
 /// Errors: INVALID_PARAMETER (a leading separator, half a character), OBJECT_NAME_INVALID (characters or
-/// components no file can have, too long), OBJECT_PATH_SYNTAX_BAD ("..").
-[[nodiscard]] std::expected<file_name, wire::nt_status> parse_file_name(bytes_view utf16);
+/// components no file can have, too long), OBJECT_PATH_SYNTAX_BAD (".."). Allocates: the path, in `memory`.
+[[nodiscard]] std::expected<file_name, wire::nt_status> parse_file_name(
+    bytes_view utf16, std::pmr::memory_resource& memory = *std::pmr::get_default_resource());
 /// The same of UTF-8.
-[[nodiscard]] std::expected<file_name, wire::nt_status> parse_file_name_text(std::string_view text);
+[[nodiscard]] std::expected<file_name, wire::nt_status> parse_file_name_text(
+    std::string_view text, std::pmr::memory_resource& memory = *std::pmr::get_default_resource());
 
 /// The same for a stream alone, as a rename within a file has it: ":new:$DATA".
 [[nodiscard]] std::expected<std::string, wire::nt_status> parse_stream_name(std::string_view text);

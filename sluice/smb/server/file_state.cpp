@@ -6,6 +6,9 @@
 
 namespace sluice::smb::server {
 
+file_state::file_state(file_table& table, const vfs::file_key& key) noexcept
+    : table_(table), key_(key), opens_(&table.memory_) {}
+
 file_state::~file_state() {
     ENSURE(opens_.empty(), "an open holds its file");
     table_.forget_stream(*this);
@@ -46,7 +49,8 @@ void file_state::wake_caching_waiters() noexcept {
 
 std::shared_ptr<file_state> file_table::of(const vfs::file_key& key) {
     if (std::shared_ptr<file_state> known = find(key)) return known;
-    auto fresh = std::make_shared<file_state>(*this, key);
+    auto fresh =
+        std::allocate_shared<file_state>(std::pmr::polymorphic_allocator<file_state>(&memory_), *this, key);
     files_[key] = fresh;
     note_stream(*fresh);
     return fresh;

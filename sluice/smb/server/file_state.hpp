@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sluice/base/recycled_memory.hpp"
 #include "sluice/smb/server/byte_range_locks.hpp"
 #include "sluice/smb/server/peer_claims.hpp"
 #include "sluice/vfs/metadata.hpp"
@@ -21,13 +22,13 @@ class file_table;
 /// Thread safety: under the server's latch.
 class file_state {
 public:
-    file_state(file_table& table, const vfs::file_key& key) noexcept : table_(table), key_(key) {}
+    file_state(file_table& table, const vfs::file_key& key) noexcept;
     file_state(const file_state&) = delete;
     file_state& operator=(const file_state&) = delete;
     ~file_state();
 
     [[nodiscard]] const vfs::file_key& key() const noexcept { return key_; }
-    [[nodiscard]] std::vector<open*>& opens() noexcept { return opens_; }
+    [[nodiscard]] std::pmr::vector<open*>& opens() noexcept { return opens_; }
     [[nodiscard]] byte_range_locks& locks() noexcept { return locks_; }
 
     void add(open& one);
@@ -71,7 +72,7 @@ private:
     vfs::file_key key_;
     std::optional<peer_signs> peers_;
     peer_claim goes_;
-    std::vector<open*> opens_;
+    std::pmr::vector<open*> opens_;
     byte_range_locks locks_;
     std::vector<event<wire::nt_status>*> waiters_;
     bool is_delete_pending_ = false;
@@ -103,9 +104,10 @@ private:
     void note_stream(file_state& one);
     void forget_stream(file_state& one) noexcept;
 
+    recycled_memory memory_;  // of the states and what is in them; outlives both
     // By the key of the file, those of its streams.
     std::unordered_map<vfs::file_key, std::vector<file_state*>> streams_;
-    std::unordered_map<vfs::file_key, std::weak_ptr<file_state>> files_;
+    std::pmr::unordered_map<vfs::file_key, std::weak_ptr<file_state>> files_{&memory_};
 };
 
 }  // namespace sluice::smb::server

@@ -59,14 +59,14 @@ struct others {
     return sensible(state);
 }
 
-void grant_oplock(open& fresh, const wire::create_args& args, wire::create_action action) {
+void grant_oplock(const request& r, open& fresh, const wire::create_args& args, wire::create_action action) {
     const others rest = others_than(fresh, nullptr);
     lease_state state = grantable(fresh, rest, state_of(args.oplock_level), action);
     if (rest.cache_handles) state = lease_state::none;
     state = state_of(level_of(state));
     if (state == lease_state::none) return;
-    fresh.lease = std::make_shared<lease>(lease::kind::oplock, lease::identity{}, fresh.file->key(), state,
-                                          std::uint16_t{0});
+    fresh.lease = r.host().leases.make(lease::kind::oplock, lease::identity{}, fresh.file->key(), state,
+                                       std::uint16_t{0});
     fresh.lease->opens.push_back(&fresh);
 }
 
@@ -82,7 +82,7 @@ void grant_lease(request& r, open& fresh, const wire::create_args& args, wire::c
         const auto kind = asked.v2 ? lease::kind::lease_v2 : lease::kind::lease_v1;
         const std::uint16_t epoch = asked.v2 ? asked.v2->epoch : std::uint16_t{0};
         const lease::identity who{.client = r.connection().agreed.client, .key = asked.key};
-        held = std::make_shared<lease>(kind, who, fresh.file->key(), state, epoch);
+        held = r.host().leases.make(kind, who, fresh.file->key(), state, epoch);
         r.host().leases.add(held);
     }
     if (asked.v2 and wire::has(asked.flags, wire::lease_flags::parent_key_set))
@@ -106,7 +106,7 @@ void grant_caching(request& r, open& fresh, const wire::create_args& args, wire:
         if (wants_lease) {
             grant_lease(r, fresh, args, reply.action);
         } else {
-            grant_oplock(fresh, args, reply.action);
+            grant_oplock(r, fresh, args, reply.action);
         }
     }
     tell_caching(fresh, reply);

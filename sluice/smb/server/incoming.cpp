@@ -126,6 +126,10 @@ io::task<nt_status> connection::serve(request& r) noexcept {
         co_return nt_status::insufficient_resources;
     const command_rule* const rule = rule_of(r.header().command);
     const nt_status status = co_await rule->serve(r);
+    if (host_.breaks.any()) {
+        io::task<void> telling = host_.breaks.none_left(host_.latch(), loop());
+        co_await std::move(telling);
+    }
     if (r.lateness()) co_return *r.lateness();
     // What relates to an open that was never made fails as that did ([MS-SMB2] 3.3.5.2.7.2).
     if (status == nt_status::file_closed and r.is_related and not r.compound().file and

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <optional>
 #include <vector>
 
@@ -49,10 +50,11 @@ public:
     };
 
     /// `epoch` is what the client said; a lease of version 2 counts its changes from there, of which being
-    /// granted is the first.
+    /// granted is the first. `memory`, for the list of opens, outlives it.
     lease(kind which, const identity& who, const vfs::file_key& file, wire::lease_state granted,
-          std::uint16_t epoch) noexcept
-        : kind_(which),
+          std::uint16_t epoch, std::pmr::memory_resource& memory = *std::pmr::get_default_resource()) noexcept
+        : opens(&memory),
+          kind_(which),
           who_(who),
           file_(file),
           epoch_(static_cast<std::uint16_t>(epoch + 1)),
@@ -89,7 +91,7 @@ public:
     void time_out() noexcept;
 
     /// The opens that have it, in the order of their making.
-    std::vector<open*> opens;
+    std::pmr::vector<open*> opens;
     /// Of the directory's lease, as the client last said; kept to be said back.
     std::optional<wire::lease_key> parent_key;
     /// Until when the break under way is to be answered.

@@ -2,7 +2,9 @@
 
 #include <map>
 #include <memory>
+#include <utility>
 
+#include "sluice/base/recycled_memory.hpp"
 #include "sluice/smb/server/lease.hpp"
 
 namespace sluice::smb::server {
@@ -20,13 +22,20 @@ public:
         const auto found = leases_.find(who);
         return found == leases_.end() ? nullptr : found->second;
     }
+    /// A new lease or oplock; not in the table yet. Allocates: in memory of the table's, as the lease does.
+    template <class... Arguments>
+    [[nodiscard]] std::shared_ptr<lease> make(Arguments&&... how) {
+        return std::allocate_shared<lease>(std::pmr::polymorphic_allocator<lease>(&memory_),
+                                           std::forward<Arguments>(how)..., memory_);
+    }
     /// Of a key that has none yet.
     void add(const std::shared_ptr<lease>& fresh) { leases_.emplace(fresh->who(), fresh); }
     void remove(const lease& ended) noexcept { leases_.erase(ended.who()); }
     [[nodiscard]] std::size_t size() const noexcept { return leases_.size(); }
 
 private:
-    std::map<lease::identity, std::shared_ptr<lease>> leases_;
+    recycled_memory memory_;
+    std::pmr::map<lease::identity, std::shared_ptr<lease>> leases_{&memory_};
 };
 
 }  // namespace sluice::smb::server

@@ -4,12 +4,13 @@
 
 namespace sluice::smb::server {
 
-bool open_table::add(const std::shared_ptr<open>& one) {
-    if (opens_.size() >= limits::opens_max) return false;
+std::shared_ptr<open> open_table::make() {
+    if (opens_.size() >= limits::opens_max) return nullptr;
+    auto one = std::allocate_shared<open>(std::pmr::polymorphic_allocator<open>(&memory_));
     const std::uint64_t number = next_++;
     one->id = {.persistent_part = le64(number), .volatile_part = le64(number)};
     opens_.emplace(number, one);
-    return true;
+    return one;
 }
 
 void open_table::remove(const open& one) noexcept {

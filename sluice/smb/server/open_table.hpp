@@ -3,6 +3,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "sluice/base/recycled_memory.hpp"
 #include "sluice/smb/server/open.hpp"
 
 namespace sluice::smb::server {
@@ -17,19 +18,23 @@ public:
     open_table(const open_table&) = delete;
     open_table& operator=(const open_table&) = delete;
 
-    /// Gives an open its id and makes it found. False when there are too many.
-    [[nodiscard]] bool add(const std::shared_ptr<open>& one);
+    /// A new open, with an id by which it is found; null when there are too many. Allocates: in memory().
+    [[nodiscard]] std::shared_ptr<open> make();
     void remove(const open& one) noexcept;
     [[nodiscard]] std::shared_ptr<open> find(const wire::file_id& id) const noexcept;
     /// By the persistent part alone: for reconnection.
     [[nodiscard]] std::shared_ptr<open> find_persistent(std::uint64_t persistent) const noexcept;
+
+    /// What opens are made in, and what else comes and goes with each.
+    [[nodiscard]] recycled_memory& memory() noexcept { return memory_; }
 
     [[nodiscard]] std::size_t size() const noexcept { return opens_.size(); }
     [[nodiscard]] auto begin() const noexcept { return opens_.begin(); }
     [[nodiscard]] auto end() const noexcept { return opens_.end(); }
 
 private:
-    std::unordered_map<std::uint64_t, std::shared_ptr<open>> opens_;
+    recycled_memory memory_;  // outlives all that is in it
+    std::pmr::unordered_map<std::uint64_t, std::shared_ptr<open>> opens_{&memory_};
     std::uint64_t next_ = 1;
 };
 

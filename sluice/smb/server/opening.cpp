@@ -425,8 +425,8 @@ nt_status opening::open_data() noexcept {
 nt_status opening::register_open() noexcept {
     session& by = *r_.session;
     if (by.opens.size() >= limits::opens_per_session_max) return nt_status::too_many_opened_files;
-    auto one = std::make_shared<open>();
-    if (not r_.host().opens.add(one)) return nt_status::too_many_opened_files;
+    std::shared_ptr<open> one = r_.host().opens.make();
+    if (one == nullptr) return nt_status::too_many_opened_files;
     one->session = &by;
     one->tree = r_.tree;
     one->node = std::move(node_);

@@ -232,6 +232,20 @@ void connection::send_notification(channel* via, wire::command code, reply& mess
     send_unasked(header, message, via != nullptr and via->session->requires_encryption ? via : nullptr);
 }
 
+// What was just given to this connection is a break under way until its writer, which that wakes, has had its
+// turn: what is posted now comes before the writer, and what that posts comes behind it.
+void connection::count_until_sent() noexcept {
+    if (host_.loops().size() == 1) return;
+    host_.breaks.begin();
+    home_.do_here([&host = host_, &home = home_]() noexcept {
+        const auto posted = home.multiplexer.post([&host]() noexcept {
+            const server_latch::hold held(host.latch());
+            host.breaks.end();
+        });
+        ENSURE(posted.has_value(), "out of memory to tell that a break has gone");
+    });
+}
+
 void connection::send_unasked(const wire::header& header, reply& message, channel* sealed_by) noexcept {
     finished_reply finished{
         .head = std::move(message.head()), .payload = {}, .signed_by = {}, .hashed_by = {}};

@@ -72,6 +72,11 @@ io::task<wire::nt_status> request::pend(event<wire::nt_status>& until) noexcept 
     // What stands behind would wait as long, without a word; only to open something is worth that.
     if (not until.is_set() and not is_last_of_frame and header().command != wire::command::create)
         co_return wire::nt_status::internal_error;
+    if (host().breaks.any()) {
+        io::task<void> telling = host().breaks.none_left(host().latch(), loop());
+        co_await std::move(telling);
+        if (interrupted_) co_return *interrupted_;
+    }
     if (not until.is_set() and is_last_of_frame and async_id == 0 and not connection_.send_interim(*this))
         co_return wire::nt_status::insufficient_resources;
     waits_for_ = &until;

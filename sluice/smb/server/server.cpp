@@ -227,6 +227,8 @@ io::task<void> smb_server::done() noexcept {
         co_await std::move(joining);
     }
     end_opens_left();
+    io::task<void> telling = latched(latch_, breaks.none_left(latch_, loop()));
+    co_await std::move(telling);
     background.cancel();
     co_await background.join();
 }
@@ -270,7 +272,7 @@ server_gauges smb_server::gauges() const noexcept {
 
 std::shared_ptr<channel> smb_server::make_session(connection& on) {
     if (sessions_.size() >= limits::sessions_max) return nullptr;
-    const auto fresh = std::make_shared<session>(next_session_id_ + 1, on.agreed);
+    const auto fresh = std::make_shared<session>(next_session_id_ + 1, on.agreed, opens.memory());
     fresh->since = clock().utc_now();
     std::shared_ptr<channel> first = make_channel(fresh, on);
     if (first == nullptr) return nullptr;
@@ -307,6 +309,31 @@ std::vector<session*> smb_server::sessions_like(const session& one) noexcept {
     // Session ids are given in order.
     std::ranges::sort(alike, {}, &session::id);
     return alike;
+}
+
+namespace {
+
+// There and back. Whoever sleeps has looked at what there is before it sees the visitor; whoever is busy
+// looks every few turns, and so between the visits.
+[[nodiscard]] io::task<void> visit(io::io_multiplexer& other, io::io_multiplexer& home) noexcept {
+    constexpr unsigned visits = 3;
+    for (unsigned i = 0; i != visits; ++i) {
+        hand_overs::note();
+        co_await io::resume_on(other);
+        hand_overs::note();
+        co_await io::resume_on(home);
+    }
+}
+
+}  // namespace
+
+io::task<void> smb_server::notice_losses(const connection& of) noexcept {
+    const std::string client = of.peer_host();
+    for (std::size_t i = 0; i != loops_.size(); ++i) {
+        if (loops_[i].get() == &of.home() or not homes_.has(client, i)) continue;
+        io::task<void> visiting = io::uncancelled(visit(loops_[i]->multiplexer, of.loop()));
+        co_await unlatched(latch_, std::move(visiting));
+    }
 }
 
 void smb_server::begin_lifetime(session& of) {

@@ -12,6 +12,7 @@
 #include "sluice/smb/auth/negotiator.hpp"
 #include "sluice/smb/server/agenda.hpp"
 #include "sluice/smb/server/background.hpp"
+#include "sluice/smb/server/breaks_under_way.hpp"
 #include "sluice/smb/server/configuration.hpp"
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/data_path.hpp"
@@ -129,13 +130,14 @@ private:
 
 public:
     open_table opens;
+    lease_table leases;  // before what may remember a lease that has ended
     log_on_failures failures;
     refusal_log refusals;
     /// Work that belongs to no connection: time limits of breaks and of durable opens.
     background_work background;
     /// When breaks are to have been answered, durable opens end and sessions expire.
     agenda later;
-    lease_table leases;
+    breaks_under_way breaks;
     replay_table replays;
 
     // --- sessions, for the commands ------------------------------------------------------------------------
@@ -148,6 +150,10 @@ public:
     /// All sessions of a session's user from the same client, itself among them, in the order they were made.
     /// Complexity: O(n) in sessions.
     [[nodiscard]] std::vector<session*> sessions_like(const session& one) noexcept;
+    /// Waits until the other loops with connections of this one's client have seen which of them are lost:
+    /// what he left behind by hanging up is gone when he begins anew. Suspends; with the latch before and
+    /// after.
+    [[nodiscard]] io::task<void> notice_losses(const connection& of) noexcept;
     /// The session was authenticated just now: its lifetime begins, if it is limited.
     void begin_lifetime(session& of);
     /// Ends a session on all its channels: its requests are interrupted, its opens closed (or kept, if

@@ -20,6 +20,11 @@ void loop_choice::enter(const std::string& client, std::size_t loop) {
     ++of_all_[loop];
 }
 
+bool loop_choice::has(const std::string& client, std::size_t loop) const noexcept {
+    const auto found = of_client_.find(client);
+    return found != of_client_.end() and found->second[loop] != 0;
+}
+
 void loop_choice::leave(const std::string& client, std::size_t loop) noexcept {
     const auto found = of_client_.find(client);
     ENSURE(found != of_client_.end() and found->second[loop] != 0, "a connection leaves where it entered");

@@ -40,6 +40,8 @@ public:
     /// The same, where the loop has been chosen.
     void enter(const std::string& client, std::size_t loop);
     void leave(const std::string& client, std::size_t loop) noexcept;
+    /// Whether a client has connections on a loop.
+    [[nodiscard]] bool has(const std::string& client, std::size_t loop) const noexcept;
 
 private:
     std::vector<std::size_t> of_all_;

@@ -39,5 +39,16 @@ TEST(loop_choice, forgets_connections_that_have_gone) {
     EXPECT_EQ(loops.enter("a"), 0U);
 }
 
+TEST(loop_choice, knows_where_a_client_has_connections) {
+    loop_choice loops(2);
+    EXPECT_FALSE(loops.has("a", 0));
+    loops.enter("a", 1);
+    EXPECT_FALSE(loops.has("a", 0));
+    EXPECT_TRUE(loops.has("a", 1));
+    EXPECT_FALSE(loops.has("b", 1));
+    loops.leave("a", 1);
+    EXPECT_FALSE(loops.has("a", 1));
+}
+
 }  // namespace
 }  // namespace sluice::smb::server

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,8 +42,10 @@ public:
         gone,
     };
 
-    /// `by`: what its first connection has agreed on, and every further one must agree on alike.
-    session(std::uint64_t number, negotiated by) noexcept : id(number), agreed(std::move(by)) {}
+    /// `by`: what its first connection has agreed on, and every further one must agree on alike. `memory`,
+    /// for its table of opens, outlives it.
+    session(std::uint64_t number, negotiated by, std::pmr::memory_resource& memory) noexcept
+        : id(number), agreed(std::move(by)), opens(&memory) {}
     session(const session&) = delete;
     session& operator=(const session&) = delete;
 
@@ -63,7 +66,7 @@ public:
     bool requires_encryption = false;
 
     std::map<std::uint32_t, std::shared_ptr<tree>> trees;
-    std::map<std::uint64_t, std::shared_ptr<open>> opens;  // by the volatile part of their id
+    std::pmr::map<std::uint64_t, std::shared_ptr<open>> opens;  // by the volatile part of their id
     std::uint32_t next_tree_id = 1;
 
     /// The first that is established; null if the session is gone, or not made yet.

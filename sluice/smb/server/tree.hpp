@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "sluice/smb/server/share.hpp"
 #include "sluice/smb/wire/access_mask.hpp"
@@ -18,6 +20,19 @@ struct tree {
 
     /// The share's volume with the rights of the session's account, when the server impersonates.
     std::unique_ptr<vfs::volume> impersonated;
+
+    /// What files that nobody has given a descriptor grant the session's user: asked at each open, and the
+    /// same for nearly all of them. The last answer, and of what.
+    struct default_rights {
+        vfs::node_kind kind = vfs::node_kind::file;
+        std::uint32_t user_id = 0;
+        std::uint32_t group_id = 0;
+        std::uint16_t permission_bits = 0;
+        bool is_anonymous = false;  // which a session may become
+
+        [[nodiscard]] friend bool operator==(const default_rights&, const default_rights&) noexcept = default;
+    };
+    std::optional<std::pair<default_rights, wire::access_mask>> known_rights;
 
     /// What requests on this tree work with. Not of IPC$.
     [[nodiscard]] vfs::volume& volume() const noexcept {

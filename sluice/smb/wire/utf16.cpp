@@ -15,7 +15,8 @@ constexpr bool is_low_surrogate(std::uint32_t unit) noexcept {
     return unit >= 0xdc00 and unit < 0xe000;
 }
 
-void append_utf8(std::string& text, std::uint32_t point) {
+template <class Text>
+void append_utf8(Text& text, std::uint32_t point) {
     const auto tail = [&](unsigned shift) { return static_cast<char>(0x80 | ((point >> shift) & 0x3f)); };
     if (point < 0x80) {
         text += static_cast<char>(point);
@@ -80,12 +81,32 @@ bool for_each_unit(std::string_view utf8, Sink sink) noexcept {
     return true;
 }
 
+// Nearly all names are, and each byte is then a unit.
+bool is_ascii(std::string_view text) noexcept {
+    unsigned char bits = 0;
+    for (const char each : text)
+        bits |= static_cast<unsigned char>(each);
+    return bits < 0x80;
+}
+
+void put_ascii(byte_writer& writer, std::string_view text) noexcept {
+    const auto room = writer.claim(text.size() * sizeof(le16));
+    if (!room) return;
+    std::byte* at = room->data();
+    for (const char each : text) {
+        *at++ = static_cast<std::byte>(each);
+        *at++ = std::byte{};
+    }
+}
+
 }  // namespace
 
-decoded<std::string> utf8_of(bytes_view utf16) noexcept {
+namespace {
+
+template <class Text>
+decoded<void> append(bytes_view utf16, Text& text) {
     if (utf16.size() % 2 != 0) return std::unexpected(decode_error::bad_text);
-    std::string text;
-    text.reserve(utf16.size() / 2);
+    text.reserve(text.size() + utf16.size() / 2);
     byte_reader units(utf16);
     while (const auto unit = units.take<le16>()) {
         std::uint32_t point = unit->value();
@@ -98,10 +119,23 @@ decoded<std::string> utf8_of(bytes_view utf16) noexcept {
         }
         append_utf8(text, point);
     }
+    return {};
+}
+
+}  // namespace
+
+decoded<std::string> utf8_of(bytes_view utf16) noexcept {
+    std::string text;
+    if (const auto done = append(utf16, text); !done) return std::unexpected(done.error());
     return text;
 }
 
+decoded<void> append_utf8_of(bytes_view utf16, std::pmr::string& text) noexcept {
+    return append(utf16, text);
+}
+
 decoded<std::size_t> utf16_bytes_of(std::string_view utf8) noexcept {
+    if (is_ascii(utf8)) return utf8.size() * sizeof(le16);
     std::size_t bytes = 0;
     if (!for_each_unit(utf8, [&](std::uint16_t) { bytes += sizeof(le16); })) {
         return std::unexpected(decode_error::bad_text);
@@ -110,6 +144,10 @@ decoded<std::size_t> utf16_bytes_of(std::string_view utf8) noexcept {
 }
 
 decoded<std::size_t> put_utf16(byte_writer& writer, std::string_view utf8) noexcept {
+    if (is_ascii(utf8)) {
+        put_ascii(writer, utf8);
+        return utf8.size() * sizeof(le16);
+    }
     const auto bytes = utf16_bytes_of(utf8);
     if (bytes) for_each_unit(utf8, [&](std::uint16_t unit) { writer.put(le16(unit)); });
     return bytes;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory_resource>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,9 @@ namespace sluice::smb::wire {
 /// UTF-16LE bytes as UTF-8 (WTF-8). Any even number of bytes has exactly one reading; a zero unit is kept.
 /// Errors: `bad_text` for an odd number of bytes. Allocates: the string. Complexity: linear.
 [[nodiscard]] decoded<std::string> utf8_of(bytes_view utf16) noexcept;
+
+/// The same behind what `text` has already; nothing there if it fails.
+[[nodiscard]] decoded<void> append_utf8_of(bytes_view utf16, std::pmr::string& text) noexcept;
 
 /// How many bytes `utf8` takes as UTF-16LE.
 /// Errors: `bad_text` if it is not UTF-8 (WTF-8). Allocates: nothing. Complexity: linear.

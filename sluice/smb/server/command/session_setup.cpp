@@ -166,6 +166,10 @@ io::task<nt_status> serve_session_setup(request& r) {
     const auto args = wire::decode_session_setup(r.message());
     if (not args) co_return nt_status::invalid_parameter;
     const bool is_binding = wire::has(args->flags, wire::session_setup_flags::binding);
+    if (r.header().session_id == 0) {
+        io::task<void> noticing = r.host().notice_losses(r.connection());
+        co_await std::move(noticing);
+    }
     if (const nt_status refused = find_or_make(r, is_binding); refused != nt_status::success)
         co_return refused;
 
