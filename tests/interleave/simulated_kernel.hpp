@@ -49,6 +49,8 @@ public:
     void leave_room(std::uint64_t bytes);
     /// The volume is one that other hosts can have mounted.
     void share_with_hosts();
+    /// Whoever looks at a file finds it empty, though it can be read: for a program that must not trust that.
+    void hide_sizes();
     /// So many, given to the processes in turns; there is one until then.
     void give_processors(unsigned count);
     /// How often a signal may interrupt a wait for a lock.
