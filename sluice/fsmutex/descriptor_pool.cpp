@@ -8,11 +8,14 @@
 namespace sluice::fsmutex {
 
 descriptor_pool::~descriptor_pool() {
+    if (const int spare = spare_.load(std::memory_order_relaxed); spare != none) ::close(spare);
     for (std::size_t i = 0; i != idle_count_; ++i)
         ::close(idle_[i]);
 }
 
+// relaxed, and below: a number; what was done with the descriptor is ordered by the kernel.
 result<int> descriptor_pool::take() noexcept {
+    if (const int spare = spare_.exchange(none, std::memory_order_relaxed); spare != none) return spare;
     {
         const std::lock_guard holding(latch_);
         if (idle_count_ != 0) return idle_[--idle_count_];
@@ -28,6 +31,8 @@ result<int> descriptor_pool::take() noexcept {
 }
 
 void descriptor_pool::give_back(int descriptor) noexcept {
+    int expected = none;
+    if (spare_.compare_exchange_strong(expected, descriptor, std::memory_order_relaxed)) return;
     {
         const std::lock_guard holding(latch_);
         if (idle_count_ != idle_.size()) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <mutex>
 
@@ -29,8 +30,11 @@ public:
     void give_back(int descriptor) noexcept;
 
 private:
+    static constexpr int none = -1;
+
     int original_;
     int flags_;
+    std::atomic<int> spare_ = none;  // of those that come and go one at a time, without the latch
     sync::basic_latch<sync::real_atomics> latch_;
     std::size_t idle_count_ = 0;
     std::array<int, limits::pooled_descriptions_max> idle_{};
