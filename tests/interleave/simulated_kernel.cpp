@@ -102,6 +102,12 @@ void note_atomic_load(const volatile void* address, std::uint64_t value) noexcep
     if (self.loads >= looks_max) give_way();
 }
 
+void note_copy(const volatile void* address) noexcept {
+    if (not memory().has_file_byte(address)) return;
+    ++accesses;
+    if (thread_number() >= 0) step();
+}
+
 void note_atomic_change(const volatile void* address, std::size_t bytes) noexcept {
     if (not memory().has_file_byte(address)) return;
     ++accesses;

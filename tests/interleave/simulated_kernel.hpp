@@ -66,6 +66,8 @@ private:
 /// before any that changes something.
 void note_access(const volatile void* address, std::size_t bytes, bool is_write) noexcept;
 void note_atomic_load(const volatile void* address, std::uint64_t value) noexcept;
+/// A copy about to be made of what others may be writing: one look.
+void note_copy(const volatile void* address) noexcept;
 void note_atomic_change(const volatile void* address, std::size_t bytes) noexcept;
 /// Memory that is gone with the schedule; null if it is no process that asks.
 [[nodiscard]] void* allocate_for_process(std::size_t bytes) noexcept;
