@@ -13,9 +13,7 @@ descriptor_pool::~descriptor_pool() {
         ::close(idle_[i]);
 }
 
-// relaxed, and below: a number; what was done with the descriptor is ordered by the kernel.
-result<int> descriptor_pool::take() noexcept {
-    if (const int spare = spare_.exchange(none, std::memory_order_relaxed); spare != none) return spare;
+result<int> descriptor_pool::take_slowly() noexcept {
     {
         const std::lock_guard holding(latch_);
         if (idle_count_ != 0) return idle_[--idle_count_];
@@ -30,9 +28,7 @@ result<int> descriptor_pool::take() noexcept {
     }
 }
 
-void descriptor_pool::give_back(int descriptor) noexcept {
-    int expected = none;
-    if (spare_.compare_exchange_strong(expected, descriptor, std::memory_order_relaxed)) return;
+void descriptor_pool::give_back_slowly(int descriptor) noexcept {
     {
         const std::lock_guard holding(latch_);
         if (idle_count_ != idle_.size()) {
