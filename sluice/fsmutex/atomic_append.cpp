@@ -19,10 +19,12 @@ using kernel_lock::kind;
 
 namespace {
 
-// As long as a few requests take; not all the time, since on tmpfs who reads locks the page that others
-// write.
-constexpr int looks_with_other_processors = 40;
-constexpr unsigned relaxes_between_looks = 100;
+// Some twenty microseconds, which is what it costs to sleep and to be woken, or as long as a few requests
+// take: where each look is a system call, and on tmpfs locks the page that others write.
+constexpr int looks_with_other_processors = 1000;
+constexpr int looks_per_long_look = 25;
+constexpr unsigned relaxes_between_long_looks = 100;
+constexpr std::uint32_t in_a_row_max = 16;
 
 std::uint64_t this_processor() noexcept {
     return static_cast<std::uint64_t>(std::max(::sched_getcpu(), 0)) & queue_bytes::processor_mask;
@@ -202,7 +204,7 @@ result<void> atomic_append::append(lane& mine, std::span<const entity> wanted) n
     if (not place) return failure(place.error());
     mine.place = *place;
     mine.slots = slots;
-    mine.scan.begin(*file_, mine.place);
+    mine.scan.begin_at_own(*file_, mine.place);
     return {};
 }
 
@@ -222,11 +224,21 @@ result<bool> atomic_append::is_free(lane& mine, std::span<const entity> wanted) 
     }
 }
 
+// Who comes just behind another of its processor does so for ever, unless now and then it lets others ask
+// first: see memory_map.
+void atomic_append::mingle(patience how) noexcept {
+    if (how != patience::endless or looks_ == 0) return;
+    if (in_a_row_.load(std::memory_order_relaxed) < in_a_row_max) return;
+    in_a_row_.store(0, std::memory_order_relaxed);
+    (void)yielding_.yield(clock(), steady_time::max());
+}
+
 result<void> atomic_append::enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept {
     const auto taken = lanes_->take();
     if (not taken) return failure(taken.error());
     lane& own = **taken;
     own.is_patient = how != patience::none;
+    mingle(how);
     const auto enter_queue = [&]() -> result<void> {
         if (how == patience::none) {
             const auto free = is_free(own, wanted);
@@ -282,8 +294,10 @@ result<bool> atomic_append::poll(std::span<const entity> wanted, ticket& mine) n
         if (not*found) break;
         own.contended = *found;
         own.neighbour = own.scan.neighbour(**found, wanted, own.id & queue_bytes::processor_mask);
+        if (not std::exchange(own.has_waited, true) and
+            own.contended->processor() == (own.id & queue_bytes::processor_mask))
+            in_a_row_.fetch_add(1, std::memory_order_relaxed);
         own.has_looked = false;
-        own.has_waited = true;
         // It was there a moment ago: who can wait for it, waits before it asks the kernel for its lock.
         if (own.is_patient) return false;
     }
@@ -297,16 +311,18 @@ void atomic_append::stay_awake(lane& own, steady_time end) noexcept {
     // Where others come by way of a server, each look is a message.
     if (file_->method() != queue_file::append_method::atomic) return;
     if (own.neighbour and not std::exchange(own.has_yielded, true)) (void)yielding_.yield(clock(), end);
-    if (own.neighbour and not queue_scan::is_there(*file_, *own.neighbour)) own.neighbour.reset();
+    if (own.neighbour and not own.scan.is_there(*file_, *own.neighbour)) own.neighbour.reset();
     if (own.neighbour or std::exchange(own.has_looked, true)) return;
-    for (int look = 0; look != looks_ and queue_scan::is_there(*file_, *own.contended); ++look)
-        relax(relaxes_between_looks);
+    const bool is_cheap = own.scan.is_before_us(*own.contended);
+    const int looks = is_cheap ? looks_ : looks_ / looks_per_long_look;
+    for (int look = 0; look != looks and own.scan.is_there(*file_, *own.contended); ++look)
+        relax(is_cheap ? 1 : relaxes_between_long_looks);
 }
 
 void atomic_append::wait(std::span<const entity>, ticket& mine, steady_time end) noexcept {
     lane& own = *static_cast<lane*>(mine.state);
     stay_awake(own, end);
-    if (own.has_looked and not queue_scan::is_there(*file_, *own.contended)) return;
+    if (own.has_looked and not own.scan.is_there(*file_, *own.contended)) return;
     if (end != steady_time::max()) return backoff(mine.mark).sleep(clock(), random(), end);
     // Any failure shows again, and is reported, when polling.
     const auto& before = own.neighbour ? *own.neighbour : *own.contended;

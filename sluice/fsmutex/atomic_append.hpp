@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
@@ -14,7 +15,8 @@ class queue_file;
 /// one of its entities, in order, and for nothing else. Cost does not depend on the number of entities.
 ///
 /// Strictly fair. Who waits lets those of its processor who come first run, once, or looks for some
-/// microseconds if they are all elsewhere; then it sleeps in the kernel, on a lock that its nearest
+/// microseconds if they are all elsewhere, at its page of the file as mapped memory (should a stranger cut
+/// the file meanwhile, that kills: SIGBUS); then it sleeps in the kernel, on a lock that its nearest
 /// predecessor holds until it is done or dead; with a deadline it looks every 5 ms. Deaths are reported
 /// (owner_died); a request that died waiting cannot be told from a holder and is reported, too. Works between
 /// hosts where the file system locks byte ranges between them. The last user removes the file. A child that a
@@ -52,6 +54,7 @@ private:
 
     [[nodiscard]] result<void> draw_id(lane& mine) noexcept;
     [[nodiscard]] result<void> append(lane& mine, std::span<const entity> wanted) noexcept;
+    void mingle(patience how) noexcept;
     void stay_awake(lane& mine, steady_time end) noexcept;
     static void unlock_id(lane& mine) noexcept;
     [[nodiscard]] result<bool> is_past(lane& mine, std::span<const entity> wanted) noexcept;
@@ -60,6 +63,7 @@ private:
     std::unique_ptr<queue_file> file_;
     std::unique_ptr<lanes> lanes_;
     int looks_;
+    std::atomic<std::uint32_t> in_a_row_ = 0;  // how often who came just before was of the same processor
     yielding yielding_;
 };
 

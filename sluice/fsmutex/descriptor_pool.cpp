@@ -8,11 +8,12 @@
 namespace sluice::fsmutex {
 
 descriptor_pool::~descriptor_pool() {
+    if (const int spare = spare_.load(std::memory_order_relaxed); spare != none) ::close(spare);
     for (std::size_t i = 0; i != idle_count_; ++i)
         ::close(idle_[i]);
 }
 
-result<int> descriptor_pool::take() noexcept {
+result<int> descriptor_pool::take_slowly() noexcept {
     {
         const std::lock_guard holding(latch_);
         if (idle_count_ != 0) return idle_[--idle_count_];
@@ -27,7 +28,7 @@ result<int> descriptor_pool::take() noexcept {
     }
 }
 
-void descriptor_pool::give_back(int descriptor) noexcept {
+void descriptor_pool::give_back_slowly(int descriptor) noexcept {
     {
         const std::lock_guard holding(latch_);
         if (idle_count_ != idle_.size()) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <mutex>
 
@@ -24,13 +25,27 @@ public:
     ~descriptor_pool();
 
     /// A description that holds no lock. Errors: EMFILE, ENFILE, ENOMEM; ENOENT without /proc.
-    [[nodiscard]] result<int> take() noexcept;
+    [[nodiscard]] result<int> take() noexcept {
+        // relaxed, and below: a number; what was done with the descriptor is ordered by the kernel.
+        if (const int spare = spare_.exchange(none, std::memory_order_relaxed); spare != none) return spare;
+        return take_slowly();
+    }
     /// One that take() gave and that holds no lock any more.
-    void give_back(int descriptor) noexcept;
+    void give_back(int descriptor) noexcept {
+        int expected = none;
+        if (not spare_.compare_exchange_strong(expected, descriptor, std::memory_order_relaxed))
+            give_back_slowly(descriptor);
+    }
 
 private:
+    static constexpr int none = -1;
+
+    [[nodiscard]] result<int> take_slowly() noexcept;
+    void give_back_slowly(int descriptor) noexcept;
+
     int original_;
     int flags_;
+    std::atomic<int> spare_ = none;  // of those that come and go one at a time, without the latch
     sync::basic_latch<sync::real_atomics> latch_;
     std::size_t idle_count_ = 0;
     std::array<int, limits::pooled_descriptions_max> idle_{};

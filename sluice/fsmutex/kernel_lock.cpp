@@ -9,28 +9,6 @@
 
 namespace sluice::fsmutex {
 namespace kernel_lock {
-namespace {
-
-struct flock described(range where, short type) noexcept {
-    struct flock lock{};  // l_pid must be zero
-    lock.l_type = type;
-    lock.l_whence = SEEK_SET;
-    lock.l_start = static_cast<off_t>(where.first);
-    lock.l_len = static_cast<off_t>(where.length);
-    return lock;
-}
-
-short type_of(kind how) noexcept {
-    return how == kind::exclusive ? F_WRLCK : F_RDLCK;
-}
-
-}  // namespace
-
-int try_lock(int descriptor, range where, kind how) noexcept {
-    struct flock wanted = described(where, type_of(how));
-    if (::fcntl(descriptor, F_OFD_SETLK, &wanted) == 0) return 0;
-    return errno == EACCES ? EAGAIN : errno;  // POSIX allows either
-}
 
 int lock(int descriptor, range where, kind how) noexcept {
     struct flock wanted = described(where, type_of(how));
@@ -42,11 +20,6 @@ result<bool> is_locked(int descriptor, range where, kind how) noexcept {
     if (::fcntl(descriptor, F_OFD_GETLK, &asked) != 0)
         return failure(error::last("ask for a lock", descriptor));
     return asked.l_type != F_UNLCK;
-}
-
-void unlock(int descriptor, range where) noexcept {
-    struct flock released = described(where, F_UNLCK);
-    while (::fcntl(descriptor, F_OFD_SETLK, &released) != 0 and errno == EINTR) {}
 }
 
 result<void> lock_for_opening(int descriptor, range where, const clock_source& clock,

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <fcntl.h>
+
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 
@@ -18,13 +21,33 @@ struct range {
     std::uint64_t length = 1;  // 0: to the largest offset there is
 };
 
+/// As fcntl(2) wants it.
+[[nodiscard]] inline struct flock described(range where, short type) noexcept {
+    struct flock lock{};  // l_pid must be zero
+    lock.l_type = type;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = static_cast<off_t>(where.first);
+    lock.l_len = static_cast<off_t>(where.length);
+    return lock;
+}
+[[nodiscard]] constexpr short type_of(kind how) noexcept {
+    return how == kind::exclusive ? F_WRLCK : F_RDLCK;
+}
+
 /// Errors of the three: EAGAIN, held by another description; EINTR (waiting only), nothing was locked;
 /// ENOLCK, EBADF, EOPNOTSUPP and others of the file system. 0: locked.
-[[nodiscard]] int try_lock(int descriptor, range where, kind how) noexcept;
+[[nodiscard]] inline int try_lock(int descriptor, range where, kind how) noexcept {
+    struct flock wanted = described(where, type_of(how));
+    if (::fcntl(descriptor, F_OFD_SETLK, &wanted) == 0) return 0;
+    return errno == EACCES ? EAGAIN : errno;  // POSIX allows either
+}
 [[nodiscard]] int lock(int descriptor, range where, kind how) noexcept;
 /// Whether a lock of that kind would be in the way of another description.
 [[nodiscard]] result<bool> is_locked(int descriptor, range where, kind how) noexcept;
-void unlock(int descriptor, range where) noexcept;
+inline void unlock(int descriptor, range where) noexcept {
+    struct flock released = described(where, F_UNLCK);
+    while (::fcntl(descriptor, F_OFD_SETLK, &released) != 0 and errno == EINTR) {}
+}
 
 /// Waits for those who are opening or closing a mutex file: moments, unless one of them was stopped in the
 /// middle. Errors: ETIMEDOUT after ten seconds; those of try_lock().

@@ -79,7 +79,7 @@ struct lock_files::folder {
 
 private:
     [[nodiscard]] result<outcome> take_created(descriptor file, const file_name& name) const noexcept;
-    [[nodiscard]] result<outcome> take_over(descriptor file) const noexcept;
+    [[nodiscard]] result<outcome> take_over(descriptor file, const file_name& name) const noexcept;
     [[nodiscard]] bool may_be_taken_over(const record& found) const noexcept;
     [[nodiscard]] result<void> sign(int file) const noexcept;
 };
@@ -149,14 +149,19 @@ result<lock_files::folder::outcome> lock_files::folder::take_created(descriptor 
     return outcome{.what = outcome::taken, .file = std::move(file)};
 }
 
-result<lock_files::folder::outcome> lock_files::folder::take_over(descriptor file) const noexcept {
+result<lock_files::folder::outcome> lock_files::folder::take_over(descriptor file,
+                                                                  const file_name& name) const noexcept {
     record found;
     const ssize_t got = ::pread(file.number(), found.text.data(), found.text.size(), 0);
     if (got < 0) return failure(error::last("read a lock file", file.number()));
     found.size = static_cast<std::size_t>(got);
     if (not may_be_taken_over(found)) return outcome{.what = outcome::contended, .file = std::move(file)};
     // Never empty in between: that would mean that nobody has died.
-    if (const auto signed_it = sign(file.number()); not signed_it) return failure(signed_it.error());
+    if (const auto signed_it = sign(file.number()); not signed_it) {
+        // A part of a first record would tell of a death that never was.
+        if (found.size == 0) ::unlinkat(directory.descriptor(), name.text.data(), 0);
+        return failure(signed_it.error());
+    }
     if (::ftruncate(file.number(), static_cast<off_t>(own.size)) != 0)
         return failure(error::last("take a lock file over", file.number()));
     // Without a record it was still being made: nobody has held the entity by it.
@@ -185,7 +190,7 @@ result<lock_files::folder::outcome> lock_files::folder::take(entity wanted) cons
         if (not seen->is_linked) continue;
         // That somebody may have died since: then a new one has a record, and his death is to be told.
         return is_new and not seen->has_record ? take_created(std::move(file), name)
-                                               : take_over(std::move(file));
+                                               : take_over(std::move(file), name);
     }
     return outcome{.what = outcome::contended, .file = std::move(file)};
 }

@@ -1,6 +1,7 @@
 #include "sluice/fsmutex/queue_file.hpp"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -143,7 +144,11 @@ result<slot> queue_file::read_slot(std::uint64_t offset) const noexcept {
         if (not got) return failure(got.error());
         const slot found = decode_slot(*got);
         if (found.kind != slot_kind::torn) return found;
-        backoff(rounds).sleep(*seams_.clock, *seams_.random, clock_source::steady_time::max());
+        // Who writes it is through in no time, unless he was kept from running: then it is his turn.
+        if (attempt == 0)
+            ::sched_yield();
+        else
+            backoff(rounds).sleep(*seams_.clock, *seams_.random, clock_source::steady_time::max());
     }
     return failure({EBADMSG, "read a slot of a mutex file", descriptor()});
 }
@@ -273,6 +278,8 @@ bool queue_file::is_end(int lane, std::uint64_t end) const noexcept {
 
 void queue_file::erase(std::uint64_t offset, std::size_t slots) noexcept {
     static constexpr std::array<std::byte, page_bytes> zeros{};
+    // Pairs with the fence of slot_window::copy().
+    std::atomic_thread_fence(std::memory_order_release);
     // From the end, page by page: killed in between, it leaves a head without its continuation, which is
     // found dead; never a continuation that nobody looks for.
     for (std::uint64_t end = offset + slots * slot_bytes; end > offset;) {

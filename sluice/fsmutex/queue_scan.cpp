@@ -1,6 +1,7 @@
 #include "sluice/fsmutex/queue_scan.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace sluice::fsmutex {
 
@@ -33,6 +34,11 @@ void queue_scan::begin(queue_file& file, std::uint64_t place) noexcept {
     elder_ = 0;
 }
 
+void queue_scan::begin_at_own(queue_file& file, std::uint64_t place) noexcept {
+    begin(file, place);
+    if (file.method() == queue_file::append_method::atomic) window_.open(file.descriptor(), place);
+}
+
 void queue_scan::take_view(queue_file& file, std::shared_ptr<const queue_view> fresh) noexcept {
     view_ = std::move(fresh);
     floor_ = std::max(view_->first_known_good, file.seen_dead_before());
@@ -51,10 +57,18 @@ result<std::optional<queue_scan::obstacle>> queue_scan::next(queue_file& file,
 }
 
 result<void> queue_scan::read_chunk_before(const queue_file& file, std::uint64_t end) noexcept {
-    const std::size_t size = std::min<std::uint64_t>(chunk_bytes, end - floor_);
+    const bool is_mapped = window_.covers(end - 1);
+    const std::uint64_t first = is_mapped ? std::max(floor_, slot_window::page_of(end - 1)) : floor_;
+    const std::size_t size = std::min<std::uint64_t>(chunk_bytes, end - first);
     chunk_begin_ = end - size;
     chunk_offset_ = chunk_begin_;
-    const auto got = file.read(chunk_begin_, std::span(chunk_).first(size));
+    chunk_read_ = size;
+    const auto into = std::span(chunk_).first(size);
+    if (is_mapped) {
+        window_.copy(chunk_begin_, into);
+        return {};
+    }
+    const auto got = file.read(chunk_begin_, into);
     if (not got) return failure(got.error());
     chunk_read_ = got->size();
     return {};
@@ -111,7 +125,9 @@ std::optional<queue_scan::obstacle> queue_scan::neighbour(const obstacle& found,
     return std::nullopt;
 }
 
-bool queue_scan::is_there(const queue_file& file, const obstacle& found) noexcept {
+bool queue_scan::is_there(const queue_file& file, const obstacle& found) const noexcept {
+    if (const auto word = window_.word_at(found.offset + offsetof(slot_record, id)))
+        return std::bit_cast<le64>(*word).value() == found.id;
     std::array<std::byte, offsetof(slot_record, when_and_count)> bytes;
     const auto got = file.read(found.offset, bytes);
     const auto record_id = got ? got->take_at<le64>(offsetof(slot_record, id)) : std::nullopt;

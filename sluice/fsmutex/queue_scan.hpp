@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "sluice/fsmutex/queue_file.hpp"
+#include "sluice/fsmutex/slot_window.hpp"
 
 namespace sluice::fsmutex {
 
@@ -19,7 +20,12 @@ public:
     };
 
     void begin(queue_file& file, std::uint64_t place) noexcept;
-    void end() noexcept { view_.reset(); }
+    /// The same of a request that stands there: looks at that page without system calls, until the end.
+    void begin_at_own(queue_file& file, std::uint64_t place) noexcept;
+    void end() noexcept {
+        window_.close();
+        view_.reset();
+    }
     /// Once nothing is in the way: before this no slot is live but on the elders' pages. The place itself, if
     /// nothing before it was.
     [[nodiscard]] std::uint64_t dead_before() const noexcept { return lowest_live_; }
@@ -33,8 +39,12 @@ public:
     /// the same processor. Looks no further than has been read.
     [[nodiscard]] std::optional<obstacle> neighbour(const obstacle& found, std::span<const entity> wanted,
                                                     std::uint64_t processor) const noexcept;
-    /// Whether it seems to be there still. One system call.
-    [[nodiscard]] static bool is_there(const queue_file& file, const obstacle& found) noexcept;
+    /// Whether is_there() takes no system call.
+    [[nodiscard]] bool is_before_us(const obstacle& found) const noexcept {
+        return window_.covers(found.offset);
+    }
+    /// Whether it seems to be there still.
+    [[nodiscard]] bool is_there(const queue_file& file, const obstacle& found) const noexcept;
     /// That slot as it is now; free if it was given back.
     [[nodiscard]] static result<queue_format::slot> look_again(const queue_file& file,
                                                                const obstacle& found) noexcept;
@@ -54,6 +64,7 @@ private:
     [[nodiscard]] result<std::optional<obstacle>> next_elder(queue_file& file,
                                                              std::span<const entity> wanted) noexcept;
 
+    slot_window window_;
     std::shared_ptr<const queue_view> view_;
     std::uint64_t floor_ = 0;
     std::uint64_t lowest_live_ = 0;  // of what it has passed

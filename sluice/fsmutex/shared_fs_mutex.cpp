@@ -27,21 +27,21 @@ seams seams::of_this_machine() noexcept {
 
 result<fs_mutex_guard> shared_fs_mutex::lock(std::span<const entity> wanted, deadline within) noexcept {
     if (within.is_zero()) return try_lock(wanted);
-    if (is_in_order(wanted)) return lock_ordered(wanted, within);
+    if (wanted.size() == 1 or is_in_order(wanted)) return lock_ordered(wanted, within);
     const auto entities = entity_set::of(wanted);
     if (not entities) return failure(entities.error());
     return lock_ordered(entities->view(), within);
 }
 
 result<fs_mutex_guard> shared_fs_mutex::try_lock(std::span<const entity> wanted) noexcept {
-    if (is_in_order(wanted)) return try_lock_ordered(wanted);
+    if (wanted.size() == 1 or is_in_order(wanted)) return try_lock_ordered(wanted);
     const auto entities = entity_set::of(wanted);
     if (not entities) return failure(entities.error());
     return try_lock_ordered(entities->view());
 }
 
 result<fs_mutex_guard> shared_fs_mutex::lock_ordered(std::span<const entity> wanted,
-                                                     deadline within) noexcept {
+                                                     const deadline& within) noexcept {
     ticket mine;
     const auto how = within.is_none() ? patience::endless : patience::some;
     if (const auto entered = enter(wanted, mine, how); not entered) return failure(entered.error());

@@ -170,7 +170,7 @@ private:
     virtual void leave(ticket& mine) noexcept = 0;
 
     // Of entities in order, each once.
-    [[nodiscard]] result<guard> lock_ordered(std::span<const entity> wanted, deadline within) noexcept;
+    [[nodiscard]] result<guard> lock_ordered(std::span<const entity> wanted, const deadline& within) noexcept;
     [[nodiscard]] result<guard> try_lock_ordered(std::span<const entity> wanted) noexcept;
 
     seams seams_;

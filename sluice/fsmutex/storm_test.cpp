@@ -1,6 +1,7 @@
 // Kill storms: processes that lock sets of entities drawn at random are killed and stopped at any moment. An
 // oracle in memory they share sees when two hold what only one may.
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -180,6 +181,14 @@ protected:
         if (::stat(directory.path_of("locks").c_str(), &seen) != 0 or not S_ISREG(seen.st_mode)) return 0;
         return static_cast<std::uint64_t>(seen.st_blocks) * 512;
     }
+    // Whether what is dead of a queue file can be freed while somebody has it open: not through every FUSE.
+    [[nodiscard]] bool can_have_holes() const {
+        const int file = ::open(directory.path_of("probe").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        const int done = ::fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096);
+        ::close(file);
+        ::unlink(directory.path_of("probe").c_str());
+        return done == 0;
+    }
     // Everything, by somebody who comes when all are dead.
     void lock_all_that_was_left() {
         const auto mutex = open_when_possible(seams::of_this_machine());
@@ -251,7 +260,7 @@ TEST_P(every_storm, sees_nobody_hold_what_another_does_and_nobody_stuck) {
     lock_all_that_was_left();
     // Nobody was granted anything for so long: on an idle machine a tenth of a second at most.
     EXPECT_LT(longest_pause, 2s);
-    EXPECT_LE(most_of_disk, 4U << 20);
+    if (can_have_holes()) EXPECT_LE(most_of_disk, 4U << 20);
     RecordProperty("disk_kib_max", static_cast<int>(most_of_disk >> 10));
     RecordProperty("longest_pause_ms", static_cast<int>(longest_pause / 1ms));
     RecordProperty("kills", static_cast<int>(kills));

@@ -134,7 +134,7 @@ void fs_mutex_scenario::killed(unsigned process) {
     kernel_.kill(process);
     self.is_dead = true;
     ++deaths_;
-    if (self.where == phase::holds) note_news(self, news::surely);
+    if (self.where == phase::holds and plan_.tells_deaths) note_news(self, news::surely);
     --at_work_;
     work_ended_ns_ = now_ns();
     wake_all_on(&at_work_);
@@ -160,6 +160,7 @@ void fs_mutex_scenario::clean_up() {
     if (not held) return;
     const bool is_told = std::ranges::find(news_, news::surely) == news_.end() or held->owner_died();
     expect(is_told, "the death of a holder was never told");
+    expect(not held->owner_died() or deaths_ != 0, "a death was told that never was");
     held->unlock();
     held = mutex->try_lock(all);
     expect(held.has_value() and not held->owner_died(), "a death is told again after it was repaired");
@@ -169,7 +170,7 @@ void fs_mutex_scenario::clean_up() {
 
 std::string fs_mutex_scenario::verdict() {
     if (problem_ != nullptr) return problem_;
-    if (kernel_.file_count() != 0) return "a file is left behind";
+    if (kernel_.file_count() != plan_.leaves_files) return "a file is left behind";
     if (nanoseconds(work_ended_ns_) > plan_.passes_at_most)
         return "they waited for " + std::to_string(work_ended_ns_ / 1000) + " us";
     return "";

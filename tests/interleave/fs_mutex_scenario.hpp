@@ -31,8 +31,10 @@ struct plan {
     open_function open;
     order_probe is_in_order;  // nothing: order is not judged
     std::vector<std::vector<visit>> processes;
-    unsigned mortals = 0;        // so many of them, from the first on, may be killed
-    bool opens_in_time = false;  // while others take steps; otherwise all have it open before
+    unsigned mortals = 0;          // so many of them, from the first on, may be killed
+    bool tells_deaths = true;      // of who held an entity exclusively
+    std::size_t leaves_files = 0;  // when all are gone
+    bool opens_in_time = false;    // while others take steps; otherwise all have it open before
     std::chrono::nanoseconds passes_at_most = std::chrono::hours(1);  // of time
     std::uint64_t has_room_for = ~std::uint64_t{0};                   // bytes, until the others are gone
     std::function<void(simulated_kernel&)> prepare = {};              // before anybody takes a step

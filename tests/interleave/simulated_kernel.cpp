@@ -51,10 +51,10 @@ std::size_t simulated_kernel::file_count() const {
     return static_cast<std::size_t>(std::ranges::count_if(state_->files, &file::has_name));
 }
 const std::byte* simulated_kernel::content() const {
-    return state_->files.back().bytes;
+    return state_->files[state_->made_last].bytes;
 }
 std::size_t simulated_kernel::content_bytes() const {
-    return state_->files.back().size;
+    return state_->files[state_->made_last].size;
 }
 std::uint64_t simulated_kernel::calls() const {
     return state_->calls;
@@ -64,6 +64,9 @@ void simulated_kernel::leave_room(std::uint64_t bytes) {
 }
 void simulated_kernel::share_with_hosts() {
     state_->is_remote = true;
+}
+void simulated_kernel::hide_sizes() {
+    state_->hides_sizes = true;
 }
 void simulated_kernel::give_processors(unsigned count) {
     state_->processors = count;
@@ -97,6 +100,12 @@ void note_atomic_load(const volatile void* address, std::uint64_t value) noexcep
     self.loaded_value = value;
     if (self.loads <= looks_in_turn) return step();
     if (self.loads >= looks_max) give_way();
+}
+
+void note_copy(const volatile void* address) noexcept {
+    if (not memory().has_file_byte(address)) return;
+    ++accesses;
+    if (thread_number() >= 0) step();
 }
 
 void note_atomic_change(const volatile void* address, std::size_t bytes) noexcept {

@@ -49,6 +49,8 @@ public:
     void leave_room(std::uint64_t bytes);
     /// The volume is one that other hosts can have mounted.
     void share_with_hosts();
+    /// Whoever looks at a file finds it empty, though it can be read: for a program that must not trust that.
+    void hide_sizes();
     /// So many, given to the processes in turns; there is one until then.
     void give_processors(unsigned count);
     /// How often a signal may interrupt a wait for a lock.
@@ -64,6 +66,8 @@ private:
 /// before any that changes something.
 void note_access(const volatile void* address, std::size_t bytes, bool is_write) noexcept;
 void note_atomic_load(const volatile void* address, std::uint64_t value) noexcept;
+/// A copy about to be made of what others may be writing: one look.
+void note_copy(const volatile void* address) noexcept;
 void note_atomic_change(const volatile void* address, std::size_t bytes) noexcept;
 /// Memory that is gone with the schedule; null if it is no process that asks.
 [[nodiscard]] void* allocate_for_process(std::size_t bytes) noexcept;

@@ -8,6 +8,7 @@
 #include <deque>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -84,11 +85,11 @@ struct held_lock {
 };
 
 struct file {
-    std::string name;
+    std::string name{};
     bool has_name = true;
     std::byte* bytes = nullptr;
     std::uint64_t size = 0;
-    std::vector<held_lock> locks;
+    std::vector<held_lock> locks{};
     int writer = -1;  // the process that is writing
 };
 
@@ -135,6 +136,8 @@ struct simulated_kernel::state {
     unsigned signals = 0;
     unsigned processors = 1;
     bool is_remote = false;
+    bool hides_sizes = false;
+    std::size_t made_last = 0;
     int acting = -1;  // outside of the exploration
 
     static state* current;
@@ -152,6 +155,25 @@ struct simulated_kernel::state {
         return &descriptions[index];
     }
     [[nodiscard]] file& file_of(const description& open) noexcept { return files[open.file_number]; }
+    [[nodiscard]] bool is_in_use(std::size_t number) const {
+        return files[number].has_name or std::ranges::any_of(descriptions, [&](const description& each) {
+                   return each.what == description::kind::file and each.file_number == number;
+               });
+    }
+    // In the place of one that is gone, if there is any: so numbers of inodes come again, as they do on
+    // disks.
+    [[nodiscard]] std::size_t make_file(std::string_view name) {
+        std::size_t number = 0;
+        while (number != files.size() and is_in_use(number))
+            ++number;
+        ENSURE(number != files_max, "a scenario has more files than there is memory for");
+        if (number == files.size()) files.push_back({.bytes = memory().files + number * file_bytes_max});
+        std::byte* const bytes = files[number].bytes;
+        std::memset(bytes, 0, files[number].size);
+        files[number] = {.name = std::string(name), .bytes = bytes};
+        made_last = number;
+        return number;
+    }
     int open(description fresh) {
         descriptions.push_back(std::move(fresh));
         return first_descriptor + static_cast<int>(descriptions.size()) - 1;

@@ -51,19 +51,12 @@ struct system_calls {
                                     [&](const file& each) { return each.has_name and each.name == name; });
     }
     static int open_file(std::string_view path, int flags) {
-        const std::string name(path.substr(path.rfind('/') + 1));
-        auto& files = all().files;
-        auto found = find_name(name);
-        if (found == files.end()) {
-            if ((flags & O_CREAT) == 0) return fail(ENOENT);
-            ENSURE(files.size() != files_max, "a scenario makes more files than there is memory for");
-            file fresh;
-            fresh.name = name;
-            fresh.bytes = memory().files + files.size() * file_bytes_max;
-            files.push_back(std::move(fresh));
-            found = std::prev(files.end());
-        }
-        return open_number(static_cast<std::size_t>(found - files.begin()), flags);
+        const std::string_view name = path.substr(path.rfind('/') + 1);
+        const auto found = find_name(name);
+        if (found == all().files.end())
+            return (flags & O_CREAT) == 0 ? fail(ENOENT) : open_number(all().make_file(name), flags);
+        if ((flags & O_EXCL) != 0) return fail(EEXIST);
+        return open_number(static_cast<std::size_t>(found - all().files.begin()), flags);
     }
     static int open_number(std::size_t number, int flags) {
         description fresh;
@@ -268,7 +261,7 @@ struct system_calls {
         status.st_mode = S_IFREG | 0600;
         status.st_ino = 1000 + open.file_number;
         status.st_nlink = described.has_name ? 1 : 0;
-        status.st_size = static_cast<off_t>(described.size);
+        status.st_size = all().hides_sizes ? 0 : static_cast<off_t>(described.size);
     }
     static int describe(const description& open, std::string_view name, struct statx& status) {
         step();
@@ -292,9 +285,9 @@ struct system_calls {
         const std::string text = "/simulated/" + open.name + (open.has_name ? "" : " (deleted)");
         return static_cast<ssize_t>(text.copy(to, room));
     }
-    static void* map(std::size_t bytes, int descriptor) {
+    static void* map(std::size_t bytes, int descriptor, off_t offset) {
         step();
-        if (descriptor >= 0) return all().file_of(*find(descriptor)).bytes;
+        if (descriptor >= 0) return all().file_of(*find(descriptor)).bytes + offset;
         void* const page = memory().allocate(bytes);
         std::memset(page, 0, bytes);
         return page;
@@ -402,6 +395,12 @@ int __wrap_unlinkat(int folder, const char* name, int flags) {
     if (system_calls::enter(folder) == nullptr) return __real_unlinkat(folder, name, flags);
     return system_calls::unlink(name);
 }
+SLUICE_REAL(int, mkdirat, int, const char*, mode_t);
+int __wrap_mkdirat(int folder, const char* name, mode_t permissions) {
+    if (not system_calls::enter()) return __real_mkdirat(folder, name, permissions);
+    step();
+    return 0;  // of folders there is one, and only its files matter
+}
 SLUICE_REAL(int, ftruncate, int, off_t);
 int __wrap_ftruncate(int descriptor, off_t size) {
     if (system_calls::enter(descriptor) == nullptr) return __real_ftruncate(descriptor, size);
@@ -416,7 +415,7 @@ int __wrap_fallocate(int descriptor, int mode, off_t offset, off_t bytes) {
 SLUICE_REAL(void*, mmap, void*, size_t, int, int, int, off_t);
 void* __wrap_mmap(void* where, size_t bytes, int protection, int flags, int descriptor, off_t offset) {
     if (not system_calls::enter()) return __real_mmap(where, bytes, protection, flags, descriptor, offset);
-    return system_calls::map(bytes, descriptor);
+    return system_calls::map(bytes, descriptor, offset);
 }
 SLUICE_REAL(int, munmap, void*, size_t);
 int __wrap_munmap(void* memory, size_t bytes) {
@@ -452,6 +451,12 @@ SLUICE_REAL(int, sched_getcpu);
 int __wrap_sched_getcpu() {
     const int who = system_calls::caller();
     return who < 0 ? __real_sched_getcpu() : who % static_cast<int>(system_calls::all().processors);
+}
+SLUICE_REAL(int, sched_yield);
+int __wrap_sched_yield() {
+    if (thread_number() < 0) return __real_sched_yield();
+    give_way();
+    return 0;
 }
 extern long __real_syscall(long number, ...);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f) {

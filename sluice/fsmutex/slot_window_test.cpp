@@ -1,0 +1,84 @@
+#include "sluice/fsmutex/slot_window.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <string>
+
+#include "sluice/fsmutex/queue_format.hpp"
+#include "sluice/io/volume_test.hpp"
+
+namespace sluice::fsmutex {
+namespace {
+
+using queue_format::page_bytes;
+
+class a_slot_window : public testing::Test {
+protected:
+    ~a_slot_window() override { ::close(file); }
+    void write(std::uint64_t where, char what) {
+        const std::string bytes(8, what);
+        ASSERT_EQ(::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(where)), 8);
+    }
+
+    io::test_directory directory{std::filesystem::current_path().string()};
+    const int file = [this] {
+        directory.write("queue", std::string(3 * page_bytes, 'a'));
+        return ::open(directory.path_of("queue").c_str(), O_RDWR | O_CLOEXEC);
+    }();
+    slot_window window;
+};
+
+TEST_F(a_slot_window, shows_what_is_written_meanwhile) {
+    window.open(file, page_bytes + 128);
+    write(page_bytes, 'b');
+    EXPECT_EQ(window.word_at(page_bytes), 0x6262'6262'6262'6262U);
+    std::array<std::byte, 128> slot{};
+    write(page_bytes + 8, 'c');
+    window.copy(page_bytes, slot);
+    EXPECT_EQ(slot[7], std::byte{'b'});
+    EXPECT_EQ(slot[8], std::byte{'c'});
+    EXPECT_EQ(slot[16], std::byte{'a'});
+}
+
+// The blocks of other pages may be freed: to look at a hole takes a block, and kills where there is none.
+TEST_F(a_slot_window, covers_the_page_of_its_request_and_no_other) {
+    EXPECT_FALSE(window.covers(page_bytes)) << "before it was opened";
+    window.open(file, page_bytes + 128);
+    EXPECT_TRUE(window.covers(page_bytes));
+    EXPECT_TRUE(window.covers(2 * page_bytes - 1));
+    EXPECT_FALSE(window.covers(page_bytes - 1));
+    EXPECT_FALSE(window.covers(2 * page_bytes));
+    EXPECT_EQ(window.word_at(0), std::nullopt);
+    window.open(file, 2 * page_bytes);
+    EXPECT_FALSE(window.covers(page_bytes));
+    EXPECT_TRUE(window.covers(2 * page_bytes));
+    window.close();
+    EXPECT_FALSE(window.covers(2 * page_bytes));
+}
+
+TEST_F(a_slot_window, covers_nothing_where_nothing_can_be_mapped) {
+    std::array<int, 2> pipe{};
+    ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+    window.open(pipe[0], page_bytes);
+    EXPECT_FALSE(window.covers(page_bytes));
+    ::close(pipe[0]);
+    ::close(pipe[1]);
+}
+
+TEST_F(a_slot_window, goes_on_for_mebibytes) {
+    constexpr std::uint64_t far = 5U << 20;
+    ASSERT_EQ(::ftruncate(file, far + page_bytes), 0);
+    window.open(file, page_bytes);
+    window.open(file, far);
+    write(far, 'd');
+    EXPECT_EQ(window.word_at(far), 0x6464'6464'6464'6464U);
+    window.open(file, page_bytes);
+    EXPECT_EQ(window.word_at(page_bytes), 0x6161'6161'6161'6161U);
+}
+
+}  // namespace
+}  // namespace sluice::fsmutex

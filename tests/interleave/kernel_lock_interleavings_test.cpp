@@ -1,0 +1,117 @@
+// The algorithms of fsmutex that stand on the kernel's locks alone, as they are shipped, in every order of
+// the steps of two or three processes (within the limits named), with a kill at every step.
+
+#include <utility>
+
+#include "sluice/fsmutex/byte_ranges.hpp"
+#include "sluice/fsmutex/lock_files.hpp"
+#include "tests/interleave/fs_mutex_plans.hpp"
+
+namespace sluice::interleave {
+namespace {
+
+using opened = std::unique_ptr<fsmutex::shared_fs_mutex>;
+
+// Nothing if it fails, which is judged to be wrong.
+opened open_files(const fsmutex::seams& from) {
+    auto made = fsmutex::lock_files::open({}, "/simulated/locks", from);
+    return made ? std::move(*made) : nullptr;
+}
+opened open_ranges(const fsmutex::seams& from) {
+    auto made = fsmutex::byte_ranges::open({}, "/simulated/ranges", from);
+    return made ? std::move(*made) : nullptr;
+}
+
+plan files_plan(std::vector<std::vector<visit>> processes) {
+    return {.open = open_files, .is_in_order = {}, .processes = std::move(processes)};
+}
+plan ranges_plan(std::vector<std::vector<visit>> processes) {
+    return {.open = open_ranges,
+            .is_in_order = {},
+            .processes = std::move(processes),
+            .tells_deaths = false,
+            .leaves_files = 1};
+}
+
+const std::vector<std::vector<visit>> same{{{.wanted = one}}, {{.wanted = one}}};
+const std::vector<std::vector<visit>> others_deadline{
+    {{.wanted = one, .stays = 30ms}}, {{.wanted = two, .within = 10ms}, {.wanted = two, .tries = true}}};
+const std::vector<std::vector<visit>> deadlines{{{.wanted = one, .within = 1ms}},
+                                                {{.wanted = two, .within = 1ms}}};
+constexpr limits three_in_no_time{.preemptions_max = 1, .deadlines = timers::when_all_sleep};
+
+TEST(lock_files_in_every_order, let_no_time_pass_if_nobody_dies) {
+    expect_right(within(files_plan(pair), 0ms), in_no_time, 1000);
+}
+TEST(lock_files_in_every_order, exclude_three_processes) {
+    expect_right(within(files_plan(three), 0ms), three_in_no_time, 1000);
+}
+TEST(lock_files_in_every_order, go_on_within_a_tenth_of_a_second_after_a_kill_at_any_step) {
+    expect_right(within(with_kills(files_plan(pair), 2), 100ms), killing_in_no_time, 1000);
+}
+TEST(lock_files_in_every_order, tell_every_death_of_two) {
+    limits twice = killing_in_no_time;
+    twice.kills_max = 2;
+    expect_right(with_kills(files_plan(same), 2), twice, 1000);
+}
+TEST(lock_files_in_every_order, survive_a_kill_while_they_are_opened) {
+    expect_right(with_kills(opened_in_time(files_plan(same))), killing, 1000);
+}
+TEST(lock_files_in_every_order, keep_a_deadline_to_the_moment) {
+    expect_right(within(files_plan(others_deadline), 40ms), in_no_time, 500);
+}
+TEST(lock_files_in_every_order, are_not_confused_by_deadlines_that_pass_at_any_moment) {
+    expect_right(files_plan(deadlines), {.deadlines = timers::as_preemptions}, 500);
+}
+TEST(lock_files_in_every_order, go_on_after_there_was_no_room_for_a_record) {
+    plan crowded = files_plan(pair);
+    crowded.has_room_for = 150;  // a record, and a part of one
+    expect_right(crowded, {.deadlines = timers::as_preemptions}, 500);
+    crowded.has_room_for = 50;  // not even one
+    expect_right(crowded, {.deadlines = timers::as_preemptions}, 500);
+}
+TEST(lock_files_in_every_order, are_right_on_a_volume_that_hosts_share) {
+    plan remote = with_kills(files_plan(same), 2);
+    remote.prepare = [](simulated_kernel& kernel) { kernel.share_with_hosts(); };
+    expect_right(remote, killing, 500);
+}
+TEST(lock_files_in_every_order, go_on_waiting_when_signals_interrupt) {
+    plan interrupted = files_plan(pair);
+    interrupted.prepare = [](simulated_kernel& kernel) { kernel.send_signals(2); };
+    expect_right(interrupted, {.preemptions_max = 1}, 100);
+}
+
+// Who takes a new file between its making and its locking, and is killed then: its maker must not take it for
+// new. It is the record in it that tells, so if nobody sees that it has any, the death is forgotten.
+TEST(lock_files_in_every_order, would_forget_a_death_if_the_maker_of_a_file_did_not_look_for_a_record) {
+    plan blind = with_kills(files_plan(same), 2);
+    blind.prepare = [](simulated_kernel& kernel) { kernel.hide_sizes(); };
+    EXPECT_EQ(explore(blind, killing).problem, "the death of a holder was not told");
+}
+
+TEST(byte_ranges_in_every_order, let_no_time_pass_if_nobody_dies) {
+    expect_right(within(ranges_plan(pair), 0ms), in_no_time, 100);
+}
+TEST(byte_ranges_in_every_order, exclude_three_processes_and_let_readers_share) {
+    expect_right(within(ranges_plan(three), 0ms), three_in_no_time, 100);
+}
+TEST(byte_ranges_in_every_order, let_no_time_pass_after_a_kill_at_any_step) {
+    expect_right(within(with_kills(ranges_plan(pair), 2), 0ms), killing_in_no_time, 100);
+}
+TEST(byte_ranges_in_every_order, survive_a_kill_while_they_are_opened) {
+    expect_right(with_kills(opened_in_time(ranges_plan(same))), killing, 100);
+}
+TEST(byte_ranges_in_every_order, keep_a_deadline_to_the_moment) {
+    expect_right(within(ranges_plan(others_deadline), 40ms), in_no_time, 100);
+}
+TEST(byte_ranges_in_every_order, are_not_confused_by_deadlines_that_pass_at_any_moment) {
+    expect_right(ranges_plan(deadlines), {.deadlines = timers::as_preemptions}, 100);
+}
+TEST(byte_ranges_in_every_order, go_on_waiting_when_signals_interrupt) {
+    plan interrupted = ranges_plan(pair);
+    interrupted.prepare = [](simulated_kernel& kernel) { kernel.send_signals(2); };
+    expect_right(interrupted, {.preemptions_max = 1}, 100);
+}
+
+}  // namespace
+}  // namespace sluice::interleave
