@@ -313,12 +313,7 @@ std::string file_system::label() {
     std::copy(shape_.label.begin(), shape_.label.end(), bytes.begin());
     const auto content = content_of(root_);
     if (content and (*content)->label_slot()) bytes = (*content)->read(*(*content)->label_slot()).name;
-    std::u16string text;
-    for (const unsigned char each : bytes)
-        text.push_back(decode(each, options_.page));
-    while (not text.empty() and text.back() == u' ')
-        text.pop_back();
-    return to_utf8(text);
+    return text_of_label(bytes, options_.page);
 }
 
 result<std::uint32_t> file_system::free_clusters() noexcept {
