@@ -50,11 +50,7 @@ result<allocator*> file_system::clusters() noexcept {
 void file_system::mark_changed(item& of, bool is_content) noexcept {
     const auto now = std::chrono::time_point_cast<std::chrono::system_clock::duration>(clock_.utc_now());
     of.changed = now;
-    if (is_content) {
-        const packed_time packed = pack(now, options_.zone);
-        of.entry.modified_date = le16(packed.date);
-        of.entry.modified_time = le16(packed.time);
-    }
+    if (is_content) of.written = now;
     if (of.is_queued) return;
     of.is_queued = true;
     const std::scoped_lock guard(queue_);
@@ -136,7 +132,8 @@ sync::range_guard file_system::lock_to_write(item& of, byte_extent where, bool& 
     }
 }
 
-// With a lock on the ranges from the valid length on. Clusters for that many bytes.
+// With a lock on the ranges from the valid length on. Clusters for that many bytes; who wanted them marks the
+// item as changed.
 result<void> file_system::try_make_clusters(item& of, std::uint64_t size_bytes) noexcept {
     const auto from = clusters();
     if (not from) return failure(from.error());
@@ -166,7 +163,6 @@ result<void> file_system::try_make_clusters(item& of, std::uint64_t size_bytes) 
         (*from)->undo(taken);
         return done;
     }
-    mark_changed(of, false);
     return {};
 }
 
@@ -323,12 +319,15 @@ result<void> file_system::zero(item& of, byte_extent where) noexcept {
     return {};
 }
 
-// Writes the zeros that are only thought of.
+// Whether some of its zeros are only thought of.
+bool file_system::is_unsettled(item& of) const noexcept {
+    if (of.is_directory or options_.is_read_only) return false;
+    const std::shared_lock guard(of.mutex);
+    return of.valid_bytes != of.size_bytes;
+}
+
 result<void> file_system::settle(item& of) noexcept {
-    {
-        const std::shared_lock guard(of.mutex);
-        if (of.valid_bytes == of.size_bytes) return {};
-    }
+    if (not is_unsettled(of)) return {};
     bool ignored = false;
     const auto held = lock_to_write(of, {.offset = file_bytes_max, .length = 2}, ignored);
     const std::uint64_t valid = of.valid_bytes;
@@ -415,8 +414,10 @@ result<vfs::host_runs> file_system::lend(item& of, byte_extent where, std::size_
 
 // With names_ held: nobody has it any more, nor will.
 void file_system::give_up(item& of) noexcept {
-    drop_content(of);
-    recent_.remove_if([&](const item_ptr& each) { return each.get() == &of; });
+    if (of.content != nullptr) {
+        drop_content(of);
+        recent_.remove_if([&](const item_ptr& each) { return each.get() == &of; });
+    }
     const std::unique_lock guard(of.mutex);
     of.reserved.reset();
     const auto gone = of.chain.cut(0);

@@ -35,7 +35,6 @@ struct item : std::enable_shared_from_this<item> {
     item_ptr parent;
     std::uint32_t slot = 0;
     std::string name;
-    std::string last_path;                 // once removed
     std::atomic<bool> is_removed = false;  // may be read without it
     std::size_t handles = 0;
     std::unique_ptr<directory> content;  // of a directory that was looked into
@@ -48,6 +47,7 @@ struct item : std::enable_shared_from_this<item> {
     std::uint64_t valid_bytes = 0;
     std::uint64_t expected_bytes = 0;
     std::optional<std::chrono::system_clock::time_point> changed;  // since it is in use
+    std::optional<std::chrono::system_clock::time_point> written;  // its content, and not in `entry` yet
     std::size_t cuts = 0;    // its chain is shorter than the table has it, until so many commits are done
     bool is_queued = false;  // in file_system::dirty_items_
     std::optional<reservation> reserved;
