@@ -112,7 +112,8 @@ item_ptr file_system::item_at(const item_ptr& parent, const name_entry& entry) {
     made->slot = entry.slot;
     made->name = entry.name;
     made->entry = raw;
-    made->size_bytes = made->valid_bytes = is_directory ? 0 : raw.size_bytes.value();
+    const std::uint64_t bytes = is_directory ? 0 : raw.size_bytes.value();
+    made->set({.size = bytes, .valid = bytes});
     entry.use.held = made;
     return made;
 }
@@ -271,11 +272,11 @@ item_status file_system::status_locked(const item& of) const noexcept {
     stamp(raw, of);
     item_status found = status_of(raw);
     found.id = of.id;
-    found.size_bytes = of.size_bytes;
+    found.size_bytes = of.size();
     if (of.changed) found.changed = *of.changed;
     found.is_directory = of.is_directory;
     found.is_removed = of.is_removed;
-    const std::uint64_t clusters = (of.size_bytes + shape_.cluster_bytes - 1) / shape_.cluster_bytes;
+    const std::uint64_t clusters = (of.size() + shape_.cluster_bytes - 1) / shape_.cluster_bytes;
     found.allocated_bytes = clusters * shape_.cluster_bytes;
     return found;
 }

@@ -266,7 +266,7 @@ private:
     [[nodiscard]] result<void> write_longer(item& of, run_list::hint& hint, std::span<const std::byte> from,
                                             std::uint64_t offset) noexcept;
     [[nodiscard]] result<void> shrink(item& of, std::uint64_t size_bytes) noexcept;
-    [[nodiscard]] bool is_unsettled(item& of) const noexcept;
+    [[nodiscard]] bool is_unsettled(const item& of) const noexcept;
     [[nodiscard]] result<void> settle(item& of) noexcept;
     void give_up(item& of) noexcept;
     void mark_changed(item& of, bool is_content) noexcept;

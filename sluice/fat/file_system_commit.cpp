@@ -70,7 +70,7 @@ directory_entry file_system::entry_of(item& of) noexcept {
     set_first_cluster(raw, of.chain.first(), width());
     // What is only thought to be zero is not the file's on the disk.
     if (not of.is_directory)
-        raw.size_bytes = le32(static_cast<std::uint32_t>(std::min(of.valid_bytes, of.size_bytes)));
+        raw.size_bytes = le32(static_cast<std::uint32_t>(std::min(of.valid(), of.size())));
     return raw;
 }
 
