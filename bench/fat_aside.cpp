@@ -43,6 +43,7 @@ public:
         }
         system_ = fat::file_system::mount(*on, shape, clock_, {.discards = false}).value();
         put("first", std::span(transfer_buffer()).first(1));  // looks through the table for what is free
+        remove("first");
         system_->commit().value();
     }
 
@@ -90,7 +91,6 @@ void put_all(run& repeat, const fat_image& image, const what_is_put& how, aside 
     volume_with volume(aside::nothing, image, how.folder);
     for (std::uint64_t i = 0; i != how.files; ++i)
         volume.remove(path(i));
-    volume.remove("first");
     volume.finish();
 }
 
@@ -100,7 +100,9 @@ void add_aside(benchmark& to, bool is_quick) {
     const auto add = [&](const std::string& name, const what_is_put& how) {
         const auto image = [=]() -> fat_image& {
             const std::uint64_t bytes = (how.files * how.mib_each + 64) * mebi;
-            return stage_of<fat_image>(name, bytes, fat::format_options{.cluster_bytes = 4096}, how.folder);
+            return stage_of<fat_image>(name, bytes,
+                                       fat::format_options{.cluster_bytes = how.mib_each == 0 ? 512U : 4096U},
+                                       how.folder);
         };
         const auto with = [=](aside what) { return [=](run& r) { put_all(r, image(), how, what); }; };
         workload_options options{.name = name, .operations = is_quick ? 10U : 1U, .repeats_max = 9};
