@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
     add_appends(all, is_quick);
     add_steps(all, is_quick);
     add_names(all, is_quick);
+    add_aside(all, is_quick);
     add_two_writers(all, is_quick);
     return all.main(argc, argv);
 }

@@ -38,17 +38,22 @@ public:
 
     [[nodiscard]] const fat_image& image() const noexcept { return image_; }
 
-    static void create(const mounted_fat& volume, std::uint64_t names) {
+    // A program is told its names as well, before it starts.
+    void prepare(std::uint64_t names) {
+        for (std::uint64_t i = paths_.size(); i < names; ++i)
+            paths_.push_back("d/" + long_name(i));
+    }
+    void create(const mounted_fat& volume, std::uint64_t names) const {
         const auto from = std::as_bytes(std::span(content));
-        for (std::uint64_t i = 0; i != names; ++i) {
+        for (const std::string& path : std::span(paths_).first(names)) {
             fat::run_list::hint hint;
-            volume->write(*volume.make("d/" + long_name(i)), hint, from, 0).value();
+            volume->write(*volume.make(path), hint, from, 0).value();
         }
         volume->commit().value();
     }
-    static void remove(const mounted_fat& volume, std::uint64_t names) {
-        for (std::uint64_t i = 0; i != names; ++i)
-            volume.remove("d/" + long_name(i));
+    void remove(const mounted_fat& volume, std::uint64_t names) const {
+        for (const std::string& path : std::span(paths_).first(names))
+            volume.remove(path);
         volume->commit().value();
     }
     [[nodiscard]] std::vector<std::string> mcopy(std::uint64_t names) const {
@@ -65,6 +70,7 @@ public:
 private:
     fat_image image_;
     std::filesystem::path outside_;
+    std::vector<std::string> paths_;
 };
 
 // The data of each file with a call of its own, as ours, and the directory's bytes at once.
@@ -87,6 +93,7 @@ void create_raw(run& repeat, names_stage& on) {
 }
 
 void create_ours(run& repeat, names_stage& on) {
+    on.prepare(repeat.operations());
     const mounted_fat volume(on.image());
     volume.look_for_free();
     const std::uint64_t calls_before = volume.device_calls();
@@ -98,6 +105,7 @@ void create_ours(run& repeat, names_stage& on) {
 }
 
 void remove_ours(run& repeat, names_stage& on) {
+    on.prepare(repeat.operations());
     const mounted_fat volume(on.image());
     on.create(volume, repeat.operations());
     repeat.measure([&] { on.remove(volume, repeat.operations()); });
@@ -112,6 +120,7 @@ void create_mtools(run& repeat, names_stage& on) {
 // Of files that we made.
 void remove_mtools(run& repeat, names_stage& on) {
     {
+        on.prepare(repeat.operations());
         const mounted_fat volume(on.image());
         on.create(volume, repeat.operations());
         volume->unmount().value();

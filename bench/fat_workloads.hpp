@@ -16,6 +16,8 @@ void add_appends(benchmark& to, bool is_quick);
 void add_steps(benchmark& to, bool is_quick);
 /// Many long names in one directory.
 void add_names(benchmark& to, bool is_quick);
+/// Files made with what is changed kept aside: in a journal until it is durable, or in an overlay.
+void add_aside(benchmark& to, bool is_quick);
 /// Two files that grow at once.
 void add_two_writers(benchmark& to, bool is_quick);
 

@@ -1,6 +1,7 @@
 #include "sluice/base/case_fold.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "sluice/base/case_table.hpp"
 #include "sluice/base/ensure.hpp"
@@ -39,8 +40,37 @@ void append_utf8(std::string& text, char32_t point) {
     }
 }
 
+constexpr std::uint64_t in_each_byte = 0x0101'0101'0101'0101;
+
+// Eight bytes of text, or what is left of it and zeros.
+std::uint64_t word_of(std::string_view text) noexcept {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data(), std::min(text.size(), sizeof word));
+    return word;
+}
+
+// Of bytes that are ASCII each: no sum carries into the next one.
+std::uint64_t upcase_ascii(std::uint64_t word) noexcept {
+    const std::uint64_t from_a = word + in_each_byte * (0x80 - 'a');
+    const std::uint64_t behind_z = word + in_each_byte * (0x80 - ('z' + 1));
+    return word - ((from_a & ~behind_z & in_each_byte * 0x80) >> 2);
+}
+
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) noexcept {
+    hash = (hash ^ word) * 0x9E37'79B9'7F4A'7C15;
+    return hash ^ hash >> 32;
+}
+
+std::uint32_t hash_of_folded(std::string_view folded) noexcept {
+    std::uint64_t hash = folded.size();
+    for (; not folded.empty(); folded.remove_prefix(std::min(folded.size(), sizeof hash)))
+        hash = mixed(hash, word_of(folded));
+    return static_cast<std::uint32_t>(hash);
+}
+
 template <class View>
 bool equal_by_character(View a, View b) noexcept {
+    if (a == b) return true;
     std::size_t at_a = 0;
     std::size_t at_b = 0;
     while (at_a < a.size() and at_b < b.size()) {
@@ -122,6 +152,17 @@ void fold_into(std::string& folded, std::string_view utf8) {
         append_utf8(folded, upcase(next.point));
         at += next.length;
     }
+}
+
+std::uint32_t hash_ignoring_case(std::string_view utf8) {
+    std::uint64_t hash = utf8.size();
+    for (std::string_view left = utf8; not left.empty();
+         left.remove_prefix(std::min(left.size(), sizeof hash))) {
+        const std::uint64_t word = word_of(left);
+        if ((word & in_each_byte * 0x80) != 0) return hash_of_folded(fold(utf8));
+        hash = mixed(hash, upcase_ascii(word));
+    }
+    return static_cast<std::uint32_t>(hash);
 }
 
 std::string fold(std::string_view utf8) {

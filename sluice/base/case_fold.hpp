@@ -41,4 +41,9 @@ struct name_character {
 /// The same, in the place of what `folded` held. Allocates: only what its capacity lacks.
 void fold_into(std::string& folded, std::string_view utf8);
 
+/// A number that is the same for names that are equal_ignoring_case(). For tables in memory only: it may be
+/// another in the next version, and who wants many names of one number finds them.
+/// Allocates: for names that are not ASCII. Complexity: linear, eight bytes at a time.
+[[nodiscard]] std::uint32_t hash_ignoring_case(std::string_view utf8);
+
 }  // namespace sluice

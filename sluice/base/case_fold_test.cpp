@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <vector>
 
 #include "sluice/base/random.hpp"
@@ -76,9 +77,24 @@ TEST(fold, gives_one_key_to_exactly_the_names_that_are_equal_ignoring_case) {
     for (int round = 0; round < 20000; ++round) {
         const std::string a = name();
         const std::string b = name();
-        EXPECT_EQ(fold(a) == fold(b), equal_ignoring_case(std::string_view(a), std::string_view(b)))
-            << a << ' ' << b;
+        const bool are_equal = equal_ignoring_case(std::string_view(a), std::string_view(b));
+        EXPECT_EQ(fold(a) == fold(b), are_equal) << a << ' ' << b;
+        if (are_equal) EXPECT_EQ(hash_ignoring_case(a), hash_ignoring_case(b)) << a << ' ' << b;
     }
+}
+
+TEST(hash_ignoring_case, is_one_for_all_spellings_and_others_for_others) {
+    std::string every;
+    for (char each = 1; each != 127; ++each)
+        every.push_back(each);
+    std::set<std::uint32_t> hashes;
+    for (std::size_t length = 0; length != every.size(); ++length) {
+        const std::string text = every.substr(length / 2, length);
+        EXPECT_EQ(hash_ignoring_case(text), hash_ignoring_case(fold(text)));
+        EXPECT_EQ(hash_ignoring_case("é" + text), hash_ignoring_case("É" + fold(text)));
+        hashes.insert(hash_ignoring_case(text));
+    }
+    EXPECT_EQ(hashes.size(), every.size());
 }
 
 }  // namespace

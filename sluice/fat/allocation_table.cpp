@@ -85,29 +85,23 @@ result<table_entry> allocation_table::next(std::uint32_t cluster) noexcept {
 result<allocation_table::stretch> allocation_table::follow(std::uint32_t cluster,
                                                            std::uint32_t most) noexcept {
     ENSURE(shape_.is_cluster(cluster) and most != 0);
-    stretch found;
-    for (;;) {
-        // One entry that may have to be loaded, then all that go on in its window.
-        const auto value = value_of(cluster);
-        if (not value) return failure(value.error());
-        found.after = shape_.classify(*value);
-        const auto goes_on = [&] {
-            return found.length < most and found.after.kind == entry_kind::next and
-                   found.after.next == cluster + 1;
-        };
-        const std::shared_lock guard(mutex_);
-        const window* in = nullptr;
-        while (goes_on()) {
-            const byte_extent where = entry_extent(shape_.type, cluster + 1);
-            if (in == nullptr) in = loaded(cluster + 1);
-            if (in == nullptr or where.offset - in->first_byte >= in->bytes.size()) break;
-            ++cluster;
-            ++found.length;
-            found.after = shape_.classify(value_in(*in, cluster));
+    stretch found{.length = 0, .after = {}};
+    std::uint32_t next = cluster;  // whose entry is looked at
+    const auto goes_on = [&] {
+        return found.length == 0 or
+               (found.length < most and found.after.kind == entry_kind::next and found.after.next == next);
+    };
+    while (goes_on()) {
+        {
+            const std::shared_lock guard(mutex_);
+            if (const window* const in = loaded(next)) {
+                for (const std::uint32_t end = end_of(*in); next != end and goes_on(); ++next, ++found.length)
+                    found.after = shape_.classify(value_in(*in, next));
+                continue;
+            }
         }
-        if (not goes_on()) break;
-        ++cluster;
-        ++found.length;
+        const std::unique_lock guard(mutex_);
+        if (const auto there = load(next); not there) return failure(there.error());
     }
     counters_.steps.fetch_add(found.length, std::memory_order_relaxed);
     return found;

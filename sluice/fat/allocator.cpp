@@ -100,7 +100,7 @@ void allocator::undo(const std::vector<cluster_extent>& taken) noexcept {
 
 void allocator::release(cluster_extent what) {
     const std::scoped_lock guard(mutex_);
-    released_.push_back(what);
+    append(released_, what);
     released_count_ += what.length;
 }
 

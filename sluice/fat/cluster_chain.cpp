@@ -30,11 +30,15 @@ std::optional<cluster_run> cluster_chain::known(std::uint32_t file_cluster,
 
 // Follows the chain until `file_cluster` is mapped, or the end is reached and counted.
 result<void> cluster_chain::map_to(std::uint32_t file_cluster) noexcept {
+    std::optional<table_entry> after;  // the last one that is mapped
     while (runs_.mapped() <= file_cluster and not(count_ and runs_.mapped() == *count_)) {
         std::uint32_t next = first_;
         if (const auto tail = runs_.tail()) {
-            const auto after = table_.next(tail->disk_cluster);
-            if (not after) return failure(after.error());
+            if (not after) {
+                const auto looked_at = table_.next(tail->disk_cluster);
+                if (not looked_at) return failure(looked_at.error());
+                after = *looked_at;
+            }
             if (after->kind == entry_kind::end) {
                 count_ = runs_.mapped();
                 return {};
@@ -49,6 +53,7 @@ result<void> cluster_chain::map_to(std::uint32_t file_cluster) noexcept {
         const auto stretch = table_.follow(next, most);
         if (not stretch) return failure(stretch.error());
         runs_.append(next, stretch->length);
+        after = stretch->after;
     }
     return {};
 }

@@ -1,7 +1,8 @@
 #include "sluice/fat/code_page.hpp"
 
 #include <algorithm>
-#include <array>
+
+#include "sluice/fat/double_byte_page.hpp"
 
 namespace sluice::fat {
 namespace {
@@ -116,26 +117,77 @@ const upper_half* table_of(code_page page) noexcept {
         case code_page::cp1252:
             return &in_1252;
         case code_page::ascii:
+        case code_page::cp932:
+        case code_page::cp936:
+        case code_page::cp949:
+        case code_page::cp950:
             break;
     }
     return nullptr;
 }
 
-}  // namespace
-
-char16_t decode(unsigned char byte, code_page page) noexcept {
-    if (byte < 0x80) return byte;
-    const upper_half* const table = table_of(page);
-    return table == nullptr ? missing : (*table)[byte - 0x80U];
+// Null for those whose characters are single bytes.
+const double_byte_page* double_bytes_of(code_page page) {
+    static_assert(double_byte_page::missing == missing);
+    switch (page) {
+        case code_page::cp932: {
+            static const double_byte_page japanese("CP932");
+            return &japanese;
+        }
+        case code_page::cp936: {
+            static const double_byte_page simplified_chinese("CP936");
+            return &simplified_chinese;
+        }
+        case code_page::cp949: {
+            static const double_byte_page korean("CP949");
+            return &korean;
+        }
+        case code_page::cp950: {
+            static const double_byte_page traditional_chinese("CP950");
+            return &traditional_chinese;
+        }
+        default:
+            return nullptr;
+    }
 }
 
-std::optional<unsigned char> encode(char32_t point, code_page page) noexcept {
-    if (point < 0x80) return static_cast<unsigned char>(point);
+std::optional<page_bytes> encode_double(char32_t point, const double_byte_page& page) noexcept {
+    const std::uint16_t code = point > 0xffff ? 0 : page.code(static_cast<char16_t>(point));
+    if (code == 0) return std::nullopt;
+    const auto low = static_cast<unsigned char>(code & 0xff);
+    if (code < 0x100) return page_bytes{.bytes = {low}};
+    return page_bytes{.bytes = {static_cast<unsigned char>(code >> 8), low}, .length = 2};
+}
+
+}  // namespace
+
+bool is_available(code_page page) noexcept {
+    const double_byte_page* const of_two = double_bytes_of(page);
+    return of_two == nullptr or of_two->is_known();
+}
+
+page_character decode(std::span<const unsigned char> text, code_page page) noexcept {
+    const unsigned char byte = text.front();
+    if (byte < 0x80) return {.unit = byte};
+    if (const double_byte_page* const of_two = double_bytes_of(page)) {
+        if (not of_two->is_lead(byte)) return {.unit = of_two->character(byte)};
+        if (text.size() == 1) return {.unit = missing};
+        const char16_t unit = of_two->character(static_cast<std::uint16_t>(byte << 8 | text[1]));
+        return {.unit = unit, .length = 2};
+    }
     const upper_half* const table = table_of(page);
-    if (table == nullptr or point == missing) return std::nullopt;
+    return {.unit = table == nullptr ? missing : (*table)[byte - 0x80U]};
+}
+
+std::optional<page_bytes> encode(char32_t point, code_page page) noexcept {
+    if (point < 0x80) return page_bytes{.bytes = {static_cast<unsigned char>(point)}};
+    if (point == missing) return std::nullopt;
+    if (const double_byte_page* const of_two = double_bytes_of(page)) return encode_double(point, *of_two);
+    const upper_half* const table = table_of(page);
+    if (table == nullptr) return std::nullopt;
     const auto found = std::ranges::find(*table, point, [](char16_t unit) { return char32_t{unit}; });
     if (found == table->end()) return std::nullopt;
-    return static_cast<unsigned char>(0x80 + (found - table->begin()));
+    return page_bytes{.bytes = {static_cast<unsigned char>(0x80 + (found - table->begin()))}};
 }
 
 }  // namespace sluice::fat

@@ -1,17 +1,34 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 namespace sluice::fat {
 
-/// Which characters the bytes of short names stand for; nothing on a volume says it.
-enum class code_page : std::uint8_t { ascii, cp437, cp850, cp852, cp866, cp1252 };
+/// Which characters the bytes of short names stand for; nothing on a volume says it. Those from cp932 on have
+/// characters of two bytes, and are there if the host's iconv(3) has them.
+enum class code_page : std::uint8_t { ascii, cp437, cp850, cp852, cp866, cp1252, cp932, cp936, cp949, cp950 };
 
-/// The character of a byte; U+FFFD if the page has none. Complexity: constant.
-[[nodiscard]] char16_t decode(unsigned char byte, code_page page) noexcept;
-/// The byte of a character; nothing if the page has none. Invariant: decode(*encode(c)) == c.
+/// Whether decode() and encode() know more of a page than ASCII.
+[[nodiscard]] bool is_available(code_page page) noexcept;
+
+/// A character and how many bytes it took.
+struct page_character {
+    char16_t unit = 0;  // U+FFFD if the page has none
+    std::size_t length = 1;
+};
+/// The first character of `text`, which is not empty. Complexity: constant.
+[[nodiscard]] page_character decode(std::span<const unsigned char> text, code_page page) noexcept;
+
+/// One or two bytes.
+struct page_bytes {
+    std::array<unsigned char, 2> bytes{};
+    std::size_t length = 1;
+};
+/// The bytes of a character; nothing if the page has none. Invariant: decode(*encode(c)) == c.
 /// Complexity: linear in the page.
-[[nodiscard]] std::optional<unsigned char> encode(char32_t point, code_page page) noexcept;
+[[nodiscard]] std::optional<page_bytes> encode(char32_t point, code_page page) noexcept;
 
 }  // namespace sluice::fat

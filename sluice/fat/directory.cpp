@@ -103,10 +103,8 @@ void directory::build_index() {
         }
         if (kind == slot_kind::label and not label_slot_) label_slot_ = slot;
         if (kind == slot_kind::file or kind == slot_kind::directory) {
-            const bool is_long = pieces.name_of(raw.name).has_value();
-            name_entry entry{
-                .first_slot = is_long ? pieces_from : slot, .slot = slot, .name = shown(raw, pieces)};
-            if (not entry.name.empty()) index(std::move(entry), raw);
+            const std::uint32_t first = pieces.name_of(raw.name) ? pieces_from : slot;
+            index({.first = first, .count = slot - first + 1}, raw, pieces);
         }
         pieces.drop();
     }
@@ -114,19 +112,35 @@ void directory::build_index() {
                             image_.end(), [](std::byte each) { return each == std::byte{}; });
 }
 
-std::string directory::shown(const directory_entry& raw, const long_name_collector& pieces) const {
-    if (const auto units = pieces.name_of(raw.name)) {
-        std::string name = shown_text(to_utf8(*units));
-        if (not name.empty()) return name;
-    }
-    return shown_text(text_of(raw.name, raw.case_bits.value(), page_));
+void directory::index(slots which, const directory_entry& raw, const long_name_collector& pieces) {
+    name_entry entry{.first_slot = which.first, .slot = which.first + which.count - 1};
+    if (const auto units = pieces.name_of(raw.name)) entry.name = shown_text(to_utf8(*units));
+    if (entry.name.empty()) entry.name = shown_text(text_of(raw.name, raw.case_bits.value(), page_));
+    if (entry.name.empty()) return;
+    entry.alias = shown_text(text_of(raw.name, 0, page_));
+    if (equal_ignoring_case(entry.alias, entry.name)) entry.alias.clear();
+    if (not put_leftover_aside(entry)) names_.add(std::move(entry));
 }
 
-const name_entry* directory::index(name_entry entry, const directory_entry& raw) {
-    entry.short_name = raw.name;
-    entry.alias = fold(shown_text(text_of(raw.name, 0, page_)));
-    if (equal_ignoring_case(entry.alias, entry.name)) entry.alias.clear();
-    return names_.add(std::move(entry));
+// Of two entries of one name: one of them may be all that is left of a change of case that a crash cut short.
+// What had no room in its sector went to another, where it takes more slots. Whether that is the fresh one.
+bool directory::put_leftover_aside(const name_entry& fresh) {
+    const name_entry* const twin = names_.find(fresh.name);
+    if (twin == nullptr or not equal_ignoring_case(twin->name, fresh.name)) return false;
+    const auto width = shape_.type == fat_type::fat32 ? cluster_width::four_bytes : cluster_width::two_bytes;
+    const directory_entry fresh_raw = read(fresh.slot);
+    const directory_entry twin_raw = read(twin->slot);
+    const std::uint32_t fresh_cluster = first_cluster(fresh_raw, width);
+    const std::uint32_t twin_cluster = first_cluster(twin_raw, width);
+    if (kind_of(fresh_raw) != kind_of(twin_raw)) return false;
+    // It may have been written while the file was empty.
+    const bool is_one_file = fresh_cluster == twin_cluster or fresh_cluster == 0 or twin_cluster == 0;
+    if (not is_one_file) return false;
+    const bool is_fresh =
+        fresh_cluster == twin_cluster ? set_of(fresh).count <= set_of(*twin).count : fresh_cluster == 0;
+    leftovers_.push_back(set_of(is_fresh ? fresh : *twin));
+    if (not is_fresh) names_.erase(twin->slot);
+    return is_fresh;
 }
 
 directory_entry directory::read(std::uint32_t slot) const noexcept {

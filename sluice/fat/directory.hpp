@@ -17,7 +17,8 @@ namespace sluice::fat {
 ///
 /// What is changed reaches the disk in two steps, write() each time: what was added or changed first; then,
 /// after apply_removals(), what was removed, so that a name on its way from one place to another is at no
-/// moment at neither.
+/// moment at neither. A crash between the two leaves both; of two that are one name but for case, and one
+/// file, load() keeps one and has the other removed with the next write.
 ///
 /// Invariants:
 ///   1. image_ is what is on the device, but for the sectors in dirty_ and what is beyond a move of the end.
@@ -49,17 +50,13 @@ public:
     [[nodiscard]] std::size_t bytes() const noexcept { return image_.size(); }
     [[nodiscard]] std::size_t name_count() const noexcept { return names_.count(); }
 
-    /// The entry of a name, as folded by fold(); null if there is none.
-    [[nodiscard]] const name_entry* find(std::string_view folded) const noexcept {
-        return names_.find(folded);
-    }
+    /// The entry of a name, in whatever case; null if there is none.
+    [[nodiscard]] const name_entry* find(std::string_view name) const { return names_.find(name); }
     [[nodiscard]] const name_entry* at(std::uint32_t slot) const noexcept { return names_.at(slot); }
     /// The first entry at a slot or behind; null at the end.
     [[nodiscard]] const name_entry* next(std::uint32_t from) const noexcept { return names_.next(from); }
     /// Whether a name that was removed, or given up for another, is still on the disk.
-    [[nodiscard]] bool is_leaving(std::string_view folded) const noexcept {
-        return names_.is_leaving(folded);
-    }
+    [[nodiscard]] bool is_leaving(std::string_view name) const { return names_.is_leaving(name); }
 
     [[nodiscard]] directory_entry read(std::uint32_t slot) const noexcept;
     /// Changes an entry in its place. Its name bytes stay.
@@ -89,7 +86,9 @@ public:
     [[nodiscard]] std::optional<std::uint32_t> respell(std::uint32_t slot, std::string_view name);
 
     [[nodiscard]] bool is_dirty() const noexcept { return dirty_count_ != 0; }
-    [[nodiscard]] bool has_removals() const noexcept { return not removals_.empty(); }
+    [[nodiscard]] bool has_removals() const noexcept {
+        return not removals_.empty() or not leftovers_.empty();
+    }
     void apply_removals() noexcept;
     /// Writes the sectors that have changed. Errors: of the device, and then all stay to be written.
     [[nodiscard]] result<void> write(bool is_ordered) noexcept;
@@ -104,8 +103,8 @@ private:
 
     result<void> read_clusters(cluster_chain& chain);
     void build_index();
-    const name_entry* index(name_entry entry, const directory_entry& raw);
-    [[nodiscard]] std::string shown(const directory_entry& raw, const long_name_collector& pieces) const;
+    void index(slots which, const directory_entry& raw, const long_name_collector& pieces);
+    [[nodiscard]] bool put_leftover_aside(const name_entry& fresh);
 
     [[nodiscard]] std::uint32_t slot_count() const noexcept {
         return static_cast<std::uint32_t>(image_.size() / slot_bytes);
@@ -118,6 +117,9 @@ private:
     void occupy(slots which) noexcept;
     void vacate(slots which) noexcept;
     void mark_free(slots which) noexcept;
+    [[nodiscard]] static slots set_of(const name_entry& of) noexcept {
+        return {.first = of.first_slot, .count = of.slot - of.first_slot + 1};
+    }
     void apply(slots gone) noexcept;
     void extend_to(slots which) noexcept;
     [[nodiscard]] std::optional<std::uint32_t> room_instead_of(slots old, std::uint32_t count) noexcept;
@@ -125,7 +127,11 @@ private:
     [[nodiscard]] std::optional<std::uint32_t> room_in(std::uint32_t from, slots where) const noexcept;
     [[nodiscard]] result<void> wipe_behind_end() noexcept;
     void write_set(slots where, std::u16string_view name, const directory_entry& raw) noexcept;
-    [[nodiscard]] short_name unused_short_name(std::string_view name);
+    struct own_short_name {
+        short_name raw;
+        std::string alias;  // as it is shown; empty if it says the very name
+    };
+    [[nodiscard]] own_short_name unused_short_name(std::string_view name);
     [[nodiscard]] std::uint64_t offset_of(std::uint32_t sector) const noexcept;
 
     device& device_;
@@ -145,12 +151,14 @@ private:
     std::vector<bool> used_;
     std::vector<std::uint16_t> free_in_;  // per sector
     std::array<std::uint32_t, long_name_slots_max + 2>
-        room_from_{};  // no sector before has that many in a row
+        room_from_{};  // no sector before has that many in a row, unless vacated_from_ lies before
+    std::uint32_t vacated_from_ = UINT32_MAX;
 
     std::vector<bool> dirty_;          // sectors
     std::vector<bool> after_another_;  // of those: to be written once the one before is durable
     std::size_t dirty_count_ = 0;
-    std::vector<slots> removals_;  // sets whose entry leaves
+    std::vector<slots> removals_;   // sets whose entry leaves
+    std::vector<slots> leftovers_;  // sets to be removed that names_ does not have
 };
 
 }  // namespace sluice::fat

@@ -23,8 +23,7 @@ void directory::vacate(slots which) noexcept {
         used_[slot] = false;
         ++free_in_[slot / slots_per_sector()];
     }
-    for (std::uint32_t& each : room_from_)
-        each = std::min(each, which.first / slots_per_sector());
+    vacated_from_ = std::min(vacated_from_, which.first / slots_per_sector());
 }
 
 // The first row of `where.count` unused slots that begins at `from` or behind, within [where.first, ...).
@@ -39,6 +38,9 @@ std::optional<std::uint32_t> directory::room_in(std::uint32_t from, slots where)
 
 std::optional<std::uint32_t> directory::room_for(std::uint32_t count) noexcept {
     const std::uint32_t each = slots_per_sector();
+    for (std::uint32_t& known : room_from_)
+        known = std::min(known, vacated_from_);
+    vacated_from_ = UINT32_MAX;
     std::uint32_t& from = room_from_[count];
     // What does not fit into one sector lies wherever there are so many in a row.
     if (count > each) return room_in(from * each, {.first = slot_count(), .count = count});
@@ -87,8 +89,9 @@ result<void> directory::wipe_behind_end() noexcept {
     return {};
 }
 
-short_name directory::unused_short_name(std::string_view name) {
-    if (const auto exact = exactly(name, page_); exact and not names_.has_short(exact->bytes)) return *exact;
+directory::own_short_name directory::unused_short_name(std::string_view name) {
+    if (const auto exact = exactly(name, page_); exact and not names_.has(name))
+        return {.raw = *exact, .alias = {}};
     const short_name_basis basis = basis_of(name, page_);
     // What the numbers are counted by: names that differ only in what a number would cut off share them.
     const short_name_bytes first = numbered(basis, 1);
@@ -96,7 +99,8 @@ short_name directory::unused_short_name(std::string_view name) {
         next_number_.try_emplace(std::string(first.begin(), first.end()), 1).first->second;
     for (;;) {
         const short_name made{.bytes = numbered(basis, number), .case_bits = 0};
-        if (not names_.has_short(made.bytes)) return made;
+        std::string text = text_of(made.bytes, made.case_bits, page_);
+        if (not names_.has(text)) return {.raw = made, .alias = std::move(text)};
         // Round and round: a directory has fewer names than there are numbers.
         number = number == short_name_number_max ? 1 : number + 1;
     }
@@ -127,21 +131,21 @@ void directory::extend_to(slots which) noexcept {
 result<const name_entry*> directory::add(std::string_view name, const directory_entry& entry) {
     if (is_damaged_) return failure({EIO, "add to a damaged directory"});
     if (const auto wiped = wipe_behind_end(); not wiped) return failure(wiped.error());
-    const short_name own = unused_short_name(name);
-    const bool is_long = text_of(own.bytes, own.case_bits, page_) != name;
-    const std::u16string units = is_long ? to_utf16(name) : std::u16string();
+    own_short_name own = unused_short_name(name);
+    const std::u16string units = own.alias.empty() ? std::u16string() : to_utf16(name);
     ENSURE(units.size() <= long_name_units_max);
     const auto count = static_cast<std::uint32_t>(1 + long_name_slots(units.size()));
     const auto first = room_for(count);
     if (not first) return failure({ENOSPC, "add to directory"});
     directory_entry raw = entry;
-    raw.name = own.bytes;
-    raw.case_bits = le8(own.case_bits);
+    raw.name = own.raw.bytes;
+    raw.case_bits = le8(own.raw.case_bits);
     extend_to({.first = *first, .count = count});
     occupy({.first = *first, .count = count});
     write_set({.first = *first, .count = count}, units, raw);
     const std::uint32_t slot = *first + count - 1;
-    return index({.first_slot = *first, .slot = slot, .name = std::string(name)}, raw);
+    return names_.add(
+        {.first_slot = *first, .slot = slot, .name = std::string(name), .alias = std::move(own.alias)});
 }
 
 bool directory::has_room_for(std::string_view name) noexcept {
@@ -149,9 +153,8 @@ bool directory::has_room_for(std::string_view name) noexcept {
 }
 
 void directory::remove(std::uint32_t slot) {
-    const std::uint32_t first = at(slot)->first_slot;
+    removals_.push_back(set_of(*at(slot)));
     names_.leave(slot);
-    removals_.push_back({.first = first, .count = slot - first + 1});
 }
 
 void directory::mark_free(slots which) noexcept {
@@ -171,6 +174,11 @@ void directory::apply_removals() noexcept {
     for (const slots each : removals_)
         apply(each);
     removals_.clear();
+    for (const slots each : leftovers_) {
+        mark_free(each);
+        vacate(each);
+    }
+    leftovers_.clear();
 }
 
 void directory::join(std::uint32_t slot, const name_entry& other) noexcept {
@@ -201,7 +209,7 @@ std::optional<std::uint32_t> directory::room_instead_of(slots old, std::uint32_t
 std::optional<std::uint32_t> directory::respell(std::uint32_t slot, std::string_view name) {
     name_entry entry = *at(slot);
     directory_entry raw = read(slot);
-    const slots old{.first = entry.first_slot, .count = slot - entry.first_slot + 1};
+    const slots old = set_of(entry);
     if (const auto exact = exactly(name, page_); exact and exact->bytes == raw.name and old.count == 1) {
         raw.case_bits = le8(exact->case_bits);
         put(slot, raw);
@@ -219,8 +227,9 @@ std::optional<std::uint32_t> directory::respell(std::uint32_t slot, std::string_
     }
     names_.erase(slot);
     entry.name = name;
-    index(entry, raw);
-    return entry.slot;
+    const std::uint32_t at = entry.slot;
+    names_.add(std::move(entry));
+    return at;
 }
 
 std::uint64_t directory::offset_of(std::uint32_t sector) const noexcept {

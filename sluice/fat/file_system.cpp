@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "sluice/base/case_fold.hpp"
 #include "sluice/base/ensure.hpp"
 #include "sluice/fat/boot_sector.hpp"
 #include "sluice/io/page_cache.hpp"
@@ -50,7 +49,6 @@ file_system::file_system(device& on, const geometry& shape, const clock_source& 
     const std::uint32_t first = shape_.type == fat_type::fat32 ? shape_.root_cluster : 0;
     root_ = std::make_shared<item>(root_id, true, cluster_chain(table_, shape_, options_.strategy, first));
     root_->entry.attribute_bits = le8(static_cast<std::uint8_t>(attributes::directory));
-    items_.emplace(root_id, root_);
 }
 
 result<std::unique_ptr<file_system>> file_system::mount(device& on, const geometry& shape,
@@ -78,12 +76,7 @@ result<std::unique_ptr<file_system>> file_system::mount(device& on, const geomet
 file_system::~file_system() {
     (void)unmount();
     const std::scoped_lock guard(names_);
-    ENSURE(std::ranges::all_of(items_,
-                               [](const auto& each) {
-                                   const item_ptr held = each.second.lock();
-                                   return held == nullptr or held->handles == 0;
-                               }),
-           "handles go before their file system");
+    ENSURE(handles_ == 0, "handles go before their file system");
 }
 
 result<void> file_system::unmount() noexcept {
@@ -104,26 +97,24 @@ file_system::location file_system::location_of(const item& parent, std::uint32_t
            root_id + 1;
 }
 
+std::uint64_t file_system::id_of(const item& parent, const name_entry& entry) const noexcept {
+    return entry.use.id != 0 ? entry.use.id : location_of(parent, entry.slot);
+}
+
 item_ptr file_system::item_at(const item_ptr& parent, const name_entry& entry) {
-    const location where = location_of(*parent, entry.slot);
-    const auto known_id = ids_.find(where);
-    const std::uint64_t id = known_id == ids_.end() ? where : known_id->second;
-    std::weak_ptr<item>& known = items_[id];
-    if (item_ptr held = known.lock()) return held;
+    if (item_ptr held = entry.use.held.lock()) return held;
     const directory_entry raw = parent->content->read(entry.slot);
     const bool is_directory = kind_of(raw) == slot_kind::directory;
-    auto made = std::make_shared<item>(
-        id, is_directory, cluster_chain(table_, shape_, options_.strategy, first_cluster(raw, width())));
+    // Not in one piece with its count, which stays as long as the entry remembers it.
+    item_ptr made(new item(id_of(*parent, entry), is_directory,
+                           cluster_chain(table_, shape_, options_.strategy, first_cluster(raw, width()))));
     made->parent = parent;
     made->slot = entry.slot;
     made->name = entry.name;
     made->entry = raw;
-    made->size_bytes = made->valid_bytes = is_directory ? 0 : raw.size_bytes.value();
-    known = made;
-    if (items_.size() >= sweep_at_) {
-        std::erase_if(items_, [](const auto& each) { return each.second.expired(); });
-        sweep_at_ = std::max<std::size_t>(1024, items_.size() * 2);
-    }
+    const std::uint64_t bytes = is_directory ? 0 : raw.size_bytes.value();
+    made->set({.size = bytes, .valid = bytes});
+    entry.use.held = made;
     return made;
 }
 
@@ -144,15 +135,38 @@ result<directory*> file_system::content_of(const item_ptr& of) {
                                       is_fixed ? nullptr : &of->chain);
         if (not loaded) return failure(loaded.error());
         of->content = std::move(*loaded);
+        take_uses_back(*of);
         by_cluster_[key] = of.get();
         recent_.push_front(of);
         recent_bytes_ += of->content->bytes();
+        if (of->content->has_removals() and not options_.is_read_only) touch(of);
     }
     return of->content.get();
 }
 
+// What is known of names outlives the directory's stay in memory: ids hold until the volume is unmounted, and
+// who finds a file twice finds the same item.
+void file_system::put_uses_aside(const item& of) {
+    for (const name_entry* each = of.content->next(0); each != nullptr;
+         each = of.content->next(each->slot + 1))
+        if (each->use.id != 0 or not each->use.held.expired())
+            uses_.emplace(location_of(of, each->slot), std::move(each->use));
+}
+
+void file_system::take_uses_back(const item& of) {
+    if (uses_.empty()) return;
+    for (const name_entry* each = of.content->next(0); each != nullptr;
+         each = of.content->next(each->slot + 1))
+        if (auto known = uses_.extract(location_of(of, each->slot))) each->use = std::move(known.mapped());
+}
+
 void file_system::drop_content(item& of) noexcept {
     if (of.content == nullptr) return;
+    put_uses_aside(of);
+    {
+        const std::unique_lock guard(of.mutex);
+        of.reserved.reset();
+    }
     by_cluster_.erase(key_of(of));
     recent_bytes_ -= std::min(recent_bytes_, of.content->bytes());
     of.content.reset();
@@ -180,7 +194,7 @@ result<item_ptr> file_system::walk(std::string_view path) {
         const std::size_t slash = path.find('/');
         const auto content = content_of(here);
         if (not content) return failure(content.error());
-        const name_entry* const found = (*content)->find(fold(path.substr(0, slash)));
+        const name_entry* const found = (*content)->find(path.substr(0, slash));
         if (found == nullptr)
             return failure(error::with_path(slash == path.npos ? ENOENT : ENOTDIR, "find", path));
         here = item_at(here, *found);
@@ -191,6 +205,7 @@ result<item_ptr> file_system::walk(std::string_view path) {
 
 item_handle file_system::hold(item_ptr which) {
     ++which->handles;
+    ++handles_;
     return {*this, std::move(which)};
 }
 
@@ -202,23 +217,20 @@ result<item_handle> file_system::find(std::string_view path) noexcept {
     return hold(std::move(*found));
 }
 
+bool file_system::is_last(const item& held) noexcept {
+    const std::scoped_lock guard(names_);
+    return held.handles == 1 and not held.is_removed;
+}
+
 void file_system::closed(item_ptr& which) noexcept {
-    bool is_last = false;
-    {
-        const std::scoped_lock guard(names_);
-        is_last = which->handles == 1 and not which->is_removed;
-    }
     // Zeros may have to be written; nobody should have to wait for that. Where it fails, the file ends, on
     // the disk, where its data does.
-    if (is_last and not which->is_directory and not options_.is_read_only) {
-        const auto settled = settle(*which);
-        (void)settled;
-    }
+    if (not which->is_removed and is_unsettled(*which) and is_last(*which)) (void)settle(*which);
     const std::scoped_lock guard(names_);
+    --handles_;
     if (--which->handles != 0) return;
     if (which->is_removed) {
         give_up(*which);
-        items_.erase(which->id);
     } else {
         const std::unique_lock alone(which->mutex);
         if (which->reserved) which->reserved->give_back();
@@ -227,10 +239,9 @@ void file_system::closed(item_ptr& which) noexcept {
 
 std::string file_system::path_locked(const item& of) const {
     if (of.parent == nullptr) return {};
-    std::string path = of.is_removed ? of.last_path : of.name;
-    if (of.is_removed) return path;
+    std::string path = of.name;
     for (const item* above = of.parent.get(); above->parent != nullptr; above = above->parent.get())
-        path = (above->is_removed ? above->last_path : above->name) + '/' + path;
+        path = above->name + '/' + path;
     return path;
 }
 
@@ -257,13 +268,15 @@ item_status file_system::status_of(const directory_entry& entry) const noexcept 
 
 // With the item's mutex held.
 item_status file_system::status_locked(const item& of) const noexcept {
-    item_status found = status_of(of.entry);
+    directory_entry raw = of.entry;
+    stamp(raw, of);
+    item_status found = status_of(raw);
     found.id = of.id;
-    found.size_bytes = of.size_bytes;
+    found.size_bytes = of.size();
     if (of.changed) found.changed = *of.changed;
     found.is_directory = of.is_directory;
     found.is_removed = of.is_removed;
-    const std::uint64_t clusters = (of.size_bytes + shape_.cluster_bytes - 1) / shape_.cluster_bytes;
+    const std::uint64_t clusters = (of.size() + shape_.cluster_bytes - 1) / shape_.cluster_bytes;
     found.allocated_bytes = clusters * shape_.cluster_bytes;
     return found;
 }
@@ -282,20 +295,16 @@ result<std::optional<file_system::listed>> file_system::list(item& of, std::uint
     if (not content) return failure(content.error());
     const name_entry* const found = (*content)->next(from_slot);
     if (found == nullptr) return std::nullopt;
-    const location where = location_of(of, found->slot);
-    const auto known_id = ids_.find(where);
-    const std::uint64_t id = known_id == ids_.end() ? where : known_id->second;
     listed one{.name = found->name, .status = {}, .slot = found->slot};
     // What is in use knows better than what is on the disk.
-    const auto known = items_.find(id);
-    if (const item_ptr held = known == items_.end() ? nullptr : known->second.lock()) {
+    if (const item_ptr held = found->use.held.lock()) {
         const std::shared_lock reading(held->mutex);
         one.status = status_locked(*held);
         return one;
     }
     const directory_entry raw = (*content)->read(found->slot);
     one.status = status_of(raw);
-    one.status.id = id;
+    one.status.id = id_of(of, *found);
     one.status.size_bytes = one.status.is_directory ? 0 : raw.size_bytes.value();
     const std::uint64_t clusters = (one.status.size_bytes + shape_.cluster_bytes - 1) / shape_.cluster_bytes;
     one.status.allocated_bytes = clusters * shape_.cluster_bytes;
@@ -313,12 +322,7 @@ std::string file_system::label() {
     std::copy(shape_.label.begin(), shape_.label.end(), bytes.begin());
     const auto content = content_of(root_);
     if (content and (*content)->label_slot()) bytes = (*content)->read(*(*content)->label_slot()).name;
-    std::u16string text;
-    for (const unsigned char each : bytes)
-        text.push_back(decode(each, options_.page));
-    while (not text.empty() and text.back() == u' ')
-        text.pop_back();
-    return to_utf8(text);
+    return text_of_label(bytes, options_.page);
 }
 
 result<std::uint32_t> file_system::free_clusters() noexcept {

@@ -146,7 +146,7 @@ public:
     [[nodiscard]] result<void> rename(item& what, std::string_view path, if_taken taken) noexcept;
     /// Errors: EBUSY for the root; ENOENT if it was removed; ENOTEMPTY; EROFS.
     [[nodiscard]] result<void> remove(item& what) noexcept;
-    /// Where it is called what, or was last.
+    /// Where it is called what; of what was removed, where its directory is and what it was called last.
     [[nodiscard]] std::string path_of(const item& of) noexcept;
     /// The first name of a directory at `from_slot` or behind, and its status; nothing at the end.
     /// Errors: ENOTDIR; as find.
@@ -215,9 +215,13 @@ private:
     [[nodiscard]] item_ptr item_at(const item_ptr& parent, const name_entry& entry);
     [[nodiscard]] result<directory*> content_of(const item_ptr& of);
     void drop_content(item& of) noexcept;
+    [[nodiscard]] std::uint64_t id_of(const item& parent, const name_entry& entry) const noexcept;
+    void put_uses_aside(const item& of);
+    void take_uses_back(const item& of);
     void trim() noexcept;
     [[nodiscard]] result<item_ptr> walk(std::string_view path);
     [[nodiscard]] item_handle hold(item_ptr which);
+    [[nodiscard]] bool is_last(const item& held) noexcept;
     void closed(item_ptr& which) noexcept;
     [[nodiscard]] item_status status_of(const directory_entry& entry) const noexcept;
     [[nodiscard]] item_status status_locked(const item& of) const noexcept;
@@ -229,18 +233,16 @@ private:
         item_ptr parent;
         directory* in = nullptr;
         std::string_view name;
-        std::string folded;
         const name_entry* taken = nullptr;
     };
     [[nodiscard]] result<place> place_of(std::string_view path);
     [[nodiscard]] result<void> may_change() const noexcept;
     [[nodiscard]] result<void> make_room(const place& there);
     [[nodiscard]] result<void> grow_directory(item& which, directory& in);
-    [[nodiscard]] result<cluster_extent> take_cluster(std::uint32_t goal);
+    [[nodiscard]] result<cluster_extent> take_cluster(const allocation_request& wanted, reservation& own);
     [[nodiscard]] result<std::uint32_t> make_directory_cluster(const item& parent);
     [[nodiscard]] directory_entry new_entry(bool is_directory, attributes bits) const noexcept;
     void touch(const item_ptr& which);
-    void forget_place(item& which);
     [[nodiscard]] result<void> move_over(const item_ptr& what, const place& there);
     [[nodiscard]] result<void> move_to(const item_ptr& what, const place& there);
     [[nodiscard]] result<void> respell(const item_ptr& what, const place& there);
@@ -264,6 +266,7 @@ private:
     [[nodiscard]] result<void> write_longer(item& of, run_list::hint& hint, std::span<const std::byte> from,
                                             std::uint64_t offset) noexcept;
     [[nodiscard]] result<void> shrink(item& of, std::uint64_t size_bytes) noexcept;
+    [[nodiscard]] bool is_unsettled(const item& of) const noexcept;
     [[nodiscard]] result<void> settle(item& of) noexcept;
     void give_up(item& of) noexcept;
     void mark_changed(item& of, bool is_content) noexcept;
@@ -275,6 +278,7 @@ private:
     [[nodiscard]] result<void> mark_clean() noexcept;
     [[nodiscard]] result<void> write_mark(bool is_dirty) noexcept;
     [[nodiscard]] result<void> order() noexcept;
+    void stamp(directory_entry& raw, const item& of) const noexcept;
     [[nodiscard]] directory_entry entry_of(item& of) noexcept;
     void write_entries();
     [[nodiscard]] result<void> write_directories(bool is_removing) noexcept;
@@ -316,10 +320,9 @@ private:
 
     std::mutex names_;  // guards what follows, and the names and contents of items
     item_ptr root_;
-    std::unordered_map<std::uint64_t, std::weak_ptr<item>> items_;  // by id; the dead are swept at times
-    std::size_t sweep_at_ = 1024;
-    std::unordered_map<location, std::uint64_t> ids_;  // of those made or moved since the mount
+    std::size_t handles_ = 0;  // given out
     std::uint64_t next_id_ = new_id_base();
+    std::unordered_map<location, name_use> uses_;  // of names whose directory is not in memory
     std::unordered_map<std::uint32_t, item*> by_cluster_;
     std::list<item_ptr> recent_;  // directories with content, the last used first
     std::size_t recent_bytes_ = 0;

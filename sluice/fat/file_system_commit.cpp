@@ -54,13 +54,23 @@ result<void> file_system::order() noexcept {
     return options_.mode == write_mode::fast ? result<void>() : device_.barrier();
 }
 
+// With the item's mutex held. A write only notes when it was: many come before anybody wants to know.
+void file_system::stamp(directory_entry& raw, const item& of) const noexcept {
+    if (not of.written) return;
+    const packed_time packed = pack(*of.written, options_.zone);
+    raw.modified_date = le16(packed.date);
+    raw.modified_time = le16(packed.time);
+}
+
 directory_entry file_system::entry_of(item& of) noexcept {
     const std::unique_lock guard(of.mutex);
+    stamp(of.entry, of);
+    of.written.reset();
     directory_entry raw = of.entry;
     set_first_cluster(raw, of.chain.first(), width());
     // What is only thought to be zero is not the file's on the disk.
     if (not of.is_directory)
-        raw.size_bytes = le32(static_cast<std::uint32_t>(std::min(of.valid_bytes, of.size_bytes)));
+        raw.size_bytes = le32(static_cast<std::uint32_t>(std::min(of.valid(), of.size())));
     return raw;
 }
 

@@ -50,11 +50,7 @@ result<allocator*> file_system::clusters() noexcept {
 void file_system::mark_changed(item& of, bool is_content) noexcept {
     const auto now = std::chrono::time_point_cast<std::chrono::system_clock::duration>(clock_.utc_now());
     of.changed = now;
-    if (is_content) {
-        const packed_time packed = pack(now, options_.zone);
-        of.entry.modified_date = le16(packed.date);
-        of.entry.modified_time = le16(packed.time);
-    }
+    if (is_content) of.written = now;
     if (of.is_queued) return;
     of.is_queued = true;
     const std::scoped_lock guard(queue_);
@@ -94,13 +90,8 @@ result<std::size_t> file_system::read(item& of, run_list::hint& hint, std::span<
     if (into.empty() or offset > file_bytes_max) return 0U;
     const auto held = of.ranges.lock(
         {.where = range_of({.offset = offset, .length = into.size()}), .mode = sync::lock_mode::shared});
-    std::uint64_t size = 0;
-    std::uint64_t valid = 0;
-    {
-        const std::shared_lock guard(of.mutex);
-        size = of.size_bytes;
-        valid = of.valid_bytes;
-    }
+    const std::uint64_t size = of.size();
+    const std::uint64_t valid = of.valid();
     if (offset >= size) return 0U;
     const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), size - offset));
     const auto there =
@@ -120,23 +111,19 @@ result<std::size_t> file_system::read(item& of, run_list::hint& hint, std::span<
 // from there to the end, so that nobody else changes the lengths.
 sync::range_guard file_system::lock_to_write(item& of, byte_extent where, bool& lengthens) noexcept {
     for (;;) {
-        std::uint64_t valid = 0;
-        {
-            const std::shared_lock guard(of.mutex);
-            valid = of.valid_bytes;
-        }
+        const std::uint64_t valid = of.valid();
         lengthens = where.offset + where.length > valid;
         auto held = lengthens
                         ? of.ranges.lock({.where = sync::byte_range::from(std::min(where.offset, valid))})
                         : of.ranges.lock({.where = range_of(where)});
-        const std::shared_lock guard(of.mutex);
-        const bool is_right = lengthens ? std::min(where.offset, of.valid_bytes) >= held.where().first()
-                                        : where.offset + where.length <= of.valid_bytes;
+        const bool is_right = lengthens ? std::min(where.offset, of.valid()) >= held.where().first()
+                                        : where.offset + where.length <= of.valid();
         if (is_right) return held;
     }
 }
 
-// With a lock on the ranges from the valid length on. Clusters for that many bytes.
+// With a lock on the ranges from the valid length on. Clusters for that many bytes; who wanted them marks the
+// item as changed.
 result<void> file_system::try_make_clusters(item& of, std::uint64_t size_bytes) noexcept {
     const auto from = clusters();
     if (not from) return failure(from.error());
@@ -166,7 +153,6 @@ result<void> file_system::try_make_clusters(item& of, std::uint64_t size_bytes) 
         (*from)->undo(taken);
         return done;
     }
-    mark_changed(of, false);
     return {};
 }
 
@@ -203,19 +189,17 @@ result<void> file_system::write_longer(item& of, run_list::hint& hint, std::span
                                        std::uint64_t offset) noexcept {
     const std::uint64_t end = offset + from.size();
     if (const auto made = make_clusters(of, end); not made) return made;
-    // Changed under our lock on the ranges only.
-    const std::uint64_t valid = of.valid_bytes;
+    const std::uint64_t valid = of.valid();
     result<void> done;
     if (valid < offset) done = zero_on_device(of, {.offset = valid, .length = offset - valid});
     if (done) done = write_pieces(of, hint, from, offset);
     if (not done) {
         // What was taken for it, and is the file's already, goes back.
-        (void)shrink(of, of.size_bytes);
+        (void)shrink(of, of.size());
         return done;
     }
     const std::unique_lock guard(of.mutex);
-    of.valid_bytes = std::max(of.valid_bytes, end);
-    of.size_bytes = std::max(of.size_bytes, end);
+    of.set({.size = std::max(of.size(), end), .valid = std::max(valid, end)});
     mark_changed(of, true);
     return {};
 }
@@ -249,8 +233,7 @@ result<void> file_system::shrink(item& of, std::uint64_t size_bytes) noexcept {
     if (of.reserved) of.reserved->give_back();
     const auto gone = of.chain.cut(wanted);
     // What cannot be followed to its end is not given back: nobody knows whose it is.
-    of.size_bytes = size_bytes;
-    of.valid_bytes = std::min(of.valid_bytes, size_bytes);
+    of.set({.size = size_bytes, .valid = std::min(of.valid(), size_bytes)});
     mark_changed(of, true);
     if (not gone) return failure(gone.error());
     if (gone->rest.empty()) return {};
@@ -273,17 +256,13 @@ result<void> file_system::truncate(item& of, std::uint64_t size_bytes) noexcept 
         // Whatever lies behind the lesser of the lengths is ours.
         bool ignored = false;
         const auto held = lock_to_write(of, {.offset = size_bytes, .length = file_bytes_max + 1}, ignored);
-        std::uint64_t before = 0;
-        {
-            const std::shared_lock guard(of.mutex);
-            before = of.size_bytes;
-        }
+        const std::uint64_t before = of.size();
         if (size_bytes < before) {
             if (const auto done = shrink(of, size_bytes); not done) return done;
         } else if (size_bytes > before) {
             if (const auto made = make_clusters(of, size_bytes); not made) return made;
             const std::unique_lock guard(of.mutex);
-            of.size_bytes = size_bytes;
+            of.set({.size = size_bytes, .valid = of.valid()});
             mark_changed(of, true);
         }
     }
@@ -297,7 +276,7 @@ result<void> file_system::expect(item& of, std::uint64_t size_bytes) noexcept {
     const auto from = clusters();
     if (not from) return failure(from.error());
     const std::unique_lock guard(of.mutex);
-    const std::uint64_t held = of.size_bytes;
+    const std::uint64_t held = of.size();
     if (size_bytes > held and (size_bytes - held) / shape_.cluster_bytes > (*from)->free_count())
         return failure({ENOSPC, "reserve"});
     of.expected_bytes = size_bytes;
@@ -310,11 +289,7 @@ result<void> file_system::zero(item& of, byte_extent where) noexcept {
     if (where.length == 0 or where.offset > file_bytes_max) return {};
     where.length = std::min(where.length, file_bytes_max - where.offset + 1);
     const auto held = of.ranges.lock({.where = range_of(where)});
-    std::uint64_t valid = 0;
-    {
-        const std::shared_lock guard(of.mutex);
-        valid = of.valid_bytes;
-    }
+    const std::uint64_t valid = of.valid();
     if (where.offset >= valid) return {};
     where.length = std::min(where.length, valid - where.offset);
     if (const auto done = zero_on_device(of, where); not done) return done;
@@ -323,21 +298,22 @@ result<void> file_system::zero(item& of, byte_extent where) noexcept {
     return {};
 }
 
-// Writes the zeros that are only thought of.
+// Whether some of its zeros are only thought of.
+bool file_system::is_unsettled(const item& of) const noexcept {
+    return not of.is_directory and not options_.is_read_only and of.valid() != of.size();
+}
+
 result<void> file_system::settle(item& of) noexcept {
-    {
-        const std::shared_lock guard(of.mutex);
-        if (of.valid_bytes == of.size_bytes) return {};
-    }
+    if (not is_unsettled(of)) return {};
     bool ignored = false;
     const auto held = lock_to_write(of, {.offset = file_bytes_max, .length = 2}, ignored);
-    const std::uint64_t valid = of.valid_bytes;
-    const std::uint64_t size = of.size_bytes;
+    const std::uint64_t valid = of.valid();
+    const std::uint64_t size = of.size();
     if (valid == size) return {};
     if (const auto done = zero_on_device(of, {.offset = valid, .length = size - valid}); not done)
         return done;
     const std::unique_lock guard(of.mutex);
-    of.valid_bytes = size;
+    of.set({.size = size, .valid = size});
     mark_changed(of, false);
     return {};
 }
@@ -355,13 +331,8 @@ result<void> file_system::for_each_extent(item& of, byte_extent where,
     if (where.length == 0 or where.offset > file_bytes_max) return {};
     where.length = std::min(where.length, file_bytes_max - where.offset + 1);
     const auto held = of.ranges.lock({.where = range_of(where), .mode = sync::lock_mode::shared});
-    std::uint64_t size = 0;
-    std::uint64_t valid = 0;
-    {
-        const std::shared_lock guard(of.mutex);
-        size = of.size_bytes;
-        valid = of.valid_bytes;
-    }
+    const std::uint64_t size = of.size();
+    const std::uint64_t valid = of.valid();
     if (where.offset >= size) return {};
     const std::uint64_t end = where.offset + std::min(where.length, size - where.offset);
     const std::uint64_t there = std::min(end, std::max(valid, where.offset));
@@ -415,8 +386,10 @@ result<vfs::host_runs> file_system::lend(item& of, byte_extent where, std::size_
 
 // With names_ held: nobody has it any more, nor will.
 void file_system::give_up(item& of) noexcept {
-    drop_content(of);
-    recent_.remove_if([&](const item_ptr& each) { return each.get() == &of; });
+    if (of.content != nullptr) {
+        drop_content(of);
+        recent_.remove_if([&](const item_ptr& each) { return each.get() == &of; });
+    }
     const std::unique_lock guard(of.mutex);
     of.reserved.reset();
     const auto gone = of.chain.cut(0);

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "sluice/base/case_fold.hpp"
 #include "sluice/base/ensure.hpp"
 #include "sluice/fat/file_system.hpp"
 #include "sluice/vfs/path.hpp"
@@ -25,11 +24,11 @@ result<file_system::place> file_system::place_of(std::string_view path) {
     if (not parent)
         return failure(parent.error().code() == ENOENT ? error::with_path(ENOTDIR, "find", path)
                                                        : parent.error());
-    place there{.parent = std::move(*parent), .name = parts.name, .folded = fold(parts.name)};
+    place there{.parent = std::move(*parent), .name = parts.name};
     const auto content = content_of(there.parent);
     if (not content) return failure(content.error());
     there.in = *content;
-    there.taken = there.in->find(there.folded);
+    there.taken = there.in->find(there.name);
     return there;
 }
 
@@ -38,15 +37,13 @@ void file_system::touch(const item_ptr& which) {
 }
 
 // One cluster, if need be by a commit that makes given up ones free.
-result<cluster_extent> file_system::take_cluster(std::uint32_t goal) {
-    const auto from = clusters();
-    if (not from) return failure(from.error());
-    reservation none(**from);
+result<cluster_extent> file_system::take_cluster(const allocation_request& wanted, reservation& own) {
+    allocator& from = *clusters_.load();
     std::vector<cluster_extent> taken;
-    auto done = (*from)->allocate({.goal = goal}, none, taken);
+    auto done = from.allocate(wanted, own, taken);
     if (not done and done.error().code() == EAGAIN) {
         done = commit_locked();
-        if (done) done = (*from)->allocate({.goal = goal}, none, taken);
+        if (done) done = from.allocate(wanted, own, taken);
     }
     if (not done)
         return failure(done.error().code() == EAGAIN ? error(ENOSPC, "allocate cluster") : done.error());
@@ -60,7 +57,14 @@ result<void> file_system::grow_directory(item& which, directory& in) {
     run_list::hint hint;
     const auto last = which.chain.locate(*count - 1, hint);
     if (not last) return failure(last.error());
-    const auto taken = take_cluster(last->disk_cluster + 1);
+    const auto from = clusters();
+    if (not from) return failure(from.error());
+    if (not which.reserved) {
+        const std::unique_lock guard(which.mutex);
+        which.reserved.emplace(**from);
+    }
+    // With room for as many more as it has, so that a large one lies in few pieces.
+    const auto taken = take_cluster({.goal = last->disk_cluster + 1, .ahead = *count}, *which.reserved);
     if (not taken) return failure(taken.error());
     const std::uint64_t offset = shape_.cluster_offset(taken->first);
     // Zeros first: what is linked is read.
@@ -68,7 +72,7 @@ result<void> file_system::grow_directory(item& which, directory& in) {
     const std::unique_lock guard(which.mutex);
     if (done) done = which.chain.append(std::span(&*taken, 1));
     if (not done) {
-        clusters_.load()->undo({*taken});
+        (*from)->undo({*taken});
         return done;
     }
     in.grow(offset);
@@ -97,7 +101,10 @@ directory_entry file_system::new_entry(bool is_directory, attributes bits) const
 
 // A cluster with `.` and `..`, and zeros.
 result<std::uint32_t> file_system::make_directory_cluster(const item& parent) {
-    const auto taken = take_cluster(0);
+    const auto from = clusters();
+    if (not from) return failure(from.error());
+    reservation none(**from);
+    const auto taken = take_cluster({}, none);
     if (not taken) return failure(taken.error());
     const std::uint32_t cluster = taken->first;
     std::vector<std::byte> bytes(shape_.cluster_bytes);
@@ -112,7 +119,7 @@ result<std::uint32_t> file_system::make_directory_cluster(const item& parent) {
     const auto written = device_.write_at(shape_.cluster_offset(cluster), bytes);
     const auto ended = written ? table_.chain_up(*taken, end_entry(shape_.type)) : failure(written.error());
     if (ended) return cluster;
-    clusters_.load()->undo({*taken});
+    (*from)->undo({*taken});
     return failure(ended.error());
 }
 
@@ -124,7 +131,7 @@ result<item_handle> file_system::create(std::string_view path, bool is_directory
     if (not there) return failure(there.error());
     if (there->taken != nullptr) return failure(error::with_path(EEXIST, "create", path));
     // Two entries of one name would be on the disk until the removal is.
-    if (there->in->is_leaving(there->folded))
+    if (there->in->is_leaving(there->name))
         if (const auto done = commit_locked(); not done) return failure(done.error());
     if (const auto room = make_room(*there); not room) return failure(room.error());
     directory_entry raw = new_entry(is_directory, bits);
@@ -136,15 +143,10 @@ result<item_handle> file_system::create(std::string_view path, bool is_directory
     const auto entry = there->in->add(there->name, raw);
     touch(there->parent);
     if (not entry) return failure(entry.error());
-    ids_[location_of(*there->parent, (*entry)->slot)] = next_id_++;
+    (*entry)->use.id = next_id_++;
     item_ptr made = item_at(there->parent, **entry);
     if (const auto done = after_change(); not done) return failure(done.error());
     return hold(std::move(made));
-}
-
-// What is at a location is known by another number, or none.
-void file_system::forget_place(item& which) {
-    ids_.erase(location_of(*which.parent, which.slot));
 }
 
 result<void> file_system::remove(item& what) noexcept {
@@ -163,8 +165,6 @@ result<void> file_system::remove(item& what) noexcept {
     }
     (*in)->remove(what.slot);
     touch(what.parent);
-    forget_place(what);
-    what.last_path = path_locked(what);
     what.is_removed = true;
     dirty_directories_.erase(self);
     if (what.handles == 0) give_up(what);
@@ -211,7 +211,7 @@ result<void> file_system::rename(item& what, std::string_view path, if_taken tak
         }
         return after_change();
     }
-    if (there->in->is_leaving(there->folded))
+    if (there->in->is_leaving(there->name))
         if (const auto done = commit_locked(); not done) return done;
     if (const auto done = move_to(self, *there); not done) return done;
     return after_change();
@@ -223,11 +223,10 @@ void file_system::settle_in(const item_ptr& what, const place& there, const name
         what->content->set_parent(there.parent->parent == nullptr ? 0 : there.parent->chain.first(), width());
         touch(what);
     }
-    forget_place(*what);
     what->parent = there.parent;
     what->slot = entry.slot;
     what->name = entry.name;
-    ids_[location_of(*there.parent, entry.slot)] = what->id;
+    entry.use = {.id = what->id, .held = what};
 }
 
 result<void> file_system::move_to(const item_ptr& what, const place& there) {
@@ -252,13 +251,11 @@ result<void> file_system::move_over(const item_ptr& what, const place& there) {
     if (what->is_directory)
         if (const auto content = content_of(what); not content) return failure(content.error());
     const item_ptr other = item_at(there.parent, *there.taken);
-    const name_entry entry = *there.taken;
+    const name_entry& entry = *there.taken;
     const item_ptr from = what->parent;
     const std::uint32_t slot = what->slot;
     directory_entry raw = entry_of(*what);
     raw.case_bits = there.in->read(entry.slot).case_bits;
-    forget_place(*other);
-    other->last_path = path_locked(*other);
     other->is_removed = true;
     dirty_directories_.erase(other);
     there.in->update(entry.slot, raw);
@@ -290,6 +287,8 @@ result<void> file_system::change(item& of, const item_change& wanted) noexcept {
     {
         const std::unique_lock guard(of.mutex);
         directory_entry& raw = of.entry;
+        stamp(raw, of);
+        of.written.reset();
         if (wanted.created) {
             const packed_time packed = pack(*wanted.created, options_.zone);
             raw.created_date = le16(packed.date);

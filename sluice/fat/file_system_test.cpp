@@ -260,5 +260,55 @@ TEST(file_system_strategies, sequential_reads_take_quadratic_or_linear_steps) {
     EXPECT_LE(steps(lookup_strategy::runs), clusters);
 }
 
+// What a crash can leave of "target" on its way to "Target", where its sector has no room for that.
+class two_spellings : public testing::Test {
+protected:
+    two_spellings() {
+        put(*on_.system, "target", text_of(4000));
+        put(*on_.system, "Tarxet", text_of(100));
+        EXPECT_EQ(code(on_.system->unmount()), 0);
+        spell_the_second_like_the_first();
+    }
+    std::span<unsigned char> bytes() {
+        return {reinterpret_cast<unsigned char*>(on_.image.bytes().data()), on_.image.bytes().size()};
+    }
+    unsigned char* find(std::string_view what) {
+        const auto found = std::ranges::search(bytes(), what);
+        EXPECT_FALSE(found.empty());
+        return &*found.begin();
+    }
+    void spell_the_second_like_the_first() {
+        find(std::string_view("r\0x\0e\0", 6))[2] = 'g';
+        const unsigned char* const one = find("TARGET     ");
+        std::copy_n(one + 26, 6, find("TARXET~1   ") + 26);  // first cluster and size
+    }
+    mounted_image on_{formatted(16 << 10, std::string(small16))};
+};
+
+TEST_F(two_spellings, are_seen_as_one_and_the_other_is_gone_with_the_next_commit) {
+    EXPECT_THAT(fsck(on_.image.bytes()).said, HasSubstr("share clusters"));
+    on_.mount({.is_read_only = true});
+    EXPECT_EQ(picture(*on_.system).find("target"), std::string::npos);
+    EXPECT_EQ(content_of(*on_.system, "target"), text_of(4000));
+    on_.mount();
+    EXPECT_EQ(content_of(*on_.system, "Target"), text_of(4000));
+    ASSERT_EQ(code(on_.system->unmount()), 0);
+    const verdict said = fsck(on_.image.bytes());
+    EXPECT_EQ(said.said.find("share clusters"), std::string::npos) << said.said;
+    EXPECT_EQ(said.said.find("Duplicate"), std::string::npos) << said.said;
+    on_.mount();
+    EXPECT_EQ(content_of(*on_.system, "TARGET"), text_of(4000));
+}
+
+TEST_F(two_spellings, of_two_files_are_left_alone) {
+    find("TARXET~1   ")[26] ^= 3;
+    const std::vector<std::byte> before(on_.image.bytes().begin(), on_.image.bytes().end());
+    on_.mount();
+    EXPECT_NE(picture(*on_.system).find("target"), std::string::npos);
+    EXPECT_NE(picture(*on_.system).find("Target"), std::string::npos);
+    ASSERT_EQ(code(on_.system->unmount()), 0);
+    EXPECT_TRUE(std::ranges::equal(before, on_.image.bytes()));
+}
+
 }  // namespace
 }  // namespace sluice::fat

@@ -22,11 +22,23 @@ using item_ptr = std::shared_ptr<item>;
 /// Invariants:
 ///   1. There is one for each id: who finds a file twice finds the same item.
 ///   2. parent is null for the root only; a parent outlives its children.
-///   3. valid_bytes <= size_bytes <= clusters of the chain, unless the volume is damaged. Bytes from
-///      valid_bytes on read as zeros whatever is on the device.
+///   3. valid() <= size() <= clusters of the chain, unless the volume is damaged. Bytes from valid() on read
+///      as zeros whatever is on the device. Both change with a lock on the ranges from the lesser of old and
+///      new on to the end: who has a lock on any range asks them, without mutex, what holds for that range.
 struct item : std::enable_shared_from_this<item> {
     item(std::uint64_t number, bool is_one, cluster_chain lies)
         : id(number), is_directory(is_one), chain(std::move(lies)) {}
+
+    [[nodiscard]] std::uint64_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t valid() const noexcept { return valid_.load(std::memory_order_relaxed); }
+    struct lengths {
+        std::uint64_t size = 0;
+        std::uint64_t valid = 0;
+    };
+    void set(lengths to) noexcept {
+        size_.store(to.size, std::memory_order_relaxed);
+        valid_.store(to.valid, std::memory_order_relaxed);
+    }
 
     const std::uint64_t id;
     const bool is_directory;
@@ -35,7 +47,6 @@ struct item : std::enable_shared_from_this<item> {
     item_ptr parent;
     std::uint32_t slot = 0;
     std::string name;
-    std::string last_path;                 // once removed
     std::atomic<bool> is_removed = false;  // may be read without it
     std::size_t handles = 0;
     std::unique_ptr<directory> content;  // of a directory that was looked into
@@ -44,16 +55,20 @@ struct item : std::enable_shared_from_this<item> {
     std::shared_mutex mutex;
     directory_entry entry;  // but for size and first cluster, which are those of:
     cluster_chain chain;
-    std::uint64_t size_bytes = 0;
-    std::uint64_t valid_bytes = 0;
     std::uint64_t expected_bytes = 0;
     std::optional<std::chrono::system_clock::time_point> changed;  // since it is in use
+    std::optional<std::chrono::system_clock::time_point> written;  // its content, and not in `entry` yet
     std::size_t cuts = 0;    // its chain is shorter than the table has it, until so many commits are done
     bool is_queued = false;  // in file_system::dirty_items_
     std::optional<reservation> reserved;
 
     // Of their own. Order within ranges before mutex.
     sync::range_lock ranges;
+
+private:
+    // relaxed: locks on ranges order them.
+    std::atomic<std::uint64_t> size_ = 0;
+    std::atomic<std::uint64_t> valid_ = 0;
 };
 
 }  // namespace sluice::fat

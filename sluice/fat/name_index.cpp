@@ -1,7 +1,7 @@
 #include "sluice/fat/name_index.hpp"
 
 #include <algorithm>
-#include <functional>
+#include <utility>
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/base/ensure.hpp"
@@ -11,30 +11,23 @@ namespace {
 
 constexpr std::size_t heads_min = 16;
 
-std::uint32_t hash_of(std::string_view text) noexcept {
-    return static_cast<std::uint32_t>(std::hash<std::string_view>()(text));
-}
-
-std::string_view text_of(const short_name_bytes& name) noexcept {
-    return {reinterpret_cast<const char*>(name.data()), name.size()};
-}
-
 }  // namespace
 
 std::uint32_t& name_index::chain(key by, std::uint32_t hash) noexcept {
     return heads_[by][hash & (heads_[by].size() - 1)];
 }
 
-void name_index::link(node& one) noexcept {
-    for (const key by : {by_name, by_alias, by_short}) {
-        if (by == by_alias and one.entry.alias.empty()) continue;
+void name_index::put_in_chains(std::uint32_t number) noexcept {
+    for (const key by : {by_name, by_alias}) {
+        if (by == by_alias and nodes_[number].entry.alias.empty()) continue;
+        link& own = links_[number][by];
         // Behind the first of those with the same key, so that each search ends with that.
-        std::uint32_t* at = &chain(by, one.hash[by]);
-        while (*at != nobody and by_slot_[*at]->hash[by] != one.hash[by])
-            at = &by_slot_[*at]->next[by];
-        if (*at != nobody) at = &by_slot_[*at]->next[by];
-        one.next[by] = *at;
-        *at = one.entry.slot;
+        std::uint32_t* at = &chain(by, own.hash);
+        while (*at != nobody and links_[*at][by].hash != own.hash)
+            at = &links_[*at][by].next;
+        if (*at != nobody) at = &links_[*at][by].next;
+        own.next = *at;
+        *at = number;
     }
 }
 
@@ -42,88 +35,96 @@ void name_index::grow() {
     const std::size_t heads = std::max(heads_min, heads_[0].size() * 2);
     for (auto& each : heads_)
         each.assign(heads, nobody);
-    for (const auto& each : by_slot_)
-        if (each != nullptr) link(*each);
+    for (const std::uint32_t number : numbers_)
+        if (number != nobody) put_in_chains(number);
 }
 
 const name_entry* name_index::add(name_entry entry) {
-    if (nodes_ >= heads_[0].size()) grow();
+    if (numbers_used() >= heads_[0].size()) grow();
     const std::uint32_t slot = entry.slot;
-    if (slot >= by_slot_.size()) by_slot_.resize(slot + 1);
-    ENSURE(by_slot_[slot] == nullptr);
-    auto made = std::make_unique<node>();
-    made->hash = {hash_of(fold(entry.name)), hash_of(entry.alias), hash_of(text_of(entry.short_name))};
-    made->entry = std::move(entry);
-    link(*made);
-    ++nodes_;
-    ++count_;
-    by_slot_[slot] = std::move(made);
-    return &by_slot_[slot]->entry;
+    if (slot >= numbers_.size()) numbers_.resize(slot + 1, nobody);
+    ENSURE(numbers_[slot] == nobody);
+    if (unused_.empty()) {
+        unused_.push_back(static_cast<std::uint32_t>(nodes_.size()));
+        nodes_.emplace_back();
+        links_.emplace_back();
+    }
+    const std::uint32_t number = unused_.back();
+    unused_.pop_back();
+    numbers_[slot] = number;
+    links_[number][by_name].hash = hash_ignoring_case(entry.name);
+    links_[number][by_alias].hash = hash_ignoring_case(entry.alias);
+    nodes_[number] = {.entry = std::move(entry)};
+    put_in_chains(number);
+    return &nodes_[number].entry;
 }
 
 void name_index::leave(std::uint32_t slot) noexcept {
     ENSURE(at(slot) != nullptr);
-    by_slot_[slot]->is_leaving = true;
-    --count_;
+    nodes_[numbers_[slot]].is_leaving = true;
+    ++leaving_;
 }
 
 void name_index::erase(std::uint32_t slot) noexcept {
-    const std::unique_ptr<node> gone = std::move(by_slot_[slot]);
-    ENSURE(gone != nullptr);
-    for (const key by : {by_name, by_alias, by_short}) {
-        if (by == by_alias and gone->entry.alias.empty()) continue;
-        std::uint32_t* link = &chain(by, gone->hash[by]);
-        while (*link != slot)
-            link = &by_slot_[*link]->next[by];
-        *link = gone->next[by];
+    ENSURE(number_at(slot) != nobody);
+    const std::uint32_t number = std::exchange(numbers_[slot], nobody);
+    node& gone = nodes_[number];
+    for (const key by : {by_name, by_alias}) {
+        if (by == by_alias and gone.entry.alias.empty()) continue;
+        std::uint32_t* at = &chain(by, links_[number][by].hash);
+        while (*at != number)
+            at = &links_[*at][by].next;
+        *at = links_[number][by].next;
     }
-    --nodes_;
-    if (not gone->is_leaving) --count_;
+    unused_.push_back(number);
+    if (gone.is_leaving) --leaving_;
+    gone.entry = {};
 }
 
 template <class Matches>
 const name_index::node* name_index::search(key by, std::uint32_t hash, Matches matches) const noexcept {
     if (heads_[by].empty()) return nullptr;
-    for (std::uint32_t slot = heads_[by][hash & (heads_[by].size() - 1)]; slot != nobody;) {
-        const node& each = *by_slot_[slot];
-        if (each.hash[by] == hash and matches(each)) return &each;
-        slot = each.next[by];
+    for (std::uint32_t number = heads_[by][hash & (heads_[by].size() - 1)]; number != nobody;) {
+        const link& each = links_[number][by];
+        if (each.hash == hash and matches(nodes_[number])) return &nodes_[number];
+        number = each.next;
     }
     return nullptr;
 }
 
-const name_index::node* name_index::search_text(std::string_view folded, bool is_leaving) const noexcept {
-    const std::uint32_t hash = hash_of(folded);
-    const node* const found = search(by_name, hash, [&](const node& each) {
-        return each.is_leaving == is_leaving and equal_ignoring_case(each.entry.name, folded);
+template <class IsWanted>
+const name_entry* name_index::search(std::string_view name, IsWanted is_wanted) const {
+    const std::uint32_t hash = hash_ignoring_case(name);
+    const node* found = search(by_name, hash, [&](const node& each) {
+        return is_wanted(each) and equal_ignoring_case(each.entry.name, name);
     });
-    if (found != nullptr) return found;
-    return search(by_alias, hash, [&](const node& each) {
-        return each.is_leaving == is_leaving and each.entry.alias == folded;
-    });
-}
-
-const name_entry* name_index::find(std::string_view folded) const noexcept {
-    const node* const found = search_text(folded, false);
+    if (found == nullptr)
+        found = search(by_alias, hash, [&](const node& each) {
+            return is_wanted(each) and equal_ignoring_case(each.entry.alias, name);
+        });
     return found == nullptr ? nullptr : &found->entry;
 }
 
-bool name_index::is_leaving(std::string_view folded) const noexcept {
-    return search_text(folded, true) != nullptr;
+const name_entry* name_index::find(std::string_view name) const {
+    return search(name, [](const node& each) { return not each.is_leaving; });
 }
 
-bool name_index::has_short(const short_name_bytes& name) const noexcept {
-    const auto matches = [&](const node& each) { return each.entry.short_name == name; };
-    return search(by_short, hash_of(text_of(name)), matches) != nullptr;
+bool name_index::is_leaving(std::string_view name) const {
+    return leaving_ != 0 and search(name, [](const node& each) { return each.is_leaving; }) != nullptr;
+}
+
+bool name_index::has(std::string_view name) const {
+    return search(name, [](const node&) { return true; }) != nullptr;
 }
 
 const name_entry* name_index::at(std::uint32_t slot) const noexcept {
-    if (slot >= by_slot_.size() or by_slot_[slot] == nullptr or by_slot_[slot]->is_leaving) return nullptr;
-    return &by_slot_[slot]->entry;
+    const std::uint32_t number = number_at(slot);
+    if (number == nobody or nodes_[number].is_leaving) return nullptr;
+    return &nodes_[number].entry;
 }
 
 const name_entry* name_index::next(std::uint32_t from) const noexcept {
-    for (std::uint32_t slot = from; slot < by_slot_.size(); ++slot)
+    for (std::uint32_t slot = from; slot < numbers_.size(); ++slot)
         if (const name_entry* const found = at(slot)) return found;
     return nullptr;
 }

@@ -27,6 +27,9 @@ struct short_name {
 /// The name to show for a short one; empty if it is blank. Allocates: the string.
 [[nodiscard]] std::string text_of(const short_name_bytes& bytes, std::uint8_t case_bits, code_page page);
 
+/// The text of a volume's label, which is written like a short name, but all in one. Allocates: the string.
+[[nodiscard]] std::string text_of_label(const short_name_bytes& bytes, code_page page);
+
 /// The short name that says exactly `name`, case included, so that no long one is needed; nothing if there is
 /// none. Invariant: text_of(*exactly(n)) == n. Allocates: a little.
 [[nodiscard]] std::optional<short_name> exactly(std::string_view name, code_page page);
@@ -37,6 +40,8 @@ struct short_name_basis {
     std::array<unsigned char, 8> base{};  // padded with spaces; not blank
     std::array<unsigned char, 3> extension{};
     std::size_t base_length = 0;
+    std::uint8_t second_bytes =
+        0;  // a one for each byte of `base` without which the one before means nothing
     [[nodiscard]] friend bool operator==(const short_name_basis&, const short_name_basis&) noexcept = default;
 };
 [[nodiscard]] short_name_basis basis_of(std::string_view name, code_page page);

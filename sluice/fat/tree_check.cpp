@@ -14,15 +14,22 @@ constexpr std::size_t read_bytes_max = 64 * 1024;
 
 constexpr short_name_bytes dot_name = {'.', ' ', ' ', ' ', ' ', ' ', ' ', ' ', ' ', ' ', ' '};
 
-bool is_bad_short_name(const short_name_bytes& name) noexcept {
-    if (name[0] == ' ') return true;
+// The second byte of a character may be anything.
+bool has_bad_character(std::span<const unsigned char> part, code_page page) noexcept {
     constexpr std::string_view bad = "\"*./:<>?\\|";
-    for (std::size_t i = 0; i != name.size(); ++i) {
-        const unsigned char c = name[i];
-        if (i == 0 and c == stands_for_e5) continue;
+    while (not part.empty()) {
+        const unsigned char c = part.front();
         if (c < ' ' or c == 0x7f or bad.find(static_cast<char>(c)) != bad.npos) return true;
+        part = part.subspan(decode(part, page).length);
     }
     return false;
+}
+
+bool is_bad_short_name(short_name_bytes name, code_page page) noexcept {
+    if (name[0] == ' ') return true;
+    if (name[0] == stands_for_e5) name[0] = free_mark;
+    const std::span<const unsigned char> bytes(name);
+    return has_bad_character(bytes.first(8), page) or has_bad_character(bytes.subspan(8), page);
 }
 
 // How names are compared: the eleven bytes, and what is shown, each under a mark of its own.
@@ -271,7 +278,7 @@ void tree_check::look_at_label(const reading& state, const slot& one) {
 
 void tree_check::look_at_names(reading& state, const slot& one, const problem& about) {
     problem of = about;
-    if (is_bad_short_name(one.entry.name)) {
+    if (is_bad_short_name(one.entry.name, options_.page)) {
         of.kind = problem_kind::bad_short_name;
         problems_.add(of);
     }

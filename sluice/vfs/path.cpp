@@ -9,47 +9,40 @@
 namespace sluice::vfs {
 namespace {
 
-/// Characters of ASCII that no name may have.
-class refused_characters {
+/// The characters of ASCII that names may have.
+class plain_characters {
 public:
-    /// Those below `least`, and those listed.
-    constexpr refused_characters(char least, std::string_view listed) {
-        for (char each = 0; each < least; ++each)
-            refuse(each);
-        for (const char each : listed)
-            refuse(each);
+    /// All but those below `least`, and those listed.
+    constexpr plain_characters(unsigned char least, std::string_view refused) {
+        for (unsigned char each = least; each != 0x80; ++each)
+            is_in_[each] = not refused.contains(static_cast<char>(each));
     }
-    /// `byte` is below 0x80.
-    [[nodiscard]] constexpr bool contains(unsigned char byte) const noexcept {
-        return (bits_[byte / 64] >> byte % 64 & 1) != 0;
+    [[nodiscard]] constexpr bool contains(char byte) const noexcept {
+        return is_in_[static_cast<unsigned char>(byte)];
     }
 
 private:
-    constexpr void refuse(char each) noexcept {
-        bits_[static_cast<unsigned char>(each) / 64] |= std::uint64_t{1}
-                                                        << static_cast<unsigned char>(each) % 64;
-    }
-    std::array<std::uint64_t, 2> bits_{};
+    std::array<bool, 256> is_in_{};
 };
 
-constexpr refused_characters never_in_names(0x20, "\"*/:<>?\\|");
-constexpr refused_characters never_in_stream_names(1, "/:\\");
+constexpr plain_characters plain_in_names(0x20, "\"*/:<>?\\|");
+constexpr plain_characters plain_in_stream_names(1, "/:\\");
 
 // Walks the characters. Two surrogates that form a pair have a proper spelling in UTF-8, and a second
 // spelling of a name would be a second way past a check.
-result<void> check_text(std::string_view text, const refused_characters& refused) noexcept {
+result<void> check_text(std::string_view text, const plain_characters& plain) noexcept {
     const auto refuse = [&] { return failure(error::with_path(EILSEQ, "check name", text)); };
     std::size_t units = 0;
     bool after_high = false;
     for (std::size_t at = 0; at < text.size();) {
-        if (const auto byte = static_cast<unsigned char>(text[at]); byte < 0x80) {
-            if (refused.contains(byte)) return refuse();
+        if (plain.contains(text[at])) {
             after_high = false;
-            ++units;
-            ++at;
+            for (; at != text.size() and plain.contains(text[at]); ++at)
+                ++units;
             continue;
         }
         const name_character next = character_at(text, at);
+        if (next.point < 0x80) return refuse();
         const bool is_low = next.point >= 0xdc00 and next.point <= 0xdfff;
         if (next.point > 0x10ffff or (after_high and is_low)) return refuse();
         after_high = next.point >= 0xd800 and next.point <= 0xdbff;
@@ -77,12 +70,12 @@ bool is_dot_or_two(std::string_view name) noexcept {
 
 result<void> check_name(std::string_view name) noexcept {
     if (name.empty() or is_dot_or_two(name)) return failure(error::with_path(EILSEQ, "check name", name));
-    return check_text(name, never_in_names);
+    return check_text(name, plain_in_names);
 }
 
 result<void> check_stream_name(std::string_view name) noexcept {
     if (name.empty()) return failure(error::with_path(EILSEQ, "check name", name));
-    return check_text(name, never_in_stream_names);
+    return check_text(name, plain_in_stream_names);
 }
 
 result<void> check_path(std::string_view path) noexcept {

@@ -20,6 +20,10 @@ struct check_arguments {
     bool wants_json = false;
 };
 
+fat::code_page page_of(const check_arguments& arguments) {
+    return mount_options_of(arguments.how).value().page;
+}
+
 void print(const fat::check_report& report, bool as_json) {
     fmt::print("{}", as_json ? json_of(report) : text_of(report));
 }
@@ -28,7 +32,8 @@ void run_check(const check_arguments& arguments) {
     bool is_sound = false;
     {
         opened_image image(parse_image(arguments.image), image_use::read, arguments.how);
-        const auto report = value_or_fail(fat::check(image.volume()), arguments.image);
+        const auto report =
+            value_or_fail(fat::check(image.volume(), {.page = page_of(arguments)}), arguments.image);
         print(report, arguments.wants_json);
         is_sound = report.is_sound();
     }
@@ -40,8 +45,8 @@ void run_repair(const check_arguments& arguments) {
     {
         opened_image image(parse_image(arguments.image), image_use::write, arguments.how);
         const fat::packed_time now = fat::pack(build_time(), fat::time_zone::host());
-        const auto report =
-            value_or_fail(fat::repair(image.volume(), {.date = now.date, .time = now.time}), arguments.image);
+        const fat::repair_options how{.page = page_of(arguments), .date = now.date, .time = now.time};
+        const auto report = value_or_fail(fat::repair(image.volume(), how), arguments.image);
         if (not arguments.wants_json)
             for (const std::string& action : report.actions)
                 fmt::print("repaired: {}\n", action);
@@ -58,6 +63,7 @@ void add_fat_check(command_syntax fat) {
         const auto arguments = std::make_shared<check_arguments>();
         const command_syntax command = fat.add_subcommand(name, what);
         add_overlay_option(command, arguments->how);
+        add_code_page_option(command, arguments->how);
         command.add_option("IMAGE", arguments->image, "the image, or IMAGE@N for its partition N").required();
         command.add_flag("--json", arguments->wants_json, "print the report for programs");
         command.on_call([arguments, run] { run(*arguments); });

@@ -11,13 +11,17 @@
 namespace sluice::cli {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, fat::code_page>, 6> pages{{
+constexpr std::array<std::pair<std::string_view, fat::code_page>, 10> pages{{
     {"ascii", fat::code_page::ascii},
     {"437", fat::code_page::cp437},
     {"850", fat::code_page::cp850},
     {"852", fat::code_page::cp852},
     {"866", fat::code_page::cp866},
     {"1252", fat::code_page::cp1252},
+    {"932", fat::code_page::cp932},
+    {"936", fat::code_page::cp936},
+    {"949", fat::code_page::cp949},
+    {"950", fat::code_page::cp950},
 }};
 
 std::optional<int> number(std::string_view digits) {
@@ -60,7 +64,11 @@ std::expected<fat::mount_options, std::string> mount_options_of(const image_opti
             std::ranges::find(pages, options.code_page, [](const auto& each) { return each.first; });
         if (found == pages.end())
             return std::unexpected(fmt::format(
-                "'{}' is no code page we know: ascii, 437, 850, 852, 866, 1252", options.code_page));
+                "'{}' is no code page we know: ascii, 437, 850, 852, 866, 1252, 932, 936, 949, 950",
+                options.code_page));
+        if (not fat::is_available(found->second))
+            return std::unexpected(
+                fmt::format("this system's iconv(3) lacks code page {}", options.code_page));
         made.page = found->second;
     }
     const auto zone = zone_of(options.time_zone);
@@ -86,14 +94,19 @@ void add_overlay_option(command_syntax command, image_options& options) {
         .value_name("FILE");
 }
 
+void add_code_page_option(command_syntax command, image_options& options) {
+    command
+        .add_option("--code-page", options.code_page,
+                    "of short names: ascii, 437, 850, 852, 866, 1252, 932, 936, 949, 950 (437)")
+        .value_name("PAGE")
+        .check(complaint_about(&image_options::code_page));
+}
+
 void add_image_options(command_syntax command, image_options& options) {
     add_overlay_option(command, options);
     command.add_flag("--journal", options.journal,
                      "what is changed together survives a crash together: through IMAGE.journal");
-    command
-        .add_option("--code-page", options.code_page, "of short names: ascii, 437, 850, 852, 866, 1252 (437)")
-        .value_name("PAGE")
-        .check(complaint_about(&image_options::code_page));
+    add_code_page_option(command, options);
     command.add_option("--time-zone", options.time_zone, "of the volume's times: host, utc, +HH:MM (host)")
         .value_name("ZONE")
         .check(complaint_about(&image_options::time_zone));

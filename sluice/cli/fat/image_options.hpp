@@ -26,6 +26,8 @@ struct image_options {
 
 /// Adds the option of where writes go to a command that looks at a volume as bytes.
 void add_overlay_option(command_syntax command, image_options& options);
+/// Adds that of how short names are read.
+void add_code_page_option(command_syntax command, image_options& options);
 /// Adds all of them to a command that mounts a volume.
 void add_image_options(command_syntax command, image_options& options);
 

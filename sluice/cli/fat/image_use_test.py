@@ -215,6 +215,24 @@ class Readings(Image):
                 self.assertEqual(self.names("--code-page", page), ["ЖУК.TXT"])
         self.assertIn("no code page we know", self.sluice("ls", self.on("/"), "--code-page", "8", code=2))
 
+    def test_names_are_written_in_pages_with_characters_of_two_bytes(self):
+        for page, name in (("932", "ソ表.TXT"), ("936", "文件.TXT"), ("949", "파일.TXT"), ("950", "檔案.TXT")):
+            with self.subTest(page=page):
+                self.sluice("mkfs", self.image, "--size", "20m", "--force")
+                self.sluice("put", self.source, self.on("/" + name), "--code-page", page)
+                short = name[:-4].encode("cp" + page).ljust(8) + b"TXT"
+                self.assertIn(short, self.image.read_bytes())
+                self.assertEqual(self.names("--code-page", page), [name])
+                self.sluice("check", self.image, "--code-page", page)
+
+    def test_short_names_of_somebody_else_are_read_in_the_page_that_was_named(self):
+        self.sluice("put", self.source, self.on("/12345678.TXT"))
+        written = self.image.read_bytes()
+        self.assertEqual(written.count(b"12345678TXT"), 1)
+        self.image.write_bytes(written.replace(b"12345678TXT", "日本語".encode("cp932").ljust(8) + b"TXT"))
+        self.assertEqual(self.names("--code-page", "932"), ["日本語.TXT"])
+        self.assertEqual(len(self.names()), 1)
+
     def test_times_are_of_the_zone_that_was_named(self):
         os.utime(self.source, (1_000_000_000, 1_000_000_000))
         os.environ["TZ"] = "UTC"
