@@ -34,12 +34,7 @@ protected:
 private:
     friend class interval_set;
 
-    byte_range where_ = byte_range::none_at(0);
-    bool is_writer_ = false;
-    bool is_in_set_ = false;
     // What follows counts in a set only, and is left as it is elsewhere: nodes are made for every lock.
-    bool has_writer_;
-    std::uint32_t priority_;
     std::uint64_t number_;
     interval_node* parent_;
     interval_node* left_;
@@ -47,6 +42,12 @@ private:
     // Of the subtree that begins here: the furthest last byte, of all and of the writers.
     std::uint64_t last_max_;
     std::uint64_t writer_last_max_;  // counts if has_writer_
+    std::uint32_t priority_;
+    bool has_writer_;
+
+    [[no_unique_address]] byte_range where_ = byte_range::none_at(0);
+    bool is_writer_ = false;
+    bool is_in_set_ = false;
 };
 
 /// Ranges in which overlaps are found: a treap by first byte and number, which knows of each subtree how far

@@ -36,11 +36,11 @@ public:
 
     // Every lock makes one of these, and waits until what it wrote is out before it locks a bus: what is not
     // said here is written by whoever needs it first.
-    const void* owner;
+    bool is_marked = false;  // in a bucket_table
     // Written by the waiter (waiting to asleep) and by whoever ends its wait (to one of the first two, at
     // last).
     typename Atomics::template atomic<std::uint32_t> state{granted};
-    bool is_marked = false;  // in a bucket_table
+    const void* owner;
 
     // In a fair_set:
     bool is_cancelled;        // known under the latch only; whoever waits learns it from `state`

@@ -50,7 +50,9 @@ public:
         take(other);
         return *this;
     }
-    ~basic_range_guard() { unlock(); }
+    ~basic_range_guard() {
+        if (lock_ != nullptr) lock_->unlock(node_);
+    }
 
     [[nodiscard]] explicit operator bool() const noexcept { return lock_ != nullptr; }
     [[nodiscard]] const byte_range& where() const noexcept { return node_.where(); }
@@ -154,13 +156,15 @@ public:
     }
 
     /// Waits until it is granted. Empty only if cancel_all() ended the wait. Blocks: until then.
-    [[nodiscard]] guard lock(const lock_args& wanted) noexcept { return try_lock(wanted, deadline()); }
+    [[nodiscard, gnu::always_inline]] guard lock(const lock_args& wanted) noexcept {
+        return try_lock(wanted, deadline());
+    }
     /// Empty if anything is in the way, be it only a request that came first and waits.
-    [[nodiscard]] guard try_lock(const lock_args& wanted) noexcept {
+    [[nodiscard, gnu::always_inline]] guard try_lock(const lock_args& wanted) noexcept {
         return try_lock(wanted, deadline::zero());
     }
     /// Empty if it was not granted in time. Blocks: until the deadline.
-    [[nodiscard]] guard try_lock(const lock_args& wanted, deadline until) noexcept {
+    [[nodiscard, gnu::always_inline]] guard try_lock(const lock_args& wanted, deadline until) noexcept {
         guard made;
         lock_into(made, wanted, until);
         return made;
@@ -235,13 +239,18 @@ private:
         basic_range_lock& lock_;
     };
 
-    void lock_into(guard& made, const lock_args& wanted, deadline until) noexcept {
+    // With what it calls part of the caller, the cheapest lock is a few stores and a compare-and-swap:
+    // nothing is written to memory in one width to be read again in another, which costs more than either.
+    [[gnu::always_inline]] void lock_into(guard& made, const lock_args& wanted, deadline until) noexcept {
+        made.lock_ = this;
         made.node_.describe(wanted);
-        if (take_at_once(made.node_) or take(made.node_, until)) made.lock_ = this;
+        if (not take_the_word(made.node_) and not take_beside_others(made.node_, until)) made.lock_ = nullptr;
     }
 
     // Without the latch.
-    [[nodiscard]] bool take_at_once(node& fresh) noexcept;
+    [[nodiscard]] bool take_the_word(node& fresh) noexcept;
+    [[nodiscard]] bool take_from_table(node& fresh) noexcept;
+    [[nodiscard]] bool take_beside_others(node& fresh, deadline until) noexcept;
     [[nodiscard]] bool take(node& fresh, deadline until) noexcept;
     [[nodiscard]] bool wait(node& waiting, time_point until) noexcept;
     [[nodiscard]] bool give_up(node& waiting) noexcept;
@@ -254,6 +263,7 @@ private:
 
     // Of guards.
     void unlock(node& held) noexcept;
+    void unlock_beside_others(node& held) noexcept;
     void unlock_slowly(node& held) noexcept;
     void downgrade(node& held) noexcept;
     [[nodiscard]] bool try_upgrade(node& held) noexcept;

@@ -9,26 +9,41 @@ namespace sluice::sync {
 // acquire, release: what was done under a range is seen by whoever is granted it next, in whatever form; and
 // whoever takes the node out of the word sees what it says.
 template <class Atomics>
-inline bool basic_range_lock<Atomics>::take_at_once(node& fresh) noexcept {
-    if (fresh.where().is_nowhere()) return true;  // in nobody's way, so there is nothing to remember
-    // acquire: pairs with the release of spread(), for the table.
-    std::uint64_t word = word_.load(std::memory_order_acquire);
-    if (word == idle)
-        return word_.compare_exchange_strong(word, word_of(fresh), std::memory_order_acq_rel,
-                                             std::memory_order_relaxed);
-    table* const in_use = table_of(word);
-    return in_use != nullptr and in_use->enter(fresh) == table::entering::entered;
+[[gnu::always_inline]] inline bool basic_range_lock<Atomics>::take_the_word(node& fresh) noexcept {
+    if (fresh.where().is_nowhere()) [[unlikely]]
+        return true;  // in nobody's way, so there is nothing to remember
+    std::uint64_t word = word_.load(std::memory_order_relaxed);
+    return word == idle and word_.compare_exchange_strong(word, word_of(fresh), std::memory_order_acq_rel,
+                                                          std::memory_order_relaxed);
 }
 
 template <class Atomics>
-inline void basic_range_lock<Atomics>::unlock(node& held) noexcept {
+inline bool basic_range_lock<Atomics>::take_from_table(node& fresh) noexcept {
     // acquire: pairs with the release of spread(), for the table.
-    std::uint64_t word = word_.load(std::memory_order_acquire);
-    // release: pairs with the acquire of take_at_once() and begin_holding(); acquire: as above.
+    table* const in_use = table_of(word_.load(std::memory_order_acquire));
+    return in_use != nullptr and in_use->enter(fresh) == table::entering::entered;
+}
+
+// Whether it is held.
+template <class Atomics>
+bool basic_range_lock<Atomics>::take_beside_others(node& fresh, deadline until) noexcept {
+    return take_from_table(fresh) or take(fresh, until);
+}
+
+template <class Atomics>
+[[gnu::always_inline]] inline void basic_range_lock<Atomics>::unlock(node& held) noexcept {
+    std::uint64_t word = word_.load(std::memory_order_relaxed);
+    // release: pairs with the acquire of take_the_word() and begin_holding().
     if (word == word_of(held) and
-        word_.compare_exchange_strong(word, idle, std::memory_order_release, std::memory_order_acquire))
+        word_.compare_exchange_strong(word, idle, std::memory_order_release, std::memory_order_relaxed))
         return;
-    table* const in_use = table_of(word);
+    unlock_beside_others(held);
+}
+
+template <class Atomics>
+void basic_range_lock<Atomics>::unlock_beside_others(node& held) noexcept {
+    // acquire: pairs with the release of spread(), for the table.
+    table* const in_use = table_of(word_.load(std::memory_order_acquire));
     if (in_use == nullptr) return unlock_slowly(held);
     switch (in_use->leave(held)) {
         case table::leaving::left:
@@ -46,7 +61,7 @@ void basic_range_lock<Atomics>::begin_holding() noexcept {
     latch_.lock();
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     while (word != in_set and table_of(word) == nullptr) {
-        // acquire: pairs with the release of take_at_once(), for the node, and of unlock().
+        // acquire: pairs with the release of take_the_word(), for the node, and of unlock().
         if (not word_.compare_exchange_weak(word, in_set, std::memory_order_acquire,
                                             std::memory_order_relaxed))
             continue;
@@ -59,7 +74,7 @@ template <class Atomics>
 void basic_range_lock<Atomics>::end_holding() noexcept {
     if (set_.is_empty() and current() == nullptr) {
         if (heat_ != 0) --heat_;
-        // release: pairs with the acquire of take_at_once().
+        // release: pairs with the acquire of take_the_word().
         word_.store(idle, std::memory_order_release);
     }
     latch_.unlock();
@@ -148,7 +163,7 @@ void basic_range_lock<Atomics>::spread(unsigned buckets_log2) noexcept {
         if (tables_ == nullptr) return;
     }
     tables_->open(set_);
-    // release: pairs with the acquire of take_at_once() and unlock().
+    // release: pairs with the acquire of take_the_word() and unlock().
     word_.store(reinterpret_cast<std::uintptr_t>(tables_) | table_tag, std::memory_order_release);
 }
 
@@ -319,7 +334,7 @@ bool basic_range_lock<Atomics>::lock_async(request& by, const lock_args& wanted)
     by.guard_.lock_ = this;
     fresh.describe(wanted);
     fresh.request = &by;
-    if (take_at_once(fresh)) return true;
+    if (take_the_word(fresh) or take_from_table(fresh)) return true;
     const holding all(*this);
     // Once it waits and the latch is given back, it may be completed and gone.
     return place(fresh, true) == placed::held;

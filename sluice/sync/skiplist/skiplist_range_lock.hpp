@@ -69,7 +69,7 @@ private:
 /// lock-free, but for memory. Allocates: address space for `ranges_reserved` when it is made (2 MiB), which
 /// becomes memory as ranges use it; later only when more ranges are held or asked for at once than ever
 /// before, rarely, as much as there is (64 bytes for a range; 2^24 of them at most, and without memory the
-/// program stops). It goes back when the lock goes. Outlives its guards. Size: 2.7 KiB.
+/// program stops). It goes back when the lock goes. Outlives its guards. Size: 4.4 KiB.
 template <class Atomics, class Steps = skiplist::sound_steps>
 class basic_skiplist_range_lock {
 public:
@@ -98,9 +98,12 @@ public:
 
     /// Nodes that were made. There are two sizes, low ones and, for one range of a thousand, tall ones: of
     /// each, at most as many as were used at once, by ranges held and asked for; and of low ones
-    /// `spare_nodes_max` more.
+    /// `posts_max` and `spare_nodes_max` more.
     [[nodiscard]] std::size_t nodes() const noexcept { return nodes_.nodes(); }
     static constexpr std::size_t spare_nodes_max = skiplist::node_pool<Atomics>::idle_max;
+    /// Nodes that stand between the ranges, to keep threads apart that lock different places.
+    [[nodiscard]] std::size_t posts() const noexcept { return ranges_.posts(); }
+    static constexpr std::size_t posts_max = Steps::posts_max;
     /// Levels that a search looks at just now.
     [[nodiscard]] unsigned height() const noexcept { return ranges_.height(); }
 
@@ -126,7 +129,8 @@ auto basic_skiplist_range_lock<Atomics, Steps>::try_lock(const byte_range& where
     guard made;
     made.where_ = where;
     if (not where.is_nowhere()) {
-        made.held_.own = nodes_.take();
+        std::uint32_t lot = 0;
+        made.held_.own = ranges_.take_node(lot);
         typename list::obstacle other = ranges_.insert(made.held_, where);
         if (other.what != nullptr) [[unlikely]] {
             const bool may_wait = not until.is_zero();
@@ -138,15 +142,15 @@ auto basic_skiplist_range_lock<Atomics, Steps>::try_lock(const byte_range& where
                 return made;
             }
         }
+        if (Steps::draws_a_post(lot) and not where.is_empty()) [[unlikely]]
+            ranges_.put_up_post(where.first(), lot);
     }
     made.lock_ = this;
     return made;
 }
 
-// The bell of a node counts the ranges given back in it; its lowest bit says that somebody may be asleep. Who
-// waits sets that bit, then looks for the mark; who gives back marks, then looks at the bit; both seq_cst, so
-// one of them sees the other. The bell has moved on before the node is used for another range, so nobody
-// sleeps for one that is not in the way.
+// Sleeps on the bell, as range_skiplist::ring() says. The bell has moved on before the node is used for
+// another range, so nobody sleeps for one that is not in the way.
 //
 // False after the deadline. True: it is worth trying again.
 template <class Atomics, class Steps>
@@ -163,8 +167,11 @@ bool basic_skiplist_range_lock<Atomics, Steps>::wait(const typename list::obstac
                                          std::memory_order_seq_cst) and
         seen != (quiet | 1))
         return true;
-    // seq_cst: pairs with the mark of erase(), as said above.
-    if (Steps::is_marked(other.what->at(0).load(std::memory_order_seq_cst))) return true;
+    // seq_cst: pairs with the mark of erase(), as said above, and with what put_up_post() says of a post that
+    // was not complete.
+    if (Steps::is_marked(other.what->at(0).load(std::memory_order_seq_cst)) or
+        other.what->next_free_or_levels.load(std::memory_order_seq_cst) != 0)
+        return true;
     Atomics::wait(bell, quiet | 1, until);
     return until == time_point::max() or Atomics::now() < until;
 }
@@ -172,14 +179,7 @@ bool basic_skiplist_range_lock<Atomics, Steps>::wait(const typename list::obstac
 template <class Atomics, class Steps>
 void basic_skiplist_range_lock<Atomics, Steps>::unlock(const typename list::entry& held) noexcept {
     if (held.own.what == nullptr) return;  // of a range that is nowhere
-    auto& bell = held.own.what->bell;
-    ranges_.erase(held, [&bell] {
-        // seq_cst: pairs with the exchange of wait(), as said above.
-        const std::uint32_t before = bell.load(std::memory_order_seq_cst);
-        // Over a bit that was set since: whoever did that sees the mark. release: after the mark.
-        bell.store((before | 1) + 1, std::memory_order_release);
-        if ((before & 1) != 0) Atomics::wake_all(bell);
-    });
+    ranges_.erase(held);
     nodes_.give(held.own);
 }
 
