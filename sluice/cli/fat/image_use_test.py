@@ -226,6 +226,7 @@ class Readings(Image):
                 self.sluice("check", self.image, "--code-page", page)
 
     def test_short_names_of_somebody_else_are_read_in_the_page_that_was_named(self):
+        self.sluice("mkfs", self.image, "--size", "20m", "--force")
         self.sluice("put", self.source, self.on("/12345678.TXT"))
         written = self.image.read_bytes()
         self.assertEqual(written.count(b"12345678TXT"), 1)
