@@ -9,6 +9,7 @@
 #include <iostream>
 #include <string>
 
+#include "sluice/base/case_fold.hpp"
 #include "sluice/base/clock.hpp"
 #include "sluice/fat/boot_sector.hpp"
 #include "sluice/fat/check.hpp"
@@ -102,7 +103,7 @@ std::uint64_t digest(file_system& of, item& file, std::uint64_t bytes) {
 }
 
 // The path, the short name, attributes, size, times of change and of birth, and a digest of the content.
-std::string line_of(file_system& fs, const std::string& path, const short_name_bytes& short_name) {
+std::string line_of(file_system& fs, const std::string& path, const std::string& short_name) {
     const auto held = fs.find(path).value();
     const item_status status = fs.status(*held);
     const auto milliseconds = [](time_point time) {
@@ -117,8 +118,7 @@ std::string line_of(file_system& fs, const std::string& path, const short_name_b
                       static_cast<unsigned>(status.bits), static_cast<unsigned long long>(status.size_bytes),
                       changed / 1000, born / 1000, born % 1000 / 10, sum);
     ENSURE(length > 0 and static_cast<std::size_t>(length) < rest.size());
-    return "entry " + hex('/' + path) + ' ' + hex(text_of(short_name, 0, code_page::cp437)) + ' ' +
-           rest.data();
+    return "entry " + hex('/' + path) + ' ' + hex(short_name) + ' ' + rest.data();
 }
 
 std::string listing_of(file_system& fs, const std::string& path) {
@@ -129,7 +129,8 @@ std::string listing_of(file_system& fs, const std::string& path) {
         if (not next) return all;
         slot = next->slot + 1;
         const std::string full = path.empty() ? next->name : path + '/' + next->name;
-        all += line_of(fs, full, folder->content->at(next->slot)->short_name);
+        const name_entry& entry = *folder->content->at(next->slot);
+        all += line_of(fs, full, entry.alias.empty() ? fold(entry.name) : entry.alias);
         if (next->status.is_directory) all += listing_of(fs, full);
     }
 }
