@@ -109,8 +109,8 @@ void add_aside(benchmark& to, bool is_quick) {
         if (how.mib_each == 0) options.operations *= how.files;
         to.add(options)
             .subject("limit", with(aside::nothing))
-            .subject("journal", with(aside::journal))
-            .subject("overlay", with(aside::overlay));
+            .subject("sluice.journal", with(aside::journal))
+            .subject("sluice.overlay", with(aside::overlay));
     };
     for (const char* const folder : {"/dev/shm", "."}) {
         const std::string where = std::string_view(folder) == "." ? "_disk" : "";

@@ -61,8 +61,13 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) noexcept {
     return hash ^ hash >> 32;
 }
 
+// What a hash begins with: no word of ASCII takes it away again, as it would the length itself.
+std::uint64_t begun(std::size_t length) noexcept {
+    return ~std::uint64_t{length};
+}
+
 std::uint32_t hash_of_folded(std::string_view folded) noexcept {
-    std::uint64_t hash = folded.size();
+    std::uint64_t hash = begun(folded.size());
     for (; not folded.empty(); folded.remove_prefix(std::min(folded.size(), sizeof hash)))
         hash = mixed(hash, word_of(folded));
     return static_cast<std::uint32_t>(hash);
@@ -155,7 +160,7 @@ void fold_into(std::string& folded, std::string_view utf8) {
 }
 
 std::uint32_t hash_ignoring_case(std::string_view utf8) {
-    std::uint64_t hash = utf8.size();
+    std::uint64_t hash = begun(utf8.size());
     for (std::string_view left = utf8; not left.empty();
          left.remove_prefix(std::min(left.size(), sizeof hash))) {
         const std::uint64_t word = word_of(left);
