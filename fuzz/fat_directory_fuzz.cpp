@@ -28,6 +28,21 @@ std::vector<std::string> names_of(const fat::directory& in) {
     return names;
 }
 
+// Whether nothing of `before` is missing but further spellings of what is there: where a name was there three
+// times and one has gone, the others may turn out to be one file.
+bool lacks_only_spellings(const std::vector<std::string>& now, const std::vector<std::string>& before) {
+    auto next = now.begin();
+    for (const std::string& name : before) {
+        if (next != now.end() and *next == name)
+            ++next;
+        else if (std::ranges::none_of(now, [&](const auto& each) {
+                     return equal_ignoring_case(std::string_view(each), std::string_view(name));
+                 }))
+            return false;
+    }
+    return next == now.end();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -60,6 +75,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     directory.apply_removals();
     ENSURE(directory.write(true).has_value());
     const auto again = fat::directory::load(from, nullptr).value();
-    ENSURE(names_of(*again) == before, "the index says what the bytes say");
+    const std::vector<std::string> now = names_of(*again);
+    ENSURE(lacks_only_spellings(now, before), "the index says what the bytes say");
+    again->apply_removals();
+    ENSURE(again->write(true).has_value());
+    ENSURE(names_of(*fat::directory::load(from, nullptr).value()) == now, "and goes on to say it");
     return 0;
 }
