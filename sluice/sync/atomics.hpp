@@ -47,14 +47,6 @@ struct real_atomics {
     /// other threads run, and from `spins_max` on sleeps for some microseconds, so that a thread of higher
     /// priority does not keep out the one it waits for.
     static void back_off(unsigned round) noexcept;
-    /// This thread is about to write there: begins to bring the cache line.
-    static void expect_write(const void* address) noexcept {
-#if defined(__x86_64__)
-        asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));
-#else
-        __builtin_prefetch(address, 1);
-#endif
-    }
 };
 
 }  // namespace sluice::sync

@@ -163,7 +163,6 @@ struct scheduled_atomics {
     }
     [[nodiscard]] static time_point now() noexcept { return is_late() ? time_point::max() : time_point{}; }
     static void back_off(unsigned) noexcept { give_way(); }
-    static void expect_write(const void*) noexcept {}
 };
 
 }  // namespace sluice::interleave

@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "tests/interleave/skiplist_testing.hpp"
 
 // What two or three threads do to the skip list, and to the lock on it, in every order of their steps.
@@ -205,79 +203,6 @@ class late_waiter final : public lock_users<sound_steps> {
 
 TEST(skiplist_range_lock, loses_nothing_to_a_deadline_in_every_schedule) {
     expect_every_schedule_right<late_waiter>();
-}
-
-// Each range that is locked puts up a post, and takes out the only other one there may be.
-struct eager_posts : sound_steps {
-    static constexpr unsigned posts_max = 1;
-    [[nodiscard]] static constexpr bool draws_a_post(std::uint32_t) noexcept { return true; }
-    [[nodiscard]] static constexpr bool draws_another(std::uint32_t) noexcept { return true; }
-};
-
-class post_users : public lock_users<eager_posts> {
-protected:
-    // A post at `first`, and no range.
-    void put_up(std::uint64_t first) {
-        (void)lock.try_lock(bytes(first, first + 1));
-        has_post_ = lock.posts() == 1;
-    }
-    std::string verdict_of_this() override {
-        if (not has_post_) return "no post was put up";
-        return lock_users::verdict_of_this();
-    }
-    // Besides the ranges', those of posts that two threads take out or put up.
-    [[nodiscard]] std::size_t nodes_max() const override { return 5; }
-
-    bool has_post_ = true;
-};
-
-class post_in_the_way_of_two final : public post_users {
-    std::vector<std::function<void()>> threads() override {
-        put_up(5);
-        return {[this] { use_if_free(bytes(3, 8)); }, [this] { use_if_free(bytes(4, 6)); }};
-    }
-};
-
-TEST(skiplist_range_lock, takes_out_once_a_post_in_the_way_of_two_in_every_schedule) {
-    expect_every_schedule_right<post_in_the_way_of_two>();
-}
-
-class range_behind_a_post_that_goes final : public post_users {
-    std::vector<std::function<void()>> threads() override {
-        put_up(5);
-        return {[this] { use_if_free(bytes(6, 9)); }, [this] { use_if_free(bytes(2, 7)); }};
-    }
-};
-
-TEST(skiplist_range_lock, finds_no_way_by_a_post_that_is_gone_in_every_schedule) {
-    expect_every_schedule_right<range_behind_a_post_that_goes>();
-}
-
-// The node of the post that is taken out becomes a range somewhere else, and another post.
-class post_that_is_used_again final : public post_users {
-    std::vector<std::function<void()>> threads() override {
-        put_up(5);
-        return {[this] { use_if_free(bytes(6, 9)); },
-                [this] {
-                    use_if_free(bytes(2, 7));
-                    use_if_free(bytes(8, 12));
-                }};
-    }
-};
-
-TEST(skiplist_range_lock, takes_no_node_for_the_post_it_was_in_every_schedule) {
-    const bool wants_all = std::getenv("SLUICE_ALL_SCHEDULES") != nullptr;  // some minutes
-    expect_every_schedule_right<post_that_is_used_again>({.preemptions_max = wants_all ? 2U : 1U});
-}
-
-class waiting_for_who_puts_up_a_post final : public post_users {
-    std::vector<std::function<void()>> threads() override {
-        return {[this] { lock_and_use(bytes(5, 9)); }, [this] { lock_and_use(bytes(3, 7)); }};
-    }
-};
-
-TEST(skiplist_range_lock, sleeps_for_no_post_that_is_complete_in_every_schedule) {
-    expect_every_schedule_right<waiting_for_who_puts_up_a_post>();
 }
 
 }  // namespace

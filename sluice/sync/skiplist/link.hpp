@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 // One word that leads from a node of the skip list to the next one.
@@ -49,14 +48,6 @@ struct sound_steps : tagged_link {
     /// Whether a node's link above the bottom is set anew before another attempt to lead to the node on that
     /// level: otherwise it cuts off those that came in between.
     static constexpr bool renews_upper_links = true;
-
-    /// Posts there are at most, in a list of no more than `nodes_with_posts_max` nodes, and whether somebody
-    /// who drew that lot puts one up: one of sixteen.
-    static constexpr unsigned posts_max = 64;
-    static constexpr std::size_t nodes_with_posts_max = 255;
-    [[nodiscard]] static constexpr bool draws_a_post(std::uint32_t lot) noexcept { return lot % 16 == 0; }
-    /// Whether, if there are as many as may be, one is taken out for it: one of four thousand.
-    [[nodiscard]] static constexpr bool draws_another(std::uint32_t lot) noexcept { return lot % 4096 == 0; }
 };
 
 }  // namespace sluice::sync::skiplist

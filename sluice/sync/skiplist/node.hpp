@@ -28,9 +28,7 @@ struct node {
     atomic<std::uint64_t> last{0};
     // How often a range was given back here, times two; and one if somebody may be asleep until that happens.
     atomic<std::uint32_t> bell{0};
-    // Of a free node: the next one. Of a post that may be taken out: its levels. 0: of a range, or a new
-    // post.
-    atomic<std::uint32_t> next_free_or_levels{0};
+    atomic<node_number> next_free{no_node};
 
     /// `level` is below the height of the node.
     [[nodiscard]] link& at(unsigned level) noexcept { return reinterpret_cast<link*>(this + 1)[level]; }

@@ -18,8 +18,8 @@ namespace sluice::sync::skiplist {
 /// The nodes of one skip list: made when they are needed for the first time, used again at once, and returned
 /// when the pool goes.
 ///
-/// Each thread that has a slot has a stripe, a small stack of free nodes of its own, which it uses without
-/// any atomic operation; what does not fit, and what other threads use, is on a stack for all.
+/// Each thread has a stripe, a small stack of free nodes of its own; what does not fit is on a stack for all.
+/// A stripe that two threads share is never waited for: who finds it taken uses the other stack.
 ///
 /// Invariants:
 ///   1. a node is with one user, in one stripe, on one stack for all, or not made yet;
@@ -36,8 +36,8 @@ public:
     using node = skiplist::node<Atomics>;
     static_assert(sizeof(high_tower<Atomics>) <= 2 * sizeof(cell<Atomics>), "a tall node lies in two cells");
 
-    static constexpr unsigned stripes = thread_slots;
-    static constexpr unsigned stripe_nodes_max = 28;
+    static constexpr unsigned stripes = 16;
+    static constexpr unsigned stripe_nodes_max = 26;
     static constexpr std::size_t idle_max = std::size_t{stripes} * stripe_nodes_max;
     /// Nodes there can be; tall ones count twice.
     static constexpr node_number cells_max = (node_number{1} << node_number_bits) - 1;
@@ -70,25 +70,15 @@ public:
     }
 
     /// A free node, with a height drawn for it: more than k levels with a probability of 4^-k, and no more
-    /// than so many nodes as there are would fill, nor than `levels_max`. `lot` is drawn as well.
+    /// than so many nodes as there are would fill.
     [[nodiscard]] taken take() noexcept {
-        std::uint32_t unused = 0;
-        return take(skiplist::height_max, unused);
-    }
-    [[nodiscard]] taken take(unsigned levels_max, std::uint32_t& lot) noexcept {
-        const unsigned levels = std::min(levels_of_use(), levels_max);
-        const unsigned slot = thread_slot();
+        stripe& own = stripes_[thread_slot() % stripes];
         taken got;
-        if (slot != no_slot) [[likely]] {
-            // No step of another thread in between, not even in a test that has all threads be one.
-            stripe& own = stripes_[slot];
-            lot = draw(own.random);
-            got.height = height_from(own.random, levels);
+        // acquire: pairs with the release of leave().
+        if (own.is_taken.exchange(1, std::memory_order_acquire) == 0) {
+            got.height = draw_height(own.random);
             if (got.height <= levels_in_cell and own.count != 0) got.number = own.nodes[--own.count];
-        } else {
-            static thread_local std::uint64_t random = reinterpret_cast<std::uintptr_t>(&random) | 1;
-            lot = draw(random);
-            got.height = height_from(random, levels);
+            leave(own);
         }
         if (got.number == no_node) got.number = take_shared(got.height);
         got.what = &at(got.number);
@@ -97,12 +87,14 @@ public:
 
     /// Back for anybody's use, at once: nothing in the list leads to it any more.
     void give(const taken& used) noexcept {
-        if (const unsigned slot = thread_slot(); slot != no_slot and used.height <= levels_in_cell)
-            [[likely]] {
-            stripe& own = stripes_[slot];
-            if (own.count != stripe_nodes_max) {
-                own.nodes[own.count++] = used.number;
-                return;
+        if (used.height <= levels_in_cell) {
+            stripe& own = stripes_[thread_slot() % stripes];
+            // acquire: pairs with the release of leave().
+            if (own.is_taken.exchange(1, std::memory_order_acquire) == 0) {
+                const bool has_room = own.count != stripe_nodes_max;
+                if (has_room) own.nodes[own.count++] = used.number;
+                leave(own);
+                if (has_room) return;
             }
         }
         push(free_[used.height > levels_in_cell], used);
@@ -123,10 +115,11 @@ private:
     template <class T>
     using atomic = typename Atomics::template atomic<T>;
 
-    // Of the thread that has the slot; two cache lines.
+    // Used by the thread that took it; two cache lines.
     struct alignas(64) stripe {
-        std::uint64_t random = 0;
+        atomic<std::uint32_t> is_taken{0};
         std::uint32_t count = 0;
+        std::uint64_t random = 0;
         std::array<node_number, stripe_nodes_max> nodes{};
     };
     // A stack of free nodes (Treiber): the topmost, and above it how often the stack changed, so that one
@@ -134,6 +127,10 @@ private:
     struct alignas(64) stack {
         atomic<std::uint64_t> top{0};
     };
+
+    static void leave(stripe& own) noexcept {
+        own.is_taken.store(0, std::memory_order_release);  // pairs with the acquire of who takes it next
+    }
 
     // A block, and the number of the node in its first cell.
     struct place {
@@ -151,18 +148,17 @@ private:
     }
 
     // Levels that so many nodes fill, each with a quarter of those below: the highest has two to eight.
-    [[nodiscard]] unsigned levels_of_use() const noexcept { return levels_.load(std::memory_order_relaxed); }
-    // xorshift64 (Marsaglia 2003).
-    [[nodiscard]] static std::uint32_t draw(std::uint64_t& random) noexcept {
+    [[nodiscard]] unsigned levels_of_use() const noexcept {
+        const auto levels = static_cast<unsigned>(std::bit_width(nodes())) / 2;
+        return std::clamp(levels, 1U, height_max_);
+    }
+    // xorshift64 (Marsaglia 2003): two bits for each level.
+    [[nodiscard]] unsigned draw_height(std::uint64_t& random) const noexcept {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        return static_cast<std::uint32_t>(random >> 32);
-    }
-    // Two bits for each level.
-    [[nodiscard]] static unsigned height_from(std::uint64_t random, unsigned levels_max) noexcept {
         const auto pairs = static_cast<unsigned>(std::countr_zero(random | std::uint64_t{1} << 62)) / 2;
-        return std::min(pairs + 1, levels_max);
+        return std::min(pairs + 1, levels_of_use());
     }
 
     [[nodiscard]] static constexpr std::uint64_t changed(std::uint64_t top, node_number number) noexcept {
@@ -181,7 +177,7 @@ private:
     void push(stack& onto, const taken& used) noexcept {
         std::uint64_t top = onto.top.load(std::memory_order_relaxed);
         do
-            used.what->next_free_or_levels.store(topmost(top), std::memory_order_relaxed);
+            used.what->next_free.store(topmost(top), std::memory_order_relaxed);
         // release: pairs with the acquire of pop(); all that was done with the node, and what is below it.
         while (not onto.top.compare_exchange_weak(top, changed(top, used.number), std::memory_order_release,
                                                   std::memory_order_relaxed));
@@ -191,7 +187,7 @@ private:
         std::uint64_t top = from.top.load(std::memory_order_acquire);
         while (topmost(top) != no_node) {
             // Of another stack by now, perhaps; then the exchange fails, for the tag.
-            const node_number below = at(topmost(top)).next_free_or_levels.load(std::memory_order_relaxed);
+            const node_number below = at(topmost(top)).next_free.load(std::memory_order_relaxed);
             if (from.top.compare_exchange_weak(top, changed(top, below), std::memory_order_acquire,
                                                std::memory_order_acquire))
                 return topmost(top);
@@ -214,8 +210,6 @@ private:
         else
             new (&first) low_tower<Atomics>();
         nodes_.store(nodes() + 1, std::memory_order_relaxed);
-        const auto levels = static_cast<unsigned>(std::bit_width(nodes())) / 2;
-        levels_.store(std::clamp(levels, 1U, height_max_), std::memory_order_relaxed);
         return std::exchange(made_, made_ + cells);
     }
 
@@ -227,7 +221,6 @@ private:
     cell<Atomics>* first_block_ = nullptr;
     std::array<std::unique_ptr<cell<Atomics>[]>, node_number_bits> blocks_;
     atomic<std::size_t> nodes_{0};
-    atomic<std::uint32_t> levels_{1};  // that so many nodes fill
 
     alignas(64) basic_latch<Atomics> latch_;  // for the following, and for blocks_
     node_number made_ = end_cells;            // the next cell to use

@@ -98,12 +98,9 @@ public:
 
     /// Nodes that were made. There are two sizes, low ones and, for one range of a thousand, tall ones: of
     /// each, at most as many as were used at once, by ranges held and asked for; and of low ones
-    /// `posts_max` and `spare_nodes_max` more.
+    /// `spare_nodes_max` more.
     [[nodiscard]] std::size_t nodes() const noexcept { return nodes_.nodes(); }
     static constexpr std::size_t spare_nodes_max = skiplist::node_pool<Atomics>::idle_max;
-    /// Nodes that stand between the ranges, to keep threads apart that lock different places.
-    [[nodiscard]] std::size_t posts() const noexcept { return ranges_.posts(); }
-    static constexpr std::size_t posts_max = Steps::posts_max;
     /// Levels that a search looks at just now.
     [[nodiscard]] unsigned height() const noexcept { return ranges_.height(); }
 
@@ -129,8 +126,7 @@ auto basic_skiplist_range_lock<Atomics, Steps>::try_lock(const byte_range& where
     guard made;
     made.where_ = where;
     if (not where.is_nowhere()) {
-        std::uint32_t lot = 0;
-        made.held_.own = ranges_.take_node(lot);
+        made.held_.own = nodes_.take();
         typename list::obstacle other = ranges_.insert(made.held_, where);
         if (other.what != nullptr) [[unlikely]] {
             const bool may_wait = not until.is_zero();
@@ -142,15 +138,15 @@ auto basic_skiplist_range_lock<Atomics, Steps>::try_lock(const byte_range& where
                 return made;
             }
         }
-        if (Steps::draws_a_post(lot) and not where.is_empty()) [[unlikely]]
-            ranges_.put_up_post(where.first(), lot);
     }
     made.lock_ = this;
     return made;
 }
 
-// Sleeps on the bell, as range_skiplist::ring() says. The bell has moved on before the node is used for
-// another range, so nobody sleeps for one that is not in the way.
+// The bell of a node counts the ranges given back in it; its lowest bit says that somebody may be asleep. Who
+// waits sets that bit, then looks for the mark; who gives back marks, then looks at the bit; both seq_cst, so
+// one of them sees the other. The bell has moved on before the node is used for another range, so nobody
+// sleeps for one that is not in the way.
 //
 // False after the deadline. True: it is worth trying again.
 template <class Atomics, class Steps>
@@ -167,11 +163,8 @@ bool basic_skiplist_range_lock<Atomics, Steps>::wait(const typename list::obstac
                                          std::memory_order_seq_cst) and
         seen != (quiet | 1))
         return true;
-    // seq_cst: pairs with the mark of erase(), as said above, and with what put_up_post() says of a post that
-    // was not complete.
-    if (Steps::is_marked(other.what->at(0).load(std::memory_order_seq_cst)) or
-        other.what->next_free_or_levels.load(std::memory_order_seq_cst) != 0)
-        return true;
+    // seq_cst: pairs with the mark of erase(), as said above.
+    if (Steps::is_marked(other.what->at(0).load(std::memory_order_seq_cst))) return true;
     Atomics::wait(bell, quiet | 1, until);
     return until == time_point::max() or Atomics::now() < until;
 }
@@ -179,7 +172,14 @@ bool basic_skiplist_range_lock<Atomics, Steps>::wait(const typename list::obstac
 template <class Atomics, class Steps>
 void basic_skiplist_range_lock<Atomics, Steps>::unlock(const typename list::entry& held) noexcept {
     if (held.own.what == nullptr) return;  // of a range that is nowhere
-    ranges_.erase(held);
+    auto& bell = held.own.what->bell;
+    ranges_.erase(held, [&bell] {
+        // seq_cst: pairs with the exchange of wait(), as said above.
+        const std::uint32_t before = bell.load(std::memory_order_seq_cst);
+        // Over a bit that was set since: whoever did that sees the mark. release: after the mark.
+        bell.store((before | 1) + 1, std::memory_order_release);
+        if ((before & 1) != 0) Atomics::wake_all(bell);
+    });
     nodes_.give(held.own);
 }
 

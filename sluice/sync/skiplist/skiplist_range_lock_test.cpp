@@ -21,21 +21,6 @@ TEST(skiplist_range_lock, does_what_a_list_of_all_that_is_held_does) {
     }
 }
 
-// Posts come and go with every other range, and what the directory says of them is mostly out of date.
-struct many_posts : skiplist::sound_steps {
-    static constexpr unsigned posts_max = 3;
-    [[nodiscard]] static constexpr bool draws_a_post(std::uint32_t lot) noexcept { return lot % 4 == 0; }
-    [[nodiscard]] static constexpr bool draws_another(std::uint32_t lot) noexcept { return lot % 8 == 0; }
-};
-
-TEST(skiplist_range_lock, does_the_same_with_posts_that_come_and_go) {
-    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-        basic_skiplist_range_lock<real_atomics, many_posts> lock({.ranges_reserved = 2});
-        ASSERT_EQ(first_difference(lock, seed, 2000), "") << "seed " << seed;
-        ASSERT_TRUE(lock.try_lock(byte_range::whole())) << "seed " << seed;
-    }
-}
-
 TEST(skiplist_range_lock, refuses_what_overlaps_and_grants_what_touches) {
     skiplist_range_lock lock;
     const skiplist_range_guard held = lock.try_lock(bytes(10, 19));
@@ -130,8 +115,7 @@ TEST(skiplist_range_lock, makes_no_more_nodes_than_are_used_at_once) {
         const skiplist_range_guard b = lock.try_lock(bytes(round + 5, round + 9));
         ASSERT_FALSE(lock.try_lock(bytes(round, round + 5)));
     }
-    EXPECT_LE(lock.posts(), skiplist_range_lock::posts_max);
-    EXPECT_EQ(lock.nodes() - lock.posts(), 3U);
+    EXPECT_EQ(lock.nodes(), 3U);
 }
 
 TEST(skiplist_range_lock, grows_with_what_is_held_and_uses_all_of_it_again) {
@@ -151,7 +135,7 @@ TEST(skiplist_range_lock, grows_with_what_is_held_and_uses_all_of_it_again) {
         if (round == 0) nodes_of_first_round = lock.nodes();
     }
     EXPECT_GE(nodes_of_first_round, 20'000U);
-    EXPECT_LE(lock.nodes(), 20'001 + skiplist_range_lock::posts_max + skiplist_range_lock::spare_nodes_max);
+    EXPECT_LE(lock.nodes(), 20'001 + skiplist_range_lock::spare_nodes_max);
 }
 
 TEST(skiplist_range_lock, looks_at_few_levels_again_once_few_are_held) {
