@@ -123,9 +123,7 @@ TEST(queue_file_in_every_order, goes_on_after_there_was_no_room_for_a_request) {
     expect_right(crowded, {.preemptions_max = 1, .deadlines = timers::as_preemptions}, 100);
 }
 TEST(queue_file_in_every_order, goes_on_waiting_when_signals_interrupt) {
-    plan interrupted = append_plan(pair);
-    interrupted.prepare = [](simulated_kernel& kernel) { kernel.send_signals(2); };
-    expect_right(interrupted, {.preemptions_max = 1}, 100);
+    expect_right(interrupted(append_plan(pair)), {.preemptions_max = 1}, 100);
 }
 
 TEST(mapped_mutex_in_every_order, lets_no_time_pass_if_nobody_dies) {

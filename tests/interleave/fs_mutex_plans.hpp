@@ -44,6 +44,11 @@ inline plan opened_in_time(plan of) {
     of.opens_in_time = true;
     return of;
 }
+// By two signals, at any moment.
+inline plan interrupted(plan of) {
+    of.prepare = [](simulated_kernel& kernel) { kernel.send_signals(2); };
+    return of;
+}
 
 // Nobody sleeps but who waits for somebody, and time stands still while anybody is awake.
 inline constexpr limits in_no_time{.preemptions_max = 2, .deadlines = timers::when_all_sleep};

@@ -76,9 +76,7 @@ TEST(lock_files_in_every_order, are_right_on_a_volume_that_hosts_share) {
     expect_right(remote, killing, 500);
 }
 TEST(lock_files_in_every_order, go_on_waiting_when_signals_interrupt) {
-    plan interrupted = files_plan(pair);
-    interrupted.prepare = [](simulated_kernel& kernel) { kernel.send_signals(2); };
-    expect_right(interrupted, {.preemptions_max = 1}, 100);
+    expect_right(interrupted(files_plan(pair)), {.preemptions_max = 1}, 100);
 }
 
 // Who takes a new file between its making and its locking, and is killed then: its maker must not take it for
@@ -108,9 +106,7 @@ TEST(byte_ranges_in_every_order, are_not_confused_by_deadlines_that_pass_at_any_
     expect_right(ranges_plan(deadlines), {.deadlines = timers::as_preemptions}, 100);
 }
 TEST(byte_ranges_in_every_order, go_on_waiting_when_signals_interrupt) {
-    plan interrupted = ranges_plan(pair);
-    interrupted.prepare = [](simulated_kernel& kernel) { kernel.send_signals(2); };
-    expect_right(interrupted, {.preemptions_max = 1}, 100);
+    expect_right(interrupted(ranges_plan(pair)), {.preemptions_max = 1}, 100);
 }
 
 }  // namespace
