@@ -1,6 +1,7 @@
 #include "sluice/io/socket_handle.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -99,6 +100,12 @@ result<void> socket_handle::bind(const socket_address& local) noexcept {
         return failure(address_error(errno, "bind", local));
     }
     return {};
+}
+
+bool socket_handle::has_hung_up() const noexcept {
+    pollfd one{.fd = native_.descriptor, .events = POLLRDHUP, .revents = 0};
+    if (not native_.is_valid()) return true;
+    return ::poll(&one, 1, 0) == 1;
 }
 
 result<void> socket_handle::shutdown(direction which) noexcept {

@@ -85,6 +85,10 @@ public:
     /// Ends one direction: after `out` the peer reads the end of file, after `in` we do. Errors: ENOTCONN.
     [[nodiscard]] result<void> shutdown(direction which) noexcept;
 
+    /// Whether the peer has ended its direction, or the connection is lost; there may be bytes before that
+    /// end which were not read yet. A closed handle's has. Allocates: nothing. Blocks: never.
+    [[nodiscard]] bool has_hung_up() const noexcept;
+
     /// Errors: ENOTCONN for the peer of an unconnected socket. Allocates: nothing.
     [[nodiscard]] result<socket_address> local_address() const noexcept;
     [[nodiscard]] result<socket_address> peer_address() const noexcept;

@@ -29,6 +29,13 @@ int option(const socket_handle& socket, int level, int name) {
     return value;
 }
 
+bool hangs_up_soon(const socket_handle& peer_of) {
+    const auto end = std::chrono::steady_clock::now() + 5s;
+    while (not peer_of.has_hung_up() and std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(1ms);
+    return peer_of.has_hung_up();
+}
+
 std::vector<std::byte> read_all(socket_handle& from, std::size_t piece = 5000) {
     std::vector<std::byte> all;
     std::vector<std::byte> into(piece);
@@ -82,6 +89,21 @@ TEST(socket_handle, what_one_end_writes_the_other_reads_over_every_family) {
         EXPECT_EQ(both.server.read(io_request<bytes_type>{into}, 5s).value().size(), 0U);
         ASSERT_EQ(both.server.write({.buffers = text("bye")}).bytes_transferred(), 3U);
         EXPECT_EQ(string_of(both.client.read(io_request<bytes_type>{into}, 5s).value()), "bye");
+    }
+}
+
+TEST(socket_handle, a_peer_that_ended_its_direction_or_went_has_hung_up_though_not_all_was_read) {
+    for (const auto& kind : stream_kinds()) {
+        SCOPED_TRACE(kind.name);
+        auto both = connect_streams(kind);
+        ASSERT_EQ(both.client.write({.buffers = text("last")}).bytes_transferred(), 4U);
+        EXPECT_FALSE(both.server.has_hung_up());
+        ASSERT_TRUE(both.client.shutdown(direction::out).has_value());
+        EXPECT_TRUE(hangs_up_soon(both.server));
+        EXPECT_FALSE(both.client.has_hung_up());
+        ASSERT_TRUE(both.server.close().has_value());
+        EXPECT_TRUE(both.server.has_hung_up());
+        EXPECT_TRUE(hangs_up_soon(both.client));
     }
 }
 

@@ -58,6 +58,7 @@ io::task<void> connection::run() noexcept {
     {
         const server_latch::hold held(host_.latch());
         lose_channels(channels, host_);
+        has_lost_channels_ = true;
         for (request& waiting : requests_)
             if (not is_found_again(waiting)) waiting.interrupt(wire::nt_status::cancelled);
     }

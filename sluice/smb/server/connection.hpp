@@ -53,6 +53,11 @@ public:
         return is_closing_.load(std::memory_order_relaxed);
     }
 
+    /// Whether the client has hung up and what it had here is not let go yet. The home loop.
+    [[nodiscard]] bool has_loss_to_notice() const noexcept {
+        return not has_lost_channels_ and socket_.has_hung_up();
+    }
+
     [[nodiscard]] smb_server& host() const noexcept { return host_; }
     [[nodiscard]] server_loop& home() const noexcept { return home_; }
     [[nodiscard]] io::io_multiplexer& loop() const noexcept { return home_.multiplexer; }
@@ -178,6 +183,7 @@ private:
     told_count pending_count_;
     std::optional<std::uint64_t> stuck_at_;
     std::atomic<bool> is_closing_{false};  // the home loop writes
+    bool has_lost_channels_ = false;
 };
 
 }  // namespace sluice::smb::server

@@ -311,28 +311,37 @@ std::vector<session*> smb_server::sessions_like(const session& one) noexcept {
     return alike;
 }
 
-namespace {
-
-// There and back. Whoever sleeps has looked at what there is before it sees the visitor; whoever is busy
-// looks every few turns, and so between the visits.
-[[nodiscard]] io::task<void> visit(io::io_multiplexer& other, io::io_multiplexer& home) noexcept {
-    constexpr unsigned visits = 3;
-    for (unsigned i = 0; i != visits; ++i) {
-        hand_overs::note();
-        co_await io::resume_on(other);
-        hand_overs::note();
-        co_await io::resume_on(home);
-    }
+std::vector<std::shared_ptr<connection>> smb_server::connections_of(const std::string& client,
+                                                                    const server_loop& at) noexcept {
+    const server_latch::hold held(latch_);
+    std::vector<std::shared_ptr<connection>> found;
+    for (const auto& [key, one] : connections_)
+        if (&one->home() == &at and one->peer_host() == client) found.push_back(one->shared_from_this());
+    return found;
 }
 
-}  // namespace
+// A loop that has its thread sees the end of a connection when it next looks at its sockets, unless the
+// client does not take what was sent before: who hung up one way only is not waited for long.
+io::task<void> smb_server::notice_losses_at(server_loop& there, std::string client,
+                                            io::io_multiplexer& home) noexcept {
+    constexpr std::chrono::milliseconds pause{1};
+    constexpr unsigned pauses_max = 250;
+    hand_overs::note();
+    co_await io::resume_on(there.multiplexer);
+    unsigned pauses = 0;
+    for (const std::shared_ptr<connection>& one : connections_of(client, there))
+        for (; one->has_loss_to_notice() and pauses != pauses_max; ++pauses)
+            (void)co_await pass(there.multiplexer, deadline(pause));
+    hand_overs::note();
+    co_await io::resume_on(home);
+}
 
 io::task<void> smb_server::notice_losses(const connection& of) noexcept {
     const std::string client = of.peer_host();
     for (std::size_t i = 0; i != loops_.size(); ++i) {
         if (loops_[i].get() == &of.home() or not homes_.has(client, i)) continue;
-        io::task<void> visiting = io::uncancelled(visit(loops_[i]->multiplexer, of.loop()));
-        co_await unlatched(latch_, std::move(visiting));
+        io::task<void> noticing = io::uncancelled(notice_losses_at(*loops_[i], client, of.loop()));
+        co_await unlatched(latch_, std::move(noticing));
     }
 }
 

@@ -181,6 +181,11 @@ private:
     void serve_at(std::size_t loop, io::socket_handle socket, const io::socket_address& peer) noexcept;
     [[nodiscard]] bool has_room_for_connection() const noexcept;
     void end_opens_left() noexcept;
+    // Coroutines of one loop are to hold what they get only while they are on it.
+    [[nodiscard]] std::vector<std::shared_ptr<connection>> connections_of(const std::string& client,
+                                                                          const server_loop& at) noexcept;
+    [[nodiscard]] io::task<void> notice_losses_at(server_loop& there, std::string client,
+                                                  io::io_multiplexer& home) noexcept;
     [[nodiscard]] io::task<void> tell_changes(vfs::change_feed& of) noexcept;
     [[nodiscard]] std::shared_ptr<share> make_share(std::unique_ptr<share> made) noexcept;
 
