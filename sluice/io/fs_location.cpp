@@ -127,6 +127,21 @@ result<void> unlink(const handle& open) noexcept {
     return {};
 }
 
+result<void> unlink(const handle& open, const path_handle& base, path_view likely) noexcept {
+    const auto itself = status_of(open, stat_fields::type | stat_fields::links | stat_fields::inode);
+    // One of several names need not be the one it was opened by.
+    if (not itself or itself->links != 1 or itself->type != file_type::regular) return unlink(open);
+    const location place(base, likely, "unlinkat");
+    file_status there;
+    const bool is_there =
+        place.reached() and
+        read_status(place.directory(), place.name(), AT_SYMLINK_NOFOLLOW, stat_fields::inode, there) == 0 and
+        there.is_same_inode(*itself);
+    if (not is_there) return unlink(open);
+    if (::unlinkat(place.directory(), place.name(), 0) == 0) return {};
+    return errno == ENOENT ? unlink(open) : failure(place.last("unlinkat"));
+}
+
 result<void> relink(const handle& open, const path_handle& base, path_view path, replace existing) noexcept {
     // Opened also where it need not be for the rename itself: a temporary name has to stand beside.
     const location to(base, path, "rename", location::parent::opened);

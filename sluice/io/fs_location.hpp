@@ -20,6 +20,8 @@ enum class replace : bool { no, yes };
 /// EPERM, EROFS as `unlinkat(2)`; EAGAIN if it was renamed again and again meanwhile. Allocates: nothing.
 /// Blocks: for the file system.
 [[nodiscard]] result<void> unlink(const handle& open) noexcept;
+/// The same for who knows by what path it was opened: if it still stands there, /proc is not asked.
+[[nodiscard]] result<void> unlink(const handle& open, const path_handle& base, path_view likely) noexcept;
 
 /// Gives what is open the name `path` instead of its present one, within its file system, atomically: whoever
 /// looks sees the old name or the new one. With replace::yes it takes the place of what stands at `path`: of

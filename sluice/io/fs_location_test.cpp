@@ -91,6 +91,33 @@ TEST_P(fs_location_on, unlink_removes_the_present_name_and_no_other) {
     EXPECT_EQ(unlink(file).error(), std::errc::no_such_file_or_directory);
 }
 
+TEST_P(fs_location_on, unlink_with_a_path_removes_what_is_open_wherever_it_stands) {
+    std::filesystem::create_directory(directory.path_of("d"));
+    const auto right = create(directory.anchor(), "d/right");
+    ASSERT_TRUE(unlink(right, directory.anchor(), "d/right"));
+    EXPECT_FALSE(directory.exists("d/right"));
+    EXPECT_EQ(unlink(right, directory.anchor(), "d/right").error(), std::errc::no_such_file_or_directory);
+
+    const auto moved = create(directory.anchor(), "first");
+    fs::rename(directory.path_of("first"), directory.path_of("second"));
+    directory.write("first", "another");
+    ASSERT_TRUE(unlink(moved, directory.anchor(), "first"));
+    EXPECT_EQ(directory.content("first"), "another");
+    EXPECT_FALSE(directory.exists("second"));
+
+    const auto lost = create(directory.anchor(), "third");
+    ASSERT_TRUE(unlink(lost, directory.anchor(), "missing/third"));
+    EXPECT_FALSE(directory.exists("third"));
+}
+
+TEST_P(fs_location_on, unlink_with_the_path_of_another_name_removes_the_one_it_was_opened_by) {
+    const auto file = create(directory.anchor(), "opened");
+    fs::create_hard_link(directory.path_of("opened"), directory.path_of("second name"));
+    ASSERT_TRUE(unlink(file, directory.anchor(), "second name"));
+    EXPECT_FALSE(directory.exists("opened"));
+    EXPECT_TRUE(directory.exists("second name"));
+}
+
 TEST_P(fs_location_on, a_name_that_was_removed_by_others_is_not_confused_with_its_successor) {
     const auto file = create(directory.anchor(), "file");
     fs::create_hard_link(directory.path_of("file"), directory.path_of("second name"));

@@ -11,6 +11,7 @@
 #include "sluice/io/awaitable.hpp"
 #include "sluice/vfs/host_name.hpp"
 #include "sluice/vfs/host_node.hpp"
+#include "sluice/vfs/path.hpp"
 
 namespace sluice::vfs {
 namespace {

@@ -3,6 +3,7 @@
 #include "sluice/io/xattr.hpp"
 #include "sluice/vfs/host_name.hpp"
 #include "sluice/vfs/host_node.hpp"
+#include "sluice/vfs/path.hpp"
 
 namespace sluice::vfs {
 namespace {

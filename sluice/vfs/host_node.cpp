@@ -42,9 +42,10 @@ host_node::host_node(host_tree& tree, io::handle held, const io::file_status& st
     identify(status);
 }
 
-host_node::host_node(host_tree& tree, io::file_handle created, const io::file_status& status,
+host_node::host_node(host_tree& tree, io::file_handle data, const io::file_status& status,
                      std::string_view path)
-    : tree_(tree), writing_(std::move(created)), path_(path, &tree.memory) {
+    : tree_(tree), path_(path, &tree.memory) {
+    (data.native().writable ? writing_ : reading_) = std::move(data);
     identify(status);
 }
 
@@ -75,8 +76,7 @@ std::string host_node::path() const {
 }
 
 const io::handle& host_node::asked() const noexcept {
-    if (writing_.is_valid()) return writing_;
-    return reading_.is_valid() ? static_cast<const io::handle&>(reading_) : held_;
+    return data().is_valid() ? data() : held_;
 }
 
 bool host_node::can_have_attributes() const noexcept {
@@ -84,8 +84,8 @@ bool host_node::can_have_attributes() const noexcept {
 }
 
 // The names first: most files have none, and that is all then.
-result<host_node::own_attributes> host_node::ask_own_attributes() const noexcept {
-    own_attributes own;
+result<own_attributes> host_node::ask_own_attributes() const noexcept {
+    own_attributes own{.has_security = true};
     std::array<char, attribute_names_bytes> storage;
     const auto names = io::list_xattrs(asked(), storage);
     bool has_metadata = true;
@@ -104,25 +104,33 @@ result<host_node::own_attributes> host_node::ask_own_attributes() const noexcept
     return own;
 }
 
-// Whoever changes an attribute changes the change time with it, but for two changes within one tick of the
-// kernel's clock. So what was asked when the last change was some ticks ago holds as long as that time does.
-result<host_node::own_attributes> host_node::own_attributes_at(time_point change_time) noexcept {
-    if (not can_have_attributes()) return own_attributes{.metadata = {}, .has_security = false};
-    if (known_ and known_->change_time == change_time) return known_->own;
-    known_.reset();
+result<own_attributes> host_node::own_attributes_at(time_point change_time) noexcept {
+    if (not can_have_attributes()) return own_attributes{};
+    const own_attributes* const known = tree_.attributes.find(key_, change_time);
+    const auto own = known != nullptr ? *known : ask_own_attributes();
+    if (not own) return own;
+    asked_ = {.change_time = change_time, .own = *own};
     constexpr auto settled_after = std::chrono::milliseconds(100);
     const bool is_settled = std::chrono::system_clock::now() - change_time > settled_after;
-    const auto own = ask_own_attributes();
-    if (own and is_settled) known_ = {.change_time = change_time, .own = *own};
+    if (known == nullptr and is_settled) tree_.attributes.note(key_, change_time, *own);
     return own;
 }
 
 result<metadata> host_node::status() noexcept {
     const auto found = io::status_of(held(), node_fields);
     if (not found) return failure(found.error());
-    const auto own = own_attributes_at(found->changed);
+    return status_from(*found);
+}
+
+result<metadata> host_node::status_from(const io::file_status& found) noexcept {
+    const auto own = own_attributes_at(found.changed);
     if (not own) return failure(own.error());
-    return metadata_of(*found, own->metadata, last_component(path_), tree_.dots());
+    return status_from(found, *own);
+}
+
+metadata host_node::status_from(const io::file_status& found, const own_attributes& own) noexcept {
+    asked_ = {.change_time = found.changed, .own = own};
+    return metadata_of(found, own.metadata, last_component(path_), tree_.dots());
 }
 
 result<void> host_node::change(const metadata_change& wanted) noexcept {
@@ -198,7 +206,7 @@ result<void> host_node::link(std::string_view path, when_taken taken) noexcept {
 
 result<void> host_node::remove() noexcept {
     if (const auto may = may_move(); not may) return may;
-    return io::unlink(held());
+    return io::unlink(held(), tree_.root, std::string_view(path_));
 }
 
 result<std::string> host_node::read_link() noexcept {
@@ -219,7 +227,7 @@ result<void> host_node::hold_again(const std::string& where) {
     const auto status = io::status_of(*fresh, io::stat_fields::type | io::stat_fields::inode);
     if (not status) return failure(status.error());
     held_ = std::move(*fresh);
-    known_.reset();
+    asked_.reset();
     path_ = where;
     identify(*status);
     return {};
@@ -281,7 +289,16 @@ result<std::vector<std::byte>> host_node::security() noexcept {
     if (not tree_.keeps_attributes) return failure({EOPNOTSUPP, "get security"});
     const auto changed = io::status_of(held(), io::stat_fields::changed);
     if (not changed) return failure(changed.error());
-    const auto own = own_attributes_at(changed->changed);
+    return security_if_any(own_attributes_at(changed->changed));
+}
+
+result<std::vector<std::byte>> host_node::security_as_of(const metadata& status) noexcept {
+    if (not tree_.keeps_attributes) return failure({EOPNOTSUPP, "get security"});
+    const bool is_known = asked_ and asked_->change_time == status.changed;
+    return security_if_any(is_known ? asked_->own : own_attributes_at(status.changed));
+}
+
+result<std::vector<std::byte>> host_node::security_if_any(const result<own_attributes>& own) const noexcept {
     if (not own) return failure(own.error());
     if (not own->has_security) return std::vector<std::byte>{};
     return load_security(asked());

@@ -12,13 +12,13 @@ namespace sluice::vfs {
 /// A file, directory, link or other thing of the host.
 ///
 /// Held by a descriptor that names it (O_PATH); its data is opened when asked for, by way of that descriptor,
-/// so that it is the same file whatever has become of its name. A file just created is held by its data's
-/// descriptor alone.
+/// so that it is the same file whatever has become of its name. A file just created, or opened for its data
+/// at once, is held by its data's descriptor alone.
 class host_node final : public node {
 public:
     host_node(host_tree& tree, io::handle held, const io::file_status& status, std::string_view path);
-    /// Of a file that was just created, and is open for reading and writing.
-    host_node(host_tree& tree, io::file_handle created, const io::file_status& status, std::string_view path);
+    /// Of a file whose data is open already, for reading or for both.
+    host_node(host_tree& tree, io::file_handle data, const io::file_status& status, std::string_view path);
 
     /// In the tree's memory.
     static void* operator new(std::size_t bytes, host_tree& tree) { return tree.memory.allocate(bytes); }
@@ -63,29 +63,35 @@ public:
     [[nodiscard]] result<void> set_extended_attribute(std::string_view name,
                                                       std::span<const std::byte> value) noexcept override;
     [[nodiscard]] result<std::vector<std::byte>> security() noexcept override;
+    [[nodiscard]] result<std::vector<std::byte>> security_as_of(const metadata& status) noexcept override;
     [[nodiscard]] result<void> set_security(std::span<const std::byte> descriptor) noexcept override;
     [[nodiscard]] result<std::unique_ptr<directory_listing>> list() noexcept override;
 
     /// What names it, whatever is open.
-    [[nodiscard]] const io::handle& held() const noexcept {
-        return held_.is_valid() ? held_ : static_cast<const io::handle&>(writing_);
-    }
+    [[nodiscard]] const io::handle& held() const noexcept { return held_.is_valid() ? held_ : data(); }
+    /// What it is, as the kernel said it is.
+    [[nodiscard]] result<metadata> status_from(const io::file_status& found) noexcept;
+    /// The same, if its attributes are known as well.
+    [[nodiscard]] metadata status_from(const io::file_status& found, const own_attributes& own) noexcept;
+    /// The host's path, as last known.
+    [[nodiscard]] std::string_view known_path() const noexcept { return path_; }
 
 private:
     void identify(const io::file_status& status) noexcept;
+    // Either is open if there is no descriptor of the name.
+    [[nodiscard]] const io::handle& data() const noexcept {
+        return writing_.is_valid() ? writing_ : static_cast<const io::handle&>(reading_);
+    }
     [[nodiscard]] std::string present_path() const;
     [[nodiscard]] result<void> may_move() const noexcept;
     [[nodiscard]] result<void> rename_over(const host_place& there, when_taken taken);
     [[nodiscard]] result<void> become_file(const std::string& where);
     [[nodiscard]] result<void> hold_again(const std::string& where);
-    // Whether anything of ours hangs on the file, and what of it is asked often.
-    struct own_attributes {
-        std::optional<stored_metadata> metadata;
-        bool has_security = true;
-    };
     [[nodiscard]] bool can_have_attributes() const noexcept;
     [[nodiscard]] result<own_attributes> own_attributes_at(time_point change_time) noexcept;
     [[nodiscard]] result<own_attributes> ask_own_attributes() const noexcept;
+    [[nodiscard]] result<std::vector<std::byte>> security_if_any(
+        const result<own_attributes>& own) const noexcept;
     // What attributes are best asked by: data's descriptor, which the kernel lets do it without a name.
     [[nodiscard]] const io::handle& asked() const noexcept;
     [[nodiscard]] result<io::file_handle> reopen(io::mode wanted) const noexcept;
@@ -104,12 +110,12 @@ private:
     file_key key_;
     std::pmr::string path_;  // the host's, as last known
 
-    // The attributes as they were when the file had that change time; see own_attributes_at.
-    struct known_attributes {
+    // The attributes that belong to the status asked for last.
+    struct asked_attributes {
         time_point change_time;
         own_attributes own;
     };
-    std::optional<known_attributes> known_;
+    std::optional<asked_attributes> asked_;
 };
 
 /// Makes the node of what is open. Errors: EIO.

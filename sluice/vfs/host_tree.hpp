@@ -9,6 +9,8 @@
 #include "sluice/io/path_resolution.hpp"
 #include "sluice/vfs/host_metadata.hpp"
 #include "sluice/vfs/host_volume.hpp"
+#include "sluice/vfs/own_attributes.hpp"
+#include "sluice/vfs/seen_files.hpp"
 
 // Internal to the host volume: what it shares with its nodes. Paths here are the host's, from the root,
 // without a leading slash; empty is the root.
@@ -54,11 +56,45 @@ public:
               tells_all reach)
         : loops{&with}, root(std::move(from)), options(chosen), index(chosen.index, reach) {}
 
-    /// Opens what stands at a client's path, for naming only (O_PATH). Errors: as volume::find.
-    [[nodiscard]] result<io::handle> open(std::string_view shown, follow_links links);
+    struct found_path {
+        io::handle open;  // for naming only (O_PATH)
+        bool is_as_spelled = false;
+    };
+    /// Opens what stands at a client's path. Errors: as volume::find.
+    [[nodiscard]] result<found_path> open(std::string_view shown, follow_links links);
+
+    struct opened_file {
+        io::file_handle file;
+        io::file_status status;
+    };
+    /// Opens a client's path for the data at once, which spares the way through /proc from the name to the
+    /// data. Nothing unless a regular file was seen there before and is there still, on the root's file
+    /// system, open to us, and nobody has a lease on it: then as open() does it.
+    [[nodiscard]] std::optional<opened_file> open_seen(std::string_view shown, follow_links links,
+                                                       data_access wanted) noexcept;
+
+    /// Opens the directory at a client's path, for reading if we may: what hangs on it is then asked without
+    /// the way through /proc. Errors: as volume::find; ENOTDIR.
+    [[nodiscard]] result<io::handle> open_directory(std::string_view shown);
 
     /// Where a client's path is to be created. Errors: as volume::find for the parent; EEXIST for the root.
     [[nodiscard]] result<host_place> place(std::string_view shown);
+    /// The same for a name in a directory that is open.
+    [[nodiscard]] result<host_place> place_in(const io::handle& directory, std::string_view path,
+                                              std::string_view shown_name);
+
+    struct opened_directory {
+        io::handle directory;
+        io::file_status status;
+    };
+    /// Makes a file, for reading and writing, or a directory in one that is open, of the file system
+    /// `device`. Errors: as those of io::file_handle and io::directory_handle; ENOTDIR if the directory has
+    /// gone.
+    [[nodiscard]] result<opened_file> make_file(const io::handle& directory, std::uint64_t device,
+                                                std::string_view name,
+                                                unsigned permission_bits) const noexcept;
+    [[nodiscard]] result<opened_directory> make_directory(const io::handle& directory, std::string_view name,
+                                                          unsigned permission_bits) const noexcept;
 
     /// Opens a host's path. Errors: as volume::find.
     [[nodiscard]] result<io::handle> open_exactly(std::string_view path, follow_links links) const noexcept;
@@ -85,6 +121,8 @@ public:
     io::path_handle root;
     host_volume_options options;
     name_index index;
+    attribute_memory attributes;
+    seen_files seen;  // by the host's path, where a client spells it so
     std::uint64_t root_device = 0;
     std::uint64_t root_inode = 0;
     bool keeps_attributes = false;
@@ -97,11 +135,10 @@ private:
         io::path_handle open;
     };
     [[nodiscard]] result<parent_directory> open_parent(std::string_view path);
+    [[nodiscard]] result<host_place> place_of(const io::handle& directory, std::string_view path,
+                                              std::string_view name);
     [[nodiscard]] result<std::string> correct_case(std::string_view path);
     [[nodiscard]] result<std::string> correct_every_component(std::string_view path);
 };
-
-/// `directory` and `name` as one path.
-[[nodiscard]] std::string join_path(std::string_view directory, std::string_view name);
 
 }  // namespace sluice::vfs

@@ -41,11 +41,64 @@ std::optional<acting_user> present_user() {
     return found;
 }
 
-result<void> store_attributes(const io::handle& created, const io::file_status& status,
-                              const creation_request& wanted, std::string_view name,
-                              dot_names dots) noexcept {
-    if (wanted.dos == default_attributes(status, name, dots)) return {};
-    return store_metadata(created, {.dos = wanted.dos, .is_sparse = false, .born = {}});
+result<found_node> with_status(std::unique_ptr<host_node> node, const io::file_status& status) noexcept {
+    const auto shown = node->status_from(status);
+    if (not shown) return failure(shown.error());
+    return found_node{.node = std::move(node), .status = *shown};
+}
+
+result<found_node> with_attributes(std::unique_ptr<host_node> node, const io::file_status& status,
+                                   const own_attributes& own) noexcept {
+    const metadata shown = node->status_from(status, own);
+    return found_node{.node = std::move(node), .status = shown};
+}
+
+// What a new file is to have; its status is then the one after.
+result<own_attributes> dress(const host_tree& tree, const io::handle& made, io::file_status& status,
+                             const creation_request& wanted, std::string_view path) noexcept {
+    const dos_attributes unasked = default_attributes(status, split_path(path).name, tree.dots());
+    if (not tree.keeps_attributes or wanted.dos == unasked) return own_attributes{};
+    const stored_metadata stored{.dos = wanted.dos, .is_sparse = false, .born = {}};
+    if (const auto done = store_metadata(made, stored); not done) return failure(done.error());
+    const auto dressed = io::status_of(made, node_fields);
+    if (not dressed) return failure(dressed.error());
+    status = *dressed;
+    return own_attributes{.metadata = stored};
+}
+
+result<found_node> make_file(host_tree& tree, const host_node& directory, const host_place& there,
+                             const creation_request& wanted) {
+    const unsigned bits = wanted.permission_bits.value_or(tree.options.file_permission_bits);
+    auto made = tree.make_file(directory.held(), directory.key().volume, split_path(there.path).name, bits);
+    if (not made) return failure(made.error());
+    const auto own = dress(tree, made->file, made->status, wanted, there.path);
+    if (not own) return failure(own.error());
+    tree.seen.note(there.path);
+    return with_attributes(std::unique_ptr<host_node>(
+                               new (tree) host_node(tree, std::move(made->file), made->status, there.path)),
+                           made->status, *own);
+}
+
+result<found_node> make_directory(host_tree& tree, const host_node& directory, const host_place& there,
+                                  const creation_request& wanted) {
+    const unsigned bits = wanted.permission_bits.value_or(tree.options.directory_permission_bits);
+    auto made = tree.make_directory(directory.held(), split_path(there.path).name, bits);
+    if (not made) return failure(made.error());
+    const auto own = dress(tree, made->directory, made->status, wanted, there.path);
+    if (not own) return failure(own.error());
+    return with_attributes(std::unique_ptr<host_node>(new (tree) host_node(tree, std::move(made->directory),
+                                                                           made->status, there.path)),
+                           made->status, *own);
+}
+
+std::optional<result<found_node>> find_with_data(host_tree& tree, std::string_view path, follow_links links,
+                                                 data_access soon) noexcept {
+    auto opened = tree.open_seen(path, links, soon);
+    if (not opened) return std::nullopt;
+    std::string storage;
+    return with_status(std::unique_ptr<host_node>(new (tree) host_node(
+                           tree, std::move(opened->file), opened->status, host_name(path, storage))),
+                       opened->status);
 }
 
 }  // namespace
@@ -113,48 +166,68 @@ result<volume_space> host_volume::space() noexcept {
 }
 
 result<node_ptr> host_volume::find(std::string_view path, follow_links links) noexcept {
-    auto opened = tree_->open(path, links);
-    if (not opened) return failure(opened.error());
+    auto found = tree_->open(path, links);
+    if (not found) return failure(found.error());
     std::string storage;
-    return make_host_node(*tree_, std::move(*opened), host_name(path, storage));
+    return make_host_node(*tree_, std::move(found->open), host_name(path, storage));
+}
+
+result<found_node> host_volume::find_with_status(std::string_view path, follow_links links,
+                                                 data_access soon) noexcept {
+    if (auto opened = find_with_data(*tree_, path, links, soon)) return *std::move(opened);
+    auto found = tree_->open(path, links);
+    if (not found) return failure(found.error());
+    const auto status = io::status_of(found->open, node_fields);
+    if (not status) return failure(status.error());
+    std::string storage;
+    const std::string_view name = host_name(path, storage);
+    if (found->is_as_spelled and status->type == io::file_type::regular) {
+        tree_->seen.note(name);
+        if (auto opened = find_with_data(*tree_, path, links, soon)) return *std::move(opened);
+    }
+    return with_status(
+        std::unique_ptr<host_node>(new (*tree_) host_node(*tree_, std::move(found->open), *status, name)),
+        *status);
+}
+
+result<found_node> host_volume::find_directory(std::string_view path) noexcept {
+    auto opened = tree_->open_directory(path);
+    if (not opened) return failure(opened.error());
+    const auto status = io::status_of(*opened, node_fields);
+    if (not status) return failure(status.error());
+    if (status->type != io::file_type::directory) return failure(error::with_path(ENOTDIR, "find", path));
+    std::string storage;
+    return with_status(std::unique_ptr<host_node>(new (*tree_) host_node(*tree_, std::move(*opened), *status,
+                                                                         host_name(path, storage))),
+                       *status);
 }
 
 result<node_ptr> host_volume::create(std::string_view path, const creation_request& wanted) noexcept {
+    if (const auto valid = check_path(path); not valid) return failure(valid.error());
+    const path_parts parts = split_path(path);
+    const auto parent = find_directory(parts.parent);
+    if (not parent) {
+        // What is missing is not what was asked for, but a directory on the way there.
+        const bool is_missing = parent.error() == std::errc::no_such_file_or_directory;
+        return failure(is_missing ? error::with_path(ENOTDIR, "create", path) : parent.error());
+    }
+    auto made = create_in(*parent->node, parts.name, wanted);
+    if (not made) return failure(made.error());
+    return std::move(made->node);
+}
+
+result<found_node> host_volume::create_in(node& directory, std::string_view name,
+                                          const creation_request& wanted) noexcept {
     if (const auto may = tree_->may_change(); not may) return failure(may.error());
     if (wanted.kind != node_kind::file and wanted.kind != node_kind::directory)
         return failure({EINVAL, "create"});
-    const auto there = tree_->place(path);
+    const auto* const parent = dynamic_cast<host_node*>(&directory);
+    if (parent == nullptr or parent->kind() != node_kind::directory) return failure({ENOTDIR, "create"});
+    const auto there = tree_->place_in(parent->held(), parent->known_path(), name);
     if (not there) return failure(there.error());
-    if (there->taken) return failure(error::with_path(EEXIST, "create", path));
-
-    const bool is_file = wanted.kind == node_kind::file;
-    const unsigned bits = wanted.permission_bits.value_or(is_file ? tree_->options.file_permission_bits
-                                                                  : tree_->options.directory_permission_bits);
-    io::file_handle file;
-    io::handle directory;
-    if (is_file) {
-        auto made =
-            io::file_handle::open(tree_->root, there->path, io::mode::write, io::creation::only_if_not_exist,
-                                  io::caching::all, io::open_flag::none, bits);
-        if (not made) return failure(made.error());
-        file = std::move(*made);
-    } else {
-        auto made = io::directory_handle::open(tree_->root, there->path, io::mode::none,
-                                               io::creation::only_if_not_exist, bits);
-        if (not made) return failure(made.error());
-        directory = std::move(*made);
-    }
-    const io::handle& created = is_file ? static_cast<const io::handle&>(file) : directory;
-    const auto status =
-        io::status_of(created, io::stat_fields::type | io::stat_fields::inode | io::stat_fields::permissions);
-    if (not status) return failure(status.error());
-    if (tree_->keeps_attributes) {
-        const auto name = split_path(there->path).name;
-        const auto stored = store_attributes(created, *status, wanted, name, tree_->dots());
-        if (not stored) return failure(stored.error());
-    }
-    if (is_file) return node_ptr(new (*tree_) host_node(*tree_, std::move(file), *status, there->path));
-    return node_ptr(new (*tree_) host_node(*tree_, std::move(directory), *status, there->path));
+    if (there->taken) return failure(error::with_path(EEXIST, "create", there->path));
+    return wanted.kind == node_kind::file ? make_file(*tree_, *parent, *there, wanted)
+                                          : make_directory(*tree_, *parent, *there, wanted);
 }
 
 void host_volume::serve_on(std::span<io::io_multiplexer* const> loops) {

@@ -46,8 +46,13 @@ public:
     [[nodiscard]] const volume_identity& identity() const noexcept override { return identity_; }
     [[nodiscard]] result<volume_space> space() noexcept override;
     [[nodiscard]] result<node_ptr> find(std::string_view path, follow_links links) noexcept override;
+    [[nodiscard]] result<found_node> find_with_status(std::string_view path, follow_links links,
+                                                      data_access soon) noexcept override;
+    [[nodiscard]] result<found_node> find_directory(std::string_view path) noexcept override;
     [[nodiscard]] result<node_ptr> create(std::string_view path,
                                           const creation_request& wanted) noexcept override;
+    [[nodiscard]] result<found_node> create_in(node& directory, std::string_view name,
+                                               const creation_request& wanted) noexcept override;
 
     void serve_on(std::span<io::io_multiplexer* const> loops) override;
 

@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/volume_test.hpp"
 #include "sluice/io/xattr.hpp"
+#include "sluice/vfs/host_metadata.hpp"
 
 // What holds of folders of the host alone: what others do beside us, and attempts to get out.
 
@@ -210,6 +212,75 @@ TEST_F(host_volume_test, paths_of_nodes_follow_renames_made_by_anybody) {
     EXPECT_EQ(held->path(), "g (deleted)");
     fs::rename(folder.path_of("share"), folder.path_of("renamed"));
     EXPECT_EQ(held->path(), "g (deleted)") << "the root may move, too";
+}
+
+TEST_F(host_volume_test, what_stands_where_a_file_was_is_taken_for_what_it_is) {
+    const auto found = [&] { return opened->find_with_status("f", follow_links::yes, {.read = true}); };
+    const auto kind = [&] { return found().value().status.kind; };
+    for (int i = 0; i != 2; ++i) {
+        put("f");
+        EXPECT_EQ(kind(), node_kind::file);
+        EXPECT_EQ(kind(), node_kind::file) << "as it was seen before";
+        fs::remove(path_of("f"));
+        EXPECT_EQ(code(found()), ENOENT);
+        put("f");
+        EXPECT_EQ(found().value().status.size_bytes, std::string_view("content of f").size());
+        fs::remove(path_of("f"));
+        ASSERT_EQ(::mkfifo(path_of("f").c_str(), 0600), 0);
+        EXPECT_EQ(kind(), node_kind::other);
+        fs::remove(path_of("f"));
+        fs::create_directory(path_of("f"));
+        EXPECT_EQ(kind(), node_kind::directory);
+        fs::remove(path_of("f"));
+        fs::create_symlink("../outside", path_of("f"));
+        EXPECT_EQ(code(found()), EXDEV);
+        fs::remove(path_of("f"));
+    }
+}
+
+TEST_F(host_volume_test, a_file_that_was_opened_for_reading_at_once_can_still_be_written_and_removed) {
+    put("f");
+    for (int i = 0; i != 2; ++i) {
+        auto found = opened->find_with_status("f", follow_links::yes, {.read = true}).value();
+        ASSERT_EQ(code(found.node->open_data({.read = true, .write = true})), 0);
+        ASSERT_EQ(code(found.node->truncate(3)), 0);
+        EXPECT_EQ(fs::file_size(path_of("f")), 3U);
+        EXPECT_EQ(found.node->path(), "f");
+    }
+    auto last = opened->find_with_status("f", follow_links::yes, {.read = true}).value();
+    ASSERT_EQ(code(last.node->remove()), 0);
+    EXPECT_FALSE(fs::exists(path_of("f")));
+}
+
+TEST_F(host_volume_test, attributes_that_others_change_are_seen_by_the_next_who_asks) {
+    put("f");
+    const auto dos = [&] { return opened->find_with_status("f", follow_links::yes, {}).value().status.dos; };
+    const auto store = [&](dos_attributes what) {
+        const auto file = io::file_handle::open({}, path_of("f"), io::mode::write).value();
+        ASSERT_TRUE(io::store_xattr(file, metadata_attribute, encode(stored_metadata{.dos = what})));
+    };
+    EXPECT_EQ(dos(), dos_attributes::archive);
+    store(dos_attributes::hidden);
+    EXPECT_EQ(dos(), dos_attributes::hidden) << "within a tick of the kernel's clock";
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    EXPECT_EQ(dos(), dos_attributes::hidden) << "from now on remembered";
+    EXPECT_EQ(dos(), dos_attributes::hidden);
+    store(dos_attributes::system);
+    EXPECT_EQ(dos(), dos_attributes::system);
+    fs::remove(path_of("f"));
+    put("f");
+    EXPECT_EQ(dos(), dos_attributes::archive) << "of another file, perhaps of the same number";
+}
+
+TEST_F(host_volume_test, a_file_is_made_in_the_directory_that_is_held_wherever_it_is_now) {
+    fs::create_directories(path_of("a"));
+    auto directory = opened->find_directory("a").value();
+    fs::rename(path_of("a"), path_of("b"));
+    EXPECT_EQ(code(opened->create_in(*directory.node, "new", {})), 0);
+    EXPECT_TRUE(fs::exists(path_of("b/new")));
+    fs::remove_all(path_of("b"));
+    EXPECT_EQ(code(opened->create_in(*directory.node, "late", {})), ENOTDIR);
+    EXPECT_EQ(code(opened->create_in(*directory.node, "late", {.kind = node_kind::directory})), ENOTDIR);
 }
 
 TEST_F(host_volume_test, only_the_file_that_is_held_is_removed) {

@@ -160,6 +160,9 @@ public:
     [[nodiscard]] result<std::vector<std::byte>> security() noexcept override {
         return as([&] { return behind_->security(); });
     }
+    [[nodiscard]] result<std::vector<std::byte>> security_as_of(const metadata& status) noexcept override {
+        return as([&] { return behind_->security_as_of(status); });
+    }
     [[nodiscard]] result<void> set_security(std::span<const std::byte> descriptor) noexcept override {
         return as([&] { return behind_->set_security(descriptor); });
     }
@@ -195,6 +198,11 @@ private:
     identities who_;
     node_ptr behind_;
 };
+
+result<found_node> seen_by(identities who, result<found_node> found) {
+    if (found) found->node = std::make_unique<impersonated_node>(who, std::move(found->node));
+    return found;
+}
 
 std::vector<gid_t> groups_of_thread() {
     std::vector<gid_t> groups(static_cast<std::size_t>(std::max(0, ::getgroups(0, nullptr))));
@@ -257,6 +265,27 @@ result<node_ptr> impersonated_volume::find(std::string_view path, follow_links l
     auto found = behind_.find(path, links);
     if (not found) return found;
     return std::make_unique<impersonated_node>(who, std::move(*found));
+}
+
+result<found_node> impersonated_volume::find_with_status(std::string_view path, follow_links links,
+                                                         data_access soon) noexcept {
+    const identities who{.account = account_, .own_groups = own_groups_};
+    const as_account now(who);
+    return seen_by(who, behind_.find_with_status(path, links, soon));
+}
+
+result<found_node> impersonated_volume::find_directory(std::string_view path) noexcept {
+    const identities who{.account = account_, .own_groups = own_groups_};
+    const as_account now(who);
+    return seen_by(who, behind_.find_directory(path));
+}
+
+result<found_node> impersonated_volume::create_in(node& directory, std::string_view name,
+                                                  const creation_request& wanted) noexcept {
+    const identities who{.account = account_, .own_groups = own_groups_};
+    const as_account now(who);
+    auto* const own = dynamic_cast<impersonated_node*>(&directory);
+    return seen_by(who, behind_.create_in(own != nullptr ? own->behind() : directory, name, wanted));
 }
 
 result<node_ptr> impersonated_volume::create(std::string_view path, const creation_request& wanted) noexcept {

@@ -167,6 +167,10 @@ public:
 
     /// The stored security descriptor, self-relative, as it was given; empty if none was.
     [[nodiscard]] virtual result<std::vector<std::byte>> security() noexcept = 0;
+    /// The same for who knows the status, asked for just now.
+    [[nodiscard]] virtual result<std::vector<std::byte>> security_as_of(const metadata&) noexcept {
+        return security();
+    }
     [[nodiscard]] virtual result<void> set_security(std::span<const std::byte> descriptor) noexcept = 0;
 
     // --- a directory

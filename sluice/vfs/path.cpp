@@ -90,4 +90,13 @@ result<void> check_path(std::string_view path) noexcept {
     }
 }
 
+std::string join_path(std::string_view directory, std::string_view name) {
+    std::string path;
+    path.reserve(directory.size() + 1 + name.size());
+    path += directory;
+    if (not directory.empty() and not name.empty()) path += '/';
+    path += name;
+    return path;
+}
+
 }  // namespace sluice::vfs

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "sluice/base/result.hpp"
@@ -31,5 +32,8 @@ struct path_parts {
     if (slash == path.npos) return {.parent = {}, .name = path};
     return {.parent = path.substr(0, slash), .name = path.substr(slash + 1)};
 }
+
+/// `directory` and `name` as one path.
+[[nodiscard]] std::string join_path(std::string_view directory, std::string_view name);
 
 }  // namespace sluice::vfs

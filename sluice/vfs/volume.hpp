@@ -49,6 +49,11 @@ struct creation_request {
 
 enum class follow_links : bool { no, yes };
 
+struct found_node {
+    node_ptr node;
+    metadata status;
+};
+
 /// A tree of files that can be served: a folder of the host, a disk image. Nothing reached through it lies
 /// outside. See `node` for what paths look like.
 /// Thread safety: one thread at a time, as all nodes of it (transfers excepted: node::transfers_at_once).
@@ -70,9 +75,24 @@ public:
     /// valid. Blocks: for the file system. Complexity: a miss costs no scan once the directory was indexed.
     [[nodiscard]] virtual result<node_ptr> find(std::string_view path, follow_links links) noexcept = 0;
 
+    /// What find() finds, and its status then, for who will ask for that and for `soon` next: a volume may do
+    /// it all by fewer calls. Data is not to be used before node::open_data. Errors, Blocks: as find, as
+    /// node::status.
+    [[nodiscard]] virtual result<found_node> find_with_status(std::string_view path, follow_links links,
+                                                              data_access soon) noexcept;
+
+    /// The directory at `path`, whatever links lead there, with its status, for who will make something in
+    /// it. Errors, Blocks: as find_with_status; ENOTDIR.
+    [[nodiscard]] virtual result<found_node> find_directory(std::string_view path) noexcept;
+
     /// Makes a new file or directory. Errors: EEXIST if the name is taken, in whatever case; as find.
     [[nodiscard]] virtual result<node_ptr> create(std::string_view path,
                                                   const creation_request& wanted) noexcept = 0;
+
+    /// Makes one in a directory of this volume, and tells its status. Errors: as create; ENOTDIR, too, if the
+    /// directory has gone.
+    [[nodiscard]] virtual result<found_node> create_in(node& directory, std::string_view name,
+                                                       const creation_request& wanted) noexcept;
 
     /// Names the loops that nodes will be used on, the one the volume was made with first. Before any is
     /// used. They outlive the volume.

@@ -45,6 +45,25 @@ TEST_P(volume_data, transfers_need_data_to_be_opened_for_them) {
     EXPECT_EQ(code(make_directory("d")->open_data(reads)), EISDIR);
 }
 
+TEST_P(volume_data, what_is_found_with_its_status_needs_data_to_be_opened_as_well) {
+    make_file("f", "some");
+    // Seen for the first time, and again.
+    for (int i = 0; i != 2; ++i) {
+        auto found = on().find_with_status("f", follow_links::yes, writes);
+        ASSERT_EQ(code(found), 0);
+        EXPECT_EQ(found->status.kind, node_kind::file);
+        EXPECT_EQ(found->status.size_bytes, 4U);
+        EXPECT_EQ(found->status.id, found->node->status().value().id);
+        EXPECT_EQ(code(read(*found->node)), EBADF);
+        EXPECT_EQ(code(write(*found->node, "x")), EBADF);
+        EXPECT_EQ(found->node->host_file(), nullptr);
+        ASSERT_EQ(code(found->node->open_data(reads)), 0);
+        EXPECT_EQ(read(*found->node).value(), "some");
+        EXPECT_EQ(code(write(*found->node, "x")), EBADF);
+    }
+    EXPECT_EQ(code(on().find_with_status("missing", follow_links::yes, reads)), ENOENT);
+}
+
 TEST_P(volume_data, reads_end_where_the_file_ends_and_writes_lengthen_it) {
     const auto file = make_file("f", "0123456789");
     EXPECT_EQ(read(*file, 4).value(), "456789");

@@ -51,6 +51,28 @@ TEST_P(volume_names, a_name_taken_in_other_case_cannot_be_created) {
     EXPECT_THAT(names(""), ElementsAre("Name"));
 }
 
+TEST_P(volume_names, things_are_made_in_a_directory_that_was_found) {
+    make_directory("d");
+    make_file("f");
+    EXPECT_EQ(code(on().find_directory("f")), ENOTDIR);
+    EXPECT_EQ(code(on().find_directory("missing")), ENOENT);
+    for (const std::string_view path : {"", "D"}) {
+        auto directory = on().find_directory(path);
+        ASSERT_EQ(code(directory), 0) << path;
+        EXPECT_EQ(directory->status.kind, node_kind::directory);
+        const auto file = on().create_in(*directory->node, "new", {});
+        ASSERT_EQ(code(file), 0) << path;
+        EXPECT_EQ(file->status.kind, node_kind::file);
+        EXPECT_EQ(file->status.id, file->node->status().value().id);
+        EXPECT_EQ(code(on().create_in(*directory->node, "NEW", {})), EEXIST);
+        const auto below = on().create_in(*directory->node, "below", {.kind = node_kind::directory});
+        ASSERT_EQ(code(below), 0) << path;
+        EXPECT_EQ(below->status.kind, node_kind::directory);
+    }
+    EXPECT_EQ(at("d/new")->path(), "d/new");
+    EXPECT_EQ(at("below")->kind(), node_kind::directory);
+}
+
 TEST_P(volume_names, paths_that_are_none_are_refused) {
     for (const std::string_view path : {"/",
                                         "/a",

@@ -16,19 +16,20 @@ namespace {
     return r.tree->volume().identity().acts_as;
 }
 
+[[nodiscard]] vfs::metadata status_or_nobodys(vfs::node& file) noexcept {
+    return file.status().value_or(vfs::metadata{.user_id = ~0U, .group_id = ~0U});
+}
+
 // The stored one; nothing if there is none, or the volume keeps none.
-[[nodiscard]] result<std::optional<security_descriptor>> stored_security(const request& r, vfs::node& file) {
+[[nodiscard]] result<std::optional<security_descriptor>> stored_security(const request& r, vfs::node& file,
+                                                                         const vfs::metadata& status) {
     if (not r.tree->volume().features().has_security) return std::nullopt;
-    const result<std::vector<std::byte>> stored = file.security();
+    const result<std::vector<std::byte>> stored = file.security_as_of(status);
     if (not stored) return failure(stored.error());
     if (stored->empty()) return std::nullopt;
     auto decoded = wire::decode_security_descriptor(std::span<const std::byte>(*stored));
     if (not decoded) return failure({EIO, "decode security descriptor"});
     return *std::move(decoded);
-}
-
-[[nodiscard]] vfs::metadata status_or_nobodys(vfs::node& file) noexcept {
-    return file.status().value_or(vfs::metadata{.user_id = ~0U, .group_id = ~0U});
 }
 
 [[nodiscard]] security_descriptor default_for(const request& r, const vfs::metadata& status) {
@@ -40,8 +41,7 @@ namespace {
     return wire::access_check(descriptor, token, access_mask::maximum_allowed).granted;
 }
 
-[[nodiscard]] access_mask granted_by_default(const request& r, vfs::node& file) {
-    const vfs::metadata status = status_or_nobodys(file);
+[[nodiscard]] access_mask granted_by_default(const request& r, const vfs::metadata& status) {
     const tree::default_rights of{.kind = status.kind,
                                   .user_id = status.user_id,
                                   .group_id = status.group_id,
@@ -52,10 +52,10 @@ namespace {
     return known->second;
 }
 
-[[nodiscard]] access_mask granted_by(const request& r, vfs::node& file) {
-    const auto stored = stored_security(r, file);
+[[nodiscard]] access_mask granted_by(const request& r, vfs::node& file, const vfs::metadata& status) {
+    const auto stored = stored_security(r, file, status);
     if (not stored) return granted_by(r, security_of(r, file));
-    return *stored ? granted_by(r, **stored) : granted_by_default(r, file);
+    return *stored ? granted_by(r, **stored) : granted_by_default(r, status);
 }
 
 // Rights to a file that those to its directory bring along. Asked only where the file itself does not give
@@ -65,9 +65,9 @@ namespace {
     if (path.empty()) return access_mask::none;
     const std::size_t slash = path.rfind('/');
     const std::string above = slash == std::string::npos ? std::string{} : path.substr(0, slash);
-    const result<vfs::node_ptr> directory = r.tree->volume().find(above, vfs::follow_links::yes);
+    const auto directory = r.tree->volume().find_with_status(above, vfs::follow_links::yes, {});
     if (not directory) return access_mask::none;
-    const access_mask there = granted_by(r, **directory);
+    const access_mask there = granted_by(r, *directory->node, directory->status);
     access_mask brought = access_mask::none;
     if (wire::has(there, access_mask::delete_child)) brought |= access_mask::delete_object;
     if (wire::has(there, access_mask::list_directory)) brought |= access_mask::read_attributes;
@@ -77,15 +77,20 @@ namespace {
 }  // namespace
 
 security_descriptor security_of(const request& r, vfs::node& file) {
-    auto stored = stored_security(r, file);
+    const vfs::metadata status = status_or_nobodys(file);
+    auto stored = stored_security(r, file, status);
     if (stored and *stored) return **std::move(stored);
-    security_descriptor fallback = default_for(r, status_or_nobodys(file));
+    security_descriptor fallback = default_for(r, status);
     if (not stored) fallback.dacl = wire::acl{};
     return fallback;
 }
 
 access_mask rights_to(const request& r, vfs::node& file) noexcept {
-    access_mask rights = granted_by(r, file);
+    return rights_to(r, file, status_or_nobodys(file));
+}
+
+access_mask rights_to(const request& r, vfs::node& file, const vfs::metadata& status) noexcept {
+    access_mask rights = granted_by(r, file, status);
     constexpr access_mask from_above = access_mask::delete_object | access_mask::read_attributes;
     if (not wire::has(rights, from_above)) rights |= granted_by_directory(r, file);
     return rights & r.tree->access_max;
@@ -102,16 +107,15 @@ void explain_refusal(const request& r, std::string_view path, access_mask wanted
                             : "change the permissions, on the host or as the file's owner"});
 }
 
-result<std::optional<security_descriptor>> security_for_new(const request& r, vfs::node& directory,
+result<std::optional<security_descriptor>> security_for_new(const request& r,
+                                                            const vfs::found_node& directory,
                                                             const vfs::node& made,
                                                             const std::optional<security_descriptor>& given) {
-    const auto above = stored_security(r, directory);
+    const auto above = stored_security(r, *directory.node, directory.status);
     if (not above) return failure(above.error());
     if (not*above and not given) return std::nullopt;
-    const result<vfs::metadata> status = directory.status();
-    if (not status) return failure(status.error());
     const file_creator creator{.owner = sid_of(r.session->user),
-                               .group = wire::sid_of_unix_group(status->group_id)};
+                               .group = wire::sid_of_unix_group(directory.status.group_id)};
     const bool makes_directory = made.kind() == vfs::node_kind::directory;
     security_descriptor fresh =
         inherited_security(*above ? **above : security_descriptor{}, creator, makes_directory);

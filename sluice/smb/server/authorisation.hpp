@@ -18,6 +18,9 @@ namespace sluice::smb::server {
 /// Who may remove things from a directory may remove the file, and who may list it may see the file's
 /// attributes, whatever the file itself says. Blocks: for the file system.
 [[nodiscard]] wire::access_mask rights_to(const request& r, vfs::node& file) noexcept;
+/// The same, by a status asked for just now.
+[[nodiscard]] wire::access_mask rights_to(const request& r, vfs::node& file,
+                                          const vfs::metadata& status) noexcept;
 
 /// Which rule denies `wanted`: the share's, or the file's; told to the administrator.
 void explain_refusal(const request& r, std::string_view path, wire::access_mask wanted);
@@ -26,7 +29,7 @@ void explain_refusal(const request& r, std::string_view path, wire::access_mask 
 /// `directory` has stored. Nothing to store, and so the default, if neither says anything. Errors: those of
 /// the file system. Blocks: for it.
 [[nodiscard]] result<std::optional<wire::security_descriptor>> security_for_new(
-    const request& r, vfs::node& directory, const vfs::node& made,
+    const request& r, const vfs::found_node& directory, const vfs::node& made,
     const std::optional<wire::security_descriptor>& given);
 
 /// Stores a descriptor. Errors: EINVAL for one that cannot be encoded; those of the file system.

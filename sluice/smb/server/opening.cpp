@@ -6,9 +6,11 @@
 #include "sluice/smb/server/changing.hpp"
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/description.hpp"
+#include "sluice/smb/server/file_times.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/share_modes.hpp"
 #include "sluice/smb/server/status_of_error.hpp"
+#include "sluice/vfs/path.hpp"
 
 namespace sluice::smb::server {
 
@@ -25,6 +27,11 @@ constexpr create_options shown_as_mode =
     create_options::write_through | create_options::sequential_only |
     create_options::no_intermediate_buffering | create_options::synchronous_io_alert |
     create_options::synchronous_io_nonalert | create_options::delete_on_close;
+
+[[nodiscard]] vfs::data_access data_of(access_mask access) noexcept {
+    return {.read = wire::has_any(access, access_mask::read_data | access_mask::execute),
+            .write = wire::has_any(access, access_mask::write_data | access_mask::append_data)};
+}
 
 }  // namespace
 
@@ -44,6 +51,15 @@ bool opening::overwrites() const noexcept {
     return args_.disposition == create_disposition::overwrite or
            args_.disposition == create_disposition::overwrite_if or
            args_.disposition == create_disposition::supersede;
+}
+
+// As it was found, if nothing has been done to it since: not by us, and nobody else has it open here, who
+// might have a write under way.
+result<vfs::metadata> opening::status() const noexcept {
+    const bool is_as_found = found_ and file_->opens().size() == 1;
+    result<vfs::metadata> status = is_as_found ? *found_ : fresh_->node->status();
+    if (status) show_change_time(*status, file_.get());
+    return status;
 }
 
 io::task<nt_status> opening::run() noexcept {
@@ -91,16 +107,28 @@ nt_status opening::find() noexcept {
     claim_.give_up();
     claim_to_base_.give_up();
     node_.reset();
+    found_.reset();
     file_.reset();
     const auto links =
         wants(create_options::open_reparse_point) ? vfs::follow_links::no : vfs::follow_links::yes;
-    result<vfs::node_ptr> found = volume_.find(name_.path, links);
+    vfs::data_access soon;
+    if (name_.stream.empty()) {
+        soon = data_of(wire::mapped_for_files(args_.desired_access));
+        soon.write = soon.write or overwrites();
+    }
+    auto found = volume_.find_with_status(name_.path, links, soon);
     if (not found) {
         if (found.error() != std::errc::no_such_file_or_directory) return status_of(found.error());
         return may_create() ? nt_status::success : nt_status::object_name_not_found;
     }
-    node_ = *std::move(found);
-    return name_.stream.empty() ? nt_status::success : find_stream();
+    node_ = std::move(found->node);
+    found_ = found->status;
+    if (name_.stream.empty()) return nt_status::success;
+    if (const nt_status refused = find_stream(); refused != nt_status::success) return refused;
+    const result<vfs::metadata> of_stream = node_->status();
+    if (not of_stream) return status_of(of_stream.error());
+    found_ = *of_stream;
+    return nt_status::success;
 }
 
 // The file is there; what of the stream?
@@ -151,11 +179,13 @@ void opening::explain(access_mask wanted) const {
 }
 
 nt_status opening::authorise() noexcept {
-    const access_mask allowed = rights_to(r_, *node_);
+    const access_mask allowed = rights_to(r_, *node_, *found_);
     access_mask wanted = wire::mapped_for_files(args_.desired_access);
     if (wire::has(wanted, access_mask::maximum_allowed)) {
         access_mask most = allowed;
-        if (is_read_only()) most = without(most, access_mask::write_data | access_mask::append_data);
+        const bool is_read_only =
+            found_->kind == vfs::node_kind::file and vfs::has(found_->dos, vfs::dos_attributes::read_only);
+        if (is_read_only) most = without(most, access_mask::write_data | access_mask::append_data);
         wanted = without(wanted, access_mask::maximum_allowed) | most;
         if (wanted == access_mask::none) return nt_status::access_denied;
     }
@@ -170,17 +200,9 @@ nt_status opening::authorise() noexcept {
     return check_read_only();
 }
 
-bool opening::is_read_only() const noexcept {
-    const result<vfs::metadata> status = node_->status();
-    return status and status->kind == vfs::node_kind::file and
-           vfs::has(status->dos, vfs::dos_attributes::read_only);
-}
-
 nt_status opening::check_read_only() const noexcept {
-    const result<vfs::metadata> status = node_->status();
-    if (not status) return status_of(status.error());
-    const bool is_read_only = vfs::has(status->dos, vfs::dos_attributes::read_only);
-    if (is_read_only and status->kind == vfs::node_kind::file) {
+    const bool is_read_only = vfs::has(found_->dos, vfs::dos_attributes::read_only);
+    if (is_read_only and found_->kind == vfs::node_kind::file) {
         if (wire::has_any(granted_, access_mask::write_data | access_mask::append_data) or overwrites())
             return nt_status::access_denied;
         if (wants(create_options::delete_on_close)) return nt_status::cannot_delete;
@@ -188,7 +210,7 @@ nt_status opening::check_read_only() const noexcept {
     if (not overwrites()) return nt_status::success;
     // Overwriting must not make a hidden or system file an ordinary one by accident ([MS-FSA] 2.1.5.1.2).
     const vfs::dos_attributes kept =
-        status->dos & (vfs::dos_attributes::hidden | vfs::dos_attributes::system);
+        found_->dos & (vfs::dos_attributes::hidden | vfs::dos_attributes::system);
     const bool keeps = (dos_attributes_of(args_.file_attributes) & kept) == kept;
     return keeps ? nt_status::success : nt_status::access_denied;
 }
@@ -295,11 +317,11 @@ nt_status opening::check_lease_key() const noexcept {
     return nt_status::invalid_parameter;
 }
 
-nt_status opening::check_making(vfs::node& directory, bool makes_directory) const {
-    const auto file = r_.tree->target->files().find(directory.key());
+nt_status opening::check_making(const vfs::found_node& directory, bool makes_directory) const {
+    const auto file = r_.tree->target->files().find(directory.node->key());
     if (file != nullptr and file->is_delete_pending()) return nt_status::delete_pending;
     const access_mask needed = makes_directory ? access_mask::add_subdirectory : access_mask::add_file;
-    if (not wire::has(rights_to(r_, directory), needed)) {
+    if (not wire::has(rights_to(r_, *directory.node, directory.status), needed)) {
         explain(needed);
         return nt_status::access_denied;
     }
@@ -311,25 +333,24 @@ nt_status opening::check_making(vfs::node& directory, bool makes_directory) cons
 }
 
 nt_status opening::make() noexcept {
-    const std::size_t slash = name_.path.rfind('/');
-    const std::string_view parent_path =
-        slash == std::string::npos ? std::string_view{} : std::string_view(name_.path).substr(0, slash);
-    const result<vfs::node_ptr> parent = volume_.find(parent_path, vfs::follow_links::yes);
+    const vfs::path_parts parts = vfs::split_path(name_.path);
+    const auto parent = volume_.find_directory(parts.parent);
     if (not parent) return nt_status::object_path_not_found;
     const bool is_directory = wants(create_options::directory_file) or name_.names_directory_index;
     if (name_.ends_with_separator and not is_directory) return nt_status::object_name_invalid;
     if (is_directory and name_.names_stream) return nt_status::not_a_directory;
-    if (const nt_status refused = check_making(**parent, is_directory); refused != nt_status::success)
+    if (const nt_status refused = check_making(*parent, is_directory); refused != nt_status::success)
         return refused;
 
     vfs::creation_request wanted{.kind = is_directory ? vfs::node_kind::directory : vfs::node_kind::file,
                                  .dos = dos_attributes_of(args_.file_attributes)};
     if (not is_directory) wanted.dos = wanted.dos | vfs::dos_attributes::archive;
-    result<vfs::node_ptr> made = volume_.create(name_.path, wanted);
+    auto made = volume_.create_in(*parent->node, parts.name, wanted);
     if (not made) return status_of(made.error());
-    node_ = *std::move(made);
+    node_ = std::move(made->node);
+    found_ = made->status;
     action_ = create_action::created;
-    if (const nt_status refused = dress(**parent); refused != nt_status::success) {
+    if (const nt_status refused = dress(*parent); refused != nt_status::success) {
         (void)node_->remove();
         return refused;
     }
@@ -341,7 +362,7 @@ nt_status opening::make() noexcept {
 }
 
 // What a new file is to have from the beginning; without it, it is not made at all.
-nt_status opening::dress(vfs::node& directory) noexcept {
+nt_status opening::dress(const vfs::found_node& directory) noexcept {
     if (volume_.features().has_security) {
         if (const result<void> secured = secure(directory); not secured) {
             return secured.error() == std::errc::invalid_argument ? nt_status::invalid_security_descr
@@ -350,6 +371,7 @@ nt_status opening::dress(vfs::node& directory) noexcept {
     }
     if (const auto& list = args_.contexts.extended_attributes) {
         if (not volume_.features().has_extended_attributes) return nt_status::not_supported;
+        found_.reset();
         const nt_status status = change_extended_attributes(*node_, *list);
         if (status != nt_status::success) return status;
     }
@@ -358,11 +380,12 @@ nt_status opening::dress(vfs::node& directory) noexcept {
             node_->open_stream({.name = name_.stream, .create = true, .exclusive = true});
         if (not stream) return status_of(stream.error());
         node_ = *std::move(stream);
+        found_.reset();
     }
     return reserve();
 }
 
-result<void> opening::secure(vfs::node& directory) {
+result<void> opening::secure(const vfs::found_node& directory) {
     std::optional<wire::security_descriptor> given;
     if (const auto& bytes = args_.contexts.security_descriptor) {
         auto decoded = wire::decode_security_descriptor(*bytes);
@@ -372,6 +395,7 @@ result<void> opening::secure(vfs::node& directory) {
     const auto wanted = security_for_new(r_, directory, *node_, given);
     if (not wanted) return failure(wanted.error());
     if (not*wanted) return {};
+    found_.reset();
     return store_security(*node_, **wanted);
 }
 
@@ -379,6 +403,7 @@ result<void> opening::secure(vfs::node& directory) {
 nt_status opening::reserve() noexcept {
     if (not args_.contexts.allocation_bytes or node_->kind() != vfs::node_kind::file)
         return nt_status::success;
+    found_.reset();
     result<void> done = node_->open_data({.read = false, .write = true});
     if (done) done = node_->allocate(*args_.contexts.allocation_bytes);
     return done ? nt_status::success : status_of(done.error());
@@ -398,6 +423,7 @@ result<void> opening::drop_streams() {
 
 nt_status opening::overwrite() noexcept {
     if (action_ == create_action::created) return nt_status::success;  // made a moment ago
+    found_.reset();
     result<void> done = node_->open_data({.read = false, .write = true});
     if (done) done = node_->truncate(0);
     if (done and name_.stream.empty()) {
@@ -414,9 +440,7 @@ nt_status opening::overwrite() noexcept {
 
 nt_status opening::open_data() noexcept {
     if (node_->kind() != vfs::node_kind::file) return nt_status::success;
-    const vfs::data_access wanted{
-        .read = wire::has_any(granted_, access_mask::read_data | access_mask::execute),
-        .write = wire::has_any(granted_, access_mask::write_data | access_mask::append_data)};
+    const vfs::data_access wanted = data_of(granted_);
     if (not wanted.read and not wanted.write) return nt_status::success;
     const result<void> opened = node_->open_data(wanted);
     return opened ? nt_status::success : status_of(opened.error());

@@ -22,6 +22,8 @@ public:
 
     [[nodiscard]] const std::shared_ptr<open>& fresh() const noexcept { return fresh_; }
     [[nodiscard]] wire::create_action action() const noexcept { return action_; }
+    /// The status of what was opened, for the reply. Errors: as node::status.
+    [[nodiscard]] result<vfs::metadata> status() const noexcept;
 
 private:
     enum class step : std::uint8_t { done, again, failed };
@@ -33,12 +35,11 @@ private:
     [[nodiscard]] wire::nt_status check_lease_key() const noexcept;
     [[nodiscard]] wire::nt_status authorise() noexcept;
     [[nodiscard]] wire::nt_status check_read_only() const noexcept;
-    [[nodiscard]] bool is_read_only() const noexcept;
     [[nodiscard]] bool streams_allow(wire::access_mask needs) const noexcept;
-    [[nodiscard]] wire::nt_status check_making(vfs::node& directory, bool makes_directory) const;
+    [[nodiscard]] wire::nt_status check_making(const vfs::found_node& directory, bool makes_directory) const;
     [[nodiscard]] wire::nt_status make() noexcept;
-    [[nodiscard]] wire::nt_status dress(vfs::node& directory) noexcept;
-    [[nodiscard]] result<void> secure(vfs::node& directory);
+    [[nodiscard]] wire::nt_status dress(const vfs::found_node& directory) noexcept;
+    [[nodiscard]] result<void> secure(const vfs::found_node& directory);
     [[nodiscard]] wire::nt_status reserve() noexcept;
     [[nodiscard]] result<void> drop_streams();
     [[nodiscard]] wire::nt_status overwrite() noexcept;
@@ -61,6 +62,8 @@ private:
     file_name name_;
     vfs::volume& volume_;
     vfs::node_ptr node_;  // null: there is none
+    std::optional<vfs::metadata>
+        found_;  // its status when it was found or made, while nothing has changed it
     std::shared_ptr<file_state> file_;
     std::shared_ptr<file_state> base_;  // if it is a stream, and other servers are to know
     peer_claim claim_;                  // to file_

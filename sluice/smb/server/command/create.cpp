@@ -106,8 +106,8 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
 // What every reply tells of an open, new or come back to.
 [[nodiscard]] std::expected<wire::create_reply, nt_status> describe(const request& r,
                                                                     const wire::create_args& args, open& one,
-                                                                    wire::create_action action) {
-    const result<vfs::metadata> status = shown_status(one);
+                                                                    wire::create_action action,
+                                                                    const result<vfs::metadata>& status) {
     if (not status) return std::unexpected(status_of(status.error()));
     wire::create_reply reply{.action = action, .information = open_information_of(*status), .file = one.id};
     if (args.contexts.maximal_access)
@@ -127,7 +127,7 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
 
 [[nodiscard]] nt_status reply_to_new(request& r, const wire::create_args& args, const opening& made) {
     open& fresh = *made.fresh();
-    auto reply = describe(r, args, fresh, made.action());
+    auto reply = describe(r, args, fresh, made.action(), made.status());
     if (not reply) return reply.error();
     grant_caching(r, fresh, args, *reply);
     grant_durability(r, fresh, args, *reply);
@@ -159,7 +159,7 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     if (r.interrupted()) co_return *r.interrupted();
     const auto back = reconnect(r, args, wanted);
     if (not back) co_return back.error();
-    auto reply = describe(r, args, **back, wire::create_action::opened);
+    auto reply = describe(r, args, **back, wire::create_action::opened, shown_status(**back));
     if (not reply) co_return reply.error();
     tell_caching(**back, *reply);
     co_return send(r, *reply);
@@ -178,7 +178,7 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     const bool has_lease = made->lease != nullptr and not made->lease->is_oplock();
     if (asks_lease and (not has_lease or made->lease->who().key != args.contexts.lease->key))
         return nt_status::access_denied;
-    auto reply = describe(r, args, *made, made->action);
+    auto reply = describe(r, args, *made, made->action, shown_status(*made));
     if (not reply) return reply.error();
     if (asks_lease) {
         tell_caching(*made, *reply);
