@@ -1,5 +1,6 @@
 #include "sluice/vfs/name_index.hpp"
 
+#include <limits.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
@@ -134,6 +135,7 @@ int name_index::watch(const io::handle& directory) noexcept {
 }
 
 void name_index::take_events() {
+    constexpr std::size_t event_bytes_max = sizeof(inotify_event) + NAME_MAX + 1;
     if (inotify_ < 0) return;
     alignas(inotify_event) std::array<char, 16384> buffer;
     for (;;) {
@@ -147,6 +149,8 @@ void name_index::take_events() {
             apply(event.wd, event.mask, {name, event.len == 0 ? 0 : ::strnlen(name, event.len)});
             at += static_cast<ssize_t>(sizeof event + event.len);
         }
+        // Had there been more, there was room for it.
+        if (buffer.size() - static_cast<std::size_t>(bytes) > event_bytes_max) return;
     }
 }
 
