@@ -46,7 +46,8 @@ class Apt:
         keys = "/usr/share/keyrings/debian-archive-keyring.gpg"
         lists = folder / "lists"
         options = ["-o", f"Dir::Etc::sourcelist={folder}/sources.list", "-o", "Dir::Etc::sourceparts=/dev/null",
-                   "-o", f"Dir::State::lists={lists}", "-o", f"Dir::Cache={folder}/cache", "-o", "Acquire::Languages=none"]
+                   "-o", f"Dir::State::lists={lists}", "-o", f"Dir::Cache={folder}/cache", "-o", "Acquire::Languages=none",
+                   "-o", "Dir::State::status=/dev/null"]  # what is installed here is of this machine's release
         if not lists.exists():
             (folder / "cache").mkdir(parents=True, exist_ok=True)
             (folder / "sources.list").write_text(f"deb [signed-by={keys}] {mirror} {release} main\n")
