@@ -61,9 +61,8 @@ private:
     const wire::create_args& args_;
     file_name name_;
     vfs::volume& volume_;
-    vfs::node_ptr node_;  // null: there is none
-    std::optional<vfs::metadata>
-        found_;  // its status when it was found or made, while nothing has changed it
+    vfs::node_ptr node_;                  // null: there is none
+    std::optional<vfs::metadata> found_;  // its status when found or made, until we change it
     std::shared_ptr<file_state> file_;
     std::shared_ptr<file_state> base_;  // if it is a stream, and other servers are to know
     peer_claim claim_;                  // to file_
