@@ -81,6 +81,7 @@ file_system::~file_system() {
 
 result<void> file_system::unmount() noexcept {
     if (options_.is_read_only) return {};
+    const std::scoped_lock changing(changes_);
     const std::scoped_lock guard(names_);
     if (const auto done = commit_locked(); not done) return done;
     if (const auto done = mark_clean(); not done) return done;
@@ -172,7 +173,8 @@ void file_system::drop_content(item& of) noexcept {
     of.content.reset();
 }
 
-// Forgets what was used longest ago. Not in the middle of anything: contents must not go under their users.
+// Forgets what was used longest ago. Not in the middle of anything: contents must not go under their users,
+// of whom one may be in the middle of a commit.
 void file_system::trim() noexcept {
     if (recent_.size() <= contents_max and recent_bytes_ <= content_bytes_max) return;
     if (dirty_directories_.size() > contents_max / 2) (void)commit_locked();
@@ -184,6 +186,12 @@ void file_system::trim() noexcept {
         drop_content(one);
         each = recent_.erase(each);
     }
+}
+
+// Who only looks something up does not wait for changes_, and leaves it to the next one.
+void file_system::try_to_trim() noexcept {
+    const std::unique_lock changing(changes_, std::try_to_lock);
+    if (changing) trim();
 }
 
 // Of the components above the last, each has to be a directory.
@@ -211,7 +219,7 @@ item_handle file_system::hold(item_ptr which) {
 
 result<item_handle> file_system::find(std::string_view path) noexcept {
     const std::scoped_lock guard(names_);
-    trim();
+    try_to_trim();
     auto found = walk(path);
     if (not found) return failure(found.error());
     return hold(std::move(*found));
@@ -281,7 +289,7 @@ item_status file_system::status_locked(const item& of) const noexcept {
     return found;
 }
 
-// Without names_, which a commit holds while it waits for the disk.
+// Without names_, which a commit holds but while it waits for the disk.
 item_status file_system::status(item& of) noexcept {
     const std::shared_lock guard(of.mutex);
     return status_locked(of);
@@ -290,7 +298,7 @@ item_status file_system::status(item& of) noexcept {
 result<std::optional<file_system::listed>> file_system::list(item& of, std::uint32_t from_slot) noexcept {
     const std::scoped_lock guard(names_);
     if (of.is_removed) return std::nullopt;
-    trim();
+    try_to_trim();
     const auto content = content_of(of.shared_from_this());
     if (not content) return failure(content.error());
     const name_entry* const found = (*content)->next(from_slot);

@@ -90,8 +90,11 @@ private:
 /// given up becomes free. Data is written at once.
 ///
 /// Invariants:
-///   1. Locks are taken in this order: ranges of an item; names_; an item's mutex; queue_; those inside
-///      allocator and table. A commit holds names_.
+///   1. Locks are taken in this order: ranges of an item; changes_; names_; an item's mutex; queue_; those
+///      inside allocator and table. Who changes names or commits holds changes_ throughout, and names_ but
+///      while the commit waits for the disk: then others look names up and let items go, and change neither
+///      a directory nor what the commit still has to write. Contents are dropped only with changes_ held, or
+///      of what is removed and has no handle any more.
 ///   2. A directory is in memory once: by_cluster_ has the items whose content is loaded. A second one that
 ///      claims the same cluster is refused (ELOOP), be it its own ancestor.
 ///   3. Size and valid length of a file change only under a lock on its ranges from the lesser one to the
@@ -209,7 +212,7 @@ private:
 
     file_system(device& on, const geometry& shape, const clock_source& clock, const mount_options& options);
 
-    // look-up, with names_ held (file_system.cpp)
+    // look-up, with names_ held; trim with changes_, too (file_system.cpp)
     [[nodiscard]] cluster_width width() const noexcept;
     [[nodiscard]] static location location_of(const item& parent, std::uint32_t slot) noexcept;
     [[nodiscard]] item_ptr item_at(const item_ptr& parent, const name_entry& entry);
@@ -219,6 +222,7 @@ private:
     void put_uses_aside(const item& of);
     void take_uses_back(const item& of);
     void trim() noexcept;
+    void try_to_trim() noexcept;
     [[nodiscard]] result<item_ptr> walk(std::string_view path);
     [[nodiscard]] item_handle hold(item_ptr which);
     [[nodiscard]] bool is_last(const item& held) noexcept;
@@ -228,7 +232,7 @@ private:
     [[nodiscard]] std::string path_locked(const item& of) const;
     static std::uint64_t new_id_base() noexcept { return std::uint64_t{1} << 63; }
 
-    // names, with names_ held (file_system_names.cpp)
+    // names, with changes_ and names_ held (file_system_names.cpp)
     struct place {
         item_ptr parent;
         directory* in = nullptr;
@@ -271,13 +275,18 @@ private:
     void give_up(item& of) noexcept;
     void mark_changed(item& of, bool is_content) noexcept;
 
-    // commit, with names_ held (file_system_commit.cpp)
+    // commit, with changes_ and names_ held (file_system_commit.cpp)
     [[nodiscard]] result<void> commit_locked() noexcept;
     [[nodiscard]] result<void> write_changes() noexcept;
     [[nodiscard]] result<void> mark_dirty() noexcept;
     [[nodiscard]] result<void> mark_clean() noexcept;
     [[nodiscard]] result<void> write_mark(bool is_dirty) noexcept;
+    template <class Wait>
+    [[nodiscard]] result<void> while_others_look(Wait wait) noexcept;
     [[nodiscard]] result<void> order() noexcept;
+    [[nodiscard]] result<void> wait_for_disk() noexcept;
+    [[nodiscard]] result<void> flush_table() noexcept;
+    void forget_written_directories();
     void stamp(directory_entry& raw, const item& of) const noexcept;
     [[nodiscard]] directory_entry entry_of(item& of) noexcept;
     void write_entries();
@@ -318,6 +327,7 @@ private:
     std::mutex loans_made_;
     std::shared_ptr<loan_book> loans_;  // null: nothing was ever lent
 
+    std::mutex changes_;
     std::mutex names_;  // guards what follows, and the names and contents of items
     item_ptr root_;
     std::size_t handles_ = 0;  // given out

@@ -49,9 +49,25 @@ bool file_system::has_changes() noexcept {
     return not dirty_items_.empty() or not cuts_.empty();
 }
 
+template <class Wait>
+result<void> file_system::while_others_look(Wait wait) noexcept {
+    names_.unlock();
+    const result<void> done = wait();
+    names_.lock();
+    return done;
+}
+
+result<void> file_system::wait_for_disk() noexcept {
+    return while_others_look([&] { return device_.barrier(); });
+}
+
 // Keeps what was written before from coming after what is written next.
 result<void> file_system::order() noexcept {
-    return options_.mode == write_mode::fast ? result<void>() : device_.barrier();
+    return options_.mode == write_mode::fast ? result<void>() : wait_for_disk();
+}
+
+result<void> file_system::flush_table() noexcept {
+    return while_others_look([&] { return table_.flush(options_.mode != write_mode::fast); });
 }
 
 // With the item's mutex held. A write only notes when it was: many come before anybody wants to know.
@@ -104,6 +120,13 @@ result<void> file_system::write_directories(bool is_removing) noexcept {
         if (not done) return done;
     }
     return {};
+}
+
+// Not one that was loaded while the disk worked and turned out to have something to remove.
+void file_system::forget_written_directories() {
+    std::erase_if(dirty_directories_, [](const item_ptr& each) {
+        return each->content == nullptr or not(each->content->is_dirty() or each->content->has_removals());
+    });
 }
 
 file_system::given_up file_system::take_given_up() {
@@ -170,7 +193,7 @@ result<void> file_system::free_given_up(given_up& what) noexcept {
         what.asked += what.rest.back().length;
         what.rest.pop_back();
     }
-    auto done = table_.flush(options_.mode != write_mode::fast);
+    auto done = flush_table();
     if (done) done = order();
     if (not done) return done;
     if (what.asked != 0) make_available(std::move(what.freed), what.asked);
@@ -183,20 +206,21 @@ result<void> file_system::free_given_up(given_up& what) noexcept {
 
 result<void> file_system::commit() noexcept {
     if (options_.is_read_only) return {};
+    const std::scoped_lock changing(changes_);
     const std::scoped_lock guard(names_);
     return commit_locked();
 }
 
 result<void> file_system::commit_locked() noexcept {
     const auto done = write_changes();
-    return done ? device_.end_batch() : done;
+    return done ? while_others_look([&] { return device_.end_batch(); }) : done;
 }
 
 result<void> file_system::write_changes() noexcept {
     ask_for_loans();
     if (not has_changes()) {
         given_up left = take_given_up();
-        if (left.rest.empty()) return device_.barrier();
+        if (left.rest.empty()) return wait_for_disk();
         unfinished_.push_back(std::move(left));
     }
     // Before the entries: see the invariants.
@@ -205,7 +229,7 @@ result<void> file_system::write_changes() noexcept {
     if (const auto done = mark_dirty(); not done) return done;
     if (const auto done = order(); not done) return done;
     const bool has_table = table_.is_dirty();
-    if (const auto done = table_.flush(options_.mode != write_mode::fast); not done) return done;
+    if (const auto done = flush_table(); not done) return done;
     if (has_table)
         if (const auto done = order(); not done) return done;
     if (const auto done = write_directories(false); not done) return done;
@@ -217,14 +241,14 @@ result<void> file_system::write_changes() noexcept {
         if (const auto done = write_directories(true); not done) return done;
         if (const auto done = order(); not done) return done;
     }
-    dirty_directories_.clear();
+    forget_written_directories();
     while (not unfinished_.empty()) {
         given_up& each = unfinished_.front();  // in the order in which it was given up
         if (not each.is_empty())
             if (const auto done = free_given_up(each); not done) return done;
         unfinished_.pop_front();
     }
-    return options_.mode == write_mode::fast ? device_.barrier() : result<void>();
+    return options_.mode == write_mode::fast ? wait_for_disk() : result<void>();
 }
 
 result<void> file_system::write_mark(bool is_dirty) noexcept {

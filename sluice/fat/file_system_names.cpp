@@ -125,6 +125,7 @@ result<std::uint32_t> file_system::make_directory_cluster(const item& parent) {
 
 result<item_handle> file_system::create(std::string_view path, bool is_directory, attributes bits) noexcept {
     if (const auto may = may_change(); not may) return failure(may.error());
+    const std::scoped_lock changing(changes_);
     const std::scoped_lock guard(names_);
     trim();
     auto there = place_of(path);
@@ -151,6 +152,7 @@ result<item_handle> file_system::create(std::string_view path, bool is_directory
 
 result<void> file_system::remove(item& what) noexcept {
     if (const auto may = may_change(); not may) return may;
+    const std::scoped_lock changing(changes_);
     const std::scoped_lock guard(names_);
     const item_ptr self = what.shared_from_this();
     if (self == root_) return failure({EBUSY, "remove"});
@@ -183,6 +185,7 @@ result<void> file_system::may_replace(const item_ptr& what, const item_ptr& othe
 
 result<void> file_system::rename(item& what, std::string_view path, if_taken taken) noexcept {
     if (const auto may = may_change(); not may) return may;
+    const std::scoped_lock changing(changes_);
     const std::scoped_lock guard(names_);
     trim();
     const item_ptr self = what.shared_from_this();

@@ -102,12 +102,16 @@ TEST(file_system_threads, readers_and_writers_of_one_volume_get_what_is_theirs) 
 class gated_device final : public device {
 public:
     explicit gated_device(device& below) noexcept : below_(below) {}
-    void shut() noexcept { is_shut_ = true; }
+    void shut(int barriers_before = 0) noexcept {
+        to_pass_ = barriers_before;
+        is_shut_ = true;
+    }
     void open() noexcept {
         is_shut_ = false;
         is_shut_.notify_all();
     }
     void wait_for_visitor() noexcept { is_visited_.wait(false); }
+    [[nodiscard]] int barriers() const noexcept { return barriers_; }
 
     [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return below_.size_bytes(); }
     [[nodiscard]] bool is_writable() const noexcept override { return true; }
@@ -119,11 +123,12 @@ public:
         return below_.write_at(offset, pieces);
     }
     [[nodiscard]] result<void> barrier(io::barrier_kind kind) noexcept override {
-        if (is_shut_) {
+        ++barriers_;
+        if (is_shut_ and to_pass_-- <= 0) {
             is_visited_ = true;
             is_visited_.notify_all();
+            is_shut_.wait(true);
         }
-        is_shut_.wait(true);
         return below_.barrier(kind);
     }
     [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override {
@@ -136,6 +141,8 @@ private:
     device& below_;
     std::atomic<bool> is_shut_ = false;
     std::atomic<bool> is_visited_ = false;
+    std::atomic<int> to_pass_ = 0;
+    std::atomic<int> barriers_ = 0;
 };
 
 TEST(file_system_threads, transfers_and_status_do_not_wait_for_the_disk_of_a_commit) {
@@ -162,6 +169,130 @@ TEST(file_system_threads, transfers_and_status_do_not_wait_for_the_disk_of_a_com
     EXPECT_EQ(work.wait_for(std::chrono::seconds(20)), std::future_status::ready);
     slow.open();
     EXPECT_EQ(commit.get(), 0);
+}
+
+// At each of its barriers.
+TEST(file_system_threads, look_ups_listings_and_closing_do_not_wait_for_the_disk_of_a_commit) {
+    memory_device image(formatted(4096, "-F 12"));
+    {
+        const simulated_clock clock;
+        const auto fs = file_system::mount(image, read_geometry(image).value(), clock).value();
+        ASSERT_TRUE(fs->create("folder", true, attributes::none));
+        put(*fs, "folder/file", "content");
+        ASSERT_EQ(code(fs->unmount()), 0);
+    }
+    gated_device slow(image);
+    const simulated_clock clock;
+    int at = 0;
+    for (int before = 1, after = 0; at < before - after; ++at) {
+        const auto fs = file_system::mount(slow, read_geometry(image).value(), clock).value();
+        put(*fs, "new " + std::to_string(at), std::string(10'000, 'b'));
+        put(*fs, "gone", std::string(10'000, 'c'));
+        auto gone = fs->find("gone").value();
+        ASSERT_EQ(code(fs->remove(*gone)), 0);
+        after = slow.barriers();
+        slow.shut(at);
+        auto commit = std::async(std::launch::async, [&] { return code(fs->commit()); });
+        slow.wait_for_visitor();
+        auto work = std::async(std::launch::async, [&] {
+            const auto file = fs->find("folder/file").value();  // the folder is not in memory
+            EXPECT_EQ(fs->path_of(*file), "folder/file");
+            EXPECT_EQ(content_of(*fs, "new " + std::to_string(at)), std::string(10'000, 'b'));
+            EXPECT_EQ(code(fs->find("gone")), ENOENT);
+            const auto folder = fs->find("folder").value();
+            EXPECT_EQ(fs->list(*folder, 0).value()->name, "file");
+            gone = {};
+        });
+        EXPECT_EQ(work.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+        slow.open();
+        EXPECT_EQ(commit.get(), 0);
+        work.get();
+        before = slow.barriers();
+        ASSERT_EQ(code(fs->unmount()), 0);
+        const verdict said = fsck(image.bytes());
+        ASSERT_TRUE(said.is_clean) << said.said;
+    }
+    EXPECT_GE(at, 4);
+}
+
+// What a crash left of a change of case is found when its directory is read: here, in the middle of a commit.
+TEST(file_system_threads, two_spellings_found_while_a_commit_waits_are_one_after_the_next) {
+    mounted_image on(formatted(1024, "-F 12"));
+    ASSERT_TRUE(on.system->create("d", true, attributes::none));
+    put(*on.system, "d/target", std::string(4000, 'a'));
+    put(*on.system, "d/Tarxet", std::string(100, 'b'));
+    ASSERT_EQ(code(on.system->unmount()), 0);
+    const std::span bytes(reinterpret_cast<char*>(on.image.bytes().data()), on.image.bytes().size());
+    const auto find = [&](std::string_view what) { return std::ranges::search(bytes, what).data(); };
+    find(std::string_view("r\0x\0e\0", 6))[2] = 'g';
+    std::copy_n(find("TARGET     ") + 26, 6, find("TARXET~1   ") + 26);  // first cluster and size
+    const std::vector<std::byte> damaged(on.image.bytes().begin(), on.image.bytes().end());
+    int at = 0;
+    for (int before = 1, after = 0; at < before - after; ++at) {
+        std::ranges::copy(damaged, on.image.bytes().begin());
+        gated_device slow(on.image);
+        const auto fs = file_system::mount(slow, on.shape, on.clock).value();
+        put(*fs, "gone", std::string(10'000, 'c'));
+        ASSERT_EQ(code(fs->commit()), 0);
+        ASSERT_EQ(code(fs->remove(*fs->find("gone").value())), 0);
+        after = slow.barriers();
+        slow.shut(at);
+        auto commit = std::async(std::launch::async, [&] { return code(fs->commit()); });
+        slow.wait_for_visitor();
+        EXPECT_TRUE(fs->find("d/target"));
+        slow.open();
+        EXPECT_EQ(commit.get(), 0);
+        before = slow.barriers();
+        ASSERT_EQ(code(fs->unmount()), 0);
+        const std::string said = fsck(on.image.bytes()).said;
+        EXPECT_EQ(said.find("share clusters"), std::string::npos) << at << ": " << said;
+        EXPECT_EQ(content_of(*file_system::mount(on.image, on.shape, on.clock).value(), "d/TARGET"),
+                  std::string(4000, 'a'));
+    }
+    EXPECT_GE(at, 4);
+}
+
+// More directories than are kept in memory: some are forgotten all the time, others are being changed.
+TEST(file_system_threads, directories_come_and_go_in_memory_while_names_change) {
+    constexpr std::size_t directories = 1300;
+    mounted_image on(formatted(20 << 10, "-F 16 -s 1"));
+    file_system& fs = *on.system;
+    const auto name = [](std::size_t number) { return "all/d" + std::to_string(number); };
+    ASSERT_TRUE(fs.create("all", true, attributes::none));
+    for (std::size_t i = 0; i < directories; ++i) {
+        ASSERT_TRUE(fs.create(name(i), true, attributes::none));
+        put(fs, name(i) + "/file", name(i));
+    }
+    std::atomic<int> wrong = 0;
+    std::atomic<bool> is_over = false;
+    std::vector<std::jthread> all;
+    for (std::size_t own : {0U, 1U})
+        all.emplace_back([&, own] {
+            seeded_random random(own);
+            while (not is_over) {
+                const std::string one = name(random.below(directories));
+                const auto file = fs.find(one + "/file");
+                if (not file or fs.path_of(**file) != one + "/file") ++wrong;
+                const auto folder = fs.find(one);
+                if (not folder or not fs.list(**folder, 0)) ++wrong;
+            }
+        });
+    for (std::size_t own : {2U, 3U})
+        all.emplace_back([&, own] {
+            seeded_random random(own);
+            for (int i = 0; i < 400; ++i) {
+                const std::string path = name(random.below(directories)) + "/more of " + std::to_string(own);
+                const auto made = fs.create(path, false, attributes::none);
+                if (not made or not fs.remove(**made)) ++wrong;
+                if (i % 20 == 0 and not fs.commit()) ++wrong;
+            }
+            is_over = true;
+        });
+    all.clear();
+    EXPECT_EQ(wrong, 0);
+    ASSERT_EQ(code(fs.unmount()), 0);
+    const verdict said = fsck(on.image.bytes());
+    EXPECT_TRUE(said.is_clean) << said.said;
 }
 
 TEST(file_system_threads, two_that_grow_at_once_lie_in_few_pieces) {

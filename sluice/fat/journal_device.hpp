@@ -45,7 +45,7 @@ public:
 
     /// Opens what format() made, with whatever counts in it. Both devices outlive it.
     /// Errors: a sentence: damage of the header, another volume, a volume that was changed since; the read
-    /// error. Complexity: linear in what was written. Allocates: 1 MiB and the map.
+    /// error. Complexity: linear in what was written. Allocates: 256 KiB and the map.
     [[nodiscard]] static std::expected<std::unique_ptr<journal_device>, std::string> open(device& volume,
                                                                                           device& log,
                                                                                           const place& where,

@@ -64,7 +64,7 @@ result<void> node::may_use(bool is_granted) const noexcept {
 
 result<void> node::noted(result<void> done, vfs::change_kind what) {
     if (not done or item_->is_removed) return done;
-    // Whoever asks for a path may have to wait for a commit.
+    // Whoever asks for a path may have to wait for who changes names.
     feed_.note(what, item_->is_directory, feed_.is_watched() ? path() : std::string());
     return done;
 }

@@ -75,13 +75,6 @@ private:
     memory_device image_;
 };
 
-TEST(crc32, is_that_of_the_check_string) {
-    const std::string_view text = "123456789";
-    const auto bytes = std::as_bytes(std::span(text));
-    EXPECT_EQ(crc32(bytes), 0xcbf4'3926U);
-    EXPECT_EQ(crc32(bytes.subspan(4), crc32(bytes.first(4))), 0xcbf4'3926U);
-}
-
 TEST(partitions, of_an_mbr_have_the_numbers_linux_gives_them) {
     disk one(100);
     one.slot(0, 1, 0x0c, 10, 20);
