@@ -3,8 +3,34 @@
 #include "sluice/cli/command_line.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <sstream>
 
 namespace sluice::cli {
+namespace {
+
+// Operands are called as the help shows them, "SOURCE... URL", "IMAGE:/PATH". CLI11 refuses spaces and colons
+// in a name from its version 2.2 on, so it is given bytes in their place that stand in no text, and what it
+// prints is put right.
+constexpr char space_within = '\xfe';
+constexpr char colon_within = '\xff';
+
+std::string name_for_parser(std::string_view name) {
+    std::string given(name);
+    if (name.starts_with('-')) return given;
+    std::ranges::replace(given, ' ', space_within);
+    std::ranges::replace(given, ':', colon_within);
+    return given;
+}
+
+std::string as_shown(std::string text) {
+    std::ranges::replace(text, space_within, ' ');
+    std::ranges::replace(text, colon_within, ':');
+    return text;
+}
+
+}  // namespace
 
 option_syntax option_syntax::required() const {
     declared_->required();
@@ -96,7 +122,7 @@ void command_syntax::require_subcommands(int count) const {
 
 template <class T>
 option_syntax command_syntax::add_option(const char* name, T& into, const char* what) const {
-    return option_syntax(*declared_->add_option(name, into, what));
+    return option_syntax(*declared_->add_option(name_for_parser(name), into, what));
 }
 
 // What options can have for a value. Each costs a second to compile, here, once.
@@ -150,7 +176,12 @@ std::optional<exit_code> command_line::run(int argc, char** argv) {
         return static_cast<exit_code>(left.get_exit_code());
     } catch (const CLI::ParseError& refused) {
         // Prints the help or version that was asked for (then the code is zero), or what was wrong.
-        return parser_->exit(refused) == 0 ? exit_code::success : exit_code::usage;
+        std::ostringstream asked_for;
+        std::ostringstream wrong;
+        const int code = parser_->exit(refused, asked_for, wrong);
+        std::cout << as_shown(asked_for.str()) << std::flush;
+        std::cerr << as_shown(wrong.str()) << std::flush;
+        return code == 0 ? exit_code::success : exit_code::usage;
     }
     if (parser_->get_subcommands().empty()) return std::nullopt;
     return exit_code::success;
