@@ -87,6 +87,10 @@ TEST(queue_file_in_every_order, lets_no_time_pass_if_nobody_dies) {
     three_times.preemptions_max = 3;
     expect_right(within(append_plan(pair), 0ms), three_times, 10'000);
 }
+TEST(queue_file_in_every_order, lets_no_time_pass_if_who_had_to_wait_comes_again) {
+    expect_right(within(append_plan({{{.wanted = one}, {.wanted = one}}, {{.wanted = two}}}), 0ms),
+                 in_no_time, 3000);
+}
 TEST(queue_file_in_every_order, is_fair_to_three_processes) {
     expect_right(within(append_plan(three), 0ms), {.preemptions_max = 1, .deadlines = timers::when_all_sleep},
                  3000);
