@@ -64,7 +64,7 @@ struct atomic_append::lane {
     std::unique_ptr<lane> next_idle;
 
     [[nodiscard]] result<void> note_dead(const slot& found, std::span<const entity> wanted) noexcept;
-    void repaired(queue_file& file) noexcept;
+    void repair(queue_file& file) noexcept;
 };
 
 result<void> atomic_append::lane::note_dead(const slot& found, std::span<const entity> wanted) noexcept {
@@ -80,14 +80,17 @@ result<void> atomic_append::lane::note_dead(const slot& found, std::span<const e
     return {};
 }
 
-void atomic_append::lane::repaired(queue_file& file) noexcept {
+void atomic_append::lane::repair(queue_file& file) noexcept {
+    const queue_file::append_pause pause(file, descriptor);
+    if (pause.error_code() != 0) return;  // so it is told again
     for (; dead != nullptr; dead = std::move(dead->next)) {
         const auto now = queue_scan::look_again(file, dead->where);
         if (not now or not now->is_live()) continue;
         const auto others = dead->rest.entities();
         const slot rest = with_only(
             *now, [&](entity each) { return std::find(others.begin(), others.end(), each) != others.end(); });
-        // Of two who do this at once, one may tell again what the other had repaired: that does no harm.
+        // Of two who do this at once, without a pause, one may tell again what the other had repaired: that
+        // does no harm.
         file.rewrite(dead->where.offset, rest);
     }
 }
@@ -209,7 +212,7 @@ result<void> atomic_append::append(lane& mine, std::span<const entity> wanted) n
 
 // Looks before appending, so that a request that will not wait leaves no trace if it would have to.
 result<bool> atomic_append::is_free(lane& mine, std::span<const entity> wanted) noexcept {
-    const auto end = file_->size();
+    const auto end = file_->end();
     if (not end) return failure(end.error());
     mine.scan.begin(*file_, *end / slot_bytes * slot_bytes);
     for (;;) {
@@ -340,7 +343,7 @@ void atomic_append::leave(ticket& mine) noexcept {
     lane& own = *static_cast<lane*>(mine.state);
     // The dead stay until he who was told of them is done: should he die, too, the next one finds them.
     // Without a grant they are the next one's anyway.
-    if (own.is_granted) own.repaired(*file_);
+    if (own.is_granted and own.dead != nullptr) own.repair(*file_);
     while (own.dead != nullptr)
         own.dead = std::move(own.dead->next);
     // First the slot, then the lock: never a free lock with a slot of somebody alive.
