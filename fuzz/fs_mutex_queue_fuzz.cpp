@@ -15,10 +15,10 @@ using namespace sluice;
 using namespace sluice::fsmutex::queue_format;
 
 // The hash would keep the fuzzer out: what is behind it has to hold without it, too.
-void set_hash(std::span<std::byte> record, std::size_t covered_end) {
-    const auto hash = fsmutex::sip_hash_128(bytes_view(record.data() + 16, covered_end - 16));
+void set_hash(std::span<std::byte> page, std::size_t covered_end) {
+    const auto hash = fsmutex::sip_hash_128(bytes_view(page.data() + 16, covered_end - 16));
     const le64 words[2] = {le64(hash[0]), le64(hash[1])};
-    std::memcpy(record.data(), words, sizeof words);
+    std::memcpy(page.data(), words, sizeof words);
 }
 
 void check_slot(bytes_view bytes) {
@@ -28,9 +28,9 @@ void check_slot(bytes_view bytes) {
     std::array<std::byte, slot_bytes> again;
     encode(read, again);
     const slot same = decode_slot(again);
-    ENSURE(same.kind == read.kind and same.id == read.id and same.when_us == read.when_us and
-           same.is_continued == read.is_continued and same.process_id == read.process_id and
-           same.host_name() == read.host_name() and
+    ENSURE(same.kind == read.kind and same.place == read.place and same.id == read.id and
+           same.when_us == read.when_us and same.is_continued == read.is_continued and
+           same.process_id == read.process_id and same.host_name() == read.host_name() and
            std::equal(read.entities().begin(), read.entities().end(), same.entities().begin(),
                       same.entities().end()));
 }
@@ -52,7 +52,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_header(input);
     std::array<std::byte, page_bytes> page{};
     std::copy_n(input.begin(), std::min(size, page.size()), page.begin());
-    set_hash(page, slot_bytes);
+    const std::span<std::byte, slot_bytes> slot_in_page = std::span(page).first<slot_bytes>();
+    set_place(slot_in_page, input.take_at<le64>(8).value_or(le64(0)).value());
     check_slot(page);
     const auto elders = std::min<std::size_t>(input.take_at<le32>(56).value_or(le32(0)).value(), elders_max);
     set_hash(page, header_bytes + 8 * elders);

@@ -24,7 +24,6 @@ namespace {
 constexpr int looks_with_other_processors = 1000;
 constexpr int looks_per_long_look = 25;
 constexpr unsigned relaxes_between_long_looks = 100;
-constexpr std::uint32_t in_a_row_max = 16;
 
 std::uint64_t this_processor() noexcept {
     return static_cast<std::uint64_t>(std::max(::sched_getcpu(), 0)) & queue_bytes::processor_mask;
@@ -65,7 +64,7 @@ struct atomic_append::lane {
     std::unique_ptr<lane> next_idle;
 
     [[nodiscard]] result<void> note_dead(const slot& found, std::span<const entity> wanted) noexcept;
-    void repaired(queue_file& file) noexcept;
+    void repair(queue_file& file) noexcept;
 };
 
 result<void> atomic_append::lane::note_dead(const slot& found, std::span<const entity> wanted) noexcept {
@@ -81,14 +80,17 @@ result<void> atomic_append::lane::note_dead(const slot& found, std::span<const e
     return {};
 }
 
-void atomic_append::lane::repaired(queue_file& file) noexcept {
+void atomic_append::lane::repair(queue_file& file) noexcept {
+    const queue_file::append_pause pause(file, descriptor);
+    if (pause.error_code() != 0) return;  // so it is told again
     for (; dead != nullptr; dead = std::move(dead->next)) {
         const auto now = queue_scan::look_again(file, dead->where);
         if (not now or not now->is_live()) continue;
         const auto others = dead->rest.entities();
         const slot rest = with_only(
             *now, [&](entity each) { return std::find(others.begin(), others.end(), each) != others.end(); });
-        // Of two who do this at once, one may tell again what the other had repaired: that does no harm.
+        // Of two who do this at once, without a pause, one may tell again what the other had repaired: that
+        // does no harm.
         file.rewrite(dead->where.offset, rest);
     }
 }
@@ -210,7 +212,7 @@ result<void> atomic_append::append(lane& mine, std::span<const entity> wanted) n
 
 // Looks before appending, so that a request that will not wait leaves no trace if it would have to.
 result<bool> atomic_append::is_free(lane& mine, std::span<const entity> wanted) noexcept {
-    const auto end = file_->size();
+    const auto end = file_->end();
     if (not end) return failure(end.error());
     mine.scan.begin(*file_, *end / slot_bytes * slot_bytes);
     for (;;) {
@@ -224,13 +226,15 @@ result<bool> atomic_append::is_free(lane& mine, std::span<const entity> wanted) 
     }
 }
 
-// Who comes just behind another of its processor does so for ever, unless now and then it lets others ask
-// first: see memory_map.
-void atomic_append::mingle(patience how) noexcept {
-    if (how != patience::endless or looks_ == 0) return;
-    if (in_a_row_.load(std::memory_order_relaxed) < in_a_row_max) return;
-    in_a_row_.store(0, std::memory_order_relaxed);
-    (void)yielding_.yield(clock(), steady_time::max());
+// If two of one processor stand in the queue, each turn of theirs is a switch between processes, and since
+// all come back in the order in which they came, it stays so. So who stood behind another of its processor
+// lets that one run before it asks again: then they are in the queue one at a time. That one would have to
+// run first in any case, so this does not wait in vain, however long it takes; and it needs no deadline,
+// unlike a request.
+void atomic_append::let_neighbour_ask(patience how) noexcept {
+    if (how != patience::endless or not met_neighbour_.load(std::memory_order_relaxed)) return;
+    met_neighbour_.store(false, std::memory_order_relaxed);
+    ::sched_yield();
 }
 
 result<void> atomic_append::enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept {
@@ -238,7 +242,7 @@ result<void> atomic_append::enter(std::span<const entity> wanted, ticket& mine, 
     if (not taken) return failure(taken.error());
     lane& own = **taken;
     own.is_patient = how != patience::none;
-    mingle(how);
+    let_neighbour_ask(how);
     const auto enter_queue = [&]() -> result<void> {
         if (how == patience::none) {
             const auto free = is_free(own, wanted);
@@ -294,9 +298,8 @@ result<bool> atomic_append::poll(std::span<const entity> wanted, ticket& mine) n
         if (not*found) break;
         own.contended = *found;
         own.neighbour = own.scan.neighbour(**found, wanted, own.id & queue_bytes::processor_mask);
-        if (not std::exchange(own.has_waited, true) and
-            own.contended->processor() == (own.id & queue_bytes::processor_mask))
-            in_a_row_.fetch_add(1, std::memory_order_relaxed);
+        if (own.neighbour) met_neighbour_.store(true, std::memory_order_relaxed);
+        own.has_waited = true;
         own.has_looked = false;
         // It was there a moment ago: who can wait for it, waits before it asks the kernel for its lock.
         if (own.is_patient) return false;
@@ -340,7 +343,7 @@ void atomic_append::leave(ticket& mine) noexcept {
     lane& own = *static_cast<lane*>(mine.state);
     // The dead stay until he who was told of them is done: should he die, too, the next one finds them.
     // Without a grant they are the next one's anyway.
-    if (own.is_granted) own.repaired(*file_);
+    if (own.is_granted and own.dead != nullptr) own.repair(*file_);
     while (own.dead != nullptr)
         own.dead = std::move(own.dead->next);
     // First the slot, then the lock: never a free lock with a slot of somebody alive.

@@ -54,7 +54,7 @@ private:
 
     [[nodiscard]] result<void> draw_id(lane& mine) noexcept;
     [[nodiscard]] result<void> append(lane& mine, std::span<const entity> wanted) noexcept;
-    void mingle(patience how) noexcept;
+    void let_neighbour_ask(patience how) noexcept;
     void stay_awake(lane& mine, steady_time end) noexcept;
     static void unlock_id(lane& mine) noexcept;
     [[nodiscard]] result<bool> is_past(lane& mine, std::span<const entity> wanted) noexcept;
@@ -63,7 +63,8 @@ private:
     std::unique_ptr<queue_file> file_;
     std::unique_ptr<lanes> lanes_;
     int looks_;
-    std::atomic<std::uint32_t> in_a_row_ = 0;  // how often who came just before was of the same processor
+    // relaxed: a hint, of a request not long ago.
+    std::atomic<bool> met_neighbour_ = false;
     yielding yielding_;
 };
 

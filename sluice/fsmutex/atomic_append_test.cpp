@@ -51,6 +51,12 @@ protected:
         for (int i = 0; i != rounds; ++i)
             ASSERT_TRUE(mutex.lock(what));
     }
+    // Empty, and used round and round.
+    void make_ring(std::uint32_t pages) const {
+        std::array<std::byte, page_bytes> page;
+        encode({.created_s = 1'800'000'000, .ring_pages = pages}, page);
+        directory.write("queue", std::string(reinterpret_cast<const char*>(page.data()), page.size()));
+    }
     // By this process so far.
     static std::uint64_t bytes_read() {
         std::ifstream counters("/proc/self/io");
@@ -272,10 +278,8 @@ TEST_F(a_queue_file, has_no_two_requests_of_one_id_even_if_chance_repeats_itself
 }
 
 // Fault 13: file systems without an atomic append.
-TEST_F(a_queue_file, of_a_network_file_system_is_appended_to_under_a_lock_of_its_end) {
-    std::array<std::byte, page_bytes> page;
-    encode({.created_s = 1'800'000'000, .is_range_locked = true}, page);
-    directory.write("queue", std::string(reinterpret_cast<const char*>(page.data()), page.size()));
+TEST_F(a_queue_file, of_a_network_file_system_is_appended_to_under_a_lock) {
+    make_ring(ring_pages_usual);
     const shared_memory<std::atomic<int>> inside;
     std::vector<process> workers;
     const auto anchor = open();
@@ -292,6 +296,53 @@ TEST_F(a_queue_file, of_a_network_file_system_is_appended_to_under_a_lock_of_its
         EXPECT_TRUE(each.join());
     EXPECT_EQ(status().st_size, static_cast<off_t>(page_bytes + 4 * 300 * slot_bytes))
         << "no two in one place";
+}
+
+// Fault 7, where no blocks can be given back.
+TEST_F(a_queue_file, that_is_a_ring_does_not_grow_whatever_is_held_meanwhile) {
+    make_ring(2);
+    const auto one = open();
+    process other([&] {
+        const auto own = open();
+        const auto held = own->lock(entity(77)).value();
+        ::raise(SIGKILL);
+    });
+    EXPECT_FALSE(other.join());
+    {
+        std::vector<entity> many;
+        for (std::uint64_t i = 0; i != 40; ++i)
+            many.emplace_back(i);
+        const auto held = one->lock(many).value();
+        churn(*one, 2000);
+        EXPECT_FALSE(open()->try_lock(entity(0)));
+        EXPECT_FALSE(open()->try_lock(entity(39)));
+    }
+    EXPECT_FALSE(open()->try_lock(entity(39)).value().owner_died());
+    churn(*one, 2000);
+    EXPECT_TRUE(one->lock(entity(77)).value().owner_died());
+    EXPECT_FALSE(one->lock(entity(77)).value().owner_died());
+    churn(*one, 200);
+    EXPECT_EQ(status().st_size, 3 * page_bytes);
+    EXPECT_TRUE(live_slots().empty());
+    EXPECT_TRUE(current_header().elders.empty());
+}
+TEST_F(a_queue_file, that_is_a_ring_has_no_room_for_more_requests_at_once_than_it_has_slots) {
+    make_ring(1);
+    const auto one = open();
+    std::vector<shared_fs_mutex::guard> held;
+    for (std::uint64_t i = 0; i != slots_per_page; ++i)
+        held.push_back(one->lock(entity(i)).value());
+    EXPECT_EQ(one->lock(entity(100)).error(), std::errc::no_space_on_device);
+    held.erase(held.begin() + 7);
+    EXPECT_TRUE(one->lock(entity(7)));
+    std::vector<entity> many;
+    for (std::uint64_t i = 0; i != head_entities_max + 1; ++i)
+        many.emplace_back(1000 + i);
+    EXPECT_EQ(one->lock(many).error(), std::errc::no_space_on_device) << "two slots behind each other";
+    held.pop_back();
+    held.pop_back();
+    EXPECT_TRUE(one->lock(many));
+    EXPECT_EQ(status().st_size, 2 * page_bytes);
 }
 
 // And what was not seen there.

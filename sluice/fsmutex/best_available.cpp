@@ -25,7 +25,7 @@ result<algorithm_choice> choose_by_content(const io::path_handle& base, io::path
     if (const auto version = seen.take<le64>(); version and version->value() == mapped::version_1)
         return algorithm_choice{algorithm::memory_map, "the file is a mapped one already"};
     const auto version = seen.take_at<le64>(offsetof(queue_format::header_record, version));
-    if (version and version->value() == queue_format::version_2)
+    if (version and version->value() == queue_format::version_3)
         return algorithm_choice{algorithm::atomic_append, "the file is a queue already"};
     return failure({ENOENT, "tell a mutex by its file"});
 }

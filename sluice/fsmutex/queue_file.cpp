@@ -34,11 +34,31 @@ result<void> write_all(int descriptor, std::span<const std::byte> bytes, std::ui
     return {};
 }
 
+// Fewer than asked for at the end.
+result<bytes_view> read_all(int descriptor, std::span<std::byte> into, std::uint64_t offset) noexcept {
+    std::size_t done = 0;
+    while (done != into.size()) {
+        const ssize_t got =
+            ::pread(descriptor, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
+        if (got < 0 and errno == EINTR) continue;
+        if (got < 0) return failure(error::last("read a mutex file", descriptor));
+        if (got == 0) break;
+        done += static_cast<std::size_t>(got);
+    }
+    return bytes_view(into.data(), done);
+}
+
 result<std::uint64_t> size_of(int descriptor, nlink_t* links = nullptr) noexcept {
     struct stat status{};
     if (::fstat(descriptor, &status) != 0) return failure(error::last("look at a mutex file", descriptor));
     if (links != nullptr) *links = status.st_nlink;
     return static_cast<std::uint64_t>(status.st_size);
+}
+
+// Of a file that is empty still.
+bool can_have_holes(int descriptor) noexcept {
+    return ::fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, page_bytes) == 0 or
+           errno != EOPNOTSUPP;
 }
 
 }  // namespace
@@ -84,7 +104,8 @@ result<void> queue_file::enter_file() noexcept {
     if (not now) return failure(now.error());
     if (not*now) return failure({EBADMSG, "no mutex file of this version", descriptor()});
     created_s_ = (*now)->created_s;
-    method_ = (*now)->is_range_locked ? append_method::range_locked : append_method::atomic;
+    ring_bytes_ = (*now)->ring_pages * page_bytes;
+    method_ = ring_bytes_ != 0 ? append_method::ring : append_method::atomic;
     auto seen = view_of(**now);
     if (not seen) return failure(seen.error());
     view_ = std::move(*seen);
@@ -95,9 +116,10 @@ result<void> queue_file::write_first_header() noexcept {
     const auto volume = io::volume_of(file_);
     if (not volume) return failure(volume.error());
     const auto since_1970 = seams_.clock->utc_now().time_since_epoch();
+    const bool is_ring = volume->reach != io::volume_reach::this_host or not can_have_holes(descriptor());
     std::array<std::byte, page_bytes> page;
     encode({.created_s = static_cast<std::uint64_t>(std::chrono::floor<seconds>(since_1970).count()),
-            .is_range_locked = volume->reach != io::volume_reach::this_host,
+            .ring_pages = is_ring ? ring_pages_usual : 0,
             .elders = {}},
            page);
     return write_all(descriptor(), page, 0);
@@ -119,30 +141,48 @@ std::uint64_t queue_file::age_us() const noexcept {
         std::max<std::int64_t>(std::chrono::floor<microseconds>(age).count(), 0));
 }
 
-result<std::uint64_t> queue_file::size() const noexcept {
-    return size_of(descriptor());
+std::uint64_t queue_file::offset_of(std::uint64_t place) const noexcept {
+    return ring_bytes_ == 0 ? place : page_bytes + (place - page_bytes) % ring_bytes_;
 }
 
-result<bytes_view> queue_file::read(std::uint64_t offset, std::span<std::byte> into) const noexcept {
-    std::size_t done = 0;
-    while (done != into.size()) {
-        const ssize_t got =
-            ::pread(descriptor(), into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
-        if (got < 0 and errno == EINTR) continue;
-        if (got < 0) return failure(error::last("read a mutex file", descriptor()));
-        if (got == 0) break;
-        done += static_cast<std::size_t>(got);
+result<std::uint64_t> queue_file::end() const noexcept {
+    if (method_ == append_method::atomic) return size_of(descriptor());
+    std::array<std::byte, sizeof(le64)> bytes;
+    const auto got = read_all(descriptor(), bytes, ring_end_offset);
+    if (not got) return failure(got.error());
+    const auto end = got->take_at<le64>(0).value_or(le64(0)).value();
+    if (end == 0) return page_bytes;
+    if (end < page_bytes or end % slot_bytes != 0 or end >= queue_bytes::slots_end)
+        return failure({EBADMSG, "find the end of a mutex file", descriptor()});
+    return end;
+}
+
+result<bytes_view> queue_file::read(std::uint64_t place, std::span<std::byte> into) const noexcept {
+    if (method_ == append_method::atomic) return read_all(descriptor(), into, place);
+    for (std::size_t done = 0; done != into.size();) {
+        const std::uint64_t offset = offset_of(place + done);
+        const auto part = into.subspan(
+            done, std::min<std::uint64_t>(into.size() - done, page_bytes + ring_bytes_ - offset));
+        const auto got = read_all(descriptor(), part, offset);
+        if (not got) return failure(got.error());
+        std::ranges::fill(part.subspan(got->size()), std::byte{});  // where nobody has written yet
+        done += part.size();
     }
-    return bytes_view(into.data(), done);
+    return bytes_view(into.data(), into.size());
 }
 
-result<slot> queue_file::read_slot(std::uint64_t offset) const noexcept {
+slot queue_file::decode_at(std::uint64_t place, bytes_view bytes) const noexcept {
+    const slot found = decode_slot(bytes);
+    return method_ == append_method::ring and found.is_live() and found.place != place ? slot{} : found;
+}
+
+result<slot> queue_file::read_slot(std::uint64_t place) const noexcept {
     std::array<std::byte, slot_bytes> bytes;
     std::uint64_t rounds = 0;
     for (unsigned attempt = 0; attempt != torn_reads_max; ++attempt) {
-        const auto got = read(offset, bytes);
+        const auto got = read(place, bytes);
         if (not got) return failure(got.error());
-        const slot found = decode_slot(*got);
+        const slot found = decode_at(place, *got);
         if (found.kind != slot_kind::torn) return found;
         // Who writes it is through in no time, unless he was kept from running: then it is his turn.
         if (attempt == 0)
@@ -184,15 +224,15 @@ result<std::shared_ptr<const queue_view>> queue_file::view_of(const header& now)
         const auto made = std::make_shared<queue_view>();
         made->generation = now.generation;
         made->first_known_good = now.first_known_good;
-        for (const std::uint64_t offset : now.elders) {
+        for (const std::uint64_t place : now.elders) {
             std::shared_ptr<const queue_view::elder_page> known;
             if (before != nullptr)
                 for (const auto& each : before->elders)
-                    if (each->offset == offset) known = each;
+                    if (each->place == place) known = each;
             if (known == nullptr) {
                 const auto fresh = std::make_shared<queue_view::elder_page>();
-                fresh->offset = offset;
-                if (const auto got = read(offset, fresh->content); not got) return failure(got.error());
+                fresh->place = place;
+                if (const auto got = read(place, fresh->content); not got) return failure(got.error());
                 known = fresh;
             }
             made->elders.push_back(std::move(known));
@@ -218,8 +258,8 @@ result<std::shared_ptr<const queue_view>> queue_file::refreshed_view() noexcept 
 
 // --- slots
 
-result<std::uint64_t> queue_file::append(int lane, std::span<const std::byte> slots) noexcept {
-    return method_ == append_method::atomic ? append_atomically(lane, slots) : append_locked(lane, slots);
+result<std::uint64_t> queue_file::append(int lane, std::span<std::byte> slots) noexcept {
+    return method_ == append_method::atomic ? append_atomically(lane, slots) : append_to_ring(lane, slots);
 }
 
 result<std::uint64_t> queue_file::append_atomically(int lane, std::span<const std::byte> slots) noexcept {
@@ -248,25 +288,71 @@ result<std::uint64_t> queue_file::append_atomically(int lane, std::span<const st
     return failure({EBADMSG, "append to a mutex file", lane});
 }
 
-result<std::uint64_t> queue_file::append_locked(int lane, std::span<const std::byte> slots) noexcept {
-    const auto before = size();
-    if (not before) return failure(before.error());
-    // From wherever the end was to where slots must end: two such ranges always overlap.
-    const kernel_lock::range to_the_end{.first = *before, .length = queue_bytes::slots_end - *before};
-    int code = EINTR;
-    while (code == EINTR)
-        code = kernel_lock::lock(lane, to_the_end, kind::exclusive);
-    if (code != 0) return failure({code, "lock the end of a mutex file", lane});
-    result<std::uint64_t> place = size();  // the lock has made the client ask the server anew
-    if (place) {
-        *place = (*place + slot_bytes - 1) / slot_bytes * slot_bytes;
-        if (const auto written = write_all(descriptor(), slots, *place); not written) {
-            erase(*place, slots.size() / slot_bytes);
-            place = failure(written.error());
-        }
+// --- a ring
+
+queue_file::append_pause::append_pause(const queue_file& file, int lane) noexcept
+    : lane_(lane), is_needed_(file.method() == append_method::ring) {
+    if (not is_needed_) return;
+    do
+        code_ = kernel_lock::lock(lane_, queue_bytes::appending, kind::exclusive);
+    while (code_ == EINTR);
+}
+
+queue_file::append_pause::~append_pause() {
+    if (is_needed_ and code_ == 0) kernel_lock::unlock(lane_, queue_bytes::appending);
+}
+
+result<std::uint64_t> queue_file::append_to_ring(int lane, std::span<std::byte> slots) noexcept {
+    // Of a file that hosts share the lock has made the client ask the server anew.
+    const append_pause mine(*this, lane);
+    if (mine.error_code() != 0) return failure({mine.error_code(), "append to a mutex file", lane});
+    const auto place = free_place(slots.size());
+    if (not place) return failure(place.error());
+    for (std::size_t at = 0; at != slots.size(); at += slot_bytes)
+        set_place(slots.subspan(at).first<slot_bytes>(), *place + at);
+    if (const auto written = write_behind(*place, slots); not written) return failure(written.error());
+    return *place;
+}
+
+// While nobody else appends, here and below.
+result<void> queue_file::write_behind(std::uint64_t place, std::span<const std::byte> slots) noexcept {
+    // First the end: a slot is never behind it, though one may be missing before it, of who died in between.
+    const le64 end(place + slots.size());
+    if (const auto noted = write_all(descriptor(), std::as_bytes(std::span(&end, 1)), ring_end_offset);
+        not noted)
+        return noted;
+    const auto written = write_all(descriptor(), slots, offset_of(place));
+    if (not written) erase(place, slots.size() / slot_bytes);
+    return written;
+}
+
+// From the end on, the next place with room; no further than once round.
+result<std::uint64_t> queue_file::free_place(std::size_t bytes) const noexcept {
+    const auto first = end();
+    if (not first) return failure(first.error());
+    // In the first round nobody has been there.
+    if (*first + bytes <= page_bytes + ring_bytes_) return *first;
+    for (std::uint64_t place = *first; place < *first + ring_bytes_;) {
+        const std::uint64_t before_the_turn = page_bytes + ring_bytes_ - offset_of(place);
+        const auto used = before_the_turn < bytes ? before_the_turn : bytes_in_use(place, bytes);
+        if (not used) return failure(used.error());
+        if (*used == 0) return place;
+        place += *used;
     }
-    kernel_lock::unlock(lane, to_the_end);
-    return place;
+    return failure({ENOSPC, "append to a mutex file", descriptor()});
+}
+
+// How many there are from a place to behind the last slot that is not free.
+result<std::size_t> queue_file::bytes_in_use(std::uint64_t place, std::size_t bytes) const noexcept {
+    std::size_t used = 0;
+    std::array<std::byte, page_bytes> page;
+    for (std::size_t at = 0; at < bytes; at += page_bytes) {
+        const auto got = read(place + at, std::span(page).first(std::min(bytes - at, page_bytes)));
+        if (not got) return failure(got.error());
+        for (std::size_t i = 0; i < got->size(); i += slot_bytes)
+            if (not is_zero(*got->slice({.offset = i, .length = slot_bytes}))) used = at + i + slot_bytes;
+    }
+    return used;
 }
 
 bool queue_file::is_end(int lane, std::uint64_t end) const noexcept {
@@ -276,37 +362,41 @@ bool queue_file::is_end(int lane, std::uint64_t end) const noexcept {
     return ::lseek(lane, 0, SEEK_END) == static_cast<off_t>(end);
 }
 
-void queue_file::erase(std::uint64_t offset, std::size_t slots) noexcept {
+void queue_file::erase(std::uint64_t place, std::size_t slots) noexcept {
     static constexpr std::array<std::byte, page_bytes> zeros{};
     // Pairs with the fence of slot_window::copy().
     std::atomic_thread_fence(std::memory_order_release);
     // From the end, page by page: killed in between, it leaves a head without its continuation, which is
     // found dead; never a continuation that nobody looks for.
-    for (std::uint64_t end = offset + slots * slot_bytes; end > offset;) {
-        const std::uint64_t begin = std::max(offset, (end - 1) / page_bytes * page_bytes);
-        (void)write_all(descriptor(), std::span(zeros).first(end - begin), begin);
+    for (std::uint64_t end = place + slots * slot_bytes; end > place;) {
+        const std::uint64_t begin = std::max(place, (end - 1) / page_bytes * page_bytes);
+        (void)write_all(descriptor(), std::span(zeros).first(end - begin), offset_of(begin));
         end = begin;
     }
 }
 
-void queue_file::rewrite(std::uint64_t offset, const slot& with) noexcept {
+void queue_file::rewrite(std::uint64_t place, const slot& with) noexcept {
     std::array<std::byte, slot_bytes> bytes;
     encode(with, bytes);
-    (void)write_all(descriptor(), bytes, offset);
+    (void)write_all(descriptor(), bytes, offset_of(place));
 }
 
 // --- tidying
 
-bool queue_file::is_dead_page(std::uint64_t offset) const noexcept {
+// At most a page of slots; what cannot be read counts as alive.
+bool queue_file::is_dead(std::uint64_t place, std::size_t bytes) const noexcept {
     std::array<std::byte, page_bytes> page;
-    const auto got = read(offset, page);
-    return got and got->size() == page_bytes and is_zero(*got);
+    const auto got = read(place, std::span(page).first(bytes));
+    if (not got or got->size() != bytes) return false;
+    if (is_zero(*got)) return true;
+    for (std::size_t at = 0; at < bytes; at += slot_bytes)
+        if (decode_at(place + at, *got->from(at)).kind != slot_kind::free) return false;
+    return true;
 }
 
 void queue_file::advance(header& now, std::uint64_t limit) const noexcept {
     while (now.first_known_good + page_bytes <= limit) {
-        const bool is_dead = is_dead_page(now.first_known_good);
-        if (not is_dead) {
+        if (not is_dead(now.first_known_good, page_bytes)) {
             const bool is_old = limit - now.first_known_good > elder_distance;
             if (not is_old or now.elders.size() == elders_max) break;
             now.elders.push_back(now.first_known_good);
@@ -316,15 +406,15 @@ void queue_file::advance(header& now, std::uint64_t limit) const noexcept {
 }
 
 void queue_file::drop_dead_elders(header& now) const noexcept {
-    std::erase_if(now.elders, [&](std::uint64_t offset) {
-        const bool is_dead = is_dead_page(offset);
-        if (is_dead and offset < now.first_after_hole_punch) punch_hole(offset, offset + page_bytes);
-        return is_dead;
+    std::erase_if(now.elders, [&](std::uint64_t place) {
+        const bool is_over = is_dead(place, page_bytes);
+        if (is_over and place < now.first_after_hole_punch) punch_hole(place, place + page_bytes);
+        return is_over;
     });
 }
 
 void queue_file::punch_hole(std::uint64_t from, std::uint64_t to) const noexcept {
-    // Where the file system has no holes the file grows until its last user closes it.
+    // It can have holes, or it would be a ring.
     (void)::fallocate(descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
                       static_cast<off_t>(to - from));
 }
@@ -367,21 +457,22 @@ void queue_file::tidy(int lane, std::uint64_t limit, bool thorough) noexcept {
 result<std::vector<slot>> queue_file::live_slots() noexcept {
     const auto seen = refreshed_view();
     if (not seen) return failure(seen.error());
-    const auto end = size();
+    const auto end = this->end();
     if (not end) return failure(end.error());
     try {
         std::vector<std::uint64_t> pages;
         for (const auto& elder : (*seen)->elders)
-            pages.push_back(elder->offset);
+            pages.push_back(elder->place);
         for (std::uint64_t at = (*seen)->first_known_good; at < *end; at += page_bytes)
             pages.push_back(at);
         std::vector<slot> found;
         std::array<std::byte, page_bytes> page;
-        for (const std::uint64_t offset : pages) {
-            const auto got = read(offset, page);
+        for (const std::uint64_t place : pages) {
+            const auto got = read(place, page);
             if (not got) return failure(got.error());
             for (std::size_t at = 0; at + slot_bytes <= got->size(); at += slot_bytes)
-                if (const slot each = decode_slot(*got->from(at)); each.is_live()) found.push_back(each);
+                if (const slot each = decode_at(place + at, *got->from(at)); each.is_live())
+                    found.push_back(each);
         }
         return found;
     } catch (const std::bad_alloc&) {
@@ -391,15 +482,12 @@ result<std::vector<slot>> queue_file::live_slots() noexcept {
 
 bool queue_file::has_live_slots() noexcept {
     const auto seen = refreshed_view();
-    const auto end = size();
+    const auto end = this->end();
     if (not seen or not end) return true;
     for (const auto& elder : (*seen)->elders)
-        if (not is_dead_page(elder->offset)) return true;
-    std::array<std::byte, page_bytes> page;
-    for (std::uint64_t at = (*seen)->first_known_good; at < *end; at += page_bytes) {
-        const auto got = read(at, page);
-        if (not got or not is_zero(*got)) return true;
-    }
+        if (not is_dead(elder->place, page_bytes)) return true;
+    for (std::uint64_t at = (*seen)->first_known_good; at < *end; at += page_bytes)
+        if (not is_dead(at, std::min<std::uint64_t>(page_bytes, *end - at))) return true;
     return false;
 }
 

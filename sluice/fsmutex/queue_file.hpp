@@ -18,14 +18,15 @@ namespace sluice::fsmutex {
 
 /// Bytes that are locked and never written, far behind the slots.
 namespace queue_bytes {
-inline constexpr std::uint64_t slots_end = std::uint64_t{1}
-                                           << 61;  // appends under a range lock lock up to here
+inline constexpr std::uint64_t slots_end = std::uint64_t{1} << 61;
 inline constexpr kernel_lock::range in_use{.first = slots_end,
                                            .length = 1};  // shared: by everyone who has it open
 inline constexpr kernel_lock::range opening{.first = slots_end + 1,
                                             .length = 1};  // exclusive: opening, closing
 inline constexpr kernel_lock::range tidying{.first = slots_end + 2,
                                             .length = 1};  // exclusive: changing the header
+inline constexpr kernel_lock::range appending{.first = slots_end + 3,
+                                              .length = 1};  // exclusive: appending to a ring
 inline constexpr std::uint64_t first_request = std::uint64_t{1} << 62;
 inline constexpr std::uint64_t id_mask = (std::uint64_t{1} << 61) - 1;
 /// The processor on which a request is asked for, in its id: a hint, for whom it may help to run.
@@ -41,7 +42,7 @@ inline constexpr kernel_lock::range all_requests{.first = first_request, .length
 /// Where the live slots are, as of some moment. Stays true for ever, since slots only die or come behind.
 struct queue_view {
     struct elder_page {
-        std::uint64_t offset;
+        std::uint64_t place;
         std::array<std::byte, queue_format::page_bytes> content;
     };
     std::uint64_t generation = 0;
@@ -49,12 +50,23 @@ struct queue_view {
     std::vector<std::shared_ptr<const elder_page>> elders;
 };
 
+/// Slots have places, which only grow: in the order of the requests, and never the same again.
+///
+/// Usually that is where a slot stands in the file. Where several hosts have the file, or what is dead cannot
+/// be freed, the file is a ring: places go round in its bytes, and a slot says which of those places it has.
+/// 1. In a ring a slot is put where all bytes are zero, while the byte for appending is locked. So what is
+///    live stays, whatever its age, and its owner may erase it without that lock.
+/// 2. Who changes somebody else's slot, because that is dead, holds that lock from looking to writing:
+/// between
+///    the two it may have been erased by another, and the bytes may be a new request's.
+/// 3. Whoever looks at a place finds a slot of another place free: that one is younger than all who look
+///    there, or on an elder's page.
+///
 /// Thread safety: any thread, except opening and destruction. Allocates: views, when the header has changed.
 class queue_file {
 public:
-    /// How a slot gets behind all others: by the kernel's atomic append, or, where several hosts have the
-    /// file, under a lock of the range to the end.
-    enum class append_method : bool { atomic, range_locked };
+    /// How a slot gets behind all others: by the kernel's atomic append, or into a ring, under a lock.
+    enum class append_method : bool { atomic, ring };
 
     /// Errors: as file_handle::open; ETIMEDOUT if others are opening or closing it for seconds; EBADMSG if it
     /// is no such file; ENOLCK, EOPNOTSUPP.
@@ -81,25 +93,44 @@ public:
     /// Looks into the header. Errors: EIO, ENOMEM.
     [[nodiscard]] result<std::shared_ptr<const queue_view>> refreshed_view() noexcept;
 
-    /// Errors: EIO, ESTALE.
-    [[nodiscard]] result<std::uint64_t> size() const noexcept;
+    /// The place behind the last slot; of a ring, perhaps behind one that came since. Errors: EIO, ESTALE;
+    /// EBADMSG if the file is damaged.
+    [[nodiscard]] result<std::uint64_t> end() const noexcept;
     /// Fewer than asked for at the end.
-    [[nodiscard]] result<bytes_view> read(std::uint64_t offset, std::span<std::byte> into) const noexcept;
+    [[nodiscard]] result<bytes_view> read(std::uint64_t place, std::span<std::byte> into) const noexcept;
+    /// What bytes that were read at a place mean there.
+    [[nodiscard]] queue_format::slot decode_at(std::uint64_t place, bytes_view bytes) const noexcept;
     /// Again and again while it is torn. Errors: EBADMSG if it stays so.
-    [[nodiscard]] result<queue_format::slot> read_slot(std::uint64_t offset) const noexcept;
+    [[nodiscard]] result<queue_format::slot> read_slot(std::uint64_t place) const noexcept;
 
     /// All there are, in their order; what is being written just now is left out.
     [[nodiscard]] result<std::vector<queue_format::slot>> live_slots() noexcept;
 
-    /// Behind all others; where they stand. `lane` is a description opened with O_APPEND.
-    /// Errors: ENOSPC, EDQUOT, EFBIG, EIO: nothing of it is left.
-    [[nodiscard]] result<std::uint64_t> append(int lane, std::span<const std::byte> slots) noexcept;
+    /// Behind all others; their place, which they are made to say. `lane` is a description opened with
+    /// O_APPEND. Errors: ENOSPC (of a ring, too: no room among its live slots), EDQUOT, EFBIG, EIO: nothing
+    /// of it is left.
+    [[nodiscard]] result<std::uint64_t> append(int lane, std::span<std::byte> slots) noexcept;
     /// Whether nobody has come behind `end`; false where that cannot be told.
     [[nodiscard]] bool is_end(int lane, std::uint64_t end) const noexcept;
     /// Frees slots. Whoever reads meanwhile finds them torn.
-    void erase(std::uint64_t offset, std::size_t slots) noexcept;
+    void erase(std::uint64_t place, std::size_t slots) noexcept;
     /// Puts one in the place of another of the same request.
-    void rewrite(std::uint64_t offset, const queue_format::slot& with) noexcept;
+    void rewrite(std::uint64_t place, const queue_format::slot& with) noexcept;
+    /// While it lives nobody appends to a ring. `lane` is the caller's own description.
+    class append_pause {
+    public:
+        append_pause(const queue_file& file, int lane) noexcept;
+        append_pause(const append_pause&) = delete;
+        append_pause& operator=(const append_pause&) = delete;
+        ~append_pause();
+        /// 0, or why it could not be locked.
+        [[nodiscard]] int error_code() const noexcept { return code_; }
+
+    private:
+        int lane_;
+        bool is_needed_;
+        int code_ = 0;
+    };
 
     /// Advances the header over slots that are dead, up to `limit`, notes elders and frees blocks; nothing if
     /// somebody else is at it. `lane` is the caller's own description. `thorough` looks at old elders, too.
@@ -119,17 +150,22 @@ private:
     [[nodiscard]] result<std::shared_ptr<const queue_view>> view_of(const queue_format::header& now) noexcept;
     [[nodiscard]] result<std::uint64_t> append_atomically(int lane,
                                                           std::span<const std::byte> slots) noexcept;
-    [[nodiscard]] result<std::uint64_t> append_locked(int lane, std::span<const std::byte> slots) noexcept;
+    [[nodiscard]] std::uint64_t offset_of(std::uint64_t place) const noexcept;
+    [[nodiscard]] result<std::uint64_t> append_to_ring(int lane, std::span<std::byte> slots) noexcept;
+    [[nodiscard]] result<std::uint64_t> free_place(std::size_t bytes) const noexcept;
+    [[nodiscard]] result<std::size_t> bytes_in_use(std::uint64_t place, std::size_t bytes) const noexcept;
+    [[nodiscard]] result<void> write_behind(std::uint64_t place, std::span<const std::byte> slots) noexcept;
     void advance(queue_format::header& now, std::uint64_t limit) const noexcept;
     void drop_dead_elders(queue_format::header& now) const noexcept;
     void punch(queue_format::header& now) const noexcept;
     void punch_hole(std::uint64_t from, std::uint64_t to) const noexcept;
-    [[nodiscard]] bool is_dead_page(std::uint64_t offset) const noexcept;
+    [[nodiscard]] bool is_dead(std::uint64_t place, std::size_t bytes) const noexcept;
     [[nodiscard]] bool has_live_slots() noexcept;
 
     io::file_handle file_;  // writes where it is told to: never with O_APPEND
     seams seams_;
     append_method method_ = append_method::atomic;
+    std::uint64_t ring_bytes_ = 0;
     std::uint64_t created_s_ = 0;
     // relaxed throughout: a smaller number only means to look at more.
     std::atomic<std::uint64_t> seen_dead_before_ = 0;

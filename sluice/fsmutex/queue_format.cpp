@@ -14,18 +14,15 @@ constexpr std::uint64_t when_mask = (std::uint64_t{1} << count_shift) - 1;
 constexpr std::uint64_t count_mask = 0x0f;
 constexpr std::uint64_t continued_flag = 0x80;
 constexpr std::uint64_t continuation_flag = 0x40;
-constexpr std::size_t hash_bytes = 16;
+constexpr std::size_t header_hash_bytes = 16;
+constexpr std::size_t slot_hash_bytes = 8;
 
-template <class Record>
-bool has_hash_of(const Record& record, bytes_view covered) noexcept {
+bool has_hash_of(const header_record& record, bytes_view covered) noexcept {
     const auto expected = sip_hash_128(covered);
     return record.hash[0].value() == expected[0] and record.hash[1].value() == expected[1];
 }
-template <class Record>
-void set_hash(Record& record, bytes_view covered) noexcept {
-    const auto hash = sip_hash_128(covered);
-    record.hash[0] = le64(hash[0]);
-    record.hash[1] = le64(hash[1]);
+le64 slot_hash_of(bytes_view slot) noexcept {
+    return le64(sip_hash_128(*slot.from(slot_hash_bytes))[0]);
 }
 
 }  // namespace
@@ -46,7 +43,8 @@ bool is_valid(const header& read) noexcept {
     }
     return read.first_known_good % page_bytes == 0 and read.first_known_good >= page_bytes and
            read.first_after_hole_punch % page_bytes == 0 and
-           read.first_after_hole_punch <= read.first_known_good and read.first_known_good >> 61 == 0;
+           read.first_after_hole_punch <= read.first_known_good and read.first_known_good >> 61 == 0 and
+           read.ring_pages <= ring_pages_max;
 }
 
 bool are_ascending(std::span<const entity> all) noexcept {
@@ -58,18 +56,18 @@ bool are_ascending(std::span<const entity> all) noexcept {
 
 std::optional<header> decode_header(bytes_view page) {
     const auto record = page.take<header_record>();
-    if (not record or record->version.value() != version_2) return std::nullopt;
+    if (not record or record->version.value() != version_3) return std::nullopt;
     const std::size_t count = record->elder_count.value();
-    const auto covered =
-        count <= elders_max
-            ? page.slice({.offset = hash_bytes, .length = header_bytes - hash_bytes + 8 * count})
-            : std::nullopt;
+    const auto covered = count <= elders_max
+                             ? page.slice({.offset = header_hash_bytes,
+                                           .length = header_bytes - header_hash_bytes + 8 * count})
+                             : std::nullopt;
     if (not covered or not has_hash_of(*record, *covered)) return std::nullopt;
     header read{.generation = record->generation.value(),
                 .created_s = record->created_s.value(),
                 .first_known_good = record->first_known_good.value(),
                 .first_after_hole_punch = record->first_after_hole_punch.value(),
-                .is_range_locked = (record->flags.value() & flag_range_locked) != 0,
+                .ring_pages = record->ring_pages.value(),
                 .elders = {}};
     read.elders.reserve(count);
     for (std::size_t i = 0; i != count; ++i)
@@ -90,12 +88,14 @@ std::size_t encode(const header& from, std::array<std::byte, page_bytes>& page) 
     record.created_s = le64(from.created_s);
     record.first_known_good = le64(from.first_known_good);
     record.first_after_hole_punch = le64(from.first_after_hole_punch);
-    record.version = le64(version_2);
+    record.version = le64(version_3);
     record.elder_count = le32(static_cast<std::uint32_t>(from.elders.size()));
-    record.flags = le32(from.is_range_locked ? flag_range_locked : 0);
+    record.ring_pages = le32(from.ring_pages);
     std::memcpy(page.data(), &record, sizeof record);
     const std::size_t size = header_bytes + 8 * from.elders.size();
-    set_hash(record, bytes_view(page.data() + hash_bytes, size - hash_bytes));
+    const auto hash = sip_hash_128({page.data() + header_hash_bytes, size - header_hash_bytes});
+    record.hash[0] = le64(hash[0]);
+    record.hash[1] = le64(hash[1]);
     std::memcpy(page.data(), &record, sizeof record);
     return size;
 }
@@ -109,13 +109,14 @@ slot decode_slot(bytes_view bytes) noexcept {
     const auto record = bytes.take<slot_record>();
     if (not record) return torn;
     const auto first = bytes.first(slot_bytes).value();
-    if (record->hash[0].value() == 0 and is_zero(first)) return {};
-    if (not has_hash_of(*record, *first.from(hash_bytes))) return torn;
+    if (record->hash.value() == 0 and is_zero(first)) return {};
+    if (record->hash.value() != slot_hash_of(first).value()) return torn;
     const std::uint64_t flags = record->when_and_count.value() >> count_shift;
     slot read;
     const bool is_continuation = (flags & continuation_flag) != 0;
     read.count = static_cast<std::uint8_t>(flags & count_mask);
     read.is_continued = (flags & continued_flag) != 0;
+    read.place = record->place.value();
     read.id = record->id.value();
     read.when_us = record->when_and_count.value() & when_mask;
     if (read.count == 0 or read.count > (is_continuation ? continuation_entities_max : head_entities_max) or
@@ -143,6 +144,7 @@ void encode(const slot& from, std::span<std::byte, slot_bytes> bytes) noexcept {
         const bool is_continuation = from.kind == slot_kind::continuation;
         const std::uint64_t flags =
             from.count | (from.is_continued ? continued_flag : 0) | (is_continuation ? continuation_flag : 0);
+        record.place = le64(from.place);
         record.id = le64(from.id);
         record.when_and_count = le64((from.when_us & when_mask) | flags << count_shift);
         if (not is_continuation) {
@@ -153,10 +155,16 @@ void encode(const slot& from, std::span<std::byte, slot_bytes> bytes) noexcept {
         }
         for (std::size_t i = 0; i != from.count; ++i)
             (i < 9 ? record.entities[i] : record.owner_or_entity[i - 9]) = le64(from.all[i].bits());
-        const auto raw = bytes_of(record);
-        set_hash(record, *raw.from(hash_bytes));
+        record.hash = slot_hash_of(bytes_of(record));
     }
     std::memcpy(bytes.data(), &record, sizeof record);
+}
+
+void set_place(std::span<std::byte, slot_bytes> bytes, std::uint64_t place) noexcept {
+    const le64 where(place);
+    std::memcpy(bytes.data() + offsetof(slot_record, place), &where, sizeof where);
+    const le64 hash = slot_hash_of(bytes);
+    std::memcpy(bytes.data() + offsetof(slot_record, hash), &hash, sizeof hash);
 }
 
 slot slot_of(const slot& head, std::span<const entity> wanted, std::size_t index) noexcept {

@@ -20,7 +20,7 @@ inline constexpr std::size_t slot_bytes = 128;
 inline constexpr std::size_t page_bytes = 4096;
 inline constexpr std::size_t slots_per_page = page_bytes / slot_bytes;
 inline constexpr std::size_t header_bytes = 128;
-inline constexpr std::size_t elders_max = (page_bytes - header_bytes) / 8;
+inline constexpr std::size_t elders_max = (page_bytes - header_bytes) / 8 - 1;
 inline constexpr std::size_t head_entities_max = 9;
 inline constexpr std::size_t continuation_entities_max = 12;
 inline constexpr std::size_t host_bytes = 20;
@@ -34,14 +34,15 @@ struct header_record {
     le64 first_after_hole_punch;  //  40  before this the file is a hole, but for the elders' pages
     le64 version;                 //  48
     le32 elder_count;             //  56
-    le32 flags;                   //  60
+    le32 ring_pages;              //  60  0: every slot has bytes of its own
     le64 reserved[8];             //  64
 };
 static_assert(sizeof(header_record) == header_bytes and offsetof(header_record, version) == 48);
 
 /// A slot on disk.
 struct slot_record {
-    le64 hash[2];             //   0  SipHash-2-4-128, key zero, of what follows
+    le64 hash;                //   0  the first half of SipHash-2-4-128, key zero, of what follows
+    le64 place;               //   8  in a ring: where it stands, as if the file had no end; else 0
     le64 id;                  //  16  drawn for each request; its slots share it
     le64 when_and_count;      //  24  lower 56 bits: microseconds since creation; upper 8: count and flags
     le64 entities[9];         //  32
@@ -49,16 +50,19 @@ struct slot_record {
 };
 static_assert(sizeof(slot_record) == slot_bytes and offsetof(slot_record, owner_or_entity) == 104);
 
-inline constexpr std::uint64_t version_2 = 0x3251'6563'6975'6c73;  // "sluiceQ2"
-inline constexpr std::uint32_t flag_range_locked =
-    1;  // appended under a range lock: for network file systems
+inline constexpr std::uint64_t version_3 = 0x3351'6563'6975'6c73;  // "sluiceQ3"
+/// Of a ring: the place behind the last slot, eight bytes that no hash covers.
+inline constexpr std::uint64_t ring_end_offset = page_bytes - 8;
+/// Enough for as many pages with a lock held for long as there can be elders, and small.
+inline constexpr std::uint32_t ring_pages_usual = 512;
+inline constexpr std::uint32_t ring_pages_max = 1U << 20;
 
 struct header {
     std::uint64_t generation = 0;
     std::uint64_t created_s = 0;
     std::uint64_t first_known_good = page_bytes;
     std::uint64_t first_after_hole_punch = page_bytes;
-    bool is_range_locked = false;
+    std::uint32_t ring_pages = 0;
     std::vector<std::uint64_t> elders{};  // offsets of pages, ascending, at most elders_max
 
     [[nodiscard]] friend bool operator==(const header&, const header&) = default;
@@ -84,6 +88,7 @@ struct slot {
     slot_kind kind = slot_kind::free;
     bool is_continued = false;
     std::uint8_t count = 0;
+    std::uint64_t place = 0;
     std::uint64_t id = 0;
     std::uint64_t when_us = 0;
     std::array<entity, continuation_entities_max> all{};
@@ -101,6 +106,9 @@ struct slot {
 [[nodiscard]] slot decode_slot(bytes_view bytes) noexcept;
 /// Of a free slot zeros. `from` is not torn.
 void encode(const slot& from, std::span<std::byte, slot_bytes> bytes) noexcept;
+
+/// Says in an encoded slot where it stands.
+void set_place(std::span<std::byte, slot_bytes> bytes, std::uint64_t place) noexcept;
 
 /// What is left of `from` of those entities that `keep` says true of; free if of none.
 template <class Keep>

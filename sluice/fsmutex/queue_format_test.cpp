@@ -65,16 +65,18 @@ TEST(a_header, comes_back_as_it_was_written_with_its_elders) {
                    .created_s = 1'800'000'000,
                    .first_known_good = 1000 * page_bytes,
                    .first_after_hole_punch = 256 * page_bytes,
-                   .is_range_locked = true,
+                   .ring_pages = ring_pages_usual,
                    .elders = {}};
     std::array<std::byte, page_bytes> page;
     EXPECT_EQ(encode(written, page), header_bytes);
     EXPECT_EQ(decode_header(page), written);
     for (std::size_t i = 0; i != elders_max; ++i)
         written.elders.push_back((i + 1) * page_bytes);
-    EXPECT_EQ(encode(written, page), page_bytes);
+    EXPECT_EQ(encode(written, page), ring_end_offset);
     EXPECT_EQ(decode_header(page), written);
-    page[page_bytes - 1] ^= std::byte{1};
+    page[ring_end_offset] ^= std::byte{1};
+    EXPECT_EQ(decode_header(page), written) << "who appends to a ring changes what is behind them";
+    page[ring_end_offset - 1] ^= std::byte{1};
     EXPECT_FALSE(decode_header(page)) << "the hash covers the elders";
 }
 

@@ -77,7 +77,7 @@ result<void> queue_scan::read_chunk_before(const queue_file& file, std::uint64_t
 result<slot> queue_scan::slot_in_chunk(const queue_file& file, std::uint64_t offset) const noexcept {
     const auto bytes = bytes_view(chunk_.data(), chunk_read_)
                            .slice({.offset = offset - chunk_offset_, .length = slot_bytes});
-    const slot seen = bytes ? decode_slot(*bytes) : slot{.kind = slot_kind::torn};
+    const slot seen = bytes ? file.decode_at(offset, *bytes) : slot{.kind = slot_kind::torn};
     return seen.kind == slot_kind::torn ? file.read_slot(offset) : seen;
 }
 
@@ -139,14 +139,14 @@ result<std::optional<queue_scan::obstacle>> queue_scan::next_elder(queue_file& f
     for (; elder_ != view_->elders.size() * slots_per_page; ++elder_) {
         const auto& page = *view_->elders[elder_ / slots_per_page];
         const std::uint64_t within = elder_ % slots_per_page * slot_bytes;
-        const slot known =
-            decode_slot(bytes_view(page.content).slice({.offset = within, .length = slot_bytes}).value());
+        const auto bytes = bytes_view(page.content).slice({.offset = within, .length = slot_bytes});
+        const slot known = file.decode_at(page.place + within, *bytes);
         // What was free stays free; what was live then may be dead by now; what was torn must be looked at.
         if (known.kind == slot_kind::free or (known.is_live() and not conflict(known.entities(), wanted)))
             continue;
-        const auto now = file.read_slot(page.offset + within);
+        const auto now = file.read_slot(page.place + within);
         if (not now) return failure(now.error());
-        if (auto found = obstacle_of(*now, page.offset + within, wanted)) {
+        if (auto found = obstacle_of(*now, page.place + within, wanted)) {
             ++elder_;
             return found;
         }

@@ -1,8 +1,13 @@
 // The queues of fsmutex, as they are shipped, in every order of the steps of two or three processes (within
 // the limits named), with a kill at every step.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cstring>
 #include <utility>
 
 #include "sluice/fsmutex/atomic_append.hpp"
@@ -81,11 +86,46 @@ plan at_the_end_of_a_page(plan of) {
     return of;
 }
 
+// A ring of one page in which only the first slots and the last are free: each request begins another round,
+// in the bytes of one that others may still be looking at. The rest are of the dead, and in nobody's way.
+plan in_a_narrow_ring(plan of, std::size_t free_slots) {
+    using namespace fsmutex::queue_format;
+    of.prepare = [free_slots](simulated_kernel& kernel) {
+        std::array<std::byte, 2 * page_bytes> file{};
+        const auto page = std::span(file).first<page_bytes>();
+        std::array<std::byte, page_bytes> first{};
+        encode({.ring_pages = 1}, first);
+        std::ranges::copy(first, page.begin());
+        const le64 end(page_bytes + (slots_per_page - 1) * slot_bytes);
+        std::memcpy(file.data() + ring_end_offset, &end, sizeof end);
+        for (std::size_t i = free_slots - 1; i != slots_per_page - 1; ++i) {
+            const std::uint64_t place = page_bytes + i * slot_bytes;
+            slot dead{.kind = slot_kind::head, .count = 1, .place = place, .id = i << 8};
+            dead.all[0] = entity(9);
+            encode(dead, std::span<std::byte, slot_bytes>(file.data() + place, slot_bytes));
+        }
+        kernel.as(4, [&] {
+            const int made = ::open("/simulated/queue", O_RDWR | O_CREAT, 0600);
+            (void)!::pwrite(made, file.data(), file.size(), 0);
+            ::close(made);
+        });
+    };
+    of.inspect = [](const std::byte*, std::size_t bytes) {
+        return bytes == 2 * page_bytes ? nullptr : "the file has grown";
+    };
+    of.leaves_files = 1;  // of the dead
+    return of;
+}
+
 TEST(queue_file_in_every_order, lets_no_time_pass_if_nobody_dies) {
     // Three: to be kept from running with a slot half erased, to others who see that, and back.
     limits three_times = in_no_time;
     three_times.preemptions_max = 3;
     expect_right(within(append_plan(pair), 0ms), three_times, 10'000);
+}
+TEST(queue_file_in_every_order, lets_no_time_pass_if_who_had_to_wait_comes_again) {
+    expect_right(within(append_plan({{{.wanted = one}, {.wanted = one}}, {{.wanted = two}}}), 0ms),
+                 in_no_time, 3000);
 }
 TEST(queue_file_in_every_order, is_fair_to_three_processes) {
     expect_right(within(append_plan(three), 0ms), {.preemptions_max = 1, .deadlines = timers::when_all_sleep},
@@ -116,6 +156,30 @@ TEST(queue_file_in_every_order, is_right_on_a_volume_that_hosts_share) {
     plan remote = with_kills(append_plan({{{.wanted = one}}, {{.wanted = one}}}));
     remote.prepare = [](simulated_kernel& kernel) { kernel.share_with_hosts(); };
     expect_right(remote, killing, 1000);
+}
+TEST(queue_file_in_every_order, lets_no_time_pass_in_a_ring) {
+    expect_right(in_a_narrow_ring(
+                     within(append_plan({{{.wanted = one}, {.wanted = one}}, {{.wanted = two}}}), 0ms), 2),
+                 {.preemptions_max = 1, .deadlines = timers::when_all_sleep}, 300);
+}
+TEST(queue_file_in_every_order, survives_a_kill_at_any_step_in_a_ring) {
+    expect_right(
+        in_a_narrow_ring(
+            within(with_kills(append_plan({{{.wanted = two}}, {{.wanted = one}, {.wanted = one}}})), 100ms),
+            2),
+        killing_in_no_time, 1000);
+}
+TEST(queue_file_in_every_order, survives_a_kill_of_one_of_three_in_a_ring) {
+    expect_right(in_a_narrow_ring(with_kills(append_plan({{{.wanted = two, .stays = 1ms}},
+                                                          {{.wanted = one}, {.wanted = one}},
+                                                          {{.wanted = {entity(2)}}}})),
+                                  3),
+                 {.preemptions_max = 0, .kills_max = 1, .deadlines = timers::when_all_sleep}, 100);
+}
+TEST(queue_file_in_every_order, finds_no_room_in_a_ring_that_is_full_and_goes_on) {
+    plan crowded = in_a_narrow_ring(append_plan({{{.wanted = one}}, {{.wanted = two}}}), 1);
+    crowded.has_room_for = 1 << 20;  // of the disk; that of the ring is for one
+    expect_right(crowded, {.preemptions_max = 1, .deadlines = timers::as_preemptions}, 100);
 }
 TEST(queue_file_in_every_order, goes_on_after_there_was_no_room_for_a_request) {
     plan crowded = append_plan({{{.wanted = one}}, {{.wanted = two}}});

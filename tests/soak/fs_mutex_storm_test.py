@@ -112,8 +112,8 @@ VOLUMES = [
 
 def figures(report):
     for case in json.loads(report.read_text())["testsuites"][0]["testsuite"]:
-        yield {key: case[key] for key in ("grants", "kills", "longest_pause_ms", "disk_kib_max", "value_param", "name")
-               if key in case}
+        yield {key: case[key] for key in ("grants", "kills", "longest_pause_ms", "longest_call_ms", "disk_kib_max",
+                                          "value_param", "name") if key in case}
 
 
 def storm(program, volume, seconds):
@@ -129,7 +129,8 @@ def storm(program, volume, seconds):
             for each in figures(report):
                 print(f"{volume.name:11}{each['name'].split('/')[-1].removesuffix('_on_disk'):14}"
                       f"{each.get('grants', 0):>9} grants {each.get('kills', 0):>6} kills, nobody granted for at most "
-                      f"{each.get('longest_pause_ms', '?'):>4} ms, disk at most {each.get('disk_kib_max', 0):>5} KiB",
+                      f"{each.get('longest_pause_ms', '?'):>4} ms (a stat took {each.get('longest_call_ms', '?')}), "
+                      f"disk at most {each.get('disk_kib_max', 0):>5} KiB",
                       flush=True)
             if done.returncode != 0:
                 print(done.stdout[-4000:], done.stderr[-2000:], flush=True)
