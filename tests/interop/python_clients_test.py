@@ -206,6 +206,12 @@ class Impacket:
         connection.deleteDirectory("share", "folder")
         self.assertEqual(list(self.folder.iterdir()), [])
 
+    def test_a_file_has_no_former_versions(self):
+        (self.folder / "file").write_bytes(b"12345")
+        connection = self.connect()
+        tree = connection.connectTree("share")
+        self.assertEqual(connection.listSnapshots(tree, "file"), [])
+
     def test_a_wrong_password_is_refused(self):
         connection = SMBConnection("127.0.0.1", "127.0.0.1", sess_port=self.server.port)
         self.addCleanup(connection.close)

@@ -1,4 +1,5 @@
 #include "sluice/smb/wire/close.hpp"
+#include "sluice/smb/wire/lock.hpp"
 #include "sluice/smb/wire/query_info.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
@@ -69,6 +70,43 @@ TEST_F(coming_back, does_not_get_an_open_its_owner_still_has) {
     EXPECT_EQ(second_.answer_to(waiting_).status(), nt_status::object_name_not_found);
     EXPECT_EQ(first_->call(command::close, smb::wire::close_args{.file = file_}).status(),
               nt_status::success);
+}
+
+// The same with a lease, and a range locked: what it counts on without asking is to be true still.
+class coming_back_with_a_lock : public served {
+protected:
+    // What it is told when it comes back.
+    nt_status after_losing(smb::wire::lease_state held) {
+        polite_client second(where_);
+        EXPECT_EQ(second.log_on("u", "p"), nt_status::success);
+        EXPECT_EQ(second.connect_tree("files"), nt_status::success);
+        auto how = polite_client::for_everything();
+        how.oplock_level = smb::wire::oplock_level::lease;
+        how.contexts.lease = {.key = {}, .state = held};
+        how.contexts.durable = true;
+        const smb::wire::file_id file = first_->create("f", how).file;
+        const auto element =
+            smb::wire::encode_lock_element({.offset_bytes = 10, .length_bytes = 10, .flags = at_once});
+        const smb::wire::lock_args locking{.file = file,
+                                           .elements = smb::wire::lock_list(std::span(&element, 1))};
+        EXPECT_EQ(first_->call(command::lock, locking).status(), nt_status::success);
+        auto again = how;
+        again.contexts.durable = false;
+        again.contexts.durable_reconnect = file;
+        first_->hang_up();
+        return second.answer_to(second.send_create("f", again)).status();
+    }
+    static constexpr auto at_once =
+        smb::wire::lock_flags::exclusive | smb::wire::lock_flags::fail_immediately;
+    static constexpr auto read_and_handle = smb::wire::lease_state::read | smb::wire::lease_state::handle;
+};
+
+TEST_F(coming_back_with_a_lock, has_it_still_where_it_may_have_cached_writes) {
+    EXPECT_EQ(after_losing(read_and_handle | smb::wire::lease_state::write), nt_status::success);
+}
+
+TEST_F(coming_back_with_a_lock, has_to_open_anew_where_it_may_not) {
+    EXPECT_EQ(after_losing(read_and_handle), nt_status::object_name_not_found);
 }
 
 }  // namespace

@@ -19,6 +19,13 @@ namespace {
     return one.lease != nullptr and wire::has(one.lease->held(), lease_state::handle);
 }
 
+// What a client has locked it counts on while it may cache writes; without, it asks for each write, and finds
+// out by the refusal that its locks are gone.
+[[nodiscard]] bool locks_without_caching_writes(const open& one) noexcept {
+    return one.file != nullptr and one.file->locks().held_by(one) != 0 and
+           not wire::has(one.lease->held(), lease_state::write);
+}
+
 [[nodiscard]] std::chrono::milliseconds timeout_for(std::uint32_t asked_ms) noexcept {
     if (asked_ms == 0) return limits::durable_timeout_default;
     return std::min<std::chrono::milliseconds>(std::chrono::milliseconds(asked_ms),
@@ -94,7 +101,8 @@ void tell_durability(const open& one, wire::create_reply& reply) noexcept {
 
 bool keep_without_client(smb_server& host, open& one) noexcept {
     if (not one.durable) return false;
-    const bool is_cached = caches_handle(one) and not one.lease->is_breaking();
+    const bool is_cached =
+        caches_handle(one) and not one.lease->is_breaking() and not locks_without_caching_writes(one);
     if (not is_cached and not one.durable->is_resilient) return false;
     one.session->opens.erase(one.id.volatile_part.value());
     one.session = nullptr;

@@ -42,6 +42,11 @@ struct object_id {
 void encode(byte_writer& writer, const object_id& identifier) noexcept;
 [[nodiscard]] decoded<object_id> decode_object_id(bytes_view bytes) noexcept;
 
+/// SRV_ENUMERATE_SNAPSHOTS reply, [MS-SMB2] 2.2.32.2, where there are none: no names but the zero that ends
+/// the list of them, padded to the least that is sent.
+inline constexpr std::size_t no_snapshots_bytes = 16;
+void encode_no_snapshots(byte_writer& writer) noexcept;
+
 /// FSCTL_PIPE_PEEK reply, [MS-FSCC] 2.3, in front of the bytes peeked at.
 struct pipe_peek_state {
     std::uint32_t state = 3;  ///< connected, as in pipe_local_information

@@ -59,6 +59,7 @@ using control_handler = io::task<wire::nt_status> (*)(control& c);
 [[nodiscard]] io::task<wire::nt_status> get_compression(control& c);
 [[nodiscard]] io::task<wire::nt_status> set_compression(control& c);
 [[nodiscard]] io::task<wire::nt_status> get_object_id(control& c);
+[[nodiscard]] io::task<wire::nt_status> enumerate_snapshots(control& c);
 // ioctl_reparse.cpp: symbolic links.
 [[nodiscard]] io::task<wire::nt_status> get_reparse_point(control& c);
 [[nodiscard]] io::task<wire::nt_status> set_reparse_point(control& c);

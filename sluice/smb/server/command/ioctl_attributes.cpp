@@ -46,4 +46,13 @@ io::task<nt_status> get_object_id(control& c) {
     co_return nt_status::success;
 }
 
+// What Windows shows as former versions. Files have none here.
+io::task<nt_status> enumerate_snapshots(control& c) {
+    if (c.args.output_bytes_max < wire::no_snapshots_bytes) co_return nt_status::invalid_parameter;
+    byte_writer* const output = c.begin_output(wire::no_snapshots_bytes);
+    if (output == nullptr) co_return nt_status::insufficient_resources;
+    wire::encode_no_snapshots(*output);
+    co_return nt_status::success;
+}
+
 }  // namespace sluice::smb::server
