@@ -47,8 +47,8 @@ result<found_node> with_status(std::unique_ptr<host_node> node, const io::file_s
     return found_node{.node = std::move(node), .status = *shown};
 }
 
-result<found_node> with_attributes(std::unique_ptr<host_node> node, const io::file_status& status,
-                                   const own_attributes& own) noexcept {
+found_node with_attributes(std::unique_ptr<host_node> node, const io::file_status& status,
+                           const own_attributes& own) noexcept {
     const metadata shown = node->status_from(status, own);
     return found_node{.node = std::move(node), .status = shown};
 }
