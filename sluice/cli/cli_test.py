@@ -25,6 +25,13 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertRegex(done.stdout, r"\Asluice \d+\.\d+\.\d+\n\Z")
 
+    def test_operands_are_called_as_the_manual_calls_them(self):
+        for command, operands in ((["put"], "SOURCE... URL"), (["fat", "put"], "SOURCE... IMAGE:/PATH"),
+                                  (["fat", "mv"], "IMAGE:/PATH TARGET")):
+            with self.subTest(command=command):
+                self.assertIn(f"[OPTIONS] {operands}", sluice(*command, "--help").stdout)
+                self.assertIn(f"{operands} is required", sluice(*command).stderr)
+
     def test_help_documents_the_exit_codes(self):
         done = sluice("--help")
         self.assertEqual(done.returncode, 0)

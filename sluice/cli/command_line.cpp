@@ -11,9 +11,9 @@
 namespace sluice::cli {
 namespace {
 
-// Operands are called as the help shows them, "SOURCE... URL", "IMAGE:/PATH". CLI11 refuses spaces and colons
-// in a name from its version 2.2 on, so it is given bytes in their place that stand in no text, and what it
-// prints is put right.
+// Operands are called as the help shows them, "SOURCE... URL", "IMAGE:/PATH". CLI11 2.4
+// refuses spaces and colons in a name, where 2.1 did not, so it is given bytes in their place that stand in
+// no UTF-8, and what it prints is put right.
 constexpr char space_within = '\xfe';
 constexpr char colon_within = '\xff';
 

@@ -107,12 +107,10 @@ result<own_attributes> host_node::ask_own_attributes() const noexcept {
 result<own_attributes> host_node::own_attributes_at(time_point change_time) noexcept {
     if (not can_have_attributes()) return own_attributes{};
     const own_attributes* const known = tree_.attributes.find(key_, change_time);
-    const auto own = known != nullptr ? *known : ask_own_attributes();
-    if (not own) return own;
-    asked_ = {.change_time = change_time, .own = *own};
+    const result<own_attributes> own = known != nullptr ? *known : ask_own_attributes();
     constexpr auto settled_after = std::chrono::milliseconds(100);
     const bool is_settled = std::chrono::system_clock::now() - change_time > settled_after;
-    if (known == nullptr and is_settled) tree_.attributes.note(key_, change_time, *own);
+    if (own and known == nullptr and is_settled) tree_.attributes.note(key_, change_time, *own);
     return own;
 }
 

@@ -135,11 +135,10 @@ result<host_place> host_tree::place(std::string_view shown) {
 
 result<host_place> host_tree::place_in(const io::handle& directory, std::string_view path,
                                        std::string_view shown_name) {
+    if (shown_name.empty()) return failure(error(EEXIST, "name"));
+    if (const auto valid = check_name(shown_name); not valid) return failure(valid.error());
     std::string storage;
-    const auto name = host_path(shown_name, storage);
-    if (not name) return failure(name.error());
-    if (name->empty()) return failure(error(EEXIST, "name"));
-    return place_of(directory, path, *name);
+    return place_of(directory, path, host_name(shown_name, storage));
 }
 
 result<host_place> host_tree::place_of(const io::handle& directory, std::string_view path,

@@ -12,7 +12,7 @@ namespace sluice::vfs {
 /// opened to find out: a fifo's writer would take us for its reader, and a device may do anything. A file
 /// may, and one that was there a moment ago most likely still is; whoever opens it looks at what he has got.
 ///
-/// A hint: paths are forgotten for others, and now and then (one in 2^64) taken for another.
+/// A hint: paths are forgotten for others, and once in 2^63 taken for another.
 /// Thread safety: one thread at a time. Allocates: nothing. Complexity: O(length of the path).
 class seen_files {
 public:

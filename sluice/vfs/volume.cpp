@@ -27,6 +27,7 @@ result<found_node> volume::find_directory(std::string_view path) noexcept {
 
 result<found_node> volume::create_in(node& directory, std::string_view name,
                                      const creation_request& wanted) noexcept {
+    if (const auto valid = check_name(name); not valid) return failure(valid.error());
     return with_status(create(join_path(directory.path(), name), wanted));
 }
 

@@ -89,8 +89,8 @@ public:
     [[nodiscard]] virtual result<node_ptr> create(std::string_view path,
                                                   const creation_request& wanted) noexcept = 0;
 
-    /// Makes one in a directory of this volume, and tells its status. Errors: as create; ENOTDIR, too, if the
-    /// directory has gone.
+    /// Makes one in a directory of this volume, and tells its status; `name` is one component. Errors: as
+    /// create; ENOTDIR, too, if the directory has gone.
     [[nodiscard]] virtual result<found_node> create_in(node& directory, std::string_view name,
                                                        const creation_request& wanted) noexcept;
 

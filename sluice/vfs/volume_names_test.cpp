@@ -65,6 +65,8 @@ TEST_P(volume_names, things_are_made_in_a_directory_that_was_found) {
         EXPECT_EQ(file->status.kind, node_kind::file);
         EXPECT_EQ(file->status.id, file->node->status().value().id);
         EXPECT_EQ(code(on().create_in(*directory->node, "NEW", {})), EEXIST);
+        for (const std::string_view none : {"d/new2", "..", "."})
+            EXPECT_EQ(code(on().create_in(*directory->node, none, {})), EILSEQ) << none;
         const auto below = on().create_in(*directory->node, "below", {.kind = node_kind::directory});
         ASSERT_EQ(code(below), 0) << path;
         EXPECT_EQ(below->status.kind, node_kind::directory);

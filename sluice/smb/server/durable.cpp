@@ -19,8 +19,8 @@ namespace {
     return one.lease != nullptr and wire::has(one.lease->held(), lease_state::handle);
 }
 
-// What a client has locked it counts on while it may cache writes; without, it asks for each write, and finds
-// out by the refusal that its locks are gone.
+// Locks are kept for a client that is gone only while it may cache writes: then nobody else has the file
+// open, whom they could keep waiting. As smbtorture has it (durable-open.lock-noW-lease).
 [[nodiscard]] bool locks_without_caching_writes(const open& one) noexcept {
     return one.file != nullptr and one.file->locks().held_by(one) != 0 and
            not wire::has(one.lease->held(), lease_state::write);

@@ -283,6 +283,7 @@ opening::step opening::step_after(const result<peer_sign>& in_the_way) noexcept 
     }
     // Another server may have removed it before we had our sign up; from now on none will.
     const result<vfs::metadata> status = node_->status();
+    if (status) found_ = *status;
     return status and status->links == 0 ? step::again : step::done;
 }
 

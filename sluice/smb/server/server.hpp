@@ -151,8 +151,8 @@ public:
     /// Complexity: O(n) in sessions.
     [[nodiscard]] std::vector<session*> sessions_like(const session& one) noexcept;
     /// Waits until the other loops with connections of this one's client have seen which of them are lost:
-    /// what he left behind by hanging up is gone when he begins anew. Suspends; with the latch before and
-    /// after.
+    /// what he left behind by hanging up is gone when he begins anew. Suspends, for each of those loops at
+    /// most a quarter of a second and its turns; with the latch before and after.
     [[nodiscard]] io::task<void> notice_losses(const connection& of) noexcept;
     /// The session was authenticated just now: its lifetime begins, if it is limited.
     void begin_lifetime(session& of);
@@ -181,7 +181,7 @@ private:
     void serve_at(std::size_t loop, io::socket_handle socket, const io::socket_address& peer) noexcept;
     [[nodiscard]] bool has_room_for_connection() const noexcept;
     void end_opens_left() noexcept;
-    // Coroutines of one loop are to hold what they get only while they are on it.
+    // To be held on that loop only, where connections end.
     [[nodiscard]] std::vector<std::shared_ptr<connection>> connections_of(const std::string& client,
                                                                           const server_loop& at) noexcept;
     [[nodiscard]] io::task<void> notice_losses_at(server_loop& there, std::string client,
