@@ -46,7 +46,7 @@ private:
     bool has_writer_;
 
     [[no_unique_address]] byte_range where_ = byte_range::none_at(0);
-    bool is_writer_ = false;
+    bool is_writer_;  // counts once it is described: then this byte and those behind it are one store
     bool is_in_set_ = false;
 };
 

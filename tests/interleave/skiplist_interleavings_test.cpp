@@ -8,6 +8,7 @@ namespace sluice::interleave {
 namespace {
 
 using sync::bytes;
+using sync::tending_steps;
 using sync::skiplist::sound_steps;
 
 template <class Scenario>
@@ -189,6 +190,57 @@ TEST(skiplist_range_lock, waits_for_no_other_range_in_the_node_before_it_in_ever
 
 TEST(skiplist_range_lock, waits_for_no_other_range_in_the_node_behind_it_in_every_schedule) {
     expect_every_schedule_right<waiting_while_a_node_is_used_again<true>>();
+}
+
+// Posts are at 4 and 6. One walks from the latter, another locks across it, which takes it down, and then its
+// node is a range behind 6.
+template <class Steps>
+class walk_from_a_post_that_goes final : public lock_users<Steps> {
+    using base = lock_users<Steps>;
+
+    std::vector<std::function<void()>> threads() override {
+        (void)this->lock.try_lock(bytes(0, 0));
+        (void)this->lock.try_lock(bytes(100, 100));  // so a post is at every even number
+        this->use_if_free(bytes(4, 4));
+        this->use_if_free(bytes(6, 6));
+        return {[this] { this->use_if_free(bytes(7, 8)); },
+                [this] {
+                    const typename base::guard across = this->lock.try_lock(bytes(5, 6));
+                    if (across) this->use_if_free(bytes(7, 7));
+                }};
+    }
+    // Three ranges, and posts at 4, 6 and 100, and one that is being set up.
+    [[nodiscard]] std::size_t nodes_max() const override { return 3 + 4; }
+};
+
+TEST(skiplist_range_lock, walks_from_no_post_that_has_gone_in_every_schedule) {
+    expect_every_schedule_right<walk_from_a_post_that_goes<tending_steps>>({.preemptions_max = 1});
+}
+
+struct deaf_to_posts : tending_steps {
+    static constexpr bool listens_to_posts = false;
+};
+
+TEST(skiplist_range_lock, is_found_to_walk_from_a_post_that_has_gone_if_it_does_not_listen) {
+    const report found = explore([] { return std::make_unique<walk_from_a_post_that_goes<deaf_to_posts>>(); },
+                                 {.preemptions_max = 1});
+    EXPECT_EQ(found.problem, "two held the same byte at once");
+}
+
+// Two set up a post at the same place, beside one who locks across it.
+class posts_in_the_same_place final : public lock_users<tending_steps> {
+    std::vector<std::function<void()>> threads() override {
+        (void)lock.try_lock(bytes(0, 0));
+        (void)lock.try_lock(bytes(50, 50));  // so a post is where a range begins
+        return {[this] { use_if_free(bytes(5, 6)); }, [this] { use_if_free(bytes(5, 5)); },
+                [this] { use_if_free(bytes(4, 6)); }};
+    }
+    // Three ranges, posts at 4, 5 and 50, and three that are being set up.
+    [[nodiscard]] std::size_t nodes_max() const override { return 3 + 3 + 3; }
+};
+
+TEST(skiplist_range_lock, keeps_no_post_that_another_takes_the_place_of_in_every_schedule) {
+    expect_every_schedule_right<posts_in_the_same_place>({.preemptions_max = 1});
 }
 
 class late_waiter final : public lock_users<sound_steps> {

@@ -48,6 +48,13 @@ struct sound_steps : tagged_link {
     /// Whether a node's link above the bottom is set anew before another attempt to lead to the node on that
     /// level: otherwise it cuts off those that came in between.
     static constexpr bool renews_upper_links = true;
+    /// Whether a post is believed to be one only if its node's bell says so.
+    static constexpr bool listens_to_posts = true;
+
+    // Each node leaves a note of a request, and sets up a post that is missing, one use in so many.
+    static constexpr std::uint32_t uses_per_note = 256;
+    static constexpr std::uint32_t uses_per_post = 16;
+    static constexpr unsigned requests_noted = 16;  // until regions are thought over
 };
 
 }  // namespace sluice::sync::skiplist

@@ -9,6 +9,23 @@
 
 namespace sluice::sync::skiplist {
 
+/// What a node's bell says.
+struct bell_bits {
+    static constexpr std::uint32_t asleep = 1;
+    static constexpr std::uint32_t post = 2;
+    static constexpr std::uint32_t one_range = 4;
+
+    [[nodiscard]] static constexpr std::uint32_t uses(std::uint32_t bell) noexcept {
+        return bell / one_range;
+    }
+    [[nodiscard]] static constexpr std::uint32_t rung(std::uint32_t bell) noexcept {
+        return (bell | asleep | post) + 1;
+    }
+    [[nodiscard]] static constexpr bool is_same_range(std::uint32_t bell, std::uint32_t other) noexcept {
+        return (bell ^ other) <= asleep;
+    }
+};
+
 /// Levels of an ordinary node, which lies in one cache line, and of a tall one, which takes two. One node of
 /// a thousand is tall.
 constexpr unsigned levels_in_cell = 5;
@@ -26,7 +43,8 @@ struct node {
     // Written by whoever holds the node, before it is in the list.
     atomic<std::uint64_t> first{0};
     atomic<std::uint64_t> last{0};
-    // How often a range was given back here, times two; and one if somebody may be asleep until that happens.
+    // How often a range was given back here, times four; two if it is a post; and one if somebody may be
+    // asleep until it is given back.
     atomic<std::uint32_t> bell{0};
     atomic<node_number> next_free{no_node};
 

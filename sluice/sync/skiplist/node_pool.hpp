@@ -70,19 +70,20 @@ public:
     }
 
     /// A free node, with a height drawn for it: more than k levels with a probability of 4^-k, and no more
-    /// than so many nodes as there are would fill.
-    [[nodiscard]] taken take() noexcept {
+    /// than so many nodes as there are would fill, or than `levels_max`.
+    [[nodiscard]] taken take(unsigned levels_max = height_max) noexcept {
         stripe& own = stripes_[thread_slot() % stripes];
-        taken got;
+        node_number number = no_node;
+        unsigned height = 1;
         // acquire: pairs with the release of leave().
-        if (own.is_taken.exchange(1, std::memory_order_acquire) == 0) {
-            got.height = draw_height(own.random);
-            if (got.height <= levels_in_cell and own.count != 0) got.number = own.nodes[--own.count];
+        if (own.is_taken.exchange(1, std::memory_order_acquire) == 0) [[likely]] {
+            if (nodes() >= few_nodes) height = std::min(draw_height(own.random), levels_max);
+            if (height <= levels_in_cell and own.count != 0) number = own.nodes[--own.count];
             leave(own);
         }
-        if (got.number == no_node) got.number = take_shared(got.height);
-        got.what = &at(got.number);
-        return got;
+        if (number == no_node) [[unlikely]]
+            number = take_shared(height);
+        return {.what = &at(number), .number = number, .height = height};
     }
 
     /// Back for anybody's use, at once: nothing in the list leads to it any more.
@@ -147,10 +148,11 @@ private:
         return *std::launder(reinterpret_cast<node*>(where.memory));
     }
 
+    // So few are found from their posts as fast without levels; and some of these nodes are the posts.
+    static constexpr std::size_t few_nodes = 256;
     // Levels that so many nodes fill, each with a quarter of those below: the highest has two to eight.
     [[nodiscard]] unsigned levels_of_use() const noexcept {
-        const auto levels = static_cast<unsigned>(std::bit_width(nodes())) / 2;
-        return std::clamp(levels, 1U, height_max_);
+        return std::min(static_cast<unsigned>(std::bit_width(nodes())) / 2, height_max_);
     }
     // xorshift64 (Marsaglia 2003): two bits for each level.
     [[nodiscard]] unsigned draw_height(std::uint64_t& random) const noexcept {
@@ -169,7 +171,7 @@ private:
         return static_cast<node_number>(top) & cells_max;
     }
 
-    [[nodiscard]] node_number take_shared(unsigned height) noexcept {
+    [[nodiscard, gnu::noinline]] node_number take_shared(unsigned height) noexcept {
         const bool is_tall = height > levels_in_cell;
         const node_number popped = pop(free_[is_tall]);
         return popped != no_node ? popped : make(is_tall);

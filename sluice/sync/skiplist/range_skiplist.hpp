@@ -6,6 +6,7 @@
 
 #include "sluice/sync/byte_range.hpp"
 #include "sluice/sync/skiplist/node_pool.hpp"
+#include "sluice/sync/skiplist/posts.hpp"
 
 namespace sluice::sync::skiplist {
 
@@ -26,7 +27,10 @@ namespace sluice::sync::skiplist {
 ///   top
 ///      down, so one that is not marked on some level is not marked below either, and is in the set;
 ///   4. a marked link does not change until the node is used again, and then with a new tag;
-///   5. a node is used again only when nothing leads to it on any level.
+///   5. a node is used again only when nothing leads to it on any level;
+///   6. a post is a node of one level, whose range is without bytes, and whose bell says that it is one; it
+///   is
+///      in the way of nobody for longer than it takes to mark it.
 ///
 /// Linearisation points. insert(): the exchange that leads the bottom level to the node. It succeeds only if
 /// the link of the node before is as it was when its neighbours were looked at, so both are the neighbours
@@ -40,6 +44,8 @@ public:
     using pool_type = node_pool<Atomics>;
     using node = skiplist::node<Atomics>;
     using link = typename node::link;
+    /// Nodes that it takes for itself, at most, beside one for each thread that is inserting.
+    static constexpr unsigned posts_max = posts<Atomics, Steps>::max;
 
     explicit range_skiplist(pool_type& nodes) noexcept : nodes_(nodes) {}
 
@@ -57,7 +63,12 @@ public:
     };
 
     /// Puts `where`, which is somewhere, into the set, in the node of `fresh`, unless something overlaps it.
-    [[nodiscard]] obstacle insert(entry& fresh, const byte_range& where) noexcept;
+    [[nodiscard]] obstacle insert(entry& fresh, const byte_range& where) noexcept {
+        const obstacle other = link_in(fresh, where);
+        if (other.what == nullptr and is_to_tend(fresh)) [[unlikely]]
+            tend_posts(fresh, where.first());
+        return other;
+    }
     /// Takes it out, and out of every level. Calls `marked()` in between, when it is out of the set.
     template <class Marked>
     void erase(const entry& leaving, Marked&& marked) noexcept;
@@ -88,30 +99,62 @@ private:
             return last != other.last ? last < other.last : number - 1 < other.number - 1;
         }
     };
-    // Between two nodes of a level: a link, and what it said.
+    // Between two nodes of a level: the first one, what its link said, without a mark, and where it ends.
     struct gap {
-        link* from;
+        node* before;
         std::uint64_t word;
+        std::uint64_t before_last;  // 0 of the head, and of a post: they are in nobody's way
     };
     // Where a key belongs: on each level, behind the last node with a smaller one.
     struct position {
-        std::array<gap, height_max> on;
-        node* before;  // on the bottom level; the head, or an unmarked node that ends with `before_last`
-        std::uint64_t before_last;
-        std::uint64_t behind_first;  // of the node behind that, unmarked or the end
+        gap bottom;
+        std::uint64_t behind_first;      // where the one behind begins, which is unmarked, or the end
+        std::array<gap, height_max> on;  // of the levels above the bottom
     };
+    enum class progress { went_on, stayed, arrived, link_changed };
 
+    using post = typename posts<Atomics, Steps>::post;
+    using bits = bell_bits;
+
+    [[nodiscard]] obstacle link_in(entry& fresh, const byte_range& where) noexcept;
     void search(const key& wanted, unsigned levels_min, position& at) noexcept;
-    [[nodiscard]] bool descend(const key& wanted, node* before, unsigned level, std::uint64_t word,
-                               position& at) noexcept;
+    void search_from_head(key wanted, unsigned levels_min, position& at) noexcept;
+    [[nodiscard]] gap from_head(unsigned level) noexcept {
+        return {.before = &head_.base,
+                .word = head_.base.at(level).load(std::memory_order_acquire),
+                .before_last = 0};
+    }
+    [[nodiscard]] gap post_before(const key& wanted) noexcept;
+    [[nodiscard]] bool search_from_post(const key& wanted, position& at) noexcept;
+    [[nodiscard]] bool descend(const key& wanted, unsigned levels, position& at) noexcept;
+    [[nodiscard]] bool walk(const key& wanted, gap from, unsigned steps_max, position& at) noexcept;
+    [[nodiscard]] progress advance(const key& wanted, unsigned level, gap& at, key& next_key) noexcept;
+    [[nodiscard]] static std::uint32_t uses_of(const entry& one) noexcept {
+        return bits::uses(one.own.what->bell.load(std::memory_order_relaxed));
+    }
+    // Now and then, after an insertion.
+    [[nodiscard]] static bool is_to_tend(const entry& fresh) noexcept {
+        return uses_of(fresh) % Steps::uses_per_post == 0;
+    }
+    void tend_posts(const entry& fresh, std::uint64_t first) noexcept;
+    void set_up_post(std::uint64_t begin) noexcept;
+    void take_down(const post& old) noexcept;
+    [[nodiscard]] bool take_down(const typename pool_type::taken& old, std::uint64_t word,
+                                 std::uint32_t bell) noexcept;
     [[nodiscard]] node* in_the_way(const byte_range& where, const position& at) noexcept;
     [[nodiscard]] bool unlink_near(const entry& leaving) noexcept;
+    void unlink(const entry& leaving) noexcept;
     [[nodiscard]] static key key_of(const entry& one) noexcept;
     static void point(link& own, std::uint64_t word) noexcept;
     [[nodiscard]] static bool lead(link& from, std::uint64_t& word, node_number next) noexcept;
     [[nodiscard]] unsigned levels_in_use() noexcept;
 
+    static constexpr unsigned without_limit = ~0U;
+    // So many levels are for so many ranges that there are too many between two posts.
+    static constexpr unsigned levels_beside_posts_max = 5;
+
     pool_type& nodes_;
+    posts<Atomics, Steps> posts_;
     // How many levels are worth looking at: a hint. Written when a higher tower comes, or the highest is
     // gone.
     alignas(64) typename Atomics::template atomic<unsigned> height_{1};
@@ -124,7 +167,7 @@ template <class Atomics, class Steps>
 bool range_skiplist<Atomics, Steps>::lead(link& from, std::uint64_t& word, node_number next) noexcept {
     const std::uint64_t changed = Steps::changed(word, next);
     std::uint64_t expected = word;
-    // release: pairs with the acquire loads of descend(), which thereby see a new node's contents, and what
+    // release: pairs with the acquire loads of advance(), which thereby see a new node's contents, and what
     // was done under a range whose node is unlinked here. acquire: this change passes on what those before
     // did.
     if (not from.compare_exchange_strong(expected, changed, std::memory_order_acq_rel,
@@ -142,49 +185,82 @@ void range_skiplist<Atomics, Steps>::point(link& own, std::uint64_t word) noexce
               std::memory_order_release);
 }
 
-// A walk to where a key belongs, from a node before it. False if a link changed under it; then what it saw
-// may be of no list at all.
+// A step on a level towards where a key belongs, past one node at most. If a link changed under it, what it
+// saw may be of no list at all.
 //
-// `word` is what the link of `before` said on this level; it was not marked. As long as it says so, `before`
-// is in the list, and so is `next`; that is looked at after everything that is read of `next`, and before
-// anything is concluded. Contents and links are read with acquire, so that this look cannot come too early:
-// if they are of another range already, then the look sees the change that came before its node was used
-// again.
+// `at.word` is what the link of `at.before` said on this level; it was not marked. As long as it says so,
+// `before` is in the list, and so is `next`; that is looked at after everything that is read of `next`, and
+// before anything is concluded. Contents and links are read with acquire, so that this look cannot come too
+// early: if they are of another range already, then the look sees the change that came before its node was
+// used again.
 template <class Atomics, class Steps>
-bool range_skiplist<Atomics, Steps>::descend(const key& wanted, node* before, unsigned level,
-                                             std::uint64_t word, position& at) noexcept {
-    std::uint64_t before_last = 0;
+[[gnu::always_inline]] inline auto range_skiplist<Atomics, Steps>::advance(const key& wanted, unsigned level,
+                                                                           gap& at, key& next_key) noexcept
+    -> progress {
+    link& from = at.before->at(level);
+    const node_number number = Steps::next(at.word);
+    node& next = nodes_.at(number);
+    next_key = {.first = next.first.load(std::memory_order_acquire),
+                .last = next.last.load(std::memory_order_acquire),
+                .number = number};
+    const std::uint64_t beyond = next.at(level).load(std::memory_order_acquire);
+    if (from.load(std::memory_order_relaxed) != at.word) return progress::link_changed;
+    if (Steps::is_marked(beyond))
+        return lead(from, at.word, Steps::next(beyond)) ? progress::stayed : progress::link_changed;
+    if (not(next_key < wanted)) return progress::arrived;
+    at = {.before = &next, .word = beyond, .before_last = next_key.last};
+    return progress::went_on;
+}
+
+// On the bottom level to where a key belongs. False if a link changed, or it is too far.
+template <class Atomics, class Steps>
+[[gnu::always_inline]] inline bool range_skiplist<Atomics, Steps>::walk(const key& wanted, gap from,
+                                                                        unsigned steps_max,
+                                                                        position& at) noexcept {
+    key next{};
     for (;;) {
-        const node_number number = Steps::next(word);
-        node& next = nodes_.at(number);
-        const key next_key{.first = next.first.load(std::memory_order_acquire),
-                           .last = next.last.load(std::memory_order_acquire),
-                           .number = number};
-        const std::uint64_t beyond = next.at(level).load(std::memory_order_acquire);
-        if (before->at(level).load(std::memory_order_relaxed) != word) return false;
-        if (Steps::is_marked(beyond)) {
-            if (not lead(before->at(level), word, Steps::next(beyond))) return false;
-            continue;
+        switch (advance(wanted, 0, from, next)) {
+            case progress::went_on:
+                if (steps_max-- == 0) return false;
+                break;
+            case progress::stayed:
+                break;
+            case progress::link_changed:
+                return false;
+            case progress::arrived:
+                at.bottom = from;
+                at.behind_first = next.first;
+                return true;
         }
-        if (next_key < wanted) {
-            before = &next;
-            before_last = next_key.last;
-            word = beyond;
-            continue;
-        }
-        at.on[level] = {.from = &before->at(level), .word = word};
-        if (level == 0) {
-            at.before = before;
-            at.before_last = before_last;
-            at.behind_first = next_key.first;
-            return true;
-        }
+    }
+}
+
+// From the head, on so many levels. False if a link changed.
+template <class Atomics, class Steps>
+bool range_skiplist<Atomics, Steps>::descend(const key& wanted, unsigned levels, position& at) noexcept {
+    unsigned level = levels - 1;
+    gap here = from_head(level);
+    key next{};
+    while (level != 0) {
+        const progress how = advance(wanted, level, here, next);
+        if (how == progress::link_changed) return false;
+        if (how != progress::arrived) continue;
+        at.on[level] = here;
         // Not marked: marks come from the top, and there was none above after this was read.
-        const std::uint64_t below = before->at(level - 1).load(std::memory_order_acquire);
-        if (before->at(level).load(std::memory_order_relaxed) != word) return false;
-        word = below;
+        const std::uint64_t below = here.before->at(level - 1).load(std::memory_order_acquire);
+        if (here.before->at(level).load(std::memory_order_relaxed) != here.word) return false;
+        here.word = below;
         --level;
     }
+    if (levels > levels_beside_posts_max) return walk(wanted, here, without_limit, at);
+    // Few ranges have few levels, and then a post is nearer. Whether it is may be said of another range by
+    // now, but either is before the key, or will be seen to have changed.
+    const gap from = post_before(wanted);
+    const bool is_nearer =
+        from.before != nullptr and
+        (here.before == &head_.base or here.before->first.load(std::memory_order_relaxed) <
+                                           from.before->first.load(std::memory_order_relaxed));
+    return walk(wanted, is_nearer ? from : here, without_limit, at);
 }
 
 // How many levels to look at: one less from now on, if the two highest are empty.
@@ -199,25 +275,65 @@ unsigned range_skiplist<Atomics, Steps>::levels_in_use() noexcept {
     return levels;
 }
 
+// The post before a key, of its region, or the head if the region has none: where to walk on the bottom level
+// from. Null if it is gone.
+template <class Atomics, class Steps>
+[[gnu::always_inline]] inline auto range_skiplist<Atomics, Steps>::post_before(const key& wanted) noexcept
+    -> gap {
+    const std::uint64_t begin = posts_.begin_of(wanted.first);
+    if (begin == 0) return from_head(0);
+    constexpr gap none{.before = nullptr, .word = 0, .before_last = 0};
+    const post noted = posts_.at(begin);
+    if (noted.number == no_node) return none;
+    node& own = nodes_.at(noted.number);
+    const std::uint64_t word = own.at(0).load(std::memory_order_acquire);
+    if (Steps::is_marked(word)) return none;
+    // As the bell says what it said once this post was linked, and the link will be seen unchanged after
+    // this, the node is that post, and in the list. acquire: for this order.
+    if (Steps::listens_to_posts and own.bell.load(std::memory_order_acquire) != noted.bell) return none;
+    const key own_key{.first = own.first.load(std::memory_order_acquire),
+                      .last = own.last.load(std::memory_order_acquire),
+                      .number = noted.number};
+    return own_key < wanted ? gap{.before = &own, .word = word, .before_last = 0} : none;
+}
+
+// On the bottom level alone. False if there is no post, it is far from there, or a link changed.
+template <class Atomics, class Steps>
+[[gnu::always_inline]] inline bool range_skiplist<Atomics, Steps>::search_from_post(const key& wanted,
+                                                                                    position& at) noexcept {
+    constexpr unsigned steps_max = 16;
+    if (height() > levels_beside_posts_max) return false;
+    const gap from = post_before(wanted);
+    return from.before != nullptr and walk(wanted, from, steps_max, at);
+}
+
 // Lock-free: a walk fails only because another thread's change succeeded.
 template <class Atomics, class Steps>
-void range_skiplist<Atomics, Steps>::search(const key& wanted, unsigned levels_min, position& at) noexcept {
-    const unsigned top = std::max(levels_in_use(), levels_min) - 1;
-    while (not descend(wanted, &head_.base, top, head_.base.at(top).load(std::memory_order_acquire), at))
+[[gnu::noinline]] void range_skiplist<Atomics, Steps>::search_from_head(key wanted, unsigned levels_min,
+                                                                        position& at) noexcept {
+    const unsigned levels = std::max(levels_in_use(), levels_min);
+    while (not descend(wanted, levels, at))
         continue;
+}
+
+template <class Atomics, class Steps>
+[[gnu::always_inline]] inline void range_skiplist<Atomics, Steps>::search(const key& wanted,
+                                                                          unsigned levels_min,
+                                                                          position& at) noexcept {
+    if (levels_min != 1 or not search_from_post(wanted, at)) search_from_head(wanted, levels_min, at);
 }
 
 // What overlaps `where`, by (1) one of its neighbours, or null.
 template <class Atomics, class Steps>
 auto range_skiplist<Atomics, Steps>::in_the_way(const byte_range& where, const position& at) noexcept
     -> node* {
-    if (at.before != &head_.base and at.before_last >= where.first()) return at.before;
-    const node_number behind = Steps::next(at.on[0].word);
+    if (at.bottom.before != &head_.base and at.bottom.before_last >= where.first()) return at.bottom.before;
+    const node_number behind = Steps::next(at.bottom.word);
     return behind != the_end and at.behind_first <= where.last() ? &nodes_.at(behind) : nullptr;
 }
 
 template <class Atomics, class Steps>
-auto range_skiplist<Atomics, Steps>::insert(entry& fresh, const byte_range& where) noexcept -> obstacle {
+auto range_skiplist<Atomics, Steps>::link_in(entry& fresh, const byte_range& where) noexcept -> obstacle {
     node& own = *fresh.own.what;
     const unsigned height = fresh.own.height;
     const key wanted{.first = where.first(), .last = where.last(), .number = fresh.own.number};
@@ -230,22 +346,26 @@ auto range_skiplist<Atomics, Steps>::insert(entry& fresh, const byte_range& wher
             // The bell rings after the mark, and the node is used again after that link has changed: if
             // neither is seen behind it, the bell is of the range in the way. acquire: for this order.
             const std::uint32_t bell = other->bell.load(std::memory_order_acquire);
-            const bool is_leaving = Steps::is_marked(other->at(0).load(std::memory_order_acquire));
-            const bool is_same = at.on[0].from->load(std::memory_order_relaxed) == at.on[0].word;
-            if (is_same and not is_leaving) return {other, bell};
+            const std::uint64_t beyond = other->at(0).load(std::memory_order_acquire);
+            const bool is_same = at.bottom.before->at(0).load(std::memory_order_relaxed) == at.bottom.word;
+            if (not is_same or Steps::is_marked(beyond)) continue;
+            if ((bell & bits::post) == 0) return {other, bell};
+            // No post ends behind where it begins, so it is the node behind.
+            (void)take_down({.what = other, .number = Steps::next(at.bottom.word)}, beyond, bell);
             continue;
         }
-        for (unsigned level = 0; level != height; ++level)
+        point(own.at(0), at.bottom.word);
+        for (unsigned level = 1; level != height; ++level)
             point(own.at(level), at.on[level].word);
-        fresh.before = at.before;
-        fresh.before_bell = at.before->bell.load(std::memory_order_relaxed);
-        if (lead(*at.on[0].from, at.on[0].word, fresh.own.number)) break;
+        fresh.before = at.bottom.before;
+        fresh.before_bell = fresh.before->bell.load(std::memory_order_relaxed);
+        if (lead(fresh.before->at(0), at.bottom.word, fresh.own.number)) break;
     }
-    fresh.before_word = at.on[0].word;
+    fresh.before_word = at.bottom.word;
     for (unsigned level = 1; level != height; ++level) {
         // Nobody reaches the link on this level yet, and nobody marks it before this is over: only the holder
         // of the range does.
-        while (not lead(*at.on[level].from, at.on[level].word, fresh.own.number)) {
+        while (not lead(at.on[level].before->at(level), at.on[level].word, fresh.own.number)) {
             search(wanted, height, at);
             for (unsigned above = level; Steps::renews_upper_links and above != height; ++above)
                 point(own.at(above), at.on[above].word);
@@ -253,6 +373,67 @@ auto range_skiplist<Atomics, Steps>::insert(entry& fresh, const byte_range& wher
     }
     if (height > this->height()) height_.store(height, std::memory_order_relaxed);
     return {};
+}
+
+// Sees that posts stand where requests are.
+template <class Atomics, class Steps>
+[[gnu::noinline]] void range_skiplist<Atomics, Steps>::tend_posts(const entry& fresh,
+                                                                  std::uint64_t first) noexcept {
+    if (uses_of(fresh) % Steps::uses_per_note == 0) posts_.note(first);
+    const std::uint64_t begin = posts_.begin_of(first);
+    if (begin == 0) return;
+    const post noted = posts_.at(begin);
+    if (noted.number != no_node) {
+        node& own = nodes_.at(noted.number);
+        // If it is another range by now, that is one chance missed.
+        if (own.bell.load(std::memory_order_relaxed) == noted.bell and
+            own.first.load(std::memory_order_relaxed) == begin)
+            return;
+    }
+    set_up_post(begin);
+}
+
+// Unless a range is there.
+template <class Atomics, class Steps>
+void range_skiplist<Atomics, Steps>::set_up_post(std::uint64_t begin) noexcept {
+    entry fresh{.own = nodes_.take(1)};
+    auto& bell = fresh.own.what->bell;
+    const std::uint32_t as_post = bell.load(std::memory_order_relaxed) | bits::post;
+    bell.store(as_post, std::memory_order_relaxed);
+    if (link_in(fresh, byte_range::none_at(begin)).what != nullptr) {
+        bell.store(as_post & ~bits::post, std::memory_order_relaxed);
+        nodes_.give(fresh.own);
+        return;
+    }
+    take_down(posts_.put(begin, {.number = fresh.own.number, .bell = as_post}));
+}
+
+// If it is still standing.
+template <class Atomics, class Steps>
+void range_skiplist<Atomics, Steps>::take_down(const post& old) noexcept {
+    if (old.number == no_node) return;
+    const typename pool_type::taken its{.what = &nodes_.at(old.number), .number = old.number};
+    for (;;) {
+        const std::uint64_t word = its.what->at(0).load(std::memory_order_acquire);
+        if (Steps::is_marked(word) or its.what->bell.load(std::memory_order_acquire) != old.bell) return;
+        if (take_down(its, word, old.bell)) return;
+    }
+}
+
+// A post that was one, with this bell, while its link said `word`. Whoever marks it gives its node back.
+// False if the link has changed.
+template <class Atomics, class Steps>
+bool range_skiplist<Atomics, Steps>::take_down(const typename pool_type::taken& old, std::uint64_t word,
+                                               std::uint32_t bell) noexcept {
+    node& own = *old.what;
+    // release: as the mark of erase().
+    if (not own.at(0).compare_exchange_strong(word, word | Steps::mark, std::memory_order_acq_rel,
+                                              std::memory_order_relaxed))
+        return false;
+    own.bell.store(bits::rung(bell), std::memory_order_release);  // after the mark
+    unlink({.own = old});
+    nodes_.give(old);
+    return true;
 }
 
 template <class Atomics, class Steps>
@@ -265,35 +446,43 @@ auto range_skiplist<Atomics, Steps>::key_of(const entry& one) noexcept -> key {
 // Takes a node of one level out from where it was put in. False if the node before is gone, or a link has
 // changed meanwhile.
 template <class Atomics, class Steps>
-bool range_skiplist<Atomics, Steps>::unlink_near(const entry& leaving) noexcept {
+[[gnu::always_inline]] inline bool range_skiplist<Atomics, Steps>::unlink_near(
+    const entry& leaving) noexcept {
     if (leaving.own.height != 1) return false;
     link& from = leaving.before->at(0);
     std::uint64_t word = from.load(std::memory_order_acquire);
     // As the bell has not rung after this was read, it is the same range, and was in the set. The bell alone
-    // would come round after 2^31 of them.
-    if ((leaving.before->bell.load(std::memory_order_relaxed) ^ leaving.before_bell) > 1) return false;
+    // would come round after 2^30 of them.
+    if (not bits::is_same_range(leaving.before->bell.load(std::memory_order_relaxed), leaving.before_bell))
+        return false;
     if (Steps::is_marked(word) or not Steps::is_soon_after(leaving.before_word, word)) return false;
     if (Steps::next(word) == leaving.own.number)
         return lead(from, word, Steps::next(leaving.own.what->at(0).load(std::memory_order_acquire)));
     position unused;
-    return descend(key_of(leaving), leaving.before, 0, word, unused);
+    return walk(key_of(leaving), {.before = leaving.before, .word = word, .before_last = 0}, without_limit,
+                unused);
+}
+
+// Where a search ends, nothing that is marked is linked on any of its levels between smaller and greater
+// keys: so this node is not.
+template <class Atomics, class Steps>
+[[gnu::noinline]] void range_skiplist<Atomics, Steps>::unlink(const entry& leaving) noexcept {
+    position at;
+    search(key_of(leaving), leaving.own.height, at);
 }
 
 template <class Atomics, class Steps>
 template <class Marked>
-void range_skiplist<Atomics, Steps>::erase(const entry& leaving, Marked&& marked) noexcept {
+[[gnu::always_inline]] inline void range_skiplist<Atomics, Steps>::erase(const entry& leaving,
+                                                                         Marked&& marked) noexcept {
     node& own = *leaving.own.what;
     for (unsigned level = leaving.own.height - 1; level != 0; --level)
         own.at(level).fetch_or(Steps::mark, std::memory_order_release);
-    // release: pairs with the acquire of descend(), where it leads around the node; what was done under the
+    // release: pairs with the acquire of advance(), where it leads around the node; what was done under the
     // range is seen by whoever has it next. seq_cst: see who waits for the bell.
     own.at(0).fetch_or(Steps::mark, std::memory_order_seq_cst);
     marked();
-    if (unlink_near(leaving)) return;
-    // Where a search ends, nothing that is marked is linked on any of its levels between smaller and greater
-    // keys, so this node is not.
-    position at;
-    search(key_of(leaving), leaving.own.height, at);
+    if (not unlink_near(leaving)) unlink(leaving);
 }
 
 }  // namespace sluice::sync::skiplist

@@ -17,7 +17,7 @@ struct skiplist_settings {
     unsigned height_max = skiplist::height_max;
     /// Ranges for which there is address space from the beginning, 64 bytes each; memory only once they are
     /// used. They are found a little faster than any further ones.
-    std::uint32_t ranges_reserved = 32'766;
+    std::uint32_t ranges_reserved = 32'702;
 };
 
 template <class Atomics, class Steps>
@@ -76,18 +76,26 @@ public:
     using guard = basic_skiplist_range_guard<Atomics, Steps>;
 
     explicit basic_skiplist_range_lock(const skiplist_settings& wanted = {})
-        : nodes_({.height_max = wanted.height_max, .nodes_reserved = wanted.ranges_reserved}) {}
+        : nodes_({.height_max = wanted.height_max,
+                  .nodes_reserved = wanted.ranges_reserved + list::posts_max}) {}
     basic_skiplist_range_lock(const basic_skiplist_range_lock&) = delete;
     basic_skiplist_range_lock& operator=(const basic_skiplist_range_lock&) = delete;
 
     /// Waits until nothing that overlaps is held. Blocks: until then.
-    [[nodiscard]] guard lock(const byte_range& where) noexcept { return try_lock(where, deadline()); }
+    [[nodiscard, gnu::always_inline]] guard lock(const byte_range& where) noexcept {
+        return try_lock(where, deadline());
+    }
     /// Empty if something that overlaps is held.
-    [[nodiscard]] guard try_lock(const byte_range& where) noexcept {
+    [[nodiscard, gnu::always_inline]] guard try_lock(const byte_range& where) noexcept {
         return try_lock(where, deadline::zero());
     }
     /// Empty if it was not to be had in time. Blocks: until the deadline.
-    [[nodiscard]] guard try_lock(const byte_range& where, deadline until) noexcept;
+    [[nodiscard, gnu::always_inline]] guard try_lock(const byte_range& where, deadline until) noexcept {
+        guard made;
+        made.where_ = where;
+        if (where.is_nowhere() or take(made, until)) made.lock_ = this;
+        return made;
+    }
     [[nodiscard]] guard try_lock_for(const byte_range& where, deadline::duration within) noexcept {
         return try_lock(where, within);
     }
@@ -97,22 +105,26 @@ public:
     }
 
     /// Nodes that were made. There are two sizes, low ones and, for one range of a thousand, tall ones: of
-    /// each, at most as many as were used at once, by ranges held and asked for; and of low ones
-    /// `spare_nodes_max` more.
+    /// each, at most as many as were used at once, by ranges held and asked for; and of low ones `posts_max`
+    /// more, or `spare_nodes_max` if several threads use them.
     [[nodiscard]] std::size_t nodes() const noexcept { return nodes_.nodes(); }
-    static constexpr std::size_t spare_nodes_max = skiplist::node_pool<Atomics>::idle_max;
+    static constexpr std::size_t posts_max = skiplist::range_skiplist<Atomics, Steps>::posts_max;
+    static constexpr std::size_t spare_nodes_max = skiplist::node_pool<Atomics>::idle_max + posts_max;
     /// Levels that a search looks at just now.
     [[nodiscard]] unsigned height() const noexcept { return ranges_.height(); }
 
 private:
     friend class basic_skiplist_range_guard<Atomics, Steps>;
     using list = skiplist::range_skiplist<Atomics, Steps>;
+    using bits = skiplist::bell_bits;
     using time_point = typename Atomics::time_point;
 
     [[nodiscard]] static time_point end_of(deadline until) noexcept {
         if (until.is_none()) return time_point::max();
         return until.steady_end(Atomics::now(), deadline::system_clock::now());
     }
+    [[nodiscard]] bool take(guard& made, deadline until) noexcept;
+    [[nodiscard]] bool take_from(typename list::obstacle other, guard& made, deadline until) noexcept;
     [[nodiscard]] static bool wait(const typename list::obstacle& other, time_point until) noexcept;
     void unlock(const typename list::entry& held) noexcept;
 
@@ -120,27 +132,28 @@ private:
     list ranges_{nodes_};
 };
 
+// Whether it is held. Most requests find nothing in their way, and this is written for them: the fewer
+// instructions a pair of lock and unlock has, the more of the next one's memory the processor asks for while
+// it waits for what was written under this one.
 template <class Atomics, class Steps>
-auto basic_skiplist_range_lock<Atomics, Steps>::try_lock(const byte_range& where, deadline until) noexcept
-    -> guard {
-    guard made;
-    made.where_ = where;
-    if (not where.is_nowhere()) {
-        made.held_.own = nodes_.take();
-        typename list::obstacle other = ranges_.insert(made.held_, where);
-        if (other.what != nullptr) [[unlikely]] {
-            const bool may_wait = not until.is_zero();
-            const time_point end = may_wait ? end_of(until) : time_point();
-            while (other.what != nullptr and may_wait and wait(other, end))
-                other = ranges_.insert(made.held_, where);
-            if (other.what != nullptr) {
-                nodes_.give(made.held_.own);
-                return made;
-            }
-        }
+bool basic_skiplist_range_lock<Atomics, Steps>::take(guard& made, deadline until) noexcept {
+    made.held_.own = nodes_.take();
+    const typename list::obstacle other = ranges_.insert(made.held_, made.where_);
+    return other.what == nullptr or take_from(other, made, until);
+}
+
+template <class Atomics, class Steps>
+[[gnu::noinline]] bool basic_skiplist_range_lock<Atomics, Steps>::take_from(typename list::obstacle other,
+                                                                            guard& made,
+                                                                            deadline until) noexcept {
+    const bool may_wait = not until.is_zero();
+    const time_point end = may_wait ? end_of(until) : time_point();
+    while (may_wait and wait(other, end)) {
+        other = ranges_.insert(made.held_, made.where_);
+        if (other.what == nullptr) return true;
     }
-    made.lock_ = this;
-    return made;
+    nodes_.give(made.held_.own);
+    return false;
 }
 
 // The bell of a node counts the ranges given back in it; its lowest bit says that somebody may be asleep. Who
@@ -153,19 +166,19 @@ template <class Atomics, class Steps>
 bool basic_skiplist_range_lock<Atomics, Steps>::wait(const typename list::obstacle& other,
                                                      time_point until) noexcept {
     auto& bell = other.what->bell;
-    const std::uint32_t quiet = other.bell & ~1U;
+    const std::uint32_t quiet = other.bell & ~bits::asleep;
     for (unsigned round = 0; round != Atomics::spins_max; ++round) {
-        if ((bell.load(std::memory_order_relaxed) & ~1U) != quiet) return true;
+        if ((bell.load(std::memory_order_relaxed) & ~bits::asleep) != quiet) return true;
         Atomics::back_off(round);
     }
     std::uint32_t seen = quiet;
-    if (not bell.compare_exchange_strong(seen, quiet | 1, std::memory_order_seq_cst,
+    if (not bell.compare_exchange_strong(seen, quiet | bits::asleep, std::memory_order_seq_cst,
                                          std::memory_order_seq_cst) and
-        seen != (quiet | 1))
+        seen != (quiet | bits::asleep))
         return true;
     // seq_cst: pairs with the mark of erase(), as said above.
     if (Steps::is_marked(other.what->at(0).load(std::memory_order_seq_cst))) return true;
-    Atomics::wait(bell, quiet | 1, until);
+    Atomics::wait(bell, quiet | bits::asleep, until);
     return until == time_point::max() or Atomics::now() < until;
 }
 
@@ -177,8 +190,8 @@ void basic_skiplist_range_lock<Atomics, Steps>::unlock(const typename list::entr
         // seq_cst: pairs with the exchange of wait(), as said above.
         const std::uint32_t before = bell.load(std::memory_order_seq_cst);
         // Over a bit that was set since: whoever did that sees the mark. release: after the mark.
-        bell.store((before | 1) + 1, std::memory_order_release);
-        if ((before & 1) != 0) Atomics::wake_all(bell);
+        bell.store(bits::rung(before), std::memory_order_release);
+        if ((before & bits::asleep) != 0) Atomics::wake_all(bell);
     });
     nodes_.give(held.own);
 }

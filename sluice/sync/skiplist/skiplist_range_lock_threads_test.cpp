@@ -50,8 +50,8 @@ private:
     return bytes(first, std::min<std::uint64_t>(first + random.below(bytes_max), bytes_in_use - 1));
 }
 
-[[nodiscard]] skiplist_range_guard lock_somehow(skiplist_range_lock& lock, const byte_range& wanted,
-                                                seeded_random& random) {
+template <class Lock>
+[[nodiscard]] typename Lock::guard lock_somehow(Lock& lock, const byte_range& wanted, seeded_random& random) {
     switch (random.below(4)) {
         case 0:
             return lock.try_lock_for(wanted, std::chrono::microseconds(random.below(50)));
@@ -63,12 +63,13 @@ private:
 }
 
 // Bytes entered.
-std::uint64_t use(skiplist_range_lock& lock, resource& guarded, int who, int rounds) {
+template <class Lock>
+std::uint64_t use(Lock& lock, resource& guarded, int who, int rounds) {
     seeded_random random(static_cast<std::uint64_t>(who));
     std::uint64_t entered = 0;
-    std::array<skiplist_range_guard, 4> held;
+    std::array<typename Lock::guard, 4> held;
     for (int round = 0; round != rounds; ++round) {
-        skiplist_range_guard& one = held[random.below(held.size())];
+        typename Lock::guard& one = held[random.below(held.size())];
         if (one) {
             guarded.leave(one.where(), who);
             one.unlock();
@@ -84,14 +85,15 @@ std::uint64_t use(skiplist_range_lock& lock, resource& guarded, int who, int rou
         entered += wanted.last() - wanted.first() + 1;
         if (random.below(8) == 0) std::this_thread::yield();
     }
-    for (const skiplist_range_guard& one : held)
+    for (const typename Lock::guard& one : held)
         if (one) guarded.leave(one.where(), who);
     return entered;
 }
 
-TEST(skiplist_range_lock, excludes_threads_that_try_wait_and_time_out_at_random) {
+template <class Lock>
+void expect_threads_excluded() {
     for (const unsigned height_max : {1U, 2U, 13U}) {
-        skiplist_range_lock lock({.height_max = height_max, .ranges_reserved = 2});
+        Lock lock({.height_max = height_max, .ranges_reserved = 2});
         resource guarded;
         std::atomic<std::uint64_t> entered{0};
         std::vector<std::thread> threads;
@@ -102,8 +104,16 @@ TEST(skiplist_range_lock, excludes_threads_that_try_wait_and_time_out_at_random)
         EXPECT_EQ(guarded.violations.load(), 0);
         EXPECT_EQ(guarded.sum(), entered.load()) << "what was done under a range was lost";
         EXPECT_TRUE(lock.try_lock(byte_range::whole())) << "something is still locked";
-        EXPECT_LE(lock.nodes(), 8 * 5 + skiplist_range_lock::spare_nodes_max);
+        EXPECT_LE(lock.nodes(), 8 * (5 + 1) + Lock::spare_nodes_max) << "one each to set up a post";
     }
+}
+
+TEST(skiplist_range_lock, excludes_threads_that_try_wait_and_time_out_at_random) {
+    expect_threads_excluded<skiplist_range_lock>();
+}
+
+TEST(skiplist_range_lock, excludes_threads_that_set_up_posts_and_take_them_down_all_the_time) {
+    expect_threads_excluded<basic_skiplist_range_lock<real_atomics, tending_steps>>();
 }
 
 TEST(skiplist_range_lock, hands_one_range_from_thread_to_thread_without_losing_a_wake_up) {

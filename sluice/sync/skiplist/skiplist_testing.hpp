@@ -7,6 +7,7 @@
 
 #include "sluice/base/random.hpp"
 #include "sluice/sync/byte_range.hpp"
+#include "sluice/sync/skiplist/link.hpp"
 
 // For the tests of exclusive range locks: what they shall do, said as simply as possible.
 
@@ -15,6 +16,13 @@ namespace sluice::sync {
 [[nodiscard]] inline byte_range bytes(std::uint64_t first, std::uint64_t last) noexcept {
     return byte_range::between({.first = first, .last = last});
 }
+
+/// Sees that a post is there after every request; where, it thinks over after every other.
+struct tending_steps : skiplist::sound_steps {
+    static constexpr std::uint32_t uses_per_note = 1;
+    static constexpr std::uint32_t uses_per_post = 1;
+    static constexpr unsigned requests_noted = 2;
+};
 
 /// A range somewhere: between small numbers, so that many touch, or at the end of all bytes; one byte, none,
 /// or everything.

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <utility>
+
+#include "sluice/sync/skiplist/link.hpp"
+
+namespace sluice::sync::skiplist {
+
+/// Where the posts of a skip list stand. A post is a range without bytes that the list itself holds, so that
+/// a search need not begin at the head, where all threads meet: it stands where a *region* begins. A region
+/// has 2^shift bytes, so many that 64 of them cover what is asked for.
+///
+/// All of it is hints: who comes here with a key gets the number of a node and its bell, and looks whether
+/// the node is still that post. Thread safety: any thread. Allocates: nothing.
+template <class Atomics, class Steps>
+class posts {
+public:
+    /// Node `number` was linked as a post while its bell said `bell`.
+    struct post {
+        node_number number = no_node;
+        std::uint32_t bell = 0;
+    };
+    static constexpr unsigned max = 64;
+
+    /// The first byte of the region of `first`. 0: the head stands there, and no post.
+    [[nodiscard]] std::uint64_t begin_of(std::uint64_t first) const noexcept {
+        const unsigned shift = shift_.load(std::memory_order_relaxed);
+        return first >> shift << shift;
+    }
+    [[nodiscard]] post at(std::uint64_t begin) const noexcept {
+        // acquire: pairs with the release of put(); the memory of that node is seen.
+        return unpacked(slot_of(begin).load(std::memory_order_acquire));
+    }
+    /// Notes a post that is linked; says which it takes the place of.
+    [[nodiscard]] post put(std::uint64_t begin, post fresh) noexcept {
+        const std::uint64_t word = std::uint64_t{fresh.bell} << 32 | fresh.number;
+        return unpacked(slot_of(begin).exchange(word, std::memory_order_acq_rel));
+    }
+
+    /// A request for what begins with `first`, one of many: regions follow what is asked for. Threads may
+    /// lose each other's, which is as good as a request less.
+    void note(std::uint64_t first) noexcept {
+        const std::uint64_t lowest = std::min(lowest_.load(std::memory_order_relaxed), first);
+        const std::uint64_t highest = std::max(highest_.load(std::memory_order_relaxed), first);
+        const unsigned noted = noted_.load(std::memory_order_relaxed) + 1;
+        const bool is_enough = noted == Steps::requests_noted;
+        if (is_enough) cover(highest - lowest);
+        lowest_.store(is_enough ? ~std::uint64_t{0} : lowest, std::memory_order_relaxed);
+        highest_.store(is_enough ? 0 : highest, std::memory_order_relaxed);
+        noted_.store(is_enough ? 0 : noted, std::memory_order_relaxed);
+    }
+
+private:
+    template <class T>
+    using atomic = typename Atomics::template atomic<T>;
+
+    static constexpr unsigned max_log2 = std::countr_zero(max);
+    static constexpr unsigned shift_max = 63;
+
+    [[nodiscard]] static post unpacked(std::uint64_t word) noexcept {
+        return {.number = static_cast<node_number>(word), .bell = static_cast<std::uint32_t>(word >> 32)};
+    }
+    [[nodiscard]] const atomic<std::uint64_t>& slot_of(std::uint64_t begin) const noexcept {
+        return slots_[begin >> shift_.load(std::memory_order_relaxed) & (max - 1)];
+    }
+    [[nodiscard]] atomic<std::uint64_t>& slot_of(std::uint64_t begin) noexcept {
+        return const_cast<atomic<std::uint64_t>&>(std::as_const(*this).slot_of(begin));
+    }
+    // Regions twice as long as they must be are good enough: all posts move when the length changes.
+    void cover(std::uint64_t span) noexcept {
+        const auto bits = static_cast<unsigned>(std::bit_width(span));
+        const unsigned wanted = std::min(bits - std::min(bits, max_log2), shift_max);
+        const unsigned shift = shift_.load(std::memory_order_relaxed);
+        if (shift < wanted or shift > wanted + 1) shift_.store(wanted, std::memory_order_relaxed);
+    }
+
+    // Read by every search, changed seldom.
+    alignas(64) std::array<atomic<std::uint64_t>, max> slots_{};
+    alignas(64) atomic<unsigned> shift_{
+        shift_max};  // half of all bytes: the head alone serves the first half
+    // Of the requests noted.
+    alignas(64) atomic<std::uint64_t> lowest_{~std::uint64_t{0}};
+    atomic<std::uint64_t> highest_{0};
+    atomic<unsigned> noted_{0};
+};
+
+}  // namespace sluice::sync::skiplist
