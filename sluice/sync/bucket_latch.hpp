@@ -20,12 +20,10 @@ public:
 private:
     enum : std::uint32_t { free, held };
 
+    // Without a look at first: that would bring the cache line once to be read and once more to be written.
     [[nodiscard]] bool try_lock() noexcept {
-        std::uint32_t expected = free;
         // acquire: pairs with the release of unlock().
-        return word_.load(std::memory_order_relaxed) == free and
-               word_.compare_exchange_strong(expected, held, std::memory_order_acquire,
-                                             std::memory_order_relaxed);
+        return word_.exchange(held, std::memory_order_acquire) == free;
     }
 
     // Apart, so that who need not wait has no registers to save for it.
@@ -33,7 +31,7 @@ private:
         unsigned round = 0;
         do
             Atomics::back_off(round++);
-        while (not try_lock());
+        while (word_.load(std::memory_order_relaxed) == held or not try_lock());
     }
 
     typename Atomics::template atomic<std::uint32_t> word_{free};
