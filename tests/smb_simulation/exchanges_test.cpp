@@ -1,5 +1,6 @@
 #include "sluice/smb/wire/close.hpp"
 #include "sluice/smb/wire/echo.hpp"
+#include "sluice/smb/wire/fscc_file_names.hpp"
 #include "sluice/smb/wire/fscc_file_scalars.hpp"
 #include "sluice/smb/wire/fscc_information_class.hpp"
 #include "sluice/smb/wire/lock.hpp"
@@ -123,6 +124,35 @@ TEST_F(exchanges, that_end_the_session_of_a_waiting_create_leave_no_open_behind)
     EXPECT_EQ(client().answer_to(logoff).status(), nt_status::success);
     EXPECT_TRUE(wire::is_error(client().answer_to(create).status()))
         << "a session that is gone opens nothing";
+}
+
+// Linux renames in the middle of a compound.
+TEST_F(exchanges, that_rename_in_a_compound_wait_for_those_who_cache_the_file_and_then_go_on) {
+    auto caching = polite_client::for_everything();
+    caching.oplock_level = wire::oplock_level::lease;
+    caching.contexts.lease =
+        wire::lease{.key = {}, .state = wire::lease_state::read | wire::lease_state::handle};
+    const wire::file_id holder = client().create("old", caching).file;
+    const wire::file_id file = client().create("old").file;
+    std::array<std::byte, 64> name{};
+    byte_writer writer(name);
+    ASSERT_TRUE(encode(writer, wire::rename_information{.replace_if_exists = false, .target = "new"}));
+    const wire::set_info_args renaming{
+        .type = wire::info_type::file,
+        .information_class = static_cast<std::uint8_t>(wire::file_information_class::rename),
+        .file = file,
+        .input = *writer.finish()};
+
+    client().begin_compound();
+    const std::uint64_t rename = client().send(command::set_info, renaming);
+    const std::uint64_t close = client().send(command::close, wire::close_args{.file = file});
+    client().end_compound();
+    EXPECT_FALSE(client().is_answered(rename)) << "the handle is cached, and its holder has not answered";
+    EXPECT_EQ(client().call(command::close, wire::close_args{.file = holder}).status(), nt_status::success);
+    EXPECT_EQ(client().answer_to(rename).status(), nt_status::success);
+    EXPECT_EQ(client().answer_to(close).status(), nt_status::success);
+    EXPECT_EQ(client().call(command::close, wire::close_args{.file = client().create("new").file}).status(),
+              nt_status::success);
 }
 
 }  // namespace

@@ -50,14 +50,14 @@ public:
     };
 
     /// `epoch` is what the client said; a lease of version 2 counts its changes from there, of which being
-    /// granted is the first. `memory`, for the list of opens, outlives it.
+    /// granted something is the first. `memory`, for the list of opens, outlives it.
     lease(kind which, const identity& who, const vfs::file_key& file, wire::lease_state granted,
           std::uint16_t epoch, std::pmr::memory_resource& memory = *std::pmr::get_default_resource()) noexcept
         : opens(&memory),
           kind_(which),
           who_(who),
           file_(file),
-          epoch_(static_cast<std::uint16_t>(epoch + 1)),
+          epoch_(static_cast<std::uint16_t>(granted == wire::lease_state::none ? epoch : epoch + 1)),
           held_(granted) {}
     lease(const lease&) = delete;
     lease& operator=(const lease&) = delete;

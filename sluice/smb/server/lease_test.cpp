@@ -102,6 +102,13 @@ TEST(lease, counts_its_changes_from_what_the_client_said) {
     EXPECT_EQ(lease_of(r, lease::kind::lease_v1).epoch(), 0);
 }
 
+TEST(lease, has_not_changed_yet_when_nothing_was_granted) {
+    lease held = lease_of(none, lease::kind::lease_v2, 100);
+    EXPECT_EQ(held.epoch(), 100);
+    held.raise(r, r);
+    EXPECT_EQ(held.epoch(), 101);
+}
+
 TEST(lease, of_an_oplock_forgets_what_was_wanted_during_a_break) {
     lease held = lease_of(rwh, lease::kind::oplock);
     ASSERT_TRUE(held.ask(r));

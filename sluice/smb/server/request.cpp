@@ -69,15 +69,19 @@ bool request::affords(std::uint64_t payload_bytes) const noexcept {
 io::task<wire::nt_status> request::pend(event<wire::nt_status>& until) noexcept {
     ENSURE(host().latch().is_mine());
     if (interrupted_) co_return *interrupted_;
-    // What stands behind would wait as long, without a word; only to open something is worth that.
-    if (not until.is_set() and not is_last_of_frame and header().command != wire::command::create)
+    // What opens something or gives a name waits for caches to be given up, which ends in time: what stands
+    // behind can wait as long.
+    const bool names = header().command == wire::command::set_info;
+    const bool ends_in_time = names or header().command == wire::command::create;
+    if (not until.is_set() and not is_last_of_frame and not ends_in_time)
         co_return wire::nt_status::internal_error;
     if (host().breaks.any()) {
         io::task<void> telling = host().breaks.none_left(host().latch(), loop());
         co_await std::move(telling);
         if (interrupted_) co_return *interrupted_;
     }
-    if (not until.is_set() and is_last_of_frame and async_id == 0 and not connection_.send_interim(*this))
+    const bool is_told = is_last_of_frame and not names;
+    if (not until.is_set() and is_told and async_id == 0 and not connection_.send_interim(*this))
         co_return wire::nt_status::insufficient_resources;
     waits_for_ = &until;
     const wire::nt_status outcome = co_await unlatched(host().latch(), until.wait());

@@ -60,9 +60,10 @@ public:
     [[nodiscard]] bool affords(std::uint64_t payload_bytes) const noexcept;
 
     /// Waits for `until`, having told the client that it may take long (an interim reply, [MS-SMB2] 3.3.4.2),
-    /// where it may be told: the last message of a frame. CANCEL, and the end of the session or connection,
+    /// where it may be told: the last message of a frame, and no new name (clients rename in the middle of a
+    /// compound, and Windows does not tell them either). CANCEL, and the end of the session or connection,
     /// set it to `cancelled`. Gives INSUFFICIENT_RESOURCES at once when the connection has too many that
-    /// wait, and INTERNAL_ERROR, as Windows does, for anything but CREATE with other messages behind it.
+    /// wait, and INTERNAL_ERROR, as Windows does, for what may wait for ever with other messages behind it.
     /// Suspends.
     [[nodiscard]] io::task<wire::nt_status> pend(event<wire::nt_status>& until) noexcept;
     /// Ends what the request waits for in pend(), now or when it comes to it.
