@@ -63,27 +63,29 @@ std::uint32_t allocation_table::value_in(const window& in, std::uint32_t cluster
     return *value;
 }
 
-result<std::uint32_t> allocation_table::value_of(std::uint32_t cluster) noexcept {
+result<std::uint32_t> allocation_table::value_of(std::uint32_t cluster, may_wait waits) noexcept {
     {
-        const std::shared_lock guard(mutex_);
+        std::shared_lock guard(mutex_, std::defer_lock);
+        if (not lock_if(guard, waits)) return failure(would_wait);
         if (const window* const found = loaded(cluster)) return value_in(*found, cluster);
     }
+    if (waits == may_wait::no) return failure(would_wait);
     const std::unique_lock guard(mutex_);
     const auto found = load(cluster);
     if (not found) return failure(found.error());
     return value_in(**found, cluster);
 }
 
-result<table_entry> allocation_table::next(std::uint32_t cluster) noexcept {
+result<table_entry> allocation_table::next(std::uint32_t cluster, may_wait waits) noexcept {
     ENSURE(shape_.is_cluster(cluster));
-    const auto value = value_of(cluster);
+    const auto value = value_of(cluster, waits);
     if (not value) return failure(value.error());
     counters_.steps.fetch_add(1, std::memory_order_relaxed);
     return shape_.classify(*value);
 }
 
-result<allocation_table::stretch> allocation_table::follow(std::uint32_t cluster,
-                                                           std::uint32_t most) noexcept {
+result<allocation_table::stretch> allocation_table::follow(std::uint32_t cluster, std::uint32_t most,
+                                                           may_wait waits) noexcept {
     ENSURE(shape_.is_cluster(cluster) and most != 0);
     stretch found{.length = 0, .after = {}};
     std::uint32_t next = cluster;  // whose entry is looked at
@@ -93,16 +95,19 @@ result<allocation_table::stretch> allocation_table::follow(std::uint32_t cluster
     };
     while (goes_on()) {
         {
-            const std::shared_lock guard(mutex_);
+            std::shared_lock guard(mutex_, std::defer_lock);
+            if (not lock_if(guard, waits)) return failure(would_wait);
             if (const window* const in = loaded(next)) {
                 for (const std::uint32_t end = end_of(*in); next != end and goes_on(); ++next, ++found.length)
                     found.after = shape_.classify(value_in(*in, next));
                 continue;
             }
         }
+        if (waits == may_wait::no) break;  // with what it has, if it has something
         const std::unique_lock guard(mutex_);
         if (const auto there = load(next); not there) return failure(there.error());
     }
+    if (found.length == 0) return failure(would_wait);
     counters_.steps.fetch_add(found.length, std::memory_order_relaxed);
     return found;
 }
@@ -352,7 +357,7 @@ result<free_map> allocation_table::scan() noexcept {
 result<std::uint32_t> allocation_table::reserved_entry(std::uint32_t index) noexcept {
     ENSURE(index < geometry::first_cluster);
     if (windows_.empty()) return failure({EIO, "read FAT"});
-    return value_of(index);
+    return value_of(index, may_wait::yes);
 }
 
 result<void> allocation_table::set_reserved_entry(std::uint32_t index, std::uint32_t value) noexcept {

@@ -11,6 +11,7 @@
 #include "sluice/fat/device.hpp"
 #include "sluice/fat/free_map.hpp"
 #include "sluice/fat/geometry.hpp"
+#include "sluice/fat/may_wait.hpp"
 
 namespace sluice::fat {
 
@@ -42,15 +43,17 @@ public:
     /// `on` outlives the table.
     allocation_table(device& on, const geometry& shape, std::size_t windows_max = windows_max_default);
 
-    /// What follows `cluster`, which is one of the volume. One step. Errors: EIO.
-    [[nodiscard]] result<table_entry> next(std::uint32_t cluster) noexcept;
+    /// What follows `cluster`, which is one of the volume. One step. Errors: EIO; EAGAIN if it may not wait
+    /// and the window is not in memory, or somebody is about to change that.
+    [[nodiscard]] result<table_entry> next(std::uint32_t cluster, may_wait waits = may_wait::yes) noexcept;
     /// As far as the chain goes on from `cluster` with the one behind it, at most `most` clusters, and what
-    /// follows the last of them. As many steps. Errors: EIO.
+    /// follows the last of them. As many steps. Errors: as next.
     struct stretch {
         std::uint32_t length = 1;
         table_entry after;
     };
-    [[nodiscard]] result<stretch> follow(std::uint32_t cluster, std::uint32_t most) noexcept;
+    [[nodiscard]] result<stretch> follow(std::uint32_t cluster, std::uint32_t most,
+                                         may_wait waits = may_wait::yes) noexcept;
 
     /// Sets the entries of `what` each to the cluster behind it, the last one to `last`, a value as it stands
     /// on the disk. Says when, for link().
@@ -107,7 +110,7 @@ private:
     void make_room() noexcept;
     [[nodiscard]] std::uint32_t end_of(const window& in) const noexcept;
     [[nodiscard]] std::uint32_t value_in(const window& in, std::uint32_t cluster) const noexcept;
-    [[nodiscard]] result<std::uint32_t> value_of(std::uint32_t cluster) noexcept;
+    [[nodiscard]] result<std::uint32_t> value_of(std::uint32_t cluster, may_wait waits) noexcept;
     template <class ValueOf>
     [[nodiscard]] result<void> put(cluster_extent what, ValueOf value_of) noexcept;
     void scan_window(const window& in, std::uint32_t from, free_map& free, std::vector<bool>& is_followed);

@@ -29,13 +29,13 @@ std::optional<cluster_run> cluster_chain::known(std::uint32_t file_cluster,
 }
 
 // Follows the chain until `file_cluster` is mapped, or the end is reached and counted.
-result<void> cluster_chain::map_to(std::uint32_t file_cluster) noexcept {
+result<void> cluster_chain::map_to(std::uint32_t file_cluster, may_wait waits) noexcept {
     std::optional<table_entry> after;  // the last one that is mapped
     while (runs_.mapped() <= file_cluster and not(count_ and runs_.mapped() == *count_)) {
         std::uint32_t next = first_;
         if (const auto tail = runs_.tail()) {
             if (not after) {
-                const auto looked_at = table_.next(tail->disk_cluster);
+                const auto looked_at = table_.next(tail->disk_cluster, waits);
                 if (not looked_at) return failure(looked_at.error());
                 after = *looked_at;
             }
@@ -50,7 +50,7 @@ result<void> cluster_chain::map_to(std::uint32_t file_cluster) noexcept {
         const std::uint32_t most =
             std::min(follow_max, (count_ ? *count_ : shape_.cluster_count) - runs_.mapped());
         if (most == 0) return broken();  // longer than the volume: it comes back to itself
-        const auto stretch = table_.follow(next, most);
+        const auto stretch = table_.follow(next, most, waits);
         if (not stretch) return failure(stretch.error());
         runs_.append(next, stretch->length);
         after = stretch->after;
@@ -58,10 +58,11 @@ result<void> cluster_chain::map_to(std::uint32_t file_cluster) noexcept {
     return {};
 }
 
-result<cluster_chain::place> cluster_chain::walk(place from, std::uint32_t file_cluster) noexcept {
+result<cluster_chain::place> cluster_chain::walk(place from, std::uint32_t file_cluster,
+                                                 may_wait waits) noexcept {
     if (not shape_.is_cluster(from.disk_cluster) or file_cluster >= shape_.cluster_count) return broken();
     while (from.file_cluster < file_cluster) {
-        const auto after = table_.next(from.disk_cluster);
+        const auto after = table_.next(from.disk_cluster, waits);
         if (not after) return failure(after.error());
         if (after->kind != entry_kind::next) return broken();
         from = {.file_cluster = from.file_cluster + 1, .disk_cluster = after->next};
@@ -69,31 +70,32 @@ result<cluster_chain::place> cluster_chain::walk(place from, std::uint32_t file_
     return from;
 }
 
-result<cluster_run> cluster_chain::locate_by_walking(std::uint32_t file_cluster) noexcept {
+result<cluster_run> cluster_chain::locate_by_walking(std::uint32_t file_cluster, may_wait waits) noexcept {
     place from{.file_cluster = 0, .disk_cluster = first_};
     if (strategy_ == lookup_strategy::cursor) {
         if (cursor_ and cursor_->file_cluster <= file_cluster) from = *cursor_;
         if (last_ and last_->file_cluster == file_cluster) from = *last_;
     }
-    const auto found = walk(from, file_cluster);
+    const auto found = walk(from, file_cluster, waits);
     if (not found) return failure(found.error());
     if (strategy_ == lookup_strategy::cursor) cursor_ = *found;
     return cluster_run{.file_cluster = file_cluster, .disk_cluster = found->disk_cluster, .length = 1};
 }
 
-result<cluster_run> cluster_chain::locate(std::uint32_t file_cluster, run_list::hint& hint) noexcept {
+result<cluster_run> cluster_chain::locate(std::uint32_t file_cluster, run_list::hint& hint,
+                                          may_wait waits) noexcept {
     if (count_ and file_cluster >= *count_) return broken();
-    if (strategy_ != lookup_strategy::runs) return locate_by_walking(file_cluster);
-    if (const auto mapped = map_to(file_cluster); not mapped) return failure(mapped.error());
+    if (strategy_ != lookup_strategy::runs) return locate_by_walking(file_cluster, waits);
+    if (const auto mapped = map_to(file_cluster, waits); not mapped) return failure(mapped.error());
     if (file_cluster >= runs_.mapped()) return broken();
     const cluster_run near = runs_.nearest(file_cluster, hint);
     if (near.file_cluster == file_cluster and file_cluster < runs_.exact()) return near;
     // Behind the runs that are kept.
     const auto found =
-        walk({.file_cluster = near.file_cluster, .disk_cluster = near.disk_cluster}, file_cluster);
+        walk({.file_cluster = near.file_cluster, .disk_cluster = near.disk_cluster}, file_cluster, waits);
     if (not found) return failure(found.error());
     const std::uint32_t most = std::min(run_list::anchor_spacing, runs_.mapped() - file_cluster);
-    const auto stretch = table_.follow(found->disk_cluster, most);
+    const auto stretch = table_.follow(found->disk_cluster, most, waits);
     if (not stretch) return failure(stretch.error());
     return cluster_run{
         .file_cluster = file_cluster, .disk_cluster = found->disk_cluster, .length = stretch->length};
@@ -121,7 +123,7 @@ result<std::uint32_t> cluster_chain::count() noexcept {
         count_ = *walked;
         return *count_;
     }
-    if (const auto mapped = map_to(UINT32_MAX); not mapped) return failure(mapped.error());
+    if (const auto mapped = map_to(UINT32_MAX, may_wait::yes); not mapped) return failure(mapped.error());
     ENSURE(count_.has_value());
     return *count_;
 }
@@ -131,11 +133,12 @@ result<std::uint32_t> cluster_chain::last() noexcept {
     ENSURE(count_ and *count_ != 0);
     if (strategy_ == lookup_strategy::runs) {
         // Behind the runs that are kept, a cut may have forgotten some.
-        if (const auto mapped = map_to(*count_ - 1); not mapped) return failure(mapped.error());
+        if (const auto mapped = map_to(*count_ - 1, may_wait::yes); not mapped)
+            return failure(mapped.error());
         return runs_.tail()->disk_cluster;
     }
     if (last_ and last_->file_cluster == *count_ - 1) return last_->disk_cluster;
-    const auto found = walk({.file_cluster = 0, .disk_cluster = first_}, *count_ - 1);
+    const auto found = walk({.file_cluster = 0, .disk_cluster = first_}, *count_ - 1, may_wait::yes);
     if (not found) return failure(found.error());
     if (strategy_ == lookup_strategy::cursor) last_ = *found;
     return found->disk_cluster;

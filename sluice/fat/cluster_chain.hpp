@@ -37,8 +37,10 @@ public:
     [[nodiscard]] std::optional<cluster_run> known(std::uint32_t file_cluster,
                                                    run_list::hint& hint) const noexcept;
     /// The same, following the chain as far as needed. Errors: EIO for a chain that ends before, is damaged
-    /// or comes back to itself; those of the device. Complexity: each entry once, with runs.
-    [[nodiscard]] result<cluster_run> locate(std::uint32_t file_cluster, run_list::hint& hint) noexcept;
+    /// or comes back to itself; those of the device; EAGAIN if it may not wait and would have to for the
+    /// table. Complexity: each entry once, with runs.
+    [[nodiscard]] result<cluster_run> locate(std::uint32_t file_cluster, run_list::hint& hint,
+                                             may_wait waits = may_wait::yes) noexcept;
     /// How many clusters there are. Follows the chain to its end, once. Errors: as locate.
     [[nodiscard]] result<std::uint32_t> count() noexcept;
     [[nodiscard]] bool is_counted() const noexcept { return count_.has_value(); }
@@ -64,9 +66,9 @@ private:
         std::uint32_t disk_cluster = 0;
     };
 
-    [[nodiscard]] result<void> map_to(std::uint32_t file_cluster) noexcept;
-    [[nodiscard]] result<place> walk(place from, std::uint32_t file_cluster) noexcept;
-    [[nodiscard]] result<cluster_run> locate_by_walking(std::uint32_t file_cluster) noexcept;
+    [[nodiscard]] result<void> map_to(std::uint32_t file_cluster, may_wait waits) noexcept;
+    [[nodiscard]] result<place> walk(place from, std::uint32_t file_cluster, may_wait waits) noexcept;
+    [[nodiscard]] result<cluster_run> locate_by_walking(std::uint32_t file_cluster, may_wait waits) noexcept;
     [[nodiscard]] result<std::uint32_t> last() noexcept;
     [[nodiscard]] result<std::uint32_t> count_by_walking() noexcept;
 

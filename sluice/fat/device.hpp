@@ -51,6 +51,13 @@ public:
     /// Blocks: for the file system below.
     [[nodiscard]] virtual result<void> read_at(std::uint64_t offset, io::buffers_type pieces) noexcept = 0;
 
+    /// As read_at, of what is at hand; false if it would have to wait, for a disk or another thread, and then
+    /// `into` may hold anything. Who does not know says false. Errors: as read_at. Allocates, blocks: no.
+    [[nodiscard]] virtual result<bool> try_read_at([[maybe_unused]] std::uint64_t offset,
+                                                   [[maybe_unused]] std::span<std::byte> into) noexcept {
+        return false;
+    }
+
     /// Writes all `pieces` from `offset` (bytes) on. Durable only after a barrier.
     /// Errors: EIO, also for a range that reaches past the end; EBADF if not writable; ENOSPC, EDQUOT (a
     /// sparse image on a full disk). Allocates: nothing. Blocks: for the file system below.

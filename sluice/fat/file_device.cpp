@@ -4,6 +4,7 @@
 
 #include "sluice/io/file_status.hpp"
 #include "sluice/io/page_cache.hpp"
+#include "sluice/io/transfer_call.hpp"
 
 namespace sluice::fat {
 
@@ -48,6 +49,15 @@ result<void> file_device::read_at(std::uint64_t offset, io::buffers_type pieces)
     if (done.bytes_transferred() != wanted)
         return failure({EIO, "read of an image that was cut", file_.descriptor()});
     return {};
+}
+
+result<bool> file_device::try_read_at(std::uint64_t offset, std::span<std::byte> into) noexcept {
+    if (const auto inside = check_inside({offset, into.size()}, "read past the end of the image"); not inside)
+        return failure(inside.error());
+    const io::buffer piece(into);
+    const auto got = io::transfer_call(file_.native(), io::direction::in, {&piece, 1}, offset, io::wait::no);
+    // Whatever else came of it, a read that waits finds out as well.
+    return got >= 0 and static_cast<std::size_t>(got) == into.size();
 }
 
 result<void> file_device::write_at(std::uint64_t offset, io::const_buffers_type pieces) noexcept {

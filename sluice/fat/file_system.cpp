@@ -45,7 +45,8 @@ file_system::file_system(device& on, const geometry& shape, const clock_source& 
       clock_(clock),
       options_(options),
       table_(on, shape_),
-      lends_(can_lend(on, shape, options)) {
+      lends_(can_lend(on, shape, options)),
+      writes_at_once_(on.place_of(shape.data_offset).has_value()) {
     const std::uint32_t first = shape_.type == fat_type::fat32 ? shape_.root_cluster : 0;
     root_ = std::make_shared<item>(root_id, true, cluster_chain(table_, shape_, options_.strategy, first));
     root_->entry.attribute_bits = le8(static_cast<std::uint8_t>(attributes::directory));

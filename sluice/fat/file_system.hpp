@@ -166,14 +166,16 @@ public:
     /// Errors: EROFS.
     [[nodiscard]] result<void> change(item& of, const item_change& wanted) noexcept;
 
-    // --- data of a file; `hint` is that of one stream of requests
+    // --- data of a file; `hint` is that of one stream of requests. EAGAIN: not without waiting, which was
+    // not allowed, and nothing was done.
 
     /// Fewer bytes only at the end. Errors: EIO where the chain ends before the size says.
     [[nodiscard]] result<std::size_t> read(item& of, run_list::hint& hint, std::span<std::byte> into,
-                                           std::uint64_t offset) noexcept;
-    /// Errors: EFBIG beyond 2^32 - 1 bytes; ENOSPC; EROFS; EIO.
+                                           std::uint64_t offset, may_wait waits = may_wait::yes) noexcept;
+    /// Errors: EFBIG beyond 2^32 - 1 bytes; ENOSPC; EROFS; EIO. Without waiting it commits nothing (see
+    /// is_commit_due()), and works only where the device takes writes into the host's memory.
     [[nodiscard]] result<void> write(item& of, run_list::hint& hint, std::span<const std::byte> from,
-                                     std::uint64_t offset) noexcept;
+                                     std::uint64_t offset, may_wait waits = may_wait::yes) noexcept;
     /// What is added reads as zeros, which are not written before they must be. Errors: as write.
     [[nodiscard]] result<void> truncate(item& of, std::uint64_t size_bytes) noexcept;
     /// Expects it to grow to that. Errors: ENOSPC, EFBIG, EROFS.
@@ -192,7 +194,8 @@ public:
         std::optional<std::uint64_t> place{};  // on the device
     };
     [[nodiscard]] result<void> for_each_extent(item& of, byte_extent where,
-                                               const std::function<bool(const piece&)>& visit) noexcept;
+                                               const std::function<bool(const piece&)>& visit,
+                                               may_wait waits = may_wait::yes) noexcept;
 
     /// Whether lend() can work: the device is (part of) a file of the host, and read-only, or clusters are
     /// whole pages that the host can be made to forget.
@@ -200,11 +203,14 @@ public:
     /// Where bytes lie in the file of the host, for transfers that bypass us, and lock nothing: writes to the
     /// file may show, at once or never. Errors: as read; EOPNOTSUPP if it does not lend; E2BIG if that would
     /// be more than `runs_max` runs.
-    [[nodiscard]] result<vfs::host_runs> lend(item& of, byte_extent where, std::size_t runs_max) noexcept;
+    [[nodiscard]] result<vfs::host_runs> lend(item& of, byte_extent where, std::size_t runs_max,
+                                              may_wait waits = may_wait::yes) noexcept;
 
     /// Makes everything durable, in order. Errors: of the device; what was not written is tried again by the
     /// next one.
     [[nodiscard]] result<void> commit() noexcept;
+    /// Whether so much has changed that one should not be put off. Who may wait sees to it by himself.
+    [[nodiscard]] bool is_commit_due() noexcept;
 
 private:
     friend class item_handle;
@@ -256,19 +262,22 @@ private:
 
     // data (file_system_data.cpp)
     [[nodiscard]] result<allocator*> clusters() noexcept;
-    [[nodiscard]] result<cluster_run> run_at(item& of, std::uint32_t file_cluster,
-                                             run_list::hint& hint) noexcept;
+    [[nodiscard]] result<cluster_run> run_at(item& of, std::uint32_t file_cluster, run_list::hint& hint,
+                                             may_wait waits) noexcept;
     template <class Transfer>
     [[nodiscard]] result<void> for_each_piece(item& of, run_list::hint& hint, byte_extent where,
-                                              Transfer transfer) noexcept;
+                                              Transfer transfer, may_wait waits) noexcept;
     [[nodiscard]] result<void> zero_on_device(item& of, byte_extent where) noexcept;
     [[nodiscard]] result<void> make_clusters(item& of, std::uint64_t size_bytes) noexcept;
     [[nodiscard]] result<void> try_make_clusters(item& of, std::uint64_t size_bytes) noexcept;
-    [[nodiscard]] sync::range_guard lock_to_write(item& of, byte_extent where, bool& lengthens) noexcept;
+    [[nodiscard]] sync::range_guard lock_to_read(item& of, byte_extent where, may_wait waits) noexcept;
+    [[nodiscard]] sync::range_guard lock_to_write(item& of, byte_extent where, bool& lengthens,
+                                                  may_wait waits) noexcept;
+    [[nodiscard]] bool lengthens_at_once(item& of, std::uint64_t offset) noexcept;
     [[nodiscard]] result<void> write_pieces(item& of, run_list::hint& hint, std::span<const std::byte> from,
-                                            std::uint64_t offset) noexcept;
+                                            std::uint64_t offset, may_wait waits) noexcept;
     [[nodiscard]] result<void> write_longer(item& of, run_list::hint& hint, std::span<const std::byte> from,
-                                            std::uint64_t offset) noexcept;
+                                            std::uint64_t offset, may_wait waits) noexcept;
     [[nodiscard]] result<void> shrink(item& of, std::uint64_t size_bytes) noexcept;
     [[nodiscard]] bool is_unsettled(const item& of) const noexcept;
     [[nodiscard]] result<void> settle(item& of) noexcept;
@@ -311,7 +320,6 @@ private:
     [[nodiscard]] std::shared_ptr<loan_book> loans();
     [[nodiscard]] std::shared_ptr<loan_book> loans_so_far() noexcept;
     [[nodiscard]] bool has_changes() noexcept;
-    [[nodiscard]] bool is_commit_due() noexcept;
 
     device& device_;
     const geometry shape_;
@@ -321,6 +329,7 @@ private:
     bool was_dirty_ = false;
     const bool lends_;
 
+    const bool writes_at_once_;  // into the memory of the host, which puts off the disk
     std::mutex allocator_made_;
     std::atomic<allocator*> clusters_{nullptr};
     std::unique_ptr<allocator> own_clusters_;

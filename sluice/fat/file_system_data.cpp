@@ -57,22 +57,26 @@ void file_system::mark_changed(item& of, bool is_content) noexcept {
     dirty_items_.push_back(of.shared_from_this());
 }
 
-result<cluster_run> file_system::run_at(item& of, std::uint32_t file_cluster, run_list::hint& hint) noexcept {
+result<cluster_run> file_system::run_at(item& of, std::uint32_t file_cluster, run_list::hint& hint,
+                                        may_wait waits) noexcept {
     {
-        const std::shared_lock guard(of.mutex);
+        // Who looks for more of the chain has the mutex while the disk is asked.
+        std::shared_lock guard(of.mutex, std::defer_lock);
+        if (not lock_if(guard, waits)) return failure(would_wait);
         if (const auto run = of.chain.known(file_cluster, hint)) return *run;
     }
-    const std::unique_lock guard(of.mutex);
-    return of.chain.locate(file_cluster, hint);
+    std::unique_lock guard(of.mutex, std::defer_lock);
+    if (not lock_if(guard, waits)) return failure(would_wait);
+    return of.chain.locate(file_cluster, hint, waits);
 }
 
 // Calls transfer(done, device_offset, bytes) for each contiguous piece, until one fails.
 template <class Transfer>
-result<void> file_system::for_each_piece(item& of, run_list::hint& hint, byte_extent where,
-                                         Transfer transfer) noexcept {
+result<void> file_system::for_each_piece(item& of, run_list::hint& hint, byte_extent where, Transfer transfer,
+                                         may_wait waits) noexcept {
     for (std::uint64_t done = 0; done < where.length;) {
         const std::uint64_t at = where.offset + done;
-        const auto run = run_at(of, static_cast<std::uint32_t>(at / shape_.cluster_bytes), hint);
+        const auto run = run_at(of, static_cast<std::uint32_t>(at / shape_.cluster_bytes), hint, waits);
         if (not run) return failure(run.error());
         const std::uint64_t within = at % shape_.cluster_bytes;
         std::uint64_t room = std::uint64_t{run->length} * shape_.cluster_bytes - within;
@@ -84,12 +88,17 @@ result<void> file_system::for_each_piece(item& of, run_list::hint& hint, byte_ex
     return {};
 }
 
+// A lock to read: nobody changes the bytes, nor cuts them off.
+sync::range_guard file_system::lock_to_read(item& of, byte_extent where, may_wait waits) noexcept {
+    return of.ranges.try_lock({.where = range_of(where), .mode = sync::lock_mode::shared}, limit_of(waits));
+}
+
 result<std::size_t> file_system::read(item& of, run_list::hint& hint, std::span<std::byte> into,
-                                      std::uint64_t offset) noexcept {
+                                      std::uint64_t offset, may_wait waits) noexcept {
     if (of.is_directory) return failure({EISDIR, "read"});
     if (into.empty() or offset > file_bytes_max) return 0U;
-    const auto held = of.ranges.lock(
-        {.where = range_of({.offset = offset, .length = into.size()}), .mode = sync::lock_mode::shared});
+    const auto held = lock_to_read(of, {.offset = offset, .length = into.size()}, waits);
+    if (not held) return failure(would_wait);
     const std::uint64_t size = of.size();
     const std::uint64_t valid = of.valid();
     if (offset >= size) return 0U;
@@ -98,10 +107,14 @@ result<std::size_t> file_system::read(item& of, run_list::hint& hint, std::span<
         static_cast<std::size_t>(std::min<std::uint64_t>(count, valid > offset ? valid - offset : 0));
     const auto done = for_each_piece(
         of, hint, {.offset = offset, .length = there},
-        [&](std::uint64_t at, std::uint64_t place, std::uint64_t bytes) {
-            return device_.read_at(
-                place, into.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(bytes)));
-        });
+        [&](std::uint64_t at, std::uint64_t place, std::uint64_t bytes) -> result<void> {
+            const auto part = into.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(bytes));
+            if (waits == may_wait::yes) return device_.read_at(place, part);
+            const auto got = device_.try_read_at(place, part);
+            if (not got) return failure(got.error());
+            return *got ? result<void>() : failure(would_wait);
+        },
+        waits);
     if (not done) return failure(done.error());
     std::ranges::fill(into.subspan(there, count - there), std::byte{});
     return count;
@@ -109,13 +122,15 @@ result<std::size_t> file_system::read(item& of, run_list::hint& hint, std::span<
 
 // A lock on what is to be written: of what lies within the valid length no more than that; of what does not,
 // from there to the end, so that nobody else changes the lengths.
-sync::range_guard file_system::lock_to_write(item& of, byte_extent where, bool& lengthens) noexcept {
+sync::range_guard file_system::lock_to_write(item& of, byte_extent where, bool& lengthens,
+                                             may_wait waits) noexcept {
     for (;;) {
         const std::uint64_t valid = of.valid();
         lengthens = where.offset + where.length > valid;
-        auto held = lengthens
-                        ? of.ranges.lock({.where = sync::byte_range::from(std::min(where.offset, valid))})
-                        : of.ranges.lock({.where = range_of(where)});
+        const auto wanted =
+            lengthens ? sync::byte_range::from(std::min(where.offset, valid)) : range_of(where);
+        auto held = of.ranges.try_lock({.where = wanted}, limit_of(waits));
+        if (not held) return held;
         const bool is_right = lengthens ? std::min(where.offset, of.valid()) >= held.where().first()
                                         : where.offset + where.length <= of.valid();
         if (is_right) return held;
@@ -170,29 +185,36 @@ result<void> file_system::make_clusters(item& of, std::uint64_t size_bytes) noex
 // With the bytes locked, and within the chain.
 result<void> file_system::zero_on_device(item& of, byte_extent where) noexcept {
     run_list::hint hint;
-    return for_each_piece(of, hint, where, [&](std::uint64_t, std::uint64_t place, std::uint64_t bytes) {
-        return device_.punch_hole({.offset = place, .length = bytes});
-    });
+    return for_each_piece(
+        of, hint, where,
+        [&](std::uint64_t, std::uint64_t place, std::uint64_t bytes) {
+            return device_.punch_hole({.offset = place, .length = bytes});
+        },
+        may_wait::yes);
 }
 
 // With the bytes locked, and within the chain.
 result<void> file_system::write_pieces(item& of, run_list::hint& hint, std::span<const std::byte> from,
-                                       std::uint64_t offset) noexcept {
-    return for_each_piece(of, hint, {.offset = offset, .length = from.size()},
-                          [&](std::uint64_t at, std::uint64_t place, std::uint64_t bytes) {
-                              return device_.write_at(place, from.subspan(static_cast<std::size_t>(at),
-                                                                          static_cast<std::size_t>(bytes)));
-                          });
+                                       std::uint64_t offset, may_wait waits) noexcept {
+    return for_each_piece(
+        of, hint, {.offset = offset, .length = from.size()},
+        [&](std::uint64_t at, std::uint64_t place, std::uint64_t bytes) {
+            return device_.write_at(
+                place, from.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(bytes)));
+        },
+        waits);
 }
 
 result<void> file_system::write_longer(item& of, run_list::hint& hint, std::span<const std::byte> from,
-                                       std::uint64_t offset) noexcept {
+                                       std::uint64_t offset, may_wait waits) noexcept {
     const std::uint64_t end = offset + from.size();
-    if (const auto made = make_clusters(of, end); not made) return made;
+    // Where there is room only after a commit, it says EAGAIN.
+    const auto made = waits == may_wait::yes ? make_clusters(of, end) : try_make_clusters(of, end);
+    if (not made) return made;
     const std::uint64_t valid = of.valid();
     result<void> done;
     if (valid < offset) done = zero_on_device(of, {.offset = valid, .length = offset - valid});
-    if (done) done = write_pieces(of, hint, from, offset);
+    if (done) done = write_pieces(of, hint, from, offset, may_wait::yes);
     if (not done) {
         // What was taken for it, and is the file's already, goes back.
         (void)shrink(of, of.size());
@@ -204,23 +226,37 @@ result<void> file_system::write_longer(item& of, run_list::hint& hint, std::span
     return {};
 }
 
+// With a lock on the ranges from the valid length on: whether lengthening by a write at `offset` waits for
+// nobody. Neither the end of the file nor what is free has to be looked for, no zeros come before, and no
+// commit has to take back what was cut off.
+bool file_system::lengthens_at_once(item& of, std::uint64_t offset) noexcept {
+    if (clusters_.load() == nullptr or of.valid() < offset) return false;
+    const std::shared_lock guard(of.mutex, std::try_to_lock);
+    return guard and of.chain.is_counted() and of.cuts == 0;
+}
+
 result<void> file_system::write(item& of, run_list::hint& hint, std::span<const std::byte> from,
-                                std::uint64_t offset) noexcept {
+                                std::uint64_t offset, may_wait waits) noexcept {
     if (const auto may = may_change(); not may) return may;
     if (of.is_directory) return failure({EISDIR, "write"});
     if (from.empty()) return {};
     if (offset > file_bytes_max or from.size() > file_bytes_max - offset) return failure({EFBIG, "write"});
+    const bool is_quick = waits == may_wait::no;
+    if (is_quick and (not writes_at_once_ or options_.mode == write_mode::sync)) return failure(would_wait);
     {
         bool lengthens = false;
-        const auto held = lock_to_write(of, {.offset = offset, .length = from.size()}, lengthens);
+        const auto held = lock_to_write(of, {.offset = offset, .length = from.size()}, lengthens, waits);
+        if (not held or (is_quick and lengthens and not lengthens_at_once(of, offset)))
+            return failure(would_wait);
         if (lengthens) {
-            if (const auto done = write_longer(of, hint, from, offset); not done) return done;
+            if (const auto done = write_longer(of, hint, from, offset, waits); not done) return done;
         } else {
-            if (const auto done = write_pieces(of, hint, from, offset); not done) return done;
+            if (const auto done = write_pieces(of, hint, from, offset, waits); not done) return done;
             const std::unique_lock guard(of.mutex);
             mark_changed(of, true);
         }
     }
+    if (is_quick) return {};
     return options_.mode == write_mode::sync or is_commit_due() ? commit() : result<void>();
 }
 
@@ -255,7 +291,8 @@ result<void> file_system::truncate(item& of, std::uint64_t size_bytes) noexcept 
     {
         // Whatever lies behind the lesser of the lengths is ours.
         bool ignored = false;
-        const auto held = lock_to_write(of, {.offset = size_bytes, .length = file_bytes_max + 1}, ignored);
+        const auto held =
+            lock_to_write(of, {.offset = size_bytes, .length = file_bytes_max + 1}, ignored, may_wait::yes);
         const std::uint64_t before = of.size();
         if (size_bytes < before) {
             if (const auto done = shrink(of, size_bytes); not done) return done;
@@ -306,7 +343,7 @@ bool file_system::is_unsettled(const item& of) const noexcept {
 result<void> file_system::settle(item& of) noexcept {
     if (not is_unsettled(of)) return {};
     bool ignored = false;
-    const auto held = lock_to_write(of, {.offset = file_bytes_max, .length = 2}, ignored);
+    const auto held = lock_to_write(of, {.offset = file_bytes_max, .length = 2}, ignored, may_wait::yes);
     const std::uint64_t valid = of.valid();
     const std::uint64_t size = of.size();
     if (valid == size) return {};
@@ -326,11 +363,13 @@ result<void> file_system::flush(item& of) noexcept {
 }
 
 result<void> file_system::for_each_extent(item& of, byte_extent where,
-                                          const std::function<bool(const piece&)>& visit) noexcept {
+                                          const std::function<bool(const piece&)>& visit,
+                                          may_wait waits) noexcept {
     if (of.is_directory) return failure({EISDIR, "list extents"});
     if (where.length == 0 or where.offset > file_bytes_max) return {};
     where.length = std::min(where.length, file_bytes_max - where.offset + 1);
-    const auto held = of.ranges.lock({.where = range_of(where), .mode = sync::lock_mode::shared});
+    const auto held = lock_to_read(of, where, waits);
+    if (not held) return failure(would_wait);
     const std::uint64_t size = of.size();
     const std::uint64_t valid = of.valid();
     if (where.offset >= size) return {};
@@ -338,12 +377,13 @@ result<void> file_system::for_each_extent(item& of, byte_extent where,
     const std::uint64_t there = std::min(end, std::max(valid, where.offset));
     run_list::hint hint;
     bool goes_on = true;
-    const auto done =
-        for_each_piece(of, hint, {.offset = where.offset, .length = there - where.offset},
-                       [&](std::uint64_t at, std::uint64_t place, std::uint64_t bytes) -> result<void> {
-                           goes_on = visit({.offset = where.offset + at, .length = bytes, .place = place});
-                           return goes_on ? result<void>() : failure({ECANCELED, "list extents"});
-                       });
+    const auto done = for_each_piece(
+        of, hint, {.offset = where.offset, .length = there - where.offset},
+        [&](std::uint64_t at, std::uint64_t place, std::uint64_t bytes) -> result<void> {
+            goes_on = visit({.offset = where.offset + at, .length = bytes, .place = place});
+            return goes_on ? result<void>() : failure({ECANCELED, "list extents"});
+        },
+        waits);
     if (not goes_on) return {};
     if (not done) return done;
     if (there < end) (void)visit({.offset = there, .length = end - there});
@@ -362,22 +402,27 @@ std::shared_ptr<loan_book> file_system::loans_so_far() noexcept {
 }
 
 // Noted as lent while the ranges are locked: whoever cuts the file comes later, and frees later still.
-result<vfs::host_runs> file_system::lend(item& of, byte_extent where, std::size_t runs_max) noexcept {
+result<vfs::host_runs> file_system::lend(item& of, byte_extent where, std::size_t runs_max,
+                                         may_wait waits) noexcept {
     if (not lends_) return failure({EOPNOTSUPP, "lend"});
     vfs::host_runs made;
     const auto noted = options_.is_read_only ? nullptr : std::make_shared<loan>(loans());
     bool fits = true;
-    const auto done = for_each_extent(of, where, [&](const piece& each) {
-        fits = made.runs.size() < runs_max;
-        if (not fits) return false;
-        made.runs.push_back({.place = std::nullopt, .length = each.length});
-        if (not each.place) return true;
-        const file_place there = *device_.place_of(*each.place);
-        made.file = there.file;
-        made.runs.back().place = there.offset;
-        if (noted != nullptr) noted->add(clusters_at(shape_, {.offset = *each.place, .length = each.length}));
-        return true;
-    });
+    const auto done = for_each_extent(
+        of, where,
+        [&](const piece& each) {
+            fits = made.runs.size() < runs_max;
+            if (not fits) return false;
+            made.runs.push_back({.place = std::nullopt, .length = each.length});
+            if (not each.place) return true;
+            const file_place there = *device_.place_of(*each.place);
+            made.file = there.file;
+            made.runs.back().place = there.offset;
+            if (noted != nullptr)
+                noted->add(clusters_at(shape_, {.offset = *each.place, .length = each.length}));
+            return true;
+        },
+        waits);
     if (not done) return failure(done.error());
     if (not fits) return failure({E2BIG, "lend"});
     made.kept = noted;

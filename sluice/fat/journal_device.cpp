@@ -177,6 +177,20 @@ void journal_device::put(const change& what) {
     map_.emplace(what.offset, what.what);
 }
 
+// What stands from `offset` on in one place, at most `most` bytes.
+journal_device::stretch journal_device::stretch_at(std::uint64_t offset, std::uint64_t most) const noexcept {
+    const auto next = map_.upper_bound(offset);
+    if (next != map_.begin()) {
+        const auto& [first, what] = *std::prev(next);
+        if (const std::uint64_t skipped = offset - first; skipped < what.length)
+            return {.length = std::min(most, what.length - skipped),
+                    .from = what.place == 0 ? source::nowhere : source::log,
+                    .place = what.place + skipped};
+    }
+    const std::uint64_t length = next == map_.end() ? most : std::min(most, next->first - offset);
+    return {.length = length, .from = source::volume, .place = offset};
+}
+
 result<void> journal_device::read_at(std::uint64_t offset, io::buffers_type pieces) noexcept {
     if (const auto inside = check_inside({offset, bytes_in(pieces)}, "read past the end of the volume");
         not inside)
@@ -184,29 +198,39 @@ result<void> journal_device::read_at(std::uint64_t offset, io::buffers_type piec
     const std::shared_lock guard(mutex_);
     for (const io::buffer& each : pieces) {
         for (std::span<std::byte> left = each.bytes(); not left.empty();) {
-            auto next = map_.upper_bound(offset);
-            std::uint64_t length = next == map_.end() ? left.size() : next->first - offset;
-            const pieces_by_offset::value_type* in = nullptr;
-            if (next != map_.begin()) {
-                const auto& before = *std::prev(next);
-                if (before.first + before.second.length > offset) in = &before;
-            }
-            if (in != nullptr) length = in->first + in->second.length - offset;
-            const auto part =
-                left.first(static_cast<std::size_t>(std::min<std::uint64_t>(length, left.size())));
-            result<void> done;
-            if (in == nullptr)
-                done = volume_.read_at(offset, part);
-            else if (in->second.place == 0)
+            const stretch here = stretch_at(offset, left.size());
+            const auto part = left.first(static_cast<std::size_t>(here.length));
+            if (here.from == source::nowhere)
                 std::ranges::fill(part, std::byte{});
-            else
-                done = log_.read_at(in->second.place + (offset - in->first), part);
-            if (not done) return done;
+            else if (const auto done = device_of(here).read_at(here.place, part); not done)
+                return done;
             left = left.subspan(part.size());
             offset += part.size();
         }
     }
     return {};
+}
+
+// Who writes has the mutex for as long as that takes, a checkpoint's copying and waiting included.
+result<bool> journal_device::try_read_at(std::uint64_t offset, std::span<std::byte> into) noexcept {
+    if (const auto inside = check_inside({offset, into.size()}, "read past the end of the volume");
+        not inside)
+        return failure(inside.error());
+    const std::shared_lock guard(mutex_, std::try_to_lock);
+    if (not guard) return false;
+    while (not into.empty()) {
+        const stretch here = stretch_at(offset, into.size());
+        const auto part = into.first(static_cast<std::size_t>(here.length));
+        if (here.from == source::nowhere) {
+            std::ranges::fill(part, std::byte{});
+        } else {
+            const auto got = device_of(here).try_read_at(here.place, part);
+            if (not got or not*got) return got;
+        }
+        into = into.subspan(part.size());
+        offset += part.size();
+    }
+    return true;
 }
 
 // With what the end of the batch takes.

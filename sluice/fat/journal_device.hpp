@@ -64,6 +64,7 @@ public:
     [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return volume_.size_bytes(); }
     [[nodiscard]] bool is_writable() const noexcept override { return not is_read_only_; }
     [[nodiscard]] result<void> read_at(std::uint64_t offset, io::buffers_type pieces) noexcept override;
+    [[nodiscard]] result<bool> try_read_at(std::uint64_t offset, std::span<std::byte> into) noexcept override;
     [[nodiscard]] result<void> write_at(std::uint64_t offset,
                                         io::const_buffers_type pieces) noexcept override;
     [[nodiscard]] result<void> barrier(
@@ -95,6 +96,18 @@ private:
     [[nodiscard]] std::optional<journal_record> valid_record_at(std::uint64_t place,
                                                                 std::vector<std::byte>& room) noexcept;
     [[nodiscard]] result<bool> is_marked() noexcept;
+
+    // with mutex_ held
+    enum class source : std::uint8_t { nowhere, volume, log };  // nowhere: zeros
+    struct stretch {
+        std::uint64_t length = 0;
+        source from = source::nowhere;
+        std::uint64_t place = 0;  // there
+    };
+    [[nodiscard]] stretch stretch_at(std::uint64_t offset, std::uint64_t most) const noexcept;
+    [[nodiscard]] device& device_of(const stretch& one) const noexcept {
+        return one.from == source::log ? log_ : volume_;
+    }
 
     // with mutex_ held alone
     void put(const change& what);

@@ -21,6 +21,9 @@ inline constexpr std::uint32_t directory_slots_max = 65'536;
 inline constexpr std::size_t problems_max = 10'000;
 inline constexpr std::size_t reported_path_bytes_max = 1024;
 
+/// Threads that wait for one image that is served, so that no loop does.
+inline constexpr std::size_t threads_max = 16;
+
 /// Checks, each with one stage of remedies, a repair makes at most.
 inline constexpr unsigned repair_rounds = 64;
 

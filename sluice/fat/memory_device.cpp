@@ -14,6 +14,11 @@ result<void> memory_device::read_at(std::uint64_t offset, io::buffers_type piece
     return {};
 }
 
+result<bool> memory_device::try_read_at(std::uint64_t offset, std::span<std::byte> into) noexcept {
+    const auto done = read_at(offset, into);
+    return done ? result<bool>(true) : failure(done.error());
+}
+
 result<void> memory_device::write_at(std::uint64_t offset, io::const_buffers_type pieces) noexcept {
     const byte_extent range{offset, bytes_in(pieces)};
     if (const auto inside = check_inside(range, "write past the end of the image"); not inside) return inside;

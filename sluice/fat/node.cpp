@@ -65,7 +65,7 @@ result<void> node::may_use(bool is_granted) const noexcept {
 result<void> node::noted(result<void> done, vfs::change_kind what) {
     if (not done or item_->is_removed) return done;
     // Whoever asks for a path may have to wait for who changes names.
-    feed_.note(what, item_->is_directory, feed_.is_watched() ? path() : std::string());
+    around_.feed->note(what, item_->is_directory, around_.feed->is_watched() ? path() : std::string());
     return done;
 }
 
@@ -89,28 +89,42 @@ result<void> node::open_data(vfs::data_access wanted) noexcept {
     return {};
 }
 
+// Nobody waits for it: who asks has another way.
 result<vfs::host_runs> node::lend(io::extent_pair range, std::size_t runs_max) noexcept {
     if (const auto may = may_use(granted_.read); not may) return failure(may.error());
-    return system_.lend(*item_, {.offset = range.offset, .length = range.length}, runs_max);
+    return system_.lend(*item_, {.offset = range.offset, .length = range.length}, runs_max, may_wait::no);
 }
 
-// From where the bytes lie, so that what is not in the host's memory keeps no loop waiting.
+// What waits, where no loop waits with it.
+template <class Call>
+io::task<std::invoke_result_t<Call&>> node::on_thread(Call call) noexcept {
+    if (around_.threads == nullptr) co_return call();
+    co_return co_await around_.threads->run(vfs::loop_here(around_.loops), std::move(call));
+}
+
 io::task<result<std::size_t>> node::co_read(std::span<std::byte> into, std::uint64_t offset) noexcept {
     if (const auto may = may_use(granted_.read); not may) co_return failure(may.error());
-    if (not system_.lends()) {
-        run_list::hint hint;
-        co_return system_.read(*item_, hint, into, offset);
+    run_list::hint hint;
+    auto got = system_.read(*item_, hint, into, offset, may_wait::no);
+    if (got or got.error() != std::errc::resource_unavailable_try_again) co_return got;
+    // From where the bytes lie: as many reads at once as the loop's multiplexer has under way.
+    if (system_.lends()) {
+        const auto lent =
+            system_.lend(*item_, {.offset = offset, .length = into.size()}, any_number, may_wait::no);
+        if (lent) {
+            io::task<result<std::size_t>> reading = read_lent(*lent, into);
+            co_return co_await std::move(reading);
+        }
     }
-    const auto lent = system_.lend(*item_, {.offset = offset, .length = into.size()}, any_number);
-    if (not lent) co_return failure(lent.error());
-    io::task<result<std::size_t>> reading = read_lent(*lent, into);
+    io::task<result<std::size_t>> reading =
+        on_thread([&] { return system_.read(*item_, hint, into, offset); });
     co_return co_await std::move(reading);
 }
 
 io::task<result<std::size_t>> node::read_lent(const vfs::host_runs& from,
                                               std::span<std::byte> into) const noexcept {
     std::optional<vfs::lent_file> file;
-    if (from.file != nullptr) file.emplace(*from.file, vfs::loop_here(loops_));
+    if (from.file != nullptr) file.emplace(*from.file, vfs::loop_here(around_.loops));
     if (file and not file->attached()) co_return failure(file->attached().error());
     std::size_t done = 0;
     for (const vfs::host_run& run : from.runs) {
@@ -128,16 +142,35 @@ io::task<result<std::size_t>> node::read_lent(const vfs::host_runs& from,
     co_return done;
 }
 
+// EAGAIN if it has to wait, or lately had to.
+result<void> node::write_at_once(std::span<const std::byte> from, std::uint64_t offset) noexcept {
+    const auto began = vfs::write_promptness::clock::now();
+    if (not around_.writes.is_prompt(began)) return failure({EAGAIN, "write at once"});
+    run_list::hint hint;
+    const auto done = system_.write(*item_, hint, from, offset, may_wait::no);
+    around_.writes.note(began, vfs::write_promptness::clock::now(), from.size());
+    return done;
+}
+
 io::task<result<void>> node::co_write(std::span<const std::byte> from, std::uint64_t offset) noexcept {
     if (const auto may = may_use(granted_.write); not may) co_return may;
-    run_list::hint hint;
-    const auto done = system_.write(*item_, hint, from, offset);
-    if (done and not item_->is_removed) feed_.note_written(*item_);
+    result<void> done = write_at_once(from, offset);
+    if (done and system_.is_commit_due() and not around_.is_committing.exchange(true)) {
+        io::task<result<void>> committing = on_thread([&] { return system_.commit(); });
+        done = co_await std::move(committing);
+        around_.is_committing = false;
+    } else if (not done and done.error() == std::errc::resource_unavailable_try_again) {
+        run_list::hint hint;
+        io::task<result<void>> writing = on_thread([&] { return system_.write(*item_, hint, from, offset); });
+        done = co_await std::move(writing);
+    }
+    if (done and not item_->is_removed) around_.feed->note_written(*item_);
     co_return done;
 }
 
 io::task<result<void>> node::co_flush() noexcept {
-    co_return system_.flush(*item_);
+    io::task<result<void>> flushing = on_thread([&] { return system_.flush(*item_); });
+    co_return co_await std::move(flushing);
 }
 
 result<void> node::truncate(std::uint64_t size_bytes) noexcept {
@@ -206,7 +239,7 @@ result<std::uint64_t> node::clone_to(vfs::node& destination, io::extent_pair sou
 
 result<void> node::rename(std::string_view path, vfs::when_taken taken) noexcept {
     const std::string before = this->path();
-    const auto seen = feed_.names_of(before);
+    const auto seen = around_.feed->names_of(before);
     const auto how =
         taken == vfs::when_taken::replace ? file_system::if_taken::replace : file_system::if_taken::refuse;
     // Who is told of a name that was replaced is told so before.
@@ -217,10 +250,10 @@ result<void> node::rename(std::string_view path, vfs::when_taken taken) noexcept
     if (not done) return done;
     const std::string after = this->path();
     if (is_other) {
-        feed_.note(vfs::change_kind::removed, (*replaced)->is_directory, other);
-        if ((*replaced)->is_directory) feed_.note_end(**replaced);
+        around_.feed->note(vfs::change_kind::removed, (*replaced)->is_directory, other);
+        if ((*replaced)->is_directory) around_.feed->note_end(**replaced);
     }
-    if (before != after) feed_.note_move(seen, item_->is_directory, after);
+    if (before != after) around_.feed->note_move(seen, item_->is_directory, after);
     return {};
 }
 
@@ -232,8 +265,8 @@ result<void> node::remove() noexcept {
     const std::string before = path();
     const auto done = system_.remove(*item_);
     if (not done) return done;
-    feed_.note(vfs::change_kind::removed, item_->is_directory, before);
-    if (item_->is_directory) feed_.note_end(*item_);
+    around_.feed->note(vfs::change_kind::removed, item_->is_directory, before);
+    if (item_->is_directory) around_.feed->note_end(*item_);
     return {};
 }
 

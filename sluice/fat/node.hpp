@@ -1,20 +1,39 @@
 #pragma once
 
+#include <atomic>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
 #include "sluice/fat/file_system.hpp"
 #include "sluice/fat/own_change_feed.hpp"
+#include "sluice/io/call_threads.hpp"
 #include "sluice/vfs/node.hpp"
+#include "sluice/vfs/write_promptness.hpp"
 
 // Internal to the volume.
 
 namespace sluice::fat {
 
+/// What the nodes of a volume have in common.
+struct surroundings {
+    std::unique_ptr<file_system> system;
+    std::vector<io::io_multiplexer*> loops;  // that transfers are made on
+    io::call_threads* threads = nullptr;     // for what waits; none: it waits on the loop
+    std::unique_ptr<own_change_feed> feed;
+    vfs::write_promptness writes;
+    std::atomic<bool> is_committing = false;  // what was due, on behalf of some write
+};
+
 /// A file or directory of a FAT volume.
+///
+/// A transfer is made on the loop if that waits for nobody, and otherwise handed to a thread; but what is not
+/// in the host's memory of an image that lends, the loop's multiplexer waits for.
 class node final : public vfs::node {
 public:
-    /// `loops`, those that transfers are made on, and the others outlive it.
-    node(file_system& system, own_change_feed& feed, const std::vector<io::io_multiplexer*>& loops,
-         item_handle what) noexcept
-        : system_(system), feed_(feed), loops_(loops), item_(std::move(what)) {}
+    /// `around` outlives it.
+    node(surroundings& around, item_handle what) noexcept
+        : around_(around), system_(*around.system), item_(std::move(what)) {}
 
     [[nodiscard]] item& held() const noexcept { return *item_; }
 
@@ -83,11 +102,13 @@ private:
     [[nodiscard]] result<void> may_use(bool is_granted) const noexcept;
     [[nodiscard]] io::task<result<std::size_t>> read_lent(const vfs::host_runs& from,
                                                           std::span<std::byte> into) const noexcept;
+    [[nodiscard]] result<void> write_at_once(std::span<const std::byte> from, std::uint64_t offset) noexcept;
+    template <class Call>
+    [[nodiscard]] io::task<std::invoke_result_t<Call&>> on_thread(Call call) noexcept;
     result<void> noted(result<void> done, vfs::change_kind what);
 
+    surroundings& around_;
     file_system& system_;
-    own_change_feed& feed_;
-    const std::vector<io::io_multiplexer*>& loops_;
     item_handle item_;
     vfs::data_access granted_;
 };

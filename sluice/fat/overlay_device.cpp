@@ -199,6 +199,21 @@ result<void> overlay_device::read_at(std::uint64_t offset, io::buffers_type piec
     return {};
 }
 
+result<bool> overlay_device::try_read_at(std::uint64_t offset, std::span<std::byte> into) noexcept {
+    if (const auto inside = check_inside({offset, into.size()}, "read past the end of the image"); not inside)
+        return failure(inside.error());
+    while (not into.empty()) {
+        const stretch from = stretch_at(offset, into.size());
+        const auto part = into.first(static_cast<std::size_t>(from.bytes));
+        const auto got = from.slot == no_slot ? image_.try_read_at(offset, part)
+                                              : store_.try_read_at(place_in_store(from.slot, offset), part);
+        if (not got or not*got) return got;
+        into = into.subspan(part.size());
+        offset += part.size();
+    }
+    return true;
+}
+
 // Whole blocks that have no slots. Nobody else transfers them meanwhile, so no lock is needed.
 result<std::uint64_t> overlay_device::write_new(std::uint64_t offset,
                                                 std::span<const std::byte> bytes) noexcept {

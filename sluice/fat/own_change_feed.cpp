@@ -13,6 +13,10 @@ namespace {
 // How long changes may wait to be written down.
 constexpr std::chrono::seconds commit_after(1);
 
+deadline commit_time() noexcept {
+    return deadline(std::chrono::steady_clock::now() + commit_after);
+}
+
 }  // namespace
 
 class own_change_feed::held_watch final : public vfs::queued_watch {
@@ -39,8 +43,12 @@ private:
     bool is_recursive_;
 };
 
-own_change_feed::own_change_feed(io::io_multiplexer& multiplexer, file_system& of)
-    : system_(of), bell_(io::pipe_handle::anonymous().value()) {
+own_change_feed::own_change_feed(io::io_multiplexer& multiplexer, file_system& of, io::call_threads* threads)
+    : loop_(multiplexer),
+      system_(of),
+      threads_(threads),
+      bell_(io::pipe_handle::anonymous().value()),
+      commits_(multiplexer) {
     ENSURE(bell_.reader.set_multiplexer(&multiplexer).has_value());
 }
 
@@ -133,25 +141,43 @@ void own_change_feed::forget(held_watch& which) noexcept {
     notes_written_ = not watches_.empty();
 }
 
+// Where it fails, the next flush of somebody fails, and says so.
+io::task<void> own_change_feed::commit_aside() noexcept {
+    const auto done = co_await threads_->run(loop_, [this] { return system_.commit(); });
+    (void)done;
+}
+
 io::task<bool> own_change_feed::co_changed() noexcept {
     std::array<std::byte, 16> rung;
     const io::io_request<io::bytes_type> request{.buffers = rung};
-    const auto woken = co_await io::co_read(bell_.reader, request, commits_at_);
-    commits_now_ = not woken and woken.error() == std::errc::timed_out;
-    co_return woken.has_value() or commits_now_;
+    for (;;) {
+        const auto woken = co_await io::co_read(bell_.reader, request, commits_at_);
+        if (woken) co_return true;
+        if (woken.error() != std::errc::timed_out) {
+            co_await commits_.join();
+            co_return false;
+        }
+        commits_now_ = threads_ == nullptr;
+        if (commits_now_) co_return true;
+        commits_at_ = deadline();
+        if (commits_.size() == 0)
+            commits_.spawn(commit_aside());
+        else
+            commits_at_ = commit_time();
+    }
 }
 
 void own_change_feed::tell() noexcept {
     if (commits_now_) {
-        // Where it fails, the next flush of somebody fails, and says so.
-        (void)system_.commit();
+        (void)system_.commit();  // as in commit_aside()
+        commits_now_ = false;
         commits_at_ = deadline();
         return;
     }
     has_rung_ = false;
     note_what_was_written();
     queue_.tell_all();
-    if (commits_at_.is_none()) commits_at_ = deadline(std::chrono::steady_clock::now() + commit_after);
+    if (commits_at_.is_none()) commits_at_ = commit_time();
 }
 
 }  // namespace sluice::fat

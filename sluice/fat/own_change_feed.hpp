@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "sluice/fat/file_system.hpp"
+#include "sluice/io/call_threads.hpp"
 #include "sluice/io/pipe_handle.hpp"
+#include "sluice/io/task_group.hpp"
 #include "sluice/vfs/change_queue.hpp"
 
 // Internal to the volume.
@@ -16,12 +18,12 @@
 namespace sluice::fat {
 
 /// Tells of what is done through a volume: nobody else changes an image that is mounted. Commits what was
-/// changed a second after the first change.
+/// changed a second after the first change, and goes on telling meanwhile if there are threads for that.
 /// Thread safety: as vfs::change_feed; note_written() on any thread.
 class own_change_feed final : public vfs::change_feed {
 public:
-    /// `of` outlives it.
-    own_change_feed(io::io_multiplexer& multiplexer, file_system& of);
+    /// All outlive it. `threads` may be null.
+    own_change_feed(io::io_multiplexer& multiplexer, file_system& of, io::call_threads* threads);
     ~own_change_feed() override;
 
     [[nodiscard]] result<std::unique_ptr<vfs::change_watch>> watch(
@@ -49,7 +51,11 @@ private:
     void ring() noexcept;
     void forget(held_watch& which) noexcept;
 
+    [[nodiscard]] io::task<void> commit_aside() noexcept;
+
+    io::io_multiplexer& loop_;
     file_system& system_;
+    io::call_threads* threads_;
     io::pipe_handle::pair bell_;  // a byte for co_changed() to wake by
     std::atomic<bool> has_rung_ = false;
 
@@ -60,6 +66,7 @@ private:
     // co_changed()'s and tell()'s:
     deadline commits_at_;  // none: nothing was changed since the last commit
     bool commits_now_ = false;
+    io::task_group commits_;  // under way on a thread; one at most
     std::vector<held_watch*> watches_;
     vfs::change_queue queue_;
 };

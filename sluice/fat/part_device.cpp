@@ -16,6 +16,13 @@ result<void> part_device::read_at(std::uint64_t offset, io::buffers_type pieces)
     return whole_.read_at(range_.offset + offset, pieces);
 }
 
+result<bool> part_device::try_read_at(std::uint64_t offset, std::span<std::byte> into) noexcept {
+    if (const auto inside = check_inside({offset, into.size()}, "read past the end of the partition");
+        not inside)
+        return failure(inside.error());
+    return whole_.try_read_at(range_.offset + offset, into);
+}
+
 result<void> part_device::write_at(std::uint64_t offset, io::const_buffers_type pieces) noexcept {
     if (const auto inside = check_inside({offset, bytes_in(pieces)}, "write past the end of the partition");
         not inside)

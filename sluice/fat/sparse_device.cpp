@@ -40,6 +40,22 @@ result<void> sparse_device::read_at(std::uint64_t offset, io::buffers_type piece
     return {};
 }
 
+// `length_` is another's for as long as that lengthens the file.
+result<bool> sparse_device::try_read_at(std::uint64_t offset, std::span<std::byte> into) noexcept {
+    if (const auto inside = check_inside({offset, into.size()}, "read past the end"); not inside)
+        return failure(inside.error());
+    std::uint64_t present = 0;
+    {
+        const std::unique_lock guard(length_, std::try_to_lock);
+        if (not guard) return false;
+        present = present_bytes_;
+    }
+    const auto there = into.first(static_cast<std::size_t>(
+        std::min<std::uint64_t>(into.size(), present > offset ? present - offset : 0)));
+    std::ranges::fill(into.subspan(there.size()), std::byte{});
+    return there.empty() ? result<bool>(true) : below_.try_read_at(offset, there);
+}
+
 result<void> sparse_device::write_at(std::uint64_t offset, io::const_buffers_type pieces) noexcept {
     const std::uint64_t length = bytes_in(pieces);
     if (const auto inside = check_inside({offset, length}, "write past the end"); not inside) return inside;

@@ -27,6 +27,7 @@ public:
     [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return below_.size_bytes(); }
     [[nodiscard]] bool is_writable() const noexcept override { return below_.is_writable(); }
     [[nodiscard]] result<void> read_at(std::uint64_t offset, io::buffers_type pieces) noexcept override;
+    [[nodiscard]] result<bool> try_read_at(std::uint64_t offset, std::span<std::byte> into) noexcept override;
     [[nodiscard]] result<void> write_at(std::uint64_t offset,
                                         io::const_buffers_type pieces) noexcept override;
     [[nodiscard]] result<void> barrier(

@@ -5,23 +5,27 @@
 
 namespace sluice::fat {
 
-volume::volume(io::io_multiplexer& multiplexer, std::unique_ptr<file_system> mounted)
-    : system_(std::move(mounted)),
-      loops_{&multiplexer},
-      feed_(std::make_unique<own_change_feed>(multiplexer, *system_)) {
-    features_.is_read_only = system_->is_read_only();
+volume::volume(io::io_multiplexer& multiplexer, std::unique_ptr<file_system> mounted,
+               io::call_threads* threads)
+    : around_(std::make_unique<surroundings>()) {
+    around_->system = std::move(mounted);
+    around_->loops = {&multiplexer};
+    around_->threads = threads;
+    around_->feed = std::make_unique<own_change_feed>(multiplexer, *around_->system, threads);
+    file_system& system = *around_->system;
+    features_.is_read_only = system.is_read_only();
     features_.name_units_max = long_name_units_max;
-    features_.type_name = system_->shape().type == fat_type::fat32 ? "FAT32" : "FAT";
-    identity_.label = system_->label();
+    features_.type_name = system.shape().type == fat_type::fat32 ? "FAT32" : "FAT";
+    identity_.label = system.label();
     if (identity_.label.empty()) identity_.label = "NO NAME";
-    identity_.serial = system_->shape().serial;
+    identity_.serial = system.shape().serial;
 }
 
 volume::~volume() = default;
 
 result<vfs::volume_space> volume::space() noexcept {
-    const geometry& shape = system_->shape();
-    const auto free = system_->free_clusters();
+    const geometry& shape = around_->system->shape();
+    const auto free = around_->system->free_clusters();
     if (not free) return failure(free.error());
     const std::uint64_t free_bytes = std::uint64_t{*free} * shape.cluster_bytes;
     return vfs::volume_space{.total_bytes = std::uint64_t{shape.cluster_count} * shape.cluster_bytes,
@@ -32,26 +36,30 @@ result<vfs::volume_space> volume::space() noexcept {
 }
 
 result<vfs::node_ptr> volume::find(std::string_view path, vfs::follow_links) noexcept {
-    auto found = system_->find(path);
+    auto found = around_->system->find(path);
     if (not found) return failure(found.error());
-    return std::make_unique<node>(*system_, *feed_, loops_, std::move(*found));
+    return std::make_unique<node>(*around_, std::move(*found));
 }
 
 result<vfs::node_ptr> volume::create(std::string_view path, const vfs::creation_request& wanted) noexcept {
     const bool is_directory = wanted.kind == vfs::node_kind::directory;
     if (not is_directory and wanted.kind != vfs::node_kind::file) return failure({EINVAL, "create"});
-    auto made = system_->create(path, is_directory, static_cast<attributes>(wanted.dos));
+    auto made = around_->system->create(path, is_directory, static_cast<attributes>(wanted.dos));
     if (not made) return failure(made.error());
-    feed_->note(vfs::change_kind::added, is_directory, system_->path_of(**made));
-    return std::make_unique<node>(*system_, *feed_, loops_, std::move(*made));
+    around_->feed->note(vfs::change_kind::added, is_directory, around_->system->path_of(**made));
+    return std::make_unique<node>(*around_, std::move(*made));
 }
 
 void volume::serve_on(std::span<io::io_multiplexer* const> loops) {
-    loops_.assign(loops.begin(), loops.end());
+    around_->loops.assign(loops.begin(), loops.end());
 }
 
 vfs::change_feed* volume::changes() noexcept {
-    return feed_.get();
+    return around_->feed.get();
+}
+
+file_system& volume::mounted() noexcept {
+    return *around_->system;
 }
 
 item* item_of(vfs::node& which) noexcept {

@@ -1,27 +1,30 @@
 #pragma once
 
 #include "sluice/fat/file_system.hpp"
+#include "sluice/io/call_threads.hpp"
 #include "sluice/io/io_multiplexer.hpp"
 #include "sluice/vfs/volume.hpp"
 
 namespace sluice::fat {
 
-class own_change_feed;
+struct surroundings;
 
 /// A FAT volume as any other: what a server or a program needs of it.
 ///
 /// What FAT cannot hold is refused with EOPNOTSUPP: streams, extended attributes, security, links, sparse
 /// files; EFBIG for 4 GiB, when the size is set. Times are rounded down: the last access to a day, changes to
-/// two seconds, births to ten milliseconds. Reads wait for the image without their thread where
-/// file_system::lends(); writes block for it.
+/// two seconds, births to ten milliseconds. Transfers and flushes keep no loop waiting for the image if the
+/// volume has threads for that; everything else blocks for it.
 ///
 /// What has changed is written down when a node is flushed, when much has gathered, and, while changes()
-/// runs, a second after the first change. Outlives its nodes, listings and watches. Thread safety: as
-/// vfs::volume; what is below, the file system, may be used by other threads all the while.
+/// runs, a second after the first change; on a thread, too. Outlives its nodes, listings and watches. Thread
+/// safety: as vfs::volume; what is below, the file system, may be used by other threads all the while.
 class volume final : public vfs::volume {
 public:
-    /// `multiplexer` outlives it. Allocates: yes.
-    volume(io::io_multiplexer& multiplexer, std::unique_ptr<file_system> mounted);
+    /// `multiplexer` and `threads`, for what would keep a loop waiting, outlive it; null: it does. Allocates:
+    /// yes.
+    volume(io::io_multiplexer& multiplexer, std::unique_ptr<file_system> mounted,
+           io::call_threads* threads = nullptr);
     ~volume() override;
 
     [[nodiscard]] const vfs::volume_features& features() const noexcept override { return features_; }
@@ -36,12 +39,10 @@ public:
     void serve_on(std::span<io::io_multiplexer* const> loops) override;
     [[nodiscard]] vfs::change_feed* changes() noexcept override;
 
-    [[nodiscard]] file_system& mounted() noexcept { return *system_; }
+    [[nodiscard]] file_system& mounted() noexcept;
 
 private:
-    std::unique_ptr<file_system> system_;
-    std::vector<io::io_multiplexer*> loops_;
-    std::unique_ptr<own_change_feed> feed_;
+    std::unique_ptr<surroundings> around_;
     vfs::volume_features features_;
     vfs::volume_identity identity_;
 };

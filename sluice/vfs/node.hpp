@@ -113,7 +113,8 @@ public:
     /// Whether lend() may work: the data lies in a file of the host.
     [[nodiscard]] virtual bool lends() noexcept { return host_file() != nullptr; }
     /// Where a range of it lies there, for transfers that bypass us. What is written meanwhile may show.
-    /// Errors: EOPNOTSUPP if it does not lend; E2BIG if it lies in more than `runs_max` runs.
+    /// Errors: EOPNOTSUPP if it does not lend; E2BIG if it lies in more than `runs_max` runs; EAGAIN if to
+    /// know it would take a wait.
     [[nodiscard]] virtual result<host_runs> lend(io::extent_pair range, std::size_t runs_max) noexcept;
 
     [[nodiscard]] virtual result<void> truncate(std::uint64_t size_bytes) noexcept = 0;

@@ -5,7 +5,9 @@
 #include "sluice/base/clock.hpp"
 #include "sluice/cli/fat/image.hpp"
 #include "sluice/fat/boot_sector.hpp"
+#include "sluice/fat/limits.hpp"
 #include "sluice/fat/volume.hpp"
+#include "sluice/io/call_threads.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -14,6 +16,7 @@ namespace {
 struct foundation {
     std::unique_ptr<image_stack> image;
     system_clock_source clock;
+    io::call_threads threads{fat::limits::threads_max};
 };
 
 // A FAT volume together with what it stands on.
@@ -21,7 +24,7 @@ class image_share final : public vfs::volume {
 public:
     image_share(std::unique_ptr<foundation> below, io::io_multiplexer& loop,
                 std::unique_ptr<fat::file_system> mounted)
-        : below_(std::move(below)), volume_(loop, std::move(mounted)) {}
+        : below_(std::move(below)), volume_(loop, std::move(mounted), &below_->threads) {}
 
     [[nodiscard]] const vfs::volume_features& features() const noexcept override {
         return volume_.features();
