@@ -144,8 +144,7 @@ result<const name_entry*> directory::add(std::string_view name, const directory_
     occupy({.first = *first, .count = count});
     write_set({.first = *first, .count = count}, units, raw);
     const std::uint32_t slot = *first + count - 1;
-    return names_.add(
-        {.first_slot = *first, .slot = slot, .name = std::string(name), .alias = std::move(own.alias)});
+    return names_.add({.first_slot = *first, .slot = slot, .name = name, .alias = std::move(own.alias)});
 }
 
 bool directory::has_room_for(std::string_view name) noexcept {

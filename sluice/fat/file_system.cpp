@@ -212,6 +212,15 @@ result<item_ptr> file_system::walk(std::string_view path) {
     return here;
 }
 
+// With names_ held: an item that is about to go, as only `last` has it, takes with it what is remembered of
+// it, or the next who comes by its name would have to look.
+void file_system::forget_use(const item_ptr& last) noexcept {
+    if (last.use_count() != 1 or last->is_removed or last->parent == nullptr) return;
+    const auto& content = last->parent->content;
+    const name_entry* const entry = content != nullptr ? content->at(last->slot) : nullptr;
+    if (entry != nullptr) entry->use.held.reset();
+}
+
 item_handle file_system::hold(item_ptr which) {
     ++which->handles;
     ++handles_;
@@ -244,13 +253,14 @@ void file_system::closed(item_ptr& which) noexcept {
         const std::unique_lock alone(which->mutex);
         if (which->reserved) which->reserved->give_back();
     }
+    forget_use(which);
 }
 
 std::string file_system::path_locked(const item& of) const {
     if (of.parent == nullptr) return {};
-    std::string path = of.name;
+    std::string path(of.name.view());
     for (const item* above = of.parent.get(); above->parent != nullptr; above = above->parent.get())
-        path = above->name + '/' + path;
+        path = std::string(above->name.view()) + '/' + path;
     return path;
 }
 
@@ -304,7 +314,7 @@ result<std::optional<file_system::listed>> file_system::list(item& of, std::uint
     if (not content) return failure(content.error());
     const name_entry* const found = (*content)->next(from_slot);
     if (found == nullptr) return std::nullopt;
-    listed one{.name = found->name, .status = {}, .slot = found->slot};
+    listed one{.name = std::string(found->name.view()), .status = {}, .slot = found->slot};
     // What is in use knows better than what is on the disk.
     if (const item_ptr held = found->use.held.lock()) {
         const std::shared_lock reading(held->mutex);

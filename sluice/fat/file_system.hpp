@@ -233,6 +233,7 @@ private:
     [[nodiscard]] item_handle hold(item_ptr which);
     [[nodiscard]] bool is_last(const item& held) noexcept;
     void closed(item_ptr& which) noexcept;
+    static void forget_use(const item_ptr& last) noexcept;
     [[nodiscard]] item_status status_of(const directory_entry& entry) const noexcept;
     [[nodiscard]] item_status status_locked(const item& of) const noexcept;
     [[nodiscard]] std::string path_locked(const item& of) const;
@@ -328,8 +329,8 @@ private:
     allocation_table table_;
     bool was_dirty_ = false;
     const bool lends_;
-
     const bool writes_at_once_;  // into the memory of the host, which puts off the disk
+
     std::mutex allocator_made_;
     std::atomic<allocator*> clusters_{nullptr};
     std::unique_ptr<allocator> own_clusters_;

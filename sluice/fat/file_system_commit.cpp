@@ -108,6 +108,7 @@ void file_system::write_entries() {
         raw.case_bits = (*in)->read(each->slot).case_bits;
         (*in)->update(each->slot, raw);
         touch(each->parent);
+        forget_use(each);
     }
 }
 

@@ -46,7 +46,7 @@ struct item : std::enable_shared_from_this<item> {
     // Guarded by file_system::names_.
     item_ptr parent;
     std::uint32_t slot = 0;
-    std::string name;
+    name_text name;
     std::atomic<bool> is_removed = false;  // may be read without it
     std::size_t handles = 0;
     std::unique_ptr<directory> content;  // of a directory that was looked into

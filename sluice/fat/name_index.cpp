@@ -13,6 +13,13 @@ constexpr std::size_t heads_min = 16;
 
 }  // namespace
 
+void name_index::node_list::add() {
+    const place fresh = place_of(static_cast<std::uint32_t>(size_));
+    if (fresh.piece == pieces_.size())
+        pieces_.push_back(std::make_unique<node[]>(std::size_t{1} << (fresh.piece + first_bits)));
+    ++size_;
+}
+
 std::uint32_t& name_index::chain(key by, std::uint32_t hash) noexcept {
     return heads_[by][hash & (heads_[by].size() - 1)];
 }
@@ -46,7 +53,7 @@ const name_entry* name_index::add(name_entry entry) {
     ENSURE(numbers_[slot] == nobody);
     if (unused_.empty()) {
         unused_.push_back(static_cast<std::uint32_t>(nodes_.size()));
-        nodes_.emplace_back();
+        nodes_.add();
         links_.emplace_back();
     }
     const std::uint32_t number = unused_.back();
@@ -61,7 +68,9 @@ const name_entry* name_index::add(name_entry entry) {
 
 void name_index::leave(std::uint32_t slot) noexcept {
     ENSURE(at(slot) != nullptr);
-    nodes_[numbers_[slot]].is_leaving = true;
+    node& leaver = nodes_[numbers_[slot]];
+    leaver.is_leaving = true;
+    leaver.entry.use = {};  // nobody finds it by its name any more
     ++leaving_;
 }
 

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "sluice/fat/name_text.hpp"
 
 namespace sluice::fat {
 
@@ -22,7 +24,7 @@ struct name_use {
 struct name_entry {
     std::uint32_t first_slot = 0;  // of its set: the last piece of its long name, or `slot`
     std::uint32_t slot = 0;        // its entry proper
-    std::string name{};            // as a volume shows it (vfs::shown_name)
+    name_text name{};              // as a volume shows it (vfs::shown_name)
     std::string alias{};           // the short name, shown, if it differs by more than case; else empty
     mutable name_use use{};
 };
@@ -72,6 +74,36 @@ private:
     };
     using links = std::array<link, keys>;
 
+    // A list whose elements stay where they are, in pieces each as large as all before: memory is read in one
+    // direction, and a small directory takes little.
+    class node_list {
+    public:
+        [[nodiscard]] std::size_t size() const noexcept { return size_; }
+        void add();
+        [[nodiscard]] node& operator[](std::uint32_t number) noexcept {
+            const place at = place_of(number);
+            return pieces_[at.piece][at.within];
+        }
+        [[nodiscard]] const node& operator[](std::uint32_t number) const noexcept {
+            const place at = place_of(number);
+            return pieces_[at.piece][at.within];
+        }
+
+    private:
+        static constexpr std::uint32_t first_bits = 4;  // 16 in the first
+        struct place {
+            std::uint32_t piece = 0;
+            std::uint32_t within = 0;
+        };
+        [[nodiscard]] static place place_of(std::uint32_t number) noexcept {
+            const std::uint32_t shifted = number + (1U << first_bits);
+            const auto bits = static_cast<std::uint32_t>(std::bit_width(shifted)) - 1;
+            return {.piece = bits - first_bits, .within = shifted - (1U << bits)};
+        }
+        std::vector<std::unique_ptr<node[]>> pieces_;
+        std::size_t size_ = 0;
+    };
+
     [[nodiscard]] std::size_t numbers_used() const noexcept { return nodes_.size() - unused_.size(); }
     [[nodiscard]] std::uint32_t number_at(std::uint32_t slot) const noexcept {
         return slot < numbers_.size() ? numbers_[slot] : nobody;
@@ -84,7 +116,7 @@ private:
     void put_in_chains(std::uint32_t number) noexcept;
     void grow();
 
-    std::deque<node> nodes_;                              // by number
+    node_list nodes_;                                     // by number
     std::vector<links> links_;                            // by number
     std::vector<std::uint32_t> unused_;                   // numbers
     std::vector<std::uint32_t> numbers_;                  // by slot
