@@ -25,8 +25,9 @@ class call_awaiter;
 ///
 /// A call begins in the order of asking, as soon as a thread is free; it runs to its end. Threads are started
 /// as calls come that none is free for, and stay. A call may wait for what another one holds, but not for one
-/// that has not begun: all threads might wait for it.
-/// Thread safety: run() from any loop's thread. Allocates: in starting a thread.
+/// that has not begun: all threads might wait for it. The loops that calls came from outlive the threads,
+/// which may be in the middle of waking one when its coroutine has gone on already. Thread safety: run() from
+/// any loop's thread. Allocates: in starting a thread.
 class call_threads {
 public:
     explicit call_threads(std::size_t threads_max) noexcept : threads_max_(threads_max) {

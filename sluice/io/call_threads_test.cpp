@@ -103,8 +103,11 @@ TEST_F(calling, has_as_many_calls_at_once_as_threads_and_the_rest_waits) {
 
 // Of several loops, each call comes back to its own.
 TEST_F(calling, serves_several_loops_many_times) {
-    call_threads threads(3);
     constexpr int calls = 500;
+    std::vector<std::unique_ptr<io_multiplexer>> loops;
+    for (int i = 0; i != 3; ++i)
+        loops.push_back(make_epoll_multiplexer(0).value());
+    call_threads threads(3);
     const auto work = [](call_threads& on, io_multiplexer& loop) -> task<int> {
         int right = 0;
         const std::thread::id home = std::this_thread::get_id();
@@ -116,11 +119,8 @@ TEST_F(calling, serves_several_loops_many_times) {
     };
     std::vector<std::thread> others;
     std::atomic<int> right{0};
-    for (int i = 0; i != 3; ++i)
-        others.emplace_back([&] {
-            const auto loop = make_epoll_multiplexer(0).value();
-            right += sync_wait(*loop, work(threads, *loop));
-        });
+    for (const auto& loop : loops)
+        others.emplace_back([&] { right += sync_wait(*loop, work(threads, *loop)); });
     for (std::thread& each : others)
         each.join();
     EXPECT_EQ(right, 3 * calls);
