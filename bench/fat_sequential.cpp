@@ -119,6 +119,42 @@ void read_ours(run& repeat, sequential_stage& on) {
     note_calls(repeat, on, volume.device_calls());
 }
 
+// Of a file that takes so long that the machine meanwhile changes its speed: a turn each, of consecutive
+// pieces. Of the same ones, for how fast they are read depends on where in memory they lie, three to one; and
+// of so many that no cache has any left of them when the other comes. Each pass begins with finding the file.
+constexpr std::uint64_t turn_bytes = 105 * mebi;  // 39 make 4,095 MiB
+
+void read_in_turns(turns& subjects, sequential_stage& on) {
+    const mounted_fat volume(on.image());
+    ENSURE(on.size().bytes() % turn_bytes == 0);
+    const auto in_pieces = [&](std::uint64_t& at, const auto& read) {
+        for (const std::uint64_t end = at + turn_bytes; at != end; at += mebi)
+            ENSURE(read(at) == mebi);
+        at %= on.size().bytes();
+    };
+    std::uint64_t raw_at = 0;
+    const auto raw = [&](std::uint64_t) {
+        in_pieces(raw_at, [&](std::uint64_t at) {
+            return static_cast<std::uint64_t>(pread(on.image().descriptor(), transfer_buffer().data(), mebi,
+                                                    static_cast<off_t>(on.place() + at)));
+        });
+    };
+    std::uint64_t our_at = 0;
+    fat::item_handle file;
+    fat::run_list::hint hint;
+    const auto ours = [&](std::uint64_t) {
+        if (our_at == 0) {
+            file = {};
+            file = volume->find("f").value();
+            hint = {};
+        }
+        in_pieces(our_at,
+                  [&](std::uint64_t at) { return volume->read(*file, hint, transfer_buffer(), at).value(); });
+    };
+    const turns::turn both[] = {raw, ours};
+    subjects.measure(both);
+}
+
 // From making the names to having everything durable, in order. The volume has been written to before, so its
 // table was looked through for what is free.
 void write_ours(run& repeat, sequential_stage& on) {
@@ -162,6 +198,13 @@ void add_file(benchmark& to, const file_size& size, bool is_write) {
                              .metric = metric::gigabytes_per_second,
                              .operations = size.files,
                              .bytes_per_operation = size.bytes()};
+    if (size.mib > 1024 and not is_write) {
+        options.operations = 1;
+        options.bytes_per_operation = turn_bytes;
+        to.add(options).subjects_in_turns({"limit", "sluice.fat"},
+                                          [=](turns& both) { read_in_turns(both, stage()); });
+        return;
+    }
     if (size.mib > 1024) options.repeats_max = 3;
     workload& added = to.add(options);
     added.subject("limit", [=](run& r) { is_write ? by_pwrite(r, stage()) : by_pread(r, stage()); });

@@ -116,6 +116,7 @@ private:
 };
 
 const std::string content(50'000, 'c');
+const std::string more("more");
 
 // An image with a file in it, served plainly, with a journal or through an overlay.
 class served_image : public testing::TestWithParam<const char*> {
@@ -246,7 +247,7 @@ TEST_P(served_image, keeps_no_loop_waiting_for_what_is_written_and_reads_beside_
 TEST_P(served_image, keeps_no_loop_waiting_for_a_flush) {
     bool is_written = false;
     bool is_flushed = false;
-    begun_.spawn(write(*file_, "more", content.size(), is_written));
+    begun_.spawn(write(*file_, more, content.size(), is_written));
     finish();
     past_.barriers.shut();
     begun_.spawn(flush(*file_, is_flushed));
@@ -278,13 +279,13 @@ TEST_P(served_image, keeps_no_loop_waiting_for_the_commit_a_second_after_a_chang
     feeding.spawn(volume_->changes()->run());
     past_.barriers.shut();
     bool is_written = false;
-    begun_.spawn(write(*file_, "more", content.size(), is_written));
+    begun_.spawn(write(*file_, more, content.size(), is_written));
     finish();
     while (not past_.barriers.is_visited_within(0ms))
         (void)loop_->try_run_for(5ms);
     if (journal_ == nullptr) {  // where who writes waits for that commit, on a thread
         seen.count = 0;
-        begun_.spawn(write(*file_, "more", 0, is_written));
+        begun_.spawn(write(*file_, more, 0, is_written));
         const auto until = std::chrono::steady_clock::now() + 2s;
         while (seen.count == 0 and std::chrono::steady_clock::now() < until)
             (void)loop_->try_run_for(5ms);
