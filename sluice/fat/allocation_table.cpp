@@ -84,6 +84,12 @@ result<table_entry> allocation_table::next(std::uint32_t cluster, may_wait waits
     return shape_.classify(*value);
 }
 
+result<bool> allocation_table::is_free(std::uint32_t cluster) noexcept {
+    const auto value = value_of(cluster, may_wait::yes);
+    if (not value) return failure(value.error());
+    return shape_.classify(*value).kind == entry_kind::free;
+}
+
 result<allocation_table::stretch> allocation_table::follow(std::uint32_t cluster, std::uint32_t most,
                                                            may_wait waits) noexcept {
     ENSURE(shape_.is_cluster(cluster) and most != 0);

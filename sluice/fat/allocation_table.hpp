@@ -46,6 +46,8 @@ public:
     /// What follows `cluster`, which is one of the volume. One step. Errors: EIO; EAGAIN if it may not wait
     /// and the window is not in memory, or somebody is about to change that.
     [[nodiscard]] result<table_entry> next(std::uint32_t cluster, may_wait waits = may_wait::yes) noexcept;
+    /// Whether the entry of `cluster` says free. No step. Errors: EIO.
+    [[nodiscard]] result<bool> is_free(std::uint32_t cluster) noexcept;
     /// As far as the chain goes on from `cluster` with the one behind it, at most `most` clusters, and what
     /// follows the last of them. As many steps. Errors: as next.
     struct stretch {

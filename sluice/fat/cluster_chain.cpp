@@ -153,6 +153,12 @@ result<void> cluster_chain::append(std::span<const cluster_extent> more) noexcep
         if (not found) return failure(found.error());
         tail = *found;
     }
+    // Of a damaged volume, another file that had it, too, may have given it up.
+    if (tail != 0 and not tail_made_) {
+        const auto free = table_.is_free(tail);
+        if (not free) return failure(free.error());
+        if (*free) return broken();
+    }
     allocation_table::moment made = 0;
     for (std::size_t i = 0; i < more.size(); ++i) {
         const std::uint32_t after = i + 1 < more.size() ? more[i + 1].first : end_entry(shape_.type);

@@ -46,7 +46,8 @@ public:
     [[nodiscard]] bool is_counted() const noexcept { return count_.has_value(); }
 
     /// Adds clusters at the end, in the table as well; the entries before the link. Complexity: O(1) once the
-    /// end is known, and the entries of the new ones. Errors: as locate, and then nothing was added.
+    /// end is known, and the entries of the new ones. Errors: as locate, also EIO if the last one is free in
+    /// the table; and then nothing was added.
     [[nodiscard]] result<void> append(std::span<const cluster_extent> more) noexcept;
 
     /// Keeps the first `clusters` only, and says what is left over; in the table nothing changes.

@@ -183,6 +183,10 @@ void file_system::ask_for_loans() noexcept {
 
 result<void> file_system::free_given_up(given_up& what) noexcept {
     for (const cut& each : what.cuts) {
+        // What is free in the table may be had by others: on a damaged volume, another file gave it up.
+        const auto free = table_.is_free(each.last);
+        if (not free) return failure(free.error());
+        if (*free) continue;
         const auto done = table_.set({.first = each.last, .length = 1}, end_entry(shape_.type));
         if (not done) return done;
     }

@@ -370,5 +370,61 @@ TEST(damaged_images, no_damage_of_metadata_stops_or_stalls_anything) {
     }
 }
 
+// Two files of three clusters, of which the last is the same.
+void share_a_cluster(mounted_image& made) {
+    const std::string three(std::size_t{3} * made.shape.cluster_bytes, 'x');
+    put(*made.system, "a", three);
+    put(*made.system, "b", three);
+    std::vector<std::uint32_t> clusters;
+    for (const char* const path : {"a", "b"}) {
+        const auto file = made.system->find(path).value();
+        EXPECT_EQ(code(made.system->for_each_extent(
+                      *file, {.offset = 0, .length = three.size()},
+                      [&](const auto& piece) {
+                          clusters.push_back(static_cast<std::uint32_t>(
+                              (*piece.place - made.shape.data_offset) / made.shape.cluster_bytes + 2));
+                          return true;
+                      })),
+                  0);
+    }
+    ASSERT_EQ(clusters.size(), 2U) << "each lies in one piece";
+    ASSERT_EQ(code(made.system->unmount()), 0);
+    for (std::uint32_t copy = 0; copy != made.shape.fat_count; ++copy) {
+        const auto table = made.image.bytes().subspan(made.shape.fat_copy_offset(copy), made.shape.fat_bytes);
+        ASSERT_TRUE(write_entry(made.shape.type, {.bytes = table}, clusters[1] + 1, clusters[0] + 2));
+    }
+    made.mount();
+}
+
+// Found by the test above in its long form.
+TEST(damaged_images, a_cluster_of_two_files_is_free_once_one_has_gone_whatever_the_other_does) {
+    for (const bool grows : {false, true}) {
+        mounted_image made(formatted(2200, "-F 16 -s 1"));
+        ASSERT_NO_FATAL_FAILURE(share_a_cluster(made));
+        file_system& fs = *made.system;
+        const std::uint64_t bytes = std::uint64_t{3} * made.shape.cluster_bytes;
+        auto b = fs.find("b").value();
+        run_list::hint hint;
+        const std::string more(600, 'm');
+        const auto write_at = [&](std::uint64_t offset) {
+            return code(fs.write(*b, hint, std::as_bytes(std::span(more)), offset));
+        };
+        // So that its chain is known to the end.
+        ASSERT_EQ(grows ? code(fs.truncate(*b, bytes - 1)) : write_at(bytes), 0);
+        ASSERT_EQ(code(fs.remove(*fs.find("a").value())), 0);
+        ASSERT_EQ(code(fs.commit()), 0);
+        if (grows) {
+            EXPECT_EQ(write_at(bytes), EIO);
+        } else {
+            EXPECT_EQ(code(fs.truncate(*b, bytes)), 0);
+            EXPECT_EQ(code(fs.commit()), 0);
+        }
+        ASSERT_EQ(code(fs.remove(*b)), 0);
+        b = {};
+        EXPECT_EQ(code(fs.commit()), 0);
+        EXPECT_EQ(code(fs.unmount()), 0);
+    }
+}
+
 }  // namespace
 }  // namespace sluice::fat
