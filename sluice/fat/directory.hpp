@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -90,8 +91,10 @@ public:
         return not removals_.empty() or not leftovers_.empty();
     }
     void apply_removals() noexcept;
-    /// Writes the sectors that have changed. Errors: of the device, and then all stay to be written.
-    [[nodiscard]] result<void> write(bool is_ordered) noexcept;
+    /// Writes the sectors that have changed. `order` keeps what was written before from coming after what is
+    /// written next; meanwhile others may look names up, nobody may change any. Errors: of the device, and
+    /// of `order`, and then all stay to be written.
+    [[nodiscard]] result<void> write(const std::function<result<void>()>& order) noexcept;
 
 private:
     struct slots {

@@ -239,15 +239,15 @@ std::uint64_t directory::offset_of(std::uint32_t sector) const noexcept {
     return offsets_[cluster] + offset % shape_.cluster_bytes;
 }
 
-result<void> directory::write(bool is_ordered) noexcept {
+result<void> directory::write(const std::function<result<void>()>& order) noexcept {
     const std::uint32_t sectors = slot_count() / slots_per_sector();
     for (std::uint32_t each = 0; each < dirty_.size();) {
         if (not dirty_[each]) {
             ++each;
             continue;
         }
-        if (is_ordered and after_another_[each])
-            if (const auto done = device_.barrier(); not done) return done;
+        if (after_another_[each])
+            if (const auto done = order(); not done) return done;
         // As far as it goes on, on the device, too.
         const std::uint32_t first = each++;
         while (each < sectors and dirty_[each] and not after_another_[each] and

@@ -80,15 +80,6 @@ file_system::~file_system() {
     ENSURE(handles_ == 0, "handles go before their file system");
 }
 
-result<void> file_system::unmount() noexcept {
-    if (options_.is_read_only) return {};
-    const std::scoped_lock changing(changes_);
-    const std::scoped_lock guard(names_);
-    if (const auto done = commit_locked(); not done) return done;
-    if (const auto done = mark_clean(); not done) return done;
-    return device_.end_batch();
-}
-
 cluster_width file_system::width() const noexcept {
     return shape_.type == fat_type::fat32 ? cluster_width::four_bytes : cluster_width::two_bytes;
 }

@@ -117,7 +117,7 @@ result<void> file_system::write_directories(bool is_removing) noexcept {
         if (each->content == nullptr) continue;
         if (is_removing) each->content->apply_removals();
         if (not each->content->is_dirty()) continue;
-        const auto done = each->content->write(options_.mode != write_mode::fast);
+        const auto done = each->content->write([this] { return order(); });
         if (not done) return done;
     }
     return {};
@@ -216,6 +216,15 @@ result<void> file_system::commit() noexcept {
     return commit_locked();
 }
 
+result<void> file_system::unmount() noexcept {
+    if (options_.is_read_only) return {};
+    const std::scoped_lock changing(changes_);
+    const std::scoped_lock guard(names_);
+    if (const auto done = commit_locked(); not done) return done;
+    if (const auto done = mark_clean(); not done) return done;
+    return while_others_look([&] { return device_.end_batch(); });
+}
+
 result<void> file_system::commit_locked() noexcept {
     const auto done = write_changes();
     return done ? while_others_look([&] { return device_.end_batch(); }) : done;
@@ -290,7 +299,7 @@ result<void> file_system::mark_clean() noexcept {
             if (const auto done = device_.write_at(*shape_.info_offset, bytes); not done) return done;
         }
     }
-    if (const auto done = device_.barrier(); not done) return done;
+    if (const auto done = wait_for_disk(); not done) return done;
     is_marked_ = false;
     // Somebody left it in the middle of something, which we have not looked for.
     if (was_dirty_ and not options_.is_known_sound) return {};
@@ -298,11 +307,12 @@ result<void> file_system::mark_clean() noexcept {
         const auto flags = table_.reserved_entry(1);
         if (not flags) return failure(flags.error());
         if (const auto done = table_.set_reserved_entry(1, *flags | bit); not done) return done;
-        if (const auto done = table_.flush(false); not done) return done;
-        if (const auto done = device_.barrier(); not done) return done;
+        const auto written = while_others_look([&] { return table_.flush(false); });
+        if (not written) return written;
+        if (const auto done = wait_for_disk(); not done) return done;
     }
     if (const auto done = write_mark(false); not done) return done;
-    return device_.barrier();
+    return wait_for_disk();
 }
 
 }  // namespace sluice::fat

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <thread>
 
@@ -171,8 +172,17 @@ TEST(file_system_threads, transfers_and_status_do_not_wait_for_the_disk_of_a_com
     EXPECT_EQ(commit.get(), 0);
 }
 
-// At each of its barriers.
-TEST(file_system_threads, look_ups_listings_and_closing_do_not_wait_for_the_disk_of_a_commit) {
+// What has to be written: a file, another that is gone, and one whose name crosses sectors.
+void make_changes(file_system& fs, const std::string& fresh, item_handle& gone) {
+    put(fs, fresh, std::string(10'000, 'b'));
+    put(fs, std::string(250, 'l') + fresh, std::string(10'000, 'b'));
+    put(fs, "gone", std::string(10'000, 'c'));
+    gone = fs.find("gone").value();
+    ASSERT_EQ(code(fs.remove(*gone)), 0);
+}
+
+// At each barrier of what is done once something has changed: a commit, an unmounting.
+void look_beside(const std::function<int(file_system&)>& work, int barriers_min) {
     memory_device image(formatted(4096, "-F 12"));
     {
         const simulated_clock clock;
@@ -186,33 +196,40 @@ TEST(file_system_threads, look_ups_listings_and_closing_do_not_wait_for_the_disk
     int at = 0;
     for (int before = 1, after = 0; at < before - after; ++at) {
         const auto fs = file_system::mount(slow, read_geometry(image).value(), clock).value();
-        put(*fs, "new " + std::to_string(at), std::string(10'000, 'b'));
-        put(*fs, "gone", std::string(10'000, 'c'));
-        auto gone = fs->find("gone").value();
-        ASSERT_EQ(code(fs->remove(*gone)), 0);
+        const std::string fresh = "new " + std::to_string(at);
+        item_handle gone;
+        make_changes(*fs, fresh, gone);
         after = slow.barriers();
         slow.shut(at);
-        auto commit = std::async(std::launch::async, [&] { return code(fs->commit()); });
+        auto waiting = std::async(std::launch::async, [&] { return work(*fs); });
         slow.wait_for_visitor();
-        auto work = std::async(std::launch::async, [&] {
+        auto looking = std::async(std::launch::async, [&] {
             const auto file = fs->find("folder/file").value();  // the folder is not in memory
             EXPECT_EQ(fs->path_of(*file), "folder/file");
-            EXPECT_EQ(content_of(*fs, "new " + std::to_string(at)), std::string(10'000, 'b'));
+            EXPECT_EQ(content_of(*fs, fresh), std::string(10'000, 'b'));
             EXPECT_EQ(code(fs->find("gone")), ENOENT);
             const auto folder = fs->find("folder").value();
             EXPECT_EQ(fs->list(*folder, 0).value()->name, "file");
             gone = {};
         });
-        EXPECT_EQ(work.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+        EXPECT_EQ(looking.wait_for(std::chrono::seconds(20)), std::future_status::ready) << "barrier " << at;
         slow.open();
-        EXPECT_EQ(commit.get(), 0);
-        work.get();
+        EXPECT_EQ(waiting.get(), 0);
+        looking.get();
         before = slow.barriers();
         ASSERT_EQ(code(fs->unmount()), 0);
         const verdict said = fsck(image.bytes());
         ASSERT_TRUE(said.is_clean) << said.said;
     }
-    EXPECT_GE(at, 4);
+    EXPECT_GE(at, barriers_min);
+}
+
+TEST(file_system_threads, look_ups_listings_and_closing_do_not_wait_for_the_disk_of_a_commit) {
+    look_beside([](file_system& fs) { return code(fs.commit()); }, 5);
+}
+
+TEST(file_system_threads, nor_for_that_of_unmounting) {
+    look_beside([](file_system& fs) { return code(fs.unmount()); }, 7);
 }
 
 // What a crash left of a change of case is found when its directory is read: here, in the middle of a commit.
