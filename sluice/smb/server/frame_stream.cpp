@@ -11,8 +11,9 @@ namespace sluice::smb::server {
 
 namespace {
 
-constexpr std::size_t staging_bytes = 32U << 10;
-constexpr std::size_t staging_bytes_before_large = 512;
+constexpr std::size_t few_bytes = 2U << 10;  // a dozen requests to read, or four to open
+constexpr std::size_t many_bytes = 32U << 10;
+constexpr std::size_t bytes_before_large = 512;
 constexpr std::size_t length_bytes = 4;
 constexpr std::size_t pieces_per_send = 64;
 constexpr std::size_t nearly_drained_bytes = 256U << 10;
@@ -20,7 +21,7 @@ constexpr std::size_t nearly_drained_bytes = 256U << 10;
 }  // namespace
 
 frame_reader::frame_reader(io::socket_handle& socket, buffer_pool& buffers) noexcept
-    : socket_(socket), buffers_(buffers), staged_(staging_bytes) {}
+    : socket_(socket), buffers_(buffers), few_(few_bytes) {}
 
 io::task<result<std::size_t>> frame_reader::read_some(std::span<std::byte> into) noexcept {
     const io::io_request<io::bytes_type> wanted{.buffers = into};
@@ -29,36 +30,52 @@ io::task<result<std::size_t>> frame_reader::read_some(std::span<std::byte> into)
     co_return got.bytes_transferred();
 }
 
+// Where the next bytes are to go, behind those of a length that has not come whole, which are moved to where
+// they stand then.
+std::span<std::byte> frame_reader::room_to_stage() noexcept {
+    std::array<std::byte, length_bytes> begun{};
+    const std::size_t begun_bytes = end_ - begin_;
+    std::memcpy(begun.data(), staged() + begin_, begun_bytes);
+    if (not many_come_ or last_was_large_)
+        many_ = {};
+    else if (not many_)
+        many_ = buffers_.take(many_bytes);
+    const std::span<std::byte> all = many_ ? many_.bytes() : std::span(few_);
+    std::memcpy(all.data(), begun.data(), begun_bytes);
+    begin_ = 0;
+    end_ = begun_bytes;
+    return all.first(last_was_large_ ? bytes_before_large : all.size()).subspan(end_);
+}
+
+void frame_reader::note_staged(std::size_t bytes) noexcept {
+    end_ += bytes;
+    if (not last_was_large_) many_come_ = end_ >= few_bytes;
+}
+
 io::task<result<pool_buffer>> frame_reader::next(std::size_t bytes_max) noexcept {
     while (end_ - begin_ < length_bytes) {
-        std::memmove(staged_.data(), staged_.data() + begin_, end_ - begin_);
-        end_ -= begin_;
-        begin_ = 0;
-        const std::span<std::byte> room =
-            std::span(staged_)
-                .first(last_was_large_ ? staging_bytes_before_large : staging_bytes)
-                .subspan(end_);
+        const std::span<std::byte> room = room_to_stage();
         const result<std::size_t> got = co_await read_some(room);
         if (not got) co_return failure(got.error());
         if (*got == 0) {
             if (end_ == 0) co_return pool_buffer{};
             co_return failure({EPROTO, "receive a frame: the stream ended within its length"});
         }
-        end_ += *got;
+        note_staged(*got);
     }
-    const std::byte* const prefix = staged_.data() + begin_;
+    const std::byte* const prefix = staged() + begin_;
     const std::size_t length = std::to_integer<std::size_t>(prefix[1]) << 16 |
                                std::to_integer<std::size_t>(prefix[2]) << 8 |
                                std::to_integer<std::size_t>(prefix[3]);
     if (prefix[0] != std::byte{0}) co_return failure({EPROTO, "receive a frame: not a session message"});
     if (length > bytes_max) co_return failure({EMSGSIZE, "receive a frame: longer than allowed"});
     begin_ += length_bytes;
-    last_was_large_ = length > staging_bytes;
+    last_was_large_ = length > many_bytes;
 
     pool_buffer frame = buffers_.take(length);
     if (not frame) co_return failure({ENOMEM, "receive a frame"});
     std::size_t filled = std::min(length, end_ - begin_);
-    std::memcpy(frame.data(), staged_.data() + begin_, filled);
+    std::memcpy(frame.data(), staged() + begin_, filled);
     begin_ += filled;
     while (filled != length) {
         const std::span<std::byte> room = frame.bytes().subspan(filled);

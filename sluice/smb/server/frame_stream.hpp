@@ -21,9 +21,11 @@ namespace sluice::smb::server {
 
 /// Takes frames off a connection: SMB over TCP puts four bytes with the length before each ([MS-SMB2] 2.1).
 ///
-/// Small frames are read many at a time into one staging buffer and copied out of it; what is left of a large
-/// one goes straight to where it stays, and while large ones come that is all but the first bytes. Allocates:
-/// the staging buffer; frames are the pool's. Thread safety: the loop's thread; one receive at a time.
+/// Small frames are read several at a time into a small buffer of its own and copied out of it; while more
+/// come than that holds, into a buffer of the pool's, so that a connection at rest has none. What is left of
+/// a large frame goes straight to where it stays, and while large ones come that is all but the first bytes.
+/// Allocates: its own buffer; all others are the pool's. Thread safety: the loop's thread; one receive at a
+/// time.
 class frame_reader {
 public:
     frame_reader(io::socket_handle& socket, buffer_pool& buffers) noexcept;
@@ -35,13 +37,18 @@ public:
 
 private:
     [[nodiscard]] io::task<result<std::size_t>> read_some(std::span<std::byte> into) noexcept;
+    [[nodiscard]] std::span<std::byte> room_to_stage() noexcept;
+    [[nodiscard]] const std::byte* staged() const noexcept { return many_ ? many_.data() : few_.data(); }
+    void note_staged(std::size_t bytes) noexcept;
 
     io::socket_handle& socket_;
     buffer_pool& buffers_;
-    std::vector<std::byte> staged_;
+    std::vector<std::byte> few_;
+    pool_buffer many_;       // what is staged stands here, if there is one
     std::size_t begin_ = 0;  // of what is staged and not yet taken
     std::size_t end_ = 0;
     bool last_was_large_ = false;  // and so will be the next: little of it is to be copied twice
+    bool many_come_ = false;       // more at a time than `few_` holds
 };
 
 /// A piece of a frame: the bytes of a buffer behind the first `skipped`; or, without a buffer, bytes that are
