@@ -19,23 +19,6 @@ constexpr bool would_block(int code) noexcept {
     return code == EAGAIN;  // EWOULDBLOCK is the same number on Linux
 }
 
-// Copies the pieces of `op` that are left after what has been transferred. Returns how many.
-std::size_t remaining_pieces(const operation& op, std::span<buffer> out) noexcept {
-    std::size_t skip = op.transferred;
-    std::size_t count = 0;
-    for (std::uint32_t i = 0; i < op.piece_count and count < out.size(); ++i) {
-        const buffer& piece = op.pieces[i];
-        // Empty pieces are left out too: a call of nothing but them moves nothing, which reads like the end.
-        if (skip >= piece.size()) {
-            skip -= piece.size();
-            continue;
-        }
-        out[count++] = {piece.data() + skip, piece.size() - skip};
-        skip = 0;
-    }
-    return count;
-}
-
 bool fail(operation& op, int code) noexcept {
     // Bytes that have gone are reported; whoever goes on meets the error again.
     if (op.transferred == 0) op.error_code = code;
@@ -196,6 +179,22 @@ void finish_front(registration::half& half, operation_queue& ready) noexcept {
         half.queue.front()->error_code = ECANCELED;
         pop_finished(half, ready);
     }
+}
+
+std::size_t remaining_pieces(const operation& op, std::span<buffer> out) noexcept {
+    std::size_t skip = op.transferred;
+    std::size_t count = 0;
+    for (std::uint32_t i = 0; i < op.piece_count and count < out.size(); ++i) {
+        const buffer& piece = op.pieces[i];
+        // Empty pieces are left out too: a call of nothing but them moves nothing, which reads like the end.
+        if (skip >= piece.size()) {
+            skip -= piece.size();
+            continue;
+        }
+        out[count++] = {piece.data() + skip, piece.size() - skip};
+        skip = 0;
+    }
+    return count;
 }
 
 std::size_t requested_bytes(const operation& op) noexcept {

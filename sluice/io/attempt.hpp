@@ -40,6 +40,9 @@ void finish_front(registration::half& half, operation_queue& ready) noexcept;
 /// and moves the finished ones to `ready`.
 void distribute(registration::half& half, std::size_t bytes, operation_queue& ready) noexcept;
 
+/// Fills `out` with what is left to transfer of one operation. Returns how many pieces; none is empty.
+std::size_t remaining_pieces(const operation& op, std::span<buffer> out) noexcept;
+
 /// Fills `pieces` with what is left to transfer of the operations at the front of the queue. Returns how many
 /// pieces; `operations` and `bytes` say how many operations and bytes they cover.
 struct gathered {

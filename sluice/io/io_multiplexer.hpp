@@ -133,6 +133,14 @@ public:
         return deadline::system_clock::now();
     }
 
+    /// Writes whose bytes the network device was to take from their own buffers (uring_options), and how many
+    /// of those were copied after all. Any thread.
+    struct uncopied_sends {
+        std::uint64_t sends = 0;
+        std::uint64_t copied = 0;
+    };
+    [[nodiscard]] virtual uncopied_sends uncopied() const noexcept { return {}; }
+
     // --- for handles, senders and awaitables; not for users
     // ---------------------------------------------------
 

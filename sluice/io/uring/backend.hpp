@@ -76,7 +76,9 @@ struct alignas(8) half_state {
     bool polls_only = false;       // O_NONBLOCK: the ring would answer EAGAIN rather than wait
     bool has_cancelled = false;    // an operation of the transfer is to end early
     bool never_zero_copy = false;  // in vain, or impossible, on this socket
+    bool was_uncopied = false;     // once at least
     std::uint8_t copied_in_a_row = 0;
+    std::uint32_t kept_by_kernel = 0;  // sends whose memory it still reads
     list_hook<half_state> cancel_link;
     // What a multishot call has brought and nobody has taken yet, in order: buffers filled, or descriptors.
     std::uint32_t oldest_arrived = buffer_group::none;
@@ -130,6 +132,10 @@ private:
     void backend_complete(time_point until) noexcept override;
     void backend_poll(operation& op) noexcept override;
     void backend_wake() noexcept override;
+    [[nodiscard]] uncopied_sends uncopied() const noexcept override {
+        return {.sends = uncopied_.sends.load(std::memory_order_relaxed),
+                .copied = uncopied_.copied.load(std::memory_order_relaxed)};
+    }
     [[nodiscard]] bool may_speculate(const operation& op) const noexcept override {
         return not wants_zero_copy(op);
     }
@@ -172,13 +178,17 @@ private:
     [[nodiscard]] bool give_transfer(half_state& state) noexcept;
     void prepare_single(io_uring_sqe& entry, half_state& state, buffer piece) noexcept;
     void prepare_gathered(io_uring_sqe& entry, half_state& state) noexcept;
-    void prepare_zero_copy(io_uring_sqe& entry, half_state& state, operation& op, buffer piece) noexcept;
+    void prepare_zero_copy(io_uring_sqe& entry, half_state& state, operation& op) noexcept;
     [[nodiscard]] bool wants_zero_copy(const operation& op) const noexcept;
     void on_transfer(half_state& state, int outcome, unsigned flags) noexcept;
     void on_bytes(half_state& state, int outcome, unsigned flags) noexcept;
     static void note_readiness(half_state& state, std::size_t bytes, unsigned flags) noexcept;
     void on_poll(half_state& state, int outcome) noexcept;
     void on_zero_copy(operation& op, int outcome, unsigned flags) noexcept;
+    // One thread writes, so a load and a store will do, and they order nothing.
+    static void count(std::atomic<std::uint64_t>& what) noexcept {
+        what.store(what.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
     void fail_front(registration::half& half, int code) noexcept;
     void withdraw_cancelled(half_state& state, std::size_t members) noexcept;
     void settle(half_state& state) noexcept;
@@ -232,6 +242,10 @@ private:
     bool is_enabled_ = false;
     bool reports_zero_copy_usage_ = true;  // until the kernel says it does not know the flag
     bool has_zero_copy_ = false;
+    struct {
+        std::atomic<std::uint64_t> sends{0};
+        std::atomic<std::uint64_t> copied{0};
+    } uncopied_;
     operation_queue files_;                                 // to be given to the ring
     operation_queue cancelled_files_;                       // in flight, to be cancelled
     cancel_list cancelled_;                                 // the same of streams

@@ -108,8 +108,8 @@ bool multiplexer::give_transfer(half_state& state) noexcept {
     operation& front = *half.queue.front();
     const bool alone = not half.owner->native.stream or is_last(half, front);
     const auto piece = only_piece(front);
-    if (piece and wants_zero_copy(front)) {
-        prepare_zero_copy(*entry, state, front, *piece);
+    if (wants_zero_copy(front)) {
+        prepare_zero_copy(*entry, state, front);
     } else if (piece and alone) {
         prepare_single(*entry, state, *piece);
     } else {
@@ -276,25 +276,40 @@ void multiplexer::on_poll(half_state& state, int outcome) noexcept {
 // --- sending without a copy
 
 bool multiplexer::wants_zero_copy(const operation& op) const noexcept {
-    if (op.kind != operation_kind::write or op.piece_count != 1 or not has_zero_copy_) return false;
+    if (op.kind != operation_kind::write or op.piece_count > limits::gathered_pieces_max or
+        not has_zero_copy_ or not reports_zero_copy_usage_)
+        return false;
     if (op.target->native.kind != handle_kind::socket) return false;
-    return op.pieces[0].size() - op.transferred >= options_.zero_copy_send_bytes_min and
-           not state_of(op.target->side(direction::out)).never_zero_copy;
+    if (requested_bytes(op) - op.transferred < options_.zero_copy_send_bytes_min) return false;
+    // Until one has been sent without a copy, one at a time: to have it copied after all costs more than to
+    // copy.
+    const half_state& state = state_of(op.target->side(direction::out));
+    return not state.never_zero_copy and (state.was_uncopied or state.kept_by_kernel == 0);
 }
 
-void multiplexer::prepare_zero_copy(io_uring_sqe& entry, half_state& state, operation& op,
-                                    buffer piece) noexcept {
+void multiplexer::prepare_zero_copy(io_uring_sqe& entry, half_state& state, operation& op) noexcept {
     registration::half& half = *state.half;
     const int descriptor = half.owner->native.descriptor;
-    const unsigned report = reports_zero_copy_usage_ ? send_zc_report_usage : 0;
-    const int index = registered_index(piece);
-    if (index >= 0) {
-        io_uring_prep_send_zc_fixed(&entry, descriptor, piece.data(), piece.size(), send_flags(half), report,
-                                    static_cast<unsigned>(index));
+    const auto flags = static_cast<unsigned>(send_flags(half));
+    if (const auto piece = only_piece(op)) {
+        const int index = registered_index(*piece);
+        if (index >= 0) {
+            io_uring_prep_send_zc_fixed(&entry, descriptor, piece->data(), piece->size(), send_flags(half),
+                                        send_zc_report_usage, static_cast<unsigned>(index));
+        } else {
+            io_uring_prep_send_zc(&entry, descriptor, piece->data(), piece->size(), send_flags(half),
+                                  send_zc_report_usage);
+        }
+        state.bytes = piece->size();
     } else {
-        io_uring_prep_send_zc(&entry, descriptor, piece.data(), piece.size(), send_flags(half), report);
+        piece_row& row = piece_rows_[ring_.index_of(entry)];
+        state.message = {};
+        state.message.msg_iov = row.data();
+        state.message.msg_iovlen = remaining_pieces(op, {reinterpret_cast<buffer*>(row.data()), row.size()});
+        io_uring_prep_sendmsg_zc(&entry, descriptor, &state.message, flags);
+        entry.ioprio |= send_zc_report_usage;
+        state.bytes = requested_bytes(op) - op.transferred;
     }
-    state.bytes = piece.size();
     half.in_flight = 1;
     state.in_flight_as = address(addressee::zero_copy, &op);
 }
@@ -305,22 +320,27 @@ void multiplexer::on_zero_copy(operation& op, int outcome, unsigned flags) noexc
     half_state& state = state_of(op.target->side(direction::out));
     if ((flags & IORING_CQE_F_NOTIF) != 0) {
         const bool copied = (static_cast<std::uint32_t>(outcome) & notification_usage_copied) != 0;
-        constexpr std::uint8_t copied_in_vain_max = 8;
+        --state.kept_by_kernel;
+        state.was_uncopied |= not copied;
+        const std::uint8_t copied_in_vain_max = state.was_uncopied ? 8 : 2;
         state.copied_in_a_row = copied ? static_cast<std::uint8_t>(state.copied_in_a_row + 1) : 0;
+        count(uncopied_.sends);
+        if (copied) count(uncopied_.copied);
         if (state.copied_in_a_row >= copied_in_vain_max) state.never_zero_copy = true;
         if (--op.backend_word == 0) finish_notification(op);
         return;
     }
     if ((flags & IORING_CQE_F_MORE) != 0) {
         ++op.backend_word;
+        ++state.kept_by_kernel;
         op.notification_pending = true;
     }
-    const bool is_refused = outcome == -EINVAL or outcome == -EOPNOTSUPP;
-    if (is_refused and reports_zero_copy_usage_ and outcome == -EINVAL) {
-        reports_zero_copy_usage_ = false;
-    } else if (is_refused) {
-        state.never_zero_copy = true;
-    }
+    // EINVAL: this kernel cannot say whether it copied, and where it does that costs more than an honest
+    // copy. ENOBUFS, ENOMEM: more memory than this user may have locked (RLIMIT_MEMLOCK).
+    if (outcome == -EINVAL) reports_zero_copy_usage_ = false;
+    const bool is_refused =
+        outcome == -EINVAL or outcome == -EOPNOTSUPP or outcome == -ENOBUFS or outcome == -ENOMEM;
+    if (is_refused) state.never_zero_copy = true;
     on_transfer(state, is_refused ? -EINTR : outcome, flags);
 }
 

@@ -22,10 +22,10 @@ struct uring_options {
     /// whose writes it hands to a worker (ext4, tmpfs), but waits there when too much memory is dirty.
     bool inline_file_writes = false;
 
-    /// A write to a stream socket at least this long is sent from its own buffers without a copy, if the
-    /// kernel can: value is signalled when it is queued, done when the buffers may be changed. Pays from
-    /// about 16 KiB on a network card; gives itself up on a connection (loopback) whose data is copied after
-    /// all.
+    /// A write to a socket at least this long, of at most limits::gathered_pieces_max buffers, is sent from
+    /// those without a copy, if the kernel can: value is signalled when it is queued, done when the buffers
+    /// may be changed. Gives itself up on a connection (loopback) whose data is copied after all, and
+    /// altogether on a kernel that does not say so (before 6.2).
     std::size_t zero_copy_send_bytes_min = std::numeric_limits<std::size_t>::max();
 };
 
