@@ -326,7 +326,8 @@ void atomic_append::wait(std::span<const entity>, ticket& mine, steady_time end)
     lane& own = *static_cast<lane*>(mine.state);
     stay_awake(own, end);
     if (own.has_looked and not own.scan.is_there(*file_, *own.contended)) return;
-    if (end != steady_time::max()) return backoff(mine.mark).sleep(clock(), random(), end);
+    if (end != steady_time::max() or not file_->wakes_waiters())
+        return backoff(mine.mark).sleep(clock(), random(), end);
     // Any failure shows again, and is reported, when polling.
     const auto& before = own.neighbour ? *own.neighbour : *own.contended;
     const int code = kernel_lock::lock(own.descriptor, queue_bytes::of_request(before.id), kind::shared);

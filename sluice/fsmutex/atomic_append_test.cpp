@@ -407,12 +407,5 @@ TEST_F(a_queue_file, whose_slot_is_damaged_is_an_error_and_no_grant) {
     EXPECT_EQ(one->lock(entity(1)).error(), std::errc::bad_message);
 }
 
-// Somebody opens it between the last user's unlocking and removing, or the other way round: at every moment
-// both have the same file, or one has none.
-TEST_F(a_queue_file, is_one_file_for_all_though_it_is_removed_and_made_again_all_the_time) {
-    EXPECT_TRUE(excludes_while_it_comes_and_goes([&] { return open(); }, 150));
-    EXPECT_EQ(directory.entry_count(), 0);
-}
-
 }  // namespace
 }  // namespace sluice::fsmutex

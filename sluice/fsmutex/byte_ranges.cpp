@@ -22,10 +22,13 @@ constexpr kernel_lock::range everything{.first = 0, .length = 0};
 }  // namespace
 
 struct byte_ranges::files {
-    explicit files(io::file_handle opened) noexcept
-        : original(std::move(opened)), requests(original.descriptor(), O_RDWR) {}
+    files(io::file_handle opened, io::volume_reach reach) noexcept
+        : original(std::move(opened)),
+          wakes_waiters(kernel_lock::wakes_waiters(reach)),
+          requests(original.descriptor(), O_RDWR) {}
 
     io::file_handle original;
+    bool wakes_waiters;
     descriptor_pool requests;
 };
 
@@ -37,7 +40,9 @@ result<std::unique_ptr<shared_fs_mutex>> byte_ranges::open(const io::path_handle
                                                            const seams& from) noexcept {
     auto file = io::file_handle::open(base, path, io::mode::write, io::creation::if_needed);
     if (not file) return failure(file.error());
-    std::unique_ptr<files> opened(new (std::nothrow) files(std::move(*file)));
+    const auto volume = io::volume_of(*file);
+    if (not volume) return failure(volume.error());
+    std::unique_ptr<files> opened(new (std::nothrow) files(std::move(*file), volume->reach));
     if (opened == nullptr) return failure({ENOMEM, "open a mutex"});
     std::unique_ptr<shared_fs_mutex> made(new (std::nothrow) byte_ranges(std::move(opened), from));
     if (made == nullptr) return failure({ENOMEM, "open a mutex"});
@@ -72,7 +77,7 @@ result<bool> byte_ranges::poll(std::span<const entity> wanted, ticket& mine) noe
 
 void byte_ranges::wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept {
     const entity contended = wanted[mine.place];
-    if (end == steady_time::max())
+    if (end == steady_time::max() and files_->wakes_waiters)
         // Any failure shows again, and is reported, when polling.
         (void)kernel_lock::lock(mine.descriptor, byte_of(contended), kind_of(contended));
     else

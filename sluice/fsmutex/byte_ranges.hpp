@@ -13,9 +13,10 @@ namespace sluice::fsmutex {
 /// What dies lets go at once, and nobody can tell: owner_died() is never true. Nobody who waits holds
 /// anything, so requests do not deadlock; but they are not granted in order, and a request for many entities
 /// can be overtaken again and again. Hosts exclude each other where the file system's locks do (NFSv4,
-/// CephFS). A wait without a deadline sleeps in the kernel; one with a deadline looks every 5 ms, since the
-/// kernel has no timed wait. Errors: EMFILE, ENFILE if no file description can be opened for a request;
-/// ENOLCK; EOPNOTSUPP. Allocates: nothing per request. Complexity: a system call per entity, one to unlock.
+/// CephFS). A wait without a deadline sleeps in the kernel; one with a deadline looks every 8 to 16 ms, since
+/// the kernel has no timed wait, and so does each where other hosts can come, since they may not wake us.
+/// Errors: EMFILE, ENFILE if no file description can be opened for a request; ENOLCK; EOPNOTSUPP. Allocates:
+/// nothing per request. Complexity: a system call per entity, one to unlock.
 class byte_ranges final : public shared_fs_mutex {
 public:
     /// Opens or creates the file. Errors: as file_handle::open. Allocates: the mutex.

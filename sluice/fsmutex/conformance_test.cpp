@@ -324,6 +324,15 @@ TEST_P(every_mutex, leaves_no_file_behind_that_its_users_can_remove) {
     if (not tested().leaves_its_file) EXPECT_EQ(directory.entry_count(), 0);
 }
 
+// Somebody opens it between the last user's unlocking and removing, or the other way round: at every moment
+// both have the same file, or one has none.
+TEST_P(every_mutex, is_one_for_all_though_it_is_opened_and_closed_all_the_time) {
+    EXPECT_TRUE(excludes_while_it_comes_and_goes([&] { return open(); }, 1s));
+    if (tested().leaves_its_file) return;
+    // A server removes what was open only after it was closed, and clients remember names for 30 s.
+    EXPECT_TRUE(eventually([&] { return directory.entry_count() == 0; }, 40s));
+}
+
 SLUICE_ON_EACH_ALGORITHM(every_mutex);
 
 }  // namespace

@@ -1,7 +1,10 @@
 #include "sluice/fsmutex/conformance_testing.hpp"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
+#include <stdexcept>
 #include <tuple>
 
 #include "sluice/fsmutex/atomic_append.hpp"
@@ -31,10 +34,19 @@ std::string folder_of(const std::string& volume) {
 
 }  // namespace
 
-on_each_algorithm::on_each_algorithm() : directory(folder_of(std::get<1>(GetParam()))) {}
+on_each_algorithm::on_each_algorithm() : directory(folder_of(std::get<1>(GetParam()))) {
+    const char* const mount = std::getenv("SLUICE_SECOND_MOUNT");
+    if (mount == nullptr or std::get<1>(GetParam()) != std::string("disk")) return;
+    second_anchor =
+        io::path_handle::open(mount + directory.path().substr(directory.path().rfind('/'))).value();
+}
 
 std::unique_ptr<shared_fs_mutex> on_each_algorithm::open(const seams& from) const {
-    return tested().open(directory.anchor(), "locks", from).value();
+    // Processes forked one after the other begin with the same count, and have numbers one after the other.
+    const std::size_t mount = openings_.fetch_add(1) + static_cast<std::size_t>(::getpid());
+    auto opened = tested().open(anchor(mount), "locks", from);
+    if (not opened) throw std::runtime_error(opened.error().message());
+    return std::move(*opened);
 }
 
 std::string name_of_instance(const testing::TestParamInfo<std::tuple<std::size_t, const char*>>& info) {

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 
@@ -24,7 +26,8 @@ struct tested_algorithm {
 
 [[nodiscard]] const std::vector<tested_algorithm>& tested_algorithms();
 
-/// A fixture run for each algorithm on a disk and in memory.
+/// A fixture run for each algorithm on a disk and in memory. With SLUICE_SECOND_MOUNT, the path of another
+/// mount of the volume that TMPDIR names, every other opening is by way of that: as if from another host.
 class on_each_algorithm : public testing::TestWithParam<std::tuple<std::size_t, const char*>> {
 protected:
     on_each_algorithm();
@@ -32,8 +35,16 @@ protected:
         return tested_algorithms()[std::get<0>(GetParam())];
     }
     [[nodiscard]] std::unique_ptr<shared_fs_mutex> open(const seams& from = seams::of_this_machine()) const;
+    /// The directory as the first mount shows it, or the second.
+    [[nodiscard]] const io::path_handle& anchor(std::size_t mount) const {
+        return second_anchor and mount % 2 != 0 ? *second_anchor : directory.anchor();
+    }
 
     io::test_directory directory;
+    std::optional<io::path_handle> second_anchor;
+
+private:
+    mutable std::atomic<std::size_t> openings_ = 0;
 };
 
 [[nodiscard]] std::string name_of_instance(

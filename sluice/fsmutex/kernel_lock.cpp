@@ -41,7 +41,7 @@ std::chrono::nanoseconds backoff::next(const clock_source& clock, random_source&
                                        clock_source::steady_time end) noexcept {
     using std::chrono::nanoseconds;
     const auto doubled = limits::pause_min * (std::int64_t{1} << std::min<std::uint64_t>(rounds_, 16));
-    const nanoseconds longest = std::min(doubled, limits::pause_max);
+    const nanoseconds longest = std::min(doubled, longest_);
     ++rounds_;
     // Between half and all of it, so that two who met do not meet again.
     const nanoseconds pause =

@@ -9,6 +9,8 @@
 #include "sluice/base/clock.hpp"
 #include "sluice/base/random.hpp"
 #include "sluice/base/result.hpp"
+#include "sluice/fsmutex/limits.hpp"
+#include "sluice/io/volume_status.hpp"
 
 // Internal to fsmutex: byte-range locks of open file descriptions (fcntl F_OFD_*), which the kernel gives
 // back when the last descriptor of the description is closed, by a crash, too.
@@ -35,13 +37,20 @@ struct range {
 }
 
 /// Errors of the three: EAGAIN, held by another description; EINTR (waiting only), nothing was locked;
-/// ENOLCK, EBADF, EOPNOTSUPP and others of the file system. 0: locked.
+/// ENOLCK, EBADF, EOPNOTSUPP, ESTALE and others of the file system. 0: locked.
 [[nodiscard]] inline int try_lock(int descriptor, range where, kind how) noexcept {
     struct flock wanted = described(where, type_of(how));
-    if (::fcntl(descriptor, F_OFD_SETLK, &wanted) == 0) return 0;
-    return errno == EACCES ? EAGAIN : errno;  // POSIX allows either
+    while (::fcntl(descriptor, F_OFD_SETLK, &wanted) != 0)
+        if (errno != EINTR) return errno == EACCES ? EAGAIN : errno;  // POSIX allows either
+    return 0;
 }
 [[nodiscard]] int lock(int descriptor, range where, kind how) noexcept;
+/// Whether lock() comes back when a lock is free. What other hosts hold the kernel has to ask a server for,
+/// and it may not learn that it is free: clients of NFS that missed the server's notice, or have none
+/// (NFSv4.0), ask again after 30 s. There who waits has to look.
+[[nodiscard]] constexpr bool wakes_waiters(io::volume_reach reach) noexcept {
+    return reach != io::volume_reach::other_hosts;
+}
 /// Whether a lock of that kind would be in the way of another description.
 [[nodiscard]] result<bool> is_locked(int descriptor, range where, kind how) noexcept;
 inline void unlock(int descriptor, range where) noexcept {
@@ -61,15 +70,17 @@ namespace sluice::fsmutex {
 /// Pauses that double, with chance in them, for those whom nobody wakes.
 class backoff {
 public:
-    explicit backoff(std::uint64_t& rounds) noexcept : rounds_(rounds) {}
+    explicit backoff(std::uint64_t& rounds, std::chrono::nanoseconds longest = limits::pause_max) noexcept
+        : rounds_(rounds), longest_(longest) {}
 
-    /// How long to sleep now: at most until `end`, and never longer than limits::pause_max.
+    /// How long to sleep now: at most until `end`, and never longer than the longest.
     [[nodiscard]] std::chrono::nanoseconds next(const clock_source& clock, random_source& random,
                                                 clock_source::steady_time end) noexcept;
     void sleep(const clock_source& clock, random_source& random, clock_source::steady_time end) noexcept;
 
 private:
     std::uint64_t& rounds_;
+    std::chrono::nanoseconds longest_;
 };
 
 }  // namespace sluice::fsmutex

@@ -17,6 +17,9 @@ inline constexpr std::size_t pooled_descriptions_max = 16;
 /// wait takes: a look costs some 50 us, for sleeping and waking up.
 inline constexpr std::chrono::nanoseconds pause_min = std::chrono::microseconds(50);
 inline constexpr std::chrono::nanoseconds pause_max = std::chrono::milliseconds(16);
+/// The second, where a look is a dozen messages to a server: eight who look more often keep it so busy that
+/// nobody comes to unlock.
+inline constexpr std::chrono::nanoseconds pause_of_many_messages_max = std::chrono::milliseconds(96);
 
 /// How often an entity's file is created or opened anew because it vanished just then, before its state
 /// counts as contention.

@@ -71,13 +71,16 @@ struct lock_files::folder {
 
     // What happened to one entity.
     struct outcome {
-        enum { taken, contended } what;
+        enum { taken, contended, vanished } what;
         descriptor file;
         bool owner_died = false;
     };
     [[nodiscard]] result<outcome> take(entity wanted) const noexcept;
 
 private:
+    [[nodiscard]] int at() const noexcept { return directory.is_valid() ? directory.descriptor() : AT_FDCWD; }
+    [[nodiscard]] result<outcome> try_to_take(const file_name& name) const noexcept;
+    [[nodiscard]] result<bool> is_named(const struct stat& itself, const file_name& name) const noexcept;
     [[nodiscard]] result<outcome> take_created(descriptor file, const file_name& name) const noexcept;
     [[nodiscard]] result<outcome> take_over(descriptor file, const file_name& name) const noexcept;
     [[nodiscard]] bool may_be_taken_over(const record& found) const noexcept;
@@ -116,17 +119,38 @@ struct lock_files::files {
 
 namespace {
 
-struct locked_file {
-    bool is_linked;  // has its name still: its owner removes that while it is locked, and before closing it
-    bool has_record;
-};
-result<locked_file> look_at(int file) noexcept {
+result<struct stat> status_of(int file) noexcept {
     struct stat status{};
     if (::fstat(file, &status) != 0) return failure(error::last("look at a lock file", file));
-    return locked_file{.is_linked = status.st_nlink != 0, .has_record = status.st_size != 0};
+    return status;
+}
+
+// EINTR: of a network file system, whose server had it wait.
+descriptor open_at(int folder, const file_name& name, int flags) noexcept {
+    for (;;) {
+        descriptor opened(::openat(folder, name.text.data(), O_RDWR | O_CLOEXEC | flags, 0666));
+        if (opened.number() >= 0 or errno != EINTR) return opened;
+    }
 }
 
 }  // namespace
+
+// Whether the name leads to a file that we have locked: its owner removes the name while it is locked, and
+// before closing it. Where hosts share the folder (NFS), or a program serves it (FUSE), what was removed
+// while it was open may have a link until it is closed. There it takes a look at the name; and only to make
+// it anew asks the server, since the client of NFS trusts for seconds what it knows of a folder.
+result<bool> lock_files::folder::is_named(const struct stat& itself, const file_name& name) const noexcept {
+    if (itself.st_nlink == 0 or not is_shared_by_hosts) return itself.st_nlink != 0;
+    const descriptor made = open_at(at(), name, O_CREAT | O_EXCL);
+    if (made.number() >= 0) return false;  // without a record, so for who comes next: ourselves
+    if (errno != EEXIST) return failure(error::last("make a lock file", at()));
+    const descriptor named = open_at(at(), name, O_NOFOLLOW);
+    if (named.number() < 0 and errno == ENOENT) return false;
+    if (named.number() < 0) return failure(error::last("open a lock file", at()));
+    const auto there = status_of(named.number());
+    if (not there) return failure(there.error());
+    return there->st_dev == itself.st_dev and there->st_ino == itself.st_ino;
+}
 
 result<void> lock_files::folder::sign(int file) const noexcept {
     const ssize_t written = ::pwrite(file, own.text.data(), own.size, 0);
@@ -168,31 +192,40 @@ result<lock_files::folder::outcome> lock_files::folder::take_over(descriptor fil
     return outcome{.what = outcome::taken, .file = std::move(file), .owner_died = found.size != 0};
 }
 
+result<lock_files::folder::outcome> lock_files::folder::try_to_take(const file_name& name) const noexcept {
+    descriptor file = open_at(at(), name, O_CREAT | O_EXCL);
+    const bool is_new = file.number() >= 0;
+    if (not is_new) {
+        if (errno != EEXIST) return failure(error::last("make a lock file", at()));
+        file = open_at(at(), name, O_NOFOLLOW);
+        if (file.number() < 0 and errno == ENOENT)
+            return outcome{.what = outcome::vanished, .file = std::move(file)};
+        if (file.number() < 0) return failure(error::last("open a lock file", at()));
+    }
+    const int code = kernel_lock::try_lock(file.number(), owner_byte, kernel_lock::kind::exclusive);
+    // A new one, too: somebody took it for one whose maker died, and locked it first.
+    if (code == EAGAIN) return outcome{.what = outcome::contended, .file = std::move(file)};
+    if (code != 0) return failure({code, "lock a lock file", file.number()});
+    const auto itself = status_of(file.number());
+    if (not itself) return failure(itself.error());
+    const auto named = is_named(*itself, name);
+    if (not named) return failure(named.error());
+    if (not*named) return outcome{.what = outcome::vanished, .file = std::move(file)};
+    // That somebody may have died since: then a new one has a record, and his death is to be told.
+    const bool has_record = itself->st_size != 0;
+    return is_new and not has_record ? take_created(std::move(file), name) : take_over(std::move(file), name);
+}
+
 result<lock_files::folder::outcome> lock_files::folder::take(entity wanted) const noexcept {
     const file_name name(wanted);
-    descriptor file;
-    for (unsigned attempt = 0; attempt != limits::vanished_file_attempts_max; ++attempt) {
-        const int at = directory.is_valid() ? directory.descriptor() : AT_FDCWD;
-        file = descriptor(::openat(at, name.text.data(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-        const bool is_new = file.number() >= 0;
-        if (not is_new) {
-            if (errno != EEXIST) return failure(error::last("make a lock file", at));
-            file = descriptor(::openat(at, name.text.data(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-            if (file.number() < 0 and errno == ENOENT) continue;
-            if (file.number() < 0) return failure(error::last("open a lock file", at));
-        }
-        const int code = kernel_lock::try_lock(file.number(), owner_byte, kernel_lock::kind::exclusive);
-        // A new one, too: somebody took it for one whose maker died, and locked it first.
-        if (code == EAGAIN) return outcome{.what = outcome::contended, .file = std::move(file)};
-        if (code != 0) return failure({code, "lock a lock file", file.number()});
-        const auto seen = look_at(file.number());
-        if (not seen) return failure(seen.error());
-        if (not seen->is_linked) continue;
-        // That somebody may have died since: then a new one has a record, and his death is to be told.
-        return is_new and not seen->has_record ? take_created(std::move(file), name)
-                                               : take_over(std::move(file), name);
+    for (unsigned attempt = 1;; ++attempt) {
+        auto tried = try_to_take(name);
+        const bool may_go_on = attempt != limits::vanished_file_attempts_max;
+        // Of a file that another host removed its server may know nothing any more.
+        if (not tried and tried.error().code() == ESTALE and may_go_on) continue;
+        if (not tried or tried->what != outcome::vanished) return tried;
+        if (not may_go_on) return outcome{.what = outcome::contended, .file = std::move(tried->file)};
     }
-    return outcome{.what = outcome::contended, .file = std::move(file)};
 }
 
 lock_files::lock_files(std::unique_ptr<folder> opened, const seams& from) noexcept
@@ -269,7 +302,9 @@ void lock_files::wait(std::span<const entity>, ticket& mine, steady_time end) no
     const int contended = mine_files.contended.number();
     // With one entity the file's owner wakes us. With several pauses must differ, or two undo each other's
     // work.
-    if (end == steady_time::max() and contended >= 0 and not folder_->is_shared_by_hosts)
+    if (folder_->is_shared_by_hosts)
+        backoff(mine.mark, limits::pause_of_many_messages_max).sleep(clock(), random(), end);
+    else if (end == steady_time::max() and contended >= 0)
         (void)kernel_lock::lock(contended, owner_byte, kernel_lock::kind::shared);
     else
         backoff(mine.mark).sleep(clock(), random(), end);

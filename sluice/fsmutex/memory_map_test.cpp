@@ -145,10 +145,5 @@ TEST_F(a_mapped_mutex, is_not_made_where_there_is_no_room_for_all_of_it) {
     EXPECT_TRUE(open()->try_lock(entity(1))) << "what was left can be begun anew";
 }
 
-TEST_F(a_mapped_mutex, is_one_file_for_all_though_it_is_removed_and_made_again_all_the_time) {
-    EXPECT_TRUE(excludes_while_it_comes_and_goes([&] { return open(); }, 100));
-    EXPECT_EQ(directory.entry_count(), 0);
-}
-
 }  // namespace
 }  // namespace sluice::fsmutex

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -63,7 +64,11 @@ process::process(const std::function<void()>& body, namespaces in) : id_(fork_in
     ENSURE(id_ >= 0);
     if (id_ != 0) return;
     if (in == namespaces::own and not settle_in()) complain("no namespaces of its own");
-    body();
+    try {
+        body();
+    } catch (const std::exception& why) {
+        complain(why.what());
+    }
     ::_exit(0);
 }
 
@@ -108,15 +113,17 @@ void complain(const char* what) {
 }
 
 bool excludes_while_it_comes_and_goes(const std::function<std::unique_ptr<shared_fs_mutex>()>& open,
-                                      int rounds) {
+                                      std::chrono::milliseconds how_long) {
     const shared_memory<std::atomic<int>> inside;
     std::vector<process> workers;
     for (int i = 0; i != 4; ++i)
         workers.emplace_back([&] {
-            for (int round = 0; round != rounds; ++round) {
+            const auto end = std::chrono::steady_clock::now() + how_long;
+            while (std::chrono::steady_clock::now() < end) {
                 const auto own = open();
                 const auto held = own->lock(entity(1));
-                if (not held or inside->fetch_add(1) != 0) complain("two hold one entity");
+                if (not held) complain(held.error().message().c_str());
+                if (inside->fetch_add(1) != 0) complain("two hold one entity");
                 inside->fetch_sub(1);
             }
         });

@@ -76,10 +76,10 @@ private:
 /// Of a process: says on standard error what is wrong, and ends it.
 [[noreturn]] void complain(const char* what);
 
-/// Whether four processes that open, lock, unlock and close a mutex `rounds` times each were never in
-/// together.
+/// Whether four processes that open, lock, unlock and close a mutex again and again for that long were never
+/// in together.
 [[nodiscard]] bool excludes_while_it_comes_and_goes(
-    const std::function<std::unique_ptr<shared_fs_mutex>()>& open, int rounds);
+    const std::function<std::unique_ptr<shared_fs_mutex>()>& open, std::chrono::milliseconds how_long);
 
 /// Looks every millisecond until `holds()`, for at most that long.
 [[nodiscard]] bool eventually(const std::function<bool()>& holds,

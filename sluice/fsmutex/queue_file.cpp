@@ -21,6 +21,7 @@ using std::chrono::seconds;
 
 constexpr unsigned torn_reads_max = 400;  // with pauses up to 5 ms, more than a second
 constexpr unsigned append_attempts_max = 8;
+constexpr std::uint64_t stale_opens_max = 200;  // with those pauses, more than a second
 
 result<void> write_all(int descriptor, std::span<const std::byte> bytes, std::uint64_t offset) noexcept {
     while (not bytes.empty()) {
@@ -48,11 +49,37 @@ result<bytes_view> read_all(int descriptor, std::span<std::byte> into, std::uint
     return bytes_view(into.data(), done);
 }
 
-result<std::uint64_t> size_of(int descriptor, nlink_t* links = nullptr) noexcept {
+result<struct stat> status_of(int descriptor) noexcept {
     struct stat status{};
     if (::fstat(descriptor, &status) != 0) return failure(error::last("look at a mutex file", descriptor));
-    if (links != nullptr) *links = status.st_nlink;
-    return static_cast<std::uint64_t>(status.st_size);
+    return status;
+}
+
+result<std::uint64_t> size_of(int descriptor) noexcept {
+    const auto status = status_of(descriptor);
+    if (not status) return failure(status.error());
+    return static_cast<std::uint64_t>(status->st_size);
+}
+
+// Whether others who open `path` get this file, and do so until somebody removes it. Over NFS, and through
+// some FUSE, a file that was removed while it was open has a link, under another name, until its remover has
+// closed it. So there only the name tells; and only to make it anew asks the server what it leads to: to open
+// it, or look at it, the client of NFS trusts for seconds what it knows of the folder.
+result<bool> is_named(const io::file_handle& file, io::volume_reach reach, const io::path_handle& base,
+                      io::path_view path) noexcept {
+    const auto itself = status_of(file.descriptor());
+    if (not itself) return failure(itself.error());
+    if (itself->st_nlink == 0) return false;
+    if (reach == io::volume_reach::this_host) return true;
+    const auto made = io::file_handle::open(base, path, io::mode::write, io::creation::only_if_not_exist);
+    if (made) return false;  // this one is empty, and for who comes next: ourselves
+    if (made.error() != std::errc::file_exists) return failure(made.error());
+    const auto named = io::file_handle::open(base, path, io::mode::write);
+    if (not named and named.error() == std::errc::no_such_file_or_directory) return false;
+    if (not named) return failure(named.error());
+    const auto there = status_of(named->descriptor());
+    if (not there) return failure(there.error());
+    return there->st_dev == itself->st_dev and there->st_ino == itself->st_ino;
 }
 
 // Of a file that is empty still.
@@ -68,38 +95,52 @@ queue_file::queue_file(io::file_handle opened, const seams& from) noexcept
 
 result<std::unique_ptr<queue_file>> queue_file::open(const io::path_handle& base, io::path_view path,
                                                      const seams& from) noexcept {
-    for (;;) {
-        auto file = io::file_handle::open(base, path, io::mode::write, io::creation::if_needed);
-        if (not file) return failure(file.error());
-        const int descriptor = file->descriptor();
-        if (auto locked =
-                kernel_lock::lock_for_opening(descriptor, queue_bytes::opening, *from.clock, *from.random);
-            not locked)
-            return failure(locked.error());
-        nlink_t links = 0;
-        if (const auto seen = size_of(descriptor, &links); not seen) return failure(seen.error());
-        if (links == 0) continue;  // its last user removed it between our two steps
-        std::unique_ptr<queue_file> made(new (std::nothrow) queue_file(std::move(*file), from));
-        if (made == nullptr) return failure({ENOMEM, "open a mutex"});
-        const auto entered = made->enter_file();
-        if (not entered) {
-            (void)made->file_.close();  // nothing of it is ours to remove
-            return failure(entered.error());
-        }
-        // Another byte than the one in use: giving this back gives nothing else back.
-        kernel_lock::unlock(descriptor, queue_bytes::opening);
-        return made;
+    for (std::uint64_t stale = 0;;) {
+        auto opened = open_once(base, path, from);
+        // Of a file that another host removed its server may know nothing any more.
+        const bool is_stale = not opened and opened.error().code() == ESTALE;
+        if (is_stale and stale != stale_opens_max)
+            backoff(stale).sleep(*from.clock, *from.random, clock_source::steady_time::max());
+        else if (not opened or *opened != nullptr)
+            return opened;
     }
 }
 
+// Nothing if its last user removed it between our steps.
+result<std::unique_ptr<queue_file>> queue_file::open_once(const io::path_handle& base, io::path_view path,
+                                                          const seams& from) noexcept {
+    auto file = io::file_handle::open(base, path, io::mode::write, io::creation::if_needed);
+    if (not file) return failure(file.error());
+    const auto volume = io::volume_of(*file);
+    if (not volume) return failure(volume.error());
+    const int descriptor = file->descriptor();
+    if (auto locked =
+            kernel_lock::lock_for_opening(descriptor, queue_bytes::opening, *from.clock, *from.random);
+        not locked)
+        return failure(locked.error());
+    const auto named = is_named(*file, volume->reach, base, path);
+    if (not named) return failure(named.error());
+    if (not*named) return std::unique_ptr<queue_file>();
+    std::unique_ptr<queue_file> made(new (std::nothrow) queue_file(std::move(*file), from));
+    if (made == nullptr) return failure({ENOMEM, "open a mutex"});
+    const auto entered = made->enter_file(volume->reach);
+    if (not entered) {
+        (void)made->file_.close();  // nothing of it is ours to remove
+        return failure(entered.error());
+    }
+    // Another byte than the one in use: giving this back gives nothing else back.
+    kernel_lock::unlock(descriptor, queue_bytes::opening);
+    return made;
+}
+
 // While the byte for opening is locked.
-result<void> queue_file::enter_file() noexcept {
+result<void> queue_file::enter_file(io::volume_reach reach) noexcept {
     if (const int code = kernel_lock::try_lock(descriptor(), queue_bytes::in_use, kind::shared); code != 0)
         return failure({code, "lock a mutex file", descriptor()});
     const auto bytes = size_of(descriptor());
     if (not bytes) return failure(bytes.error());
     if (*bytes == 0)
-        if (auto written = write_first_header(); not written) return failure(written.error());
+        if (auto written = write_first_header(reach); not written) return failure(written.error());
     const auto now = read_header();
     if (not now) return failure(now.error());
     if (not*now) return failure({EBADMSG, "no mutex file of this version", descriptor()});
@@ -109,14 +150,13 @@ result<void> queue_file::enter_file() noexcept {
     auto seen = view_of(**now);
     if (not seen) return failure(seen.error());
     view_ = std::move(*seen);
+    wakes_waiters_ = kernel_lock::wakes_waiters(reach);
     return {};
 }
 
-result<void> queue_file::write_first_header() noexcept {
-    const auto volume = io::volume_of(file_);
-    if (not volume) return failure(volume.error());
+result<void> queue_file::write_first_header(io::volume_reach reach) noexcept {
     const auto since_1970 = seams_.clock->utc_now().time_since_epoch();
-    const bool is_ring = volume->reach != io::volume_reach::this_host or not can_have_holes(descriptor());
+    const bool is_ring = reach != io::volume_reach::this_host or not can_have_holes(descriptor());
     std::array<std::byte, page_bytes> page;
     encode({.created_s = static_cast<std::uint64_t>(std::chrono::floor<seconds>(since_1970).count()),
             .ring_pages = is_ring ? ring_pages_usual : 0,
@@ -290,12 +330,20 @@ result<std::uint64_t> queue_file::append_atomically(int lane, std::span<const st
 
 // --- a ring
 
+int queue_file::lock_appending(int lane) const noexcept {
+    const auto wait_or_try = wakes_waiters_ ? kernel_lock::lock : kernel_lock::try_lock;
+    for (std::uint64_t rounds = 0;;) {
+        const int code = wait_or_try(lane, queue_bytes::appending, kind::exclusive);
+        if (code == EAGAIN)
+            backoff(rounds).sleep(*seams_.clock, *seams_.random, clock_source::steady_time::max());
+        else if (code != EINTR)
+            return code;
+    }
+}
+
 queue_file::append_pause::append_pause(const queue_file& file, int lane) noexcept
     : lane_(lane), is_needed_(file.method() == append_method::ring) {
-    if (not is_needed_) return;
-    do
-        code_ = kernel_lock::lock(lane_, queue_bytes::appending, kind::exclusive);
-    while (code_ == EINTR);
+    if (is_needed_) code_ = file.lock_appending(lane);
 }
 
 queue_file::append_pause::~append_pause() {
@@ -455,6 +503,9 @@ void queue_file::tidy(int lane, std::uint64_t limit, bool thorough) noexcept {
 }
 
 result<std::vector<slot>> queue_file::live_slots() noexcept {
+    // Who only looks sees what the client of a network file system remembers; a lock makes it ask the server.
+    if (const append_pause fresh(*this, descriptor()); fresh.error_code() != 0)
+        return failure({fresh.error_code(), "look through a mutex file", descriptor()});
     const auto seen = refreshed_view();
     if (not seen) return failure(seen.error());
     const auto end = this->end();

@@ -80,6 +80,8 @@ public:
 
     [[nodiscard]] int descriptor() const noexcept { return file_.descriptor(); }
     [[nodiscard]] append_method method() const noexcept { return method_; }
+    /// Whether the kernel wakes who waits for a lock here.
+    [[nodiscard]] bool wakes_waiters() const noexcept { return wakes_waiters_; }
     /// For the records: microseconds since the file was made.
     [[nodiscard]] std::uint64_t age_us() const noexcept;
     [[nodiscard]] std::uint64_t created_s() const noexcept { return created_s_; }
@@ -144,13 +146,17 @@ public:
 private:
     queue_file(io::file_handle opened, const seams& from) noexcept;
 
-    [[nodiscard]] result<void> enter_file() noexcept;
-    [[nodiscard]] result<void> write_first_header() noexcept;
+    [[nodiscard]] static result<std::unique_ptr<queue_file>> open_once(const io::path_handle& base,
+                                                                       io::path_view path,
+                                                                       const seams& from) noexcept;
+    [[nodiscard]] result<void> enter_file(io::volume_reach reach) noexcept;
+    [[nodiscard]] result<void> write_first_header(io::volume_reach reach) noexcept;
     [[nodiscard]] result<std::optional<queue_format::header>> read_header() const noexcept;
     [[nodiscard]] result<std::shared_ptr<const queue_view>> view_of(const queue_format::header& now) noexcept;
     [[nodiscard]] result<std::uint64_t> append_atomically(int lane,
                                                           std::span<const std::byte> slots) noexcept;
     [[nodiscard]] std::uint64_t offset_of(std::uint64_t place) const noexcept;
+    [[nodiscard]] int lock_appending(int lane) const noexcept;
     [[nodiscard]] result<std::uint64_t> append_to_ring(int lane, std::span<std::byte> slots) noexcept;
     [[nodiscard]] result<std::uint64_t> free_place(std::size_t bytes) const noexcept;
     [[nodiscard]] result<std::size_t> bytes_in_use(std::uint64_t place, std::size_t bytes) const noexcept;
@@ -165,6 +171,7 @@ private:
     io::file_handle file_;  // writes where it is told to: never with O_APPEND
     seams seams_;
     append_method method_ = append_method::atomic;
+    bool wakes_waiters_ = true;
     std::uint64_t ring_bytes_ = 0;
     std::uint64_t created_s_ = 0;
     // relaxed throughout: a smaller number only means to look at more.

@@ -153,9 +153,16 @@ TEST(queue_file_in_every_order, is_not_confused_by_deadlines_that_pass_at_any_mo
                  {.deadlines = timers::as_preemptions}, 1000);
 }
 TEST(queue_file_in_every_order, is_right_on_a_volume_that_hosts_share) {
-    plan remote = with_kills(append_plan({{{.wanted = one}}, {{.wanted = one}}}));
-    remote.prepare = [](simulated_kernel& kernel) { kernel.share_with_hosts(); };
-    expect_right(remote, killing, 1000);
+    expect_right(on_a_shared_volume(with_kills(append_plan({{{.wanted = one}}, {{.wanted = one}}}))), killing,
+                 1000);
+}
+TEST(queue_file_in_every_order, is_removed_and_made_again_on_a_volume_that_hosts_share) {
+    // The first only opens it and goes: then it is a file without a name, with a link, that the second has
+    // open.
+    const plan coming_and_going =
+        opened_in_time(append_plan({{}, {{.wanted = one, .stays = 1ms}}, {{.wanted = one, .stays = 1ms}}}));
+    expect_right(on_a_shared_volume(coming_and_going),
+                 {.preemptions_max = 1, .deadlines = timers::when_all_sleep}, 300);
 }
 TEST(queue_file_in_every_order, lets_no_time_pass_in_a_ring) {
     expect_right(in_a_narrow_ring(

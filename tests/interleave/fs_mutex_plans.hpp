@@ -44,6 +44,10 @@ inline plan opened_in_time(plan of) {
     of.opens_in_time = true;
     return of;
 }
+inline plan on_a_shared_volume(plan of) {
+    of.prepare = [](simulated_kernel& kernel) { kernel.share_with_hosts(); };
+    return of;
+}
 // By two signals, at any moment.
 inline plan interrupted(plan of) {
     of.prepare = [](simulated_kernel& kernel) { kernel.send_signals(2); };

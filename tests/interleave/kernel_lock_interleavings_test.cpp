@@ -71,9 +71,12 @@ TEST(lock_files_in_every_order, go_on_after_there_was_no_room_for_a_record) {
     expect_right(crowded, {.deadlines = timers::as_preemptions}, 500);
 }
 TEST(lock_files_in_every_order, are_right_on_a_volume_that_hosts_share) {
-    plan remote = with_kills(files_plan(same), 2);
-    remote.prepare = [](simulated_kernel& kernel) { kernel.share_with_hosts(); };
-    expect_right(remote, killing, 500);
+    expect_right(on_a_shared_volume(with_kills(files_plan(same), 2)), killing, 500);
+}
+TEST(lock_files_in_every_order, are_not_taken_without_their_names_though_they_have_links) {
+    const std::vector<std::vector<visit>> coming_back{{{.wanted = one}, {.wanted = one}},
+                                                      {{.wanted = one, .stays = 1ms}}};
+    expect_right(on_a_shared_volume(files_plan(coming_back)), in_no_time, 500);
 }
 TEST(lock_files_in_every_order, go_on_waiting_when_signals_interrupt) {
     expect_right(interrupted(files_plan(pair)), {.preemptions_max = 1}, 100);
@@ -104,6 +107,10 @@ TEST(byte_ranges_in_every_order, keep_a_deadline_to_the_moment) {
 }
 TEST(byte_ranges_in_every_order, are_not_confused_by_deadlines_that_pass_at_any_moment) {
     expect_right(ranges_plan(deadlines), {.deadlines = timers::as_preemptions}, 100);
+}
+TEST(byte_ranges_in_every_order, go_on_where_hosts_share_a_volume_and_nobody_is_woken) {
+    expect_right(within(on_a_shared_volume(ranges_plan(pair)), 100ms),
+                 {.preemptions_max = 1, .deadlines = timers::when_all_sleep}, 50);
 }
 TEST(byte_ranges_in_every_order, go_on_waiting_when_signals_interrupt) {
     expect_right(interrupted(ranges_plan(pair)), {.preemptions_max = 1}, 100);

@@ -47,7 +47,9 @@ public:
 
     /// How many more bytes can be written behind the ends of files until there is no room.
     void leave_room(std::uint64_t bytes);
-    /// The volume is one that other hosts can have mounted.
+    /// The volume is one that other hosts can have mounted, as over NFS; each process is on a host of its
+    /// own. What is removed while its remover has it open keeps a link until he has closed it; then it is
+    /// stale to others.
     void share_with_hosts();
     /// Whoever looks at a file finds it empty, though it can be read: for a program that must not trust that.
     void hide_sizes();

@@ -87,6 +87,7 @@ struct held_lock {
 struct file {
     std::string name{};
     bool has_name = true;
+    int remover = -1;  // the process that keeps a link of what has no name, since it has it open
     std::byte* bytes = nullptr;
     std::uint64_t size = 0;
     std::vector<held_lock> locks{};
@@ -180,8 +181,23 @@ struct simulated_kernel::state {
     }
     void close(int descriptor) {
         description& closed = *find(descriptor);
-        if (closed.what == description::kind::file) unlock(descriptor, 0, ~std::uint64_t{0});
+        const bool is_file = closed.what == description::kind::file;
+        if (is_file) unlock(descriptor, 0, ~std::uint64_t{0});
         closed.what = description::kind::closed;
+        if (not is_file or is_open_by(closed.process, closed.file_number)) return;
+        file& left = file_of(closed);
+        if (left.remover == static_cast<int>(closed.process)) left.remover = -1;
+    }
+    [[nodiscard]] bool is_open_by(unsigned process, std::size_t number) const {
+        return std::ranges::any_of(descriptions, [&](const description& each) {
+            return each.what == description::kind::file and each.process == process and
+                   each.file_number == number;
+        });
+    }
+    /// Of a file: its server knows it no more, though somebody has it open.
+    [[nodiscard]] bool is_stale(const description& open) const {
+        const file& of = files[open.file_number];
+        return open.what == description::kind::file and is_remote and not of.has_name and of.remover < 0;
     }
 
     [[nodiscard]] static bool is_in_the_way(const held_lock& other, const held_lock& wanted) {

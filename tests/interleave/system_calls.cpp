@@ -182,6 +182,7 @@ struct system_calls {
 
     static int lock(int descriptor, int command, struct flock& how) {
         step();
+        if (all().is_stale(*find(descriptor)) and how.l_type != F_UNLCK) return fail(ESTALE);
         const auto first = static_cast<std::uint64_t>(how.l_start);
         const std::uint64_t last =
             how.l_len == 0 ? ~std::uint64_t{0} : first + static_cast<std::uint64_t>(how.l_len) - 1;
@@ -215,6 +216,14 @@ struct system_calls {
         }
         return 0;
     }
+    static void close(int descriptor) {
+        const description& open = *find(descriptor);
+        if (open.what == kind::file and all().file_of(open).remover == caller()) {
+            all().unlock(descriptor, 0, ~std::uint64_t{0});
+            sleep_until(&all().file_of(open).remover, now_ns() + 1);  // what it removed is gone only later
+        }
+        all().close(descriptor);
+    }
     static int truncate(int descriptor, std::uint64_t size) {
         step();
         file& target = all().file_of(*find(descriptor));
@@ -237,6 +246,9 @@ struct system_calls {
         const auto found = find_name(name);
         if (found == all().files.end()) return fail(ENOENT);
         found->has_name = false;
+        const auto remover = static_cast<unsigned>(caller());
+        const auto number = static_cast<std::size_t>(found - all().files.begin());
+        if (all().is_remote and all().is_open_by(remover, number)) found->remover = static_cast<int>(remover);
         return 0;
     }
     static std::uint64_t nanoseconds_of(const timespec& time) noexcept {
@@ -253,15 +265,17 @@ struct system_calls {
     }
 
     // --- what files are
-    static void describe(const description& open, struct stat& status) {
+    static int describe(const description& open, struct stat& status) {
         step();
         status = {};
-        if (open.what != kind::file) return;
+        if (open.what != kind::file) return 0;
+        if (all().is_stale(open)) return fail(ESTALE);
         const file& described = all().file_of(open);
         status.st_mode = S_IFREG | 0600;
         status.st_ino = 1000 + open.file_number;
-        status.st_nlink = described.has_name ? 1 : 0;
+        status.st_nlink = described.has_name or described.remover >= 0 ? 1 : 0;
         status.st_size = all().hides_sizes ? 0 : static_cast<off_t>(described.size);
+        return 0;
     }
     static int describe(const description& open, std::string_view name, struct statx& status) {
         step();
@@ -316,7 +330,7 @@ SLUICE_REAL(int, close, int);
 int __wrap_close(int descriptor) {
     if (system_calls::enter(descriptor) == nullptr) return __real_close(descriptor);
     step();
-    system_calls::all().close(descriptor);
+    system_calls::close(descriptor);
     return 0;
 }
 SLUICE_REAL(ssize_t, read, int, void*, size_t);
@@ -363,8 +377,7 @@ SLUICE_REAL(int, fstat, int, struct stat*);
 int __wrap_fstat(int descriptor, struct stat* status) {
     auto* const open = system_calls::enter(descriptor);
     if (open == nullptr) return __real_fstat(descriptor, status);
-    system_calls::describe(*open, *status);
-    return 0;
+    return system_calls::describe(*open, *status);
 }
 SLUICE_REAL(int, fstatfs, int, struct statfs*);
 int __wrap_fstatfs(int descriptor, struct statfs* status) {

@@ -1,6 +1,7 @@
 """A virtual machine for tests: qemu without KVM, a kernel of Debian's, and a root file system in memory."""
 
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -8,6 +9,7 @@ import tempfile
 # Program -> the Debian package that has it.
 TOOLS = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "depmod": "kmod", "modprobe": "kmod",
          "cpio": "cpio", "unxz": "xz-utils", "gcc": "gcc libc6-dev", "dpkg": "dpkg", "apt-get": "apt"}
+PROGRAM_TOOLS = {"strip": "binutils", "ldd": "libc-bin"}  # of copy_programs()
 FETCH_SECONDS_MAX = 300
 
 
@@ -130,6 +132,22 @@ def make_root(root, init, folders=()):
     shutil.copy(shutil.which("busybox"), root / "bin" / "busybox")
     shutil.copy(init, root / "init")
     (root / "init").chmod(0o755)
+
+
+def copy_programs(programs, root):
+    """The programs without what only a debugger reads, into /tests, and the libraries they need, into /lib."""
+    (root / "tests").mkdir()
+    (root / "lib").mkdir(exist_ok=True)
+    libraries = set()
+    for program in programs:
+        subprocess.run(["strip", "-o", str(root / "tests" / program.name), str(program)], check=True)
+        listed = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=True).stdout
+        libraries |= set(re.findall(r"(?:=> )?(/\S+) \(0x", listed))
+    for library in libraries:
+        # The loader is found by the path it was linked with; what it loads, through LD_LIBRARY_PATH.
+        target = root / library.lstrip("/") if "/ld-linux" in library else root / "lib" / pathlib.Path(library).name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(library, target)
 
 
 def compile_static(source, into):

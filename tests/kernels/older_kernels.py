@@ -13,7 +13,6 @@ import argparse
 import dataclasses
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,7 +26,7 @@ RELEASES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "trixie"}  # kernel -
 MANNERS = ("allowed", "seccomp", "sysctl")
 FOLDERS = ("sluice/base", "sluice/io", "tests/conformance")
 MODULES = ("virtio_pci", "virtio_blk", "ext4", "crc32c_generic")
-TOOLS = {**machine.TOOLS, "mkfs.ext4": "e2fsprogs", "strip": "binutils", "ldd": "libc-bin"}
+TOOLS = {**machine.TOOLS, **machine.PROGRAM_TOOLS, "mkfs.ext4": "e2fsprogs"}
 PROGRAM_SECONDS_MAX = 1800  # of one test program; the longest takes five minutes where nothing else runs
 # qemu 7.2 at times leaves garbage in the flags behind cmpxchg16b, by which Linux 6.12 allocates memory: it crashes.
 PROCESSOR = "max,-cx16"
@@ -61,25 +60,11 @@ def find_programs(build, names):
     return found
 
 
-def copy_programs(programs, root):
-    """The programs without what only a debugger reads, and the libraries they need."""
-    libraries = set()
-    for program in programs:
-        subprocess.run(["strip", "-o", str(root / "tests" / program.name), str(program)], check=True)
-        listed = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=True).stdout
-        libraries |= set(re.findall(r"(?:=> )?(/\S+) \(0x", listed))
-    for library in libraries:
-        # The loader is found by the path it was linked with; what it loads, through LD_LIBRARY_PATH.
-        target = root / library.lstrip("/") if "/ld-linux" in library else root / "lib" / pathlib.Path(library).name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(library, target)
-
-
 def build_initrd(kernel, programs, scratch):
     root = scratch / "root"
-    machine.make_root(root, HERE / "older_kernels.init", folders=("tests", "lib"))
+    machine.make_root(root, HERE / "older_kernels.init")
     machine.compile_static(HERE / "deny_io_uring.c", root / "bin" / "deny_io_uring")
-    copy_programs(programs, root)
+    machine.copy_programs(programs, root)
     kernel.copy_modules(MODULES, root)
     return machine.pack(root, scratch / "initrd.gz")
 
