@@ -88,9 +88,10 @@ plan at_the_end_of_a_page(plan of) {
 
 // A ring of one page in which only the first slots and the last are free: each request begins another round,
 // in the bytes of one that others may still be looking at. The rest are of the dead, and in nobody's way.
-plan in_a_narrow_ring(plan of, std::size_t free_slots) {
+plan in_a_narrow_ring(plan of, std::size_t free_slots,
+                      const std::vector<entity>& of_first_dead = {entity(9)}) {
     using namespace fsmutex::queue_format;
-    of.prepare = [free_slots](simulated_kernel& kernel) {
+    of.prepare = [free_slots, of_first_dead](simulated_kernel& kernel) {
         std::array<std::byte, 2 * page_bytes> file{};
         const auto page = std::span(file).first<page_bytes>();
         std::array<std::byte, page_bytes> first{};
@@ -100,8 +101,12 @@ plan in_a_narrow_ring(plan of, std::size_t free_slots) {
         std::memcpy(file.data() + ring_end_offset, &end, sizeof end);
         for (std::size_t i = free_slots - 1; i != slots_per_page - 1; ++i) {
             const std::uint64_t place = page_bytes + i * slot_bytes;
-            slot dead{.kind = slot_kind::head, .count = 1, .place = place, .id = i << 8};
-            dead.all[0] = entity(9);
+            const auto held = i == free_slots - 1 ? of_first_dead : std::vector{entity(9)};
+            slot dead{.kind = slot_kind::head,
+                      .count = static_cast<std::uint8_t>(held.size()),
+                      .place = place,
+                      .id = i << 8};
+            std::ranges::copy(held, dead.all.begin());
             encode(dead, std::span<std::byte, slot_bytes>(file.data() + place, slot_bytes));
         }
         kernel.as(4, [&] {
@@ -182,6 +187,19 @@ TEST(queue_file_in_every_order, survives_a_kill_of_one_of_three_in_a_ring) {
                                                           {{.wanted = {entity(2)}}}})),
                                   3),
                  {.preemptions_max = 0, .kills_max = 1, .deadlines = timers::when_all_sleep}, 100);
+}
+// One who only had to wait for a dead reader has looked at his slot and is about to change it, when the one
+// who repairs what the dead held exclusively frees it and asks again: in the same bytes.
+TEST(queue_file_in_every_order, changes_no_slot_of_somebody_dead_that_has_become_anothers) {
+    const std::vector<entity> other{entity(2)};
+    // With a deadline it asks again at once, without a yield.
+    const std::vector<visit> repairs_and_comes_again{{.wanted = other},
+                                                     {.wanted = other, .within = 100ms, .stays = 1ms}};
+    plan repairing =
+        in_a_narrow_ring(append_plan({{{.wanted = one}, {.wanted = other}}, repairs_and_comes_again}), 2,
+                         {entity(1, lock_mode::shared), entity(2)});
+    repairing.deaths_before = 1;
+    expect_right(repairing, {.preemptions_max = 1, .deadlines = timers::when_all_sleep}, 300);
 }
 TEST(queue_file_in_every_order, finds_no_room_in_a_ring_that_is_full_and_goes_on) {
     plan crowded = in_a_narrow_ring(append_plan({{{.wanted = one}}, {{.wanted = two}}}), 1);

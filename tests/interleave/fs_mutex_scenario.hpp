@@ -32,6 +32,7 @@ struct plan {
     order_probe is_in_order;  // nothing: order is not judged
     std::vector<std::vector<visit>> processes;
     unsigned mortals = 0;          // so many of them, from the first on, may be killed
+    unsigned deaths_before = 0;    // of others, which nobody has been told of yet
     bool tells_deaths = true;      // of who held an entity exclusively
     std::size_t leaves_files = 0;  // when all are gone
     bool opens_in_time = false;    // while others take steps; otherwise all have it open before
@@ -44,7 +45,8 @@ struct plan {
 
 class fs_mutex_scenario final : public scenario {
 public:
-    explicit fs_mutex_scenario(const plan& what) : plan_(what), parties_(what.processes.size()) {}
+    explicit fs_mutex_scenario(const plan& what)
+        : plan_(what), parties_(what.processes.size()), deaths_(what.deaths_before) {}
 
     std::vector<std::function<void()>> threads() override;
     std::string verdict() override;
