@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "bench/cached_file.hpp"
 #include "bench/harness/benchmark.hpp"
 #include "bench/io_file_peers.hpp"
 #include "bench/pipe_source.hpp"
@@ -27,12 +28,7 @@ using namespace sluice::io;
 // The file, made once and removed with the program: in the current directory, which should be on ext4 or XFS.
 file_handle& cached_file() {
     static file_handle file = [] {
-        auto made = file_handle::temp_inode({}, caching::all).value();
-        static std::array<std::byte, 1 << 20> block{};
-        for (std::uint64_t at = 0; at < random_reads::file_bytes; at += block.size()) {
-            ENSURE(made.write(io_request<const_bytes_type>{block, at}).bytes_transferred() == block.size());
-        }
-        ENSURE(made.barrier().has_value());
+        auto made = make_cached_file(random_reads::file_bytes);
         pin_to(0);
         return made;
     }();

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/cached_file.hpp"
 #include "bench/harness/benchmark.hpp"
 #include "bench/silent_network.hpp"
 #include "sluice/base/buffer_pool.hpp"
@@ -27,15 +28,8 @@ constexpr std::uint64_t file_bytes = 64U << 20;
 constexpr std::size_t header_bytes = 84;
 constexpr std::size_t under_way_max = 16;
 
-// Cached, in the current directory; removed with the program.
 file_handle& cached_file() {
-    static file_handle file = [] {
-        auto made = file_handle::temp_inode({}, caching::all).value();
-        static std::array<std::byte, 1 << 20> block{};
-        for (std::uint64_t at = 0; at < file_bytes; at += block.size())
-            ENSURE(made.write(io_request<const_bytes_type>{block, at}).bytes_transferred() == block.size());
-        return made;
-    }();
+    static file_handle file = make_cached_file(file_bytes);
     return file;
 }
 

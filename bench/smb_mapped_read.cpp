@@ -11,6 +11,7 @@
 #include <array>
 #include <string>
 
+#include "bench/cached_file.hpp"
 #include "bench/copy_partner.hpp"
 #include "bench/harness/benchmark.hpp"
 #include "sluice/base/buffer_pool.hpp"
@@ -31,16 +32,8 @@ using namespace sluice::smb;
 constexpr std::uint64_t file_bytes = 64U << 20;
 constexpr std::size_t header_bytes = 84;
 
-// Cached, in the current directory; removed with the program.
 file_handle& cached_file() {
-    static file_handle file = [] {
-        auto made = file_handle::temp_inode({}, caching::all).value();
-        static std::array<std::byte, 1 << 20> block{};
-        for (std::uint64_t at = 0; at < file_bytes; at += block.size())
-            ENSURE(made.write(io_request<const_bytes_type>{block, at}).bytes_transferred() == block.size());
-        ENSURE(made.barrier().has_value());
-        return made;
-    }();
+    static file_handle file = make_cached_file(file_bytes);
     return file;
 }
 

@@ -1,3 +1,4 @@
+#include "sluice/smb/server/limits.hpp"
 #include "sluice/smb/wire/close.hpp"
 #include "sluice/smb/wire/echo.hpp"
 #include "sluice/smb/wire/fscc_file_names.hpp"
@@ -126,33 +127,62 @@ TEST_F(exchanges, that_end_the_session_of_a_waiting_create_leave_no_open_behind)
         << "a session that is gone opens nothing";
 }
 
-// Linux renames in the middle of a compound.
-TEST_F(exchanges, that_rename_in_a_compound_wait_for_those_who_cache_the_file_and_then_go_on) {
-    auto caching = polite_client::for_everything();
-    caching.oplock_level = wire::oplock_level::lease;
-    caching.contexts.lease =
-        wire::lease{.key = {}, .state = wire::lease_state::read | wire::lease_state::handle};
-    const wire::file_id holder = client().create("old", caching).file;
-    const wire::file_id file = client().create("old").file;
-    std::array<std::byte, 64> name{};
-    byte_writer writer(name);
-    ASSERT_TRUE(encode(writer, wire::rename_information{.replace_if_exists = false, .target = "new"}));
-    const wire::set_info_args renaming{
-        .type = wire::info_type::file,
-        .information_class = static_cast<std::uint8_t>(wire::file_information_class::rename),
-        .file = file,
-        .input = *writer.finish()};
+// A file that is open twice: by one who caches its handle, and for somebody to give it another name.
+class renames : public served {
+protected:
+    renames() {
+        auto caching = polite_client::for_everything();
+        caching.oplock_level = wire::oplock_level::lease;
+        caching.contexts.lease =
+            wire::lease{.key = {}, .state = wire::lease_state::read | wire::lease_state::handle};
+        holder = client().create("old", caching).file;
+        file = client().create("old").file;
+        byte_writer writer(name_);
+        EXPECT_TRUE(encode(writer, wire::rename_information{.replace_if_exists = false, .target = "new"}));
+        renaming = {.type = wire::info_type::file,
+                    .information_class = static_cast<std::uint8_t>(wire::file_information_class::rename),
+                    .file = file,
+                    .input = *writer.finish()};
+    }
+    void let_go() {
+        EXPECT_EQ(client().call(command::close, wire::close_args{.file = holder}).status(),
+                  nt_status::success);
+    }
 
+    wire::file_id holder{};
+    wire::file_id file{};
+    wire::set_info_args renaming{};
+
+private:
+    std::array<std::byte, 64> name_{};
+};
+
+// Linux does so.
+TEST_F(renames, in_a_compound_wait_for_those_who_cache_the_file_and_then_go_on) {
     client().begin_compound();
     const std::uint64_t rename = client().send(command::set_info, renaming);
     const std::uint64_t close = client().send(command::close, wire::close_args{.file = file});
     client().end_compound();
     EXPECT_FALSE(client().is_answered(rename)) << "the handle is cached, and its holder has not answered";
-    EXPECT_EQ(client().call(command::close, wire::close_args{.file = holder}).status(), nt_status::success);
+    let_go();
     EXPECT_EQ(client().answer_to(rename).status(), nt_status::success);
     EXPECT_EQ(client().answer_to(close).status(), nt_status::success);
     EXPECT_EQ(client().call(command::close, wire::close_args{.file = client().create("new").file}).status(),
               nt_status::success);
+}
+
+TEST_F(renames, that_wait_count_among_the_requests_that_do) {
+    client().credits_wanted = 512;
+    while (client().credits() < server::limits::pending_requests_max + 16)
+        ASSERT_EQ(client().call(command::echo, wire::echo_args{}).status(), nt_status::success);
+    std::vector<std::uint64_t> waiting;
+    for (std::size_t i = 0; i != server::limits::pending_requests_max; ++i)
+        waiting.push_back(client().send(command::set_info, renaming));
+    EXPECT_FALSE(client().is_answered(waiting.back()));
+    EXPECT_EQ(client().call(command::set_info, renaming).status(), nt_status::insufficient_resources);
+    let_go();
+    for (const std::uint64_t each : waiting)
+        EXPECT_NE(client().answer_to(each).status(), nt_status::insufficient_resources);
 }
 
 }  // namespace

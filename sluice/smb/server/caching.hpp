@@ -21,7 +21,7 @@ struct caching_intent {
 enum class caching_outcome : std::uint8_t {
     clear,      ///< nobody is in the way
     waited,     ///< somebody was told and has answered, or run out of time: look at the file again
-    cancelled,  ///< the request was ended meanwhile
+    cancelled,  ///< the request is not to wait, or no longer: request::why_in_vain()
 };
 
 /// Whether an open with these rights only looks at attributes, and so concerns nobody's cache.

@@ -81,7 +81,9 @@ public:
     std::unordered_map<std::uint64_t, std::shared_ptr<channel>> channels;
     bool has_had_session = false;
 
-    /// Tells the client to wait for the reply ([MS-SMB2] 3.3.4.2). False if too many wait already.
+    /// Counts the request among those that wait, until it ends; again: does nothing. False if too many do.
+    [[nodiscard]] bool count_pending(request& r) noexcept;
+    /// Tells the client to wait for the reply ([MS-SMB2] 3.3.4.2). False if there is no memory.
     [[nodiscard]] bool send_interim(request& r) noexcept;
     /// Where something ends among all that is sent, once that is known: it may be another loop's to send.
     using place_in_stream = std::shared_ptr<std::atomic<std::uint64_t>>;

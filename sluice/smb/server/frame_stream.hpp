@@ -22,10 +22,10 @@ namespace sluice::smb::server {
 /// Takes frames off a connection: SMB over TCP puts four bytes with the length before each ([MS-SMB2] 2.1).
 ///
 /// Small frames are read several at a time into a small buffer of its own and copied out of it; while more
-/// come than that holds, into a buffer of the pool's, so that a connection at rest has none. What is left of
-/// a large frame goes straight to where it stays, and while large ones come that is all but the first bytes.
-/// Allocates: its own buffer; all others are the pool's. Thread safety: the loop's thread; one receive at a
-/// time.
+/// come than that holds, into a buffer of the pool's, so that a connection has none once it has received
+/// less. What is left of a large frame goes straight to where it stays, and while large ones come that is all
+/// but the first bytes. Allocates: its own buffer; all others are the pool's. Thread safety: the loop's
+/// thread; one receive at a time.
 class frame_reader {
 public:
     frame_reader(io::socket_handle& socket, buffer_pool& buffers) noexcept;

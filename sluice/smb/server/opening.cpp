@@ -247,7 +247,7 @@ io::task<opening::step> opening::make_way() noexcept {
     const std::shared_ptr<file_state> file = file_;
     const caching_outcome outcome = co_await make_way_for_open(r_, *file, intent);
     if (outcome == caching_outcome::cancelled or r_.interrupted()) {
-        status_ = r_.interrupted().value_or(nt_status::cancelled);
+        status_ = r_.why_in_vain();
         co_return step::failed;
     }
     if (outcome == caching_outcome::waited) {

@@ -197,15 +197,21 @@ void connection::send_sealed(std::span<const finished_reply> replies, channel& b
     writer_.put({.memory = std::move(memory)});
 }
 
-bool connection::send_interim(request& r) noexcept {
+bool connection::count_pending(request& r) noexcept {
+    if (r.is_pending) return true;
     if (pending_count_.value() >= limits::pending_requests_max) return false;
+    pending_count_.set(pending_count_.value() + 1);
+    r.is_pending = true;
+    return true;
+}
+
+bool connection::send_interim(request& r) noexcept {
     reply interim(buffers());
     byte_writer* const writer = interim.begin(error_body_bytes_max);
     if (writer == nullptr) return false;
     encode(*writer, wire::error_reply{});
     ENSURE(interim.finish());
 
-    pending_count_.set(pending_count_.value() + 1);
     r.async_id = next_async_id_++;
     wire::header header = reply_header(r, nt_status::pending);
     header.credits = grant_credits(r);

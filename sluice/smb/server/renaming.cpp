@@ -190,7 +190,7 @@ io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, naming_wish
         for (const std::shared_ptr<file_state>& other : others) {
             io::task<caching_outcome> waiting = make_way_for_name_change(r, *other, one.get());
             const caching_outcome outcome = co_await std::move(waiting);
-            if (outcome == caching_outcome::cancelled) co_return nt_status::cancelled;
+            if (outcome == caching_outcome::cancelled) co_return r.why_in_vain();
             if (outcome == caching_outcome::waited) has_waited = true;
         }
         if (one->is_closed) co_return nt_status::file_closed;

@@ -16,7 +16,7 @@ request::~request() {
     const server_latch::hold held(host().latch());
     if (in_sequence_of_ != nullptr) in_sequence_of_->sequence.finished(header().channel_sequence);
     connection_.requests_.erase(*this);
-    if (async_id != 0) connection_.pending_count_.set(connection_.pending_count_.value() - 1);
+    if (is_pending) connection_.pending_count_.set(connection_.pending_count_.value() - 1);
     // With the latch: it may be the last to hold them.
     in_sequence_of_.reset();
     tree.reset();
@@ -69,8 +69,8 @@ bool request::affords(std::uint64_t payload_bytes) const noexcept {
 io::task<wire::nt_status> request::pend(event<wire::nt_status>& until) noexcept {
     ENSURE(host().latch().is_mine());
     if (interrupted_) co_return *interrupted_;
-    // What opens something or gives a name waits for caches to be given up, which ends in time: what stands
-    // behind can wait as long.
+    // What opens something, or gives or takes a name, waits for caches to be given up, which ends in time:
+    // what stands behind can wait as long.
     const bool names = header().command == wire::command::set_info;
     const bool ends_in_time = names or header().command == wire::command::create;
     if (not until.is_set() and not is_last_of_frame and not ends_in_time)
@@ -81,6 +81,8 @@ io::task<wire::nt_status> request::pend(event<wire::nt_status>& until) noexcept 
         if (interrupted_) co_return *interrupted_;
     }
     const bool is_told = is_last_of_frame and not names;
+    if (not until.is_set() and not connection_.count_pending(*this))
+        co_return wire::nt_status::insufficient_resources;
     if (not until.is_set() and is_told and async_id == 0 and not connection_.send_interim(*this))
         co_return wire::nt_status::insufficient_resources;
     waits_for_ = &until;

@@ -61,16 +61,20 @@ public:
 
     /// Waits for `until`, having told the client that it may take long (an interim reply, [MS-SMB2] 3.3.4.2),
     /// where it may be told: the last message of a frame, and no new name (clients rename in the middle of a
-    /// compound, and Windows does not tell them either). CANCEL, and the end of the session or connection,
-    /// set it to `cancelled`. Gives INSUFFICIENT_RESOURCES at once when the connection has too many that
-    /// wait, and INTERNAL_ERROR, as Windows does, for what may wait for ever with other messages behind it.
-    /// Suspends.
+    /// compound, and smbtorture has it that Windows tells them nothing). CANCEL, and the end of the session
+    /// or connection, set it to `cancelled`. Gives INSUFFICIENT_RESOURCES at once when the connection has too
+    /// many that wait, and INTERNAL_ERROR, as Windows does, for what may wait for ever with other messages
+    /// behind it. Suspends.
     [[nodiscard]] io::task<wire::nt_status> pend(event<wire::nt_status>& until) noexcept;
     /// Ends what the request waits for in pend(), now or when it comes to it.
     void interrupt(wire::nt_status why) noexcept;
     /// Why it is to end, if it is: after every suspension, whoever is about to leave something with the
     /// session or the tree asks, for they may have ended meanwhile.
     [[nodiscard]] const std::optional<wire::nt_status>& interrupted() const noexcept { return interrupted_; }
+    /// The answer to what waited for caches in vain: it was ended, or too many wait.
+    [[nodiscard]] wire::nt_status why_in_vain() const noexcept {
+        return interrupted_.value_or(wire::nt_status::insufficient_resources);
+    }
 
     std::shared_ptr<server::channel> channel;  // of the session, by which the request came
     std::shared_ptr<server::session> session;
@@ -81,6 +85,7 @@ public:
     bool must_sign_reply = false;                // the request was signed, or everything is
     bool is_last_of_frame = true;
     bool is_related = false;
+    bool is_pending = false;                // counted among those of its connection that wait
     std::uint64_t async_id = 0;             // not zero: an interim reply was sent
     reply_batch* replies_before = nullptr;  // of its frame
 
