@@ -244,6 +244,7 @@ io::task<void> connection::watch() noexcept {
         if (not slept or broken_) co_return;
         const bool is_silent = under_way_ != 0 and heard == last_heard_;
         heard = last_heard_;
+        if (is_silent) low_water_.expect(0);  // some of a long reply may have come, over a slow line
         silent_steps = is_silent ? silent_steps + 1 : 0;
         if (silent_steps == 2 and owes_only_async()) tasks_.spawn(ask_for_life());
         if (silent_steps < 4) continue;

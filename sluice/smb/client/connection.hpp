@@ -8,6 +8,7 @@
 
 #include "sluice/base/clock.hpp"
 #include "sluice/base/random.hpp"
+#include "sluice/io/receive_low_water.hpp"
 #include "sluice/io/socket_handle.hpp"
 #include "sluice/io/task.hpp"
 #include "sluice/io/task_group.hpp"
@@ -215,6 +216,7 @@ private:
     connection_options options_;
     agreement agreed_;
     io::socket_handle socket_;
+    io::receive_low_water low_water_{socket_};
     buffer_pool memory_{limits::kept_bytes_max};
     io::task_group tasks_;
     attendant attendant_{*this};

@@ -114,6 +114,7 @@ io::task<outcome<void>> connection::receive_frame() noexcept {
     std::memcpy(frame.data(), staged_.data() + begin_, have);
     begin_ += have;
     while (have != *length) {
+        low_water_.expect(*length - have);
         const io::io_request<io::bytes_type> wanted{.buffers = frame.span().subspan(have)};
         const auto got = co_await io::co_read(socket_, wanted);
         if (not got) co_return failed(client_error::of_io(step, got.error()));
@@ -121,6 +122,7 @@ io::task<outcome<void>> connection::receive_frame() noexcept {
         have += got.bytes_transferred();
         last_heard_ = world_.clock.steady_now();
     }
+    low_water_.expect(0);
     co_return take_frame(frame);
 }
 
@@ -153,6 +155,7 @@ io::task<outcome<void>> connection::receive_data(mutable_bytes data) noexcept {
     while (have != data_bytes) {
         // All that was staged is used up; what follows the data may come along.
         begin_ = end_ = 0;
+        low_water_.expect(data_bytes - have);
         std::array<io::buffer, 2> pieces{
             io::buffer(data.data() + have, data_bytes - have),
             io::buffer(staged_.data(), framed_read_head_bytes + limits::direct_lookahead_bytes)};
@@ -166,6 +169,7 @@ io::task<outcome<void>> connection::receive_data(mutable_bytes data) noexcept {
         end_ = bytes - of_data;
         last_heard_ = world_.clock.steady_now();
     }
+    low_water_.expect(0);
     co_return outcome<void>{};
 }
 
@@ -177,6 +181,7 @@ io::task<outcome<void>> connection::discard_data(std::size_t bytes) noexcept {
         left -= io::discard_received(socket_, left);
         if (left == 0) break;
         begin_ = end_ = 0;
+        low_water_.expect(left);
         const std::size_t room = std::min(left, limits::direct_lookahead_bytes);
         const io::io_request<io::bytes_type> wanted{.buffers = std::span(staged_).first(room)};
         const auto got = co_await io::co_read(socket_, wanted);
@@ -185,6 +190,7 @@ io::task<outcome<void>> connection::discard_data(std::size_t bytes) noexcept {
         left -= got.bytes_transferred();
         last_heard_ = world_.clock.steady_now();
     }
+    low_water_.expect(0);
     co_return outcome<void>{};
 }
 

@@ -21,7 +21,7 @@ constexpr std::size_t nearly_drained_bytes = 256U << 10;
 }  // namespace
 
 frame_reader::frame_reader(io::socket_handle& socket, buffer_pool& buffers) noexcept
-    : socket_(socket), buffers_(buffers), few_(few_bytes) {}
+    : socket_(socket), low_water_(socket), buffers_(buffers), few_(few_bytes) {}
 
 io::task<result<std::size_t>> frame_reader::read_some(std::span<std::byte> into) noexcept {
     const io::io_request<io::bytes_type> wanted{.buffers = into};
@@ -79,11 +79,13 @@ io::task<result<pool_buffer>> frame_reader::next(std::size_t bytes_max) noexcept
     begin_ += filled;
     while (filled != length) {
         const std::span<std::byte> room = frame.bytes().subspan(filled);
+        low_water_.expect(room.size());
         const result<std::size_t> got = co_await read_some(room);
         if (not got) co_return failure(got.error());
         if (*got == 0) co_return failure({EPROTO, "receive a frame: the stream ended within it"});
         filled += *got;
     }
+    low_water_.expect(0);
     co_return frame;
 }
 

@@ -9,6 +9,7 @@
 
 #include "sluice/base/buffer_pool.hpp"
 #include "sluice/io/awaitable.hpp"
+#include "sluice/io/receive_low_water.hpp"
 #include "sluice/io/socket_handle.hpp"
 #include "sluice/io/task.hpp"
 #include "sluice/smb/server/event.hpp"
@@ -42,6 +43,7 @@ private:
     void note_staged(std::size_t bytes) noexcept;
 
     io::socket_handle& socket_;
+    io::receive_low_water low_water_;
     buffer_pool& buffers_;
     std::vector<std::byte> few_;
     pool_buffer many_;       // what is staged stands here, if there is one
