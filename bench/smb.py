@@ -13,7 +13,9 @@ of Samba, without smbtorture neither echo nor open_close.
 The workloads named bench_ are those of `sluice bench smb`, which takes less of the machine than smbclient does, has many
 requests under way, never sleeps, and throws what it reads away unlooked at where that is not encrypted, so that no server
 is kept waiting: transfers of 4 KiB to 8 MiB over one and four channels of a session, and small operations. There the
-processor time is that of the load alone, without connecting and making files.
+processor time is that of the load alone, without connecting and making files. Of eight small operations under way, the
+default, a quick server waits for the next again and again, and is woken: what that costs is the machine's rather than its
+own. So they are there with as many under way as keep every server busy, too (_busy).
 
 get_1024m, cat_1024m: seconds for a file of 1 GiB by each one's own client, `sluice get` from sluice and smbclient from Samba,
 into a new file; `sluice cat` and smbclient into /dev/null, which leaves out what a new file's memory costs. idle_memory:
@@ -21,6 +23,9 @@ KiB of a server's memory for each of 1,000 sessions that do nothing. beside_idle
 alone and beside 1,000 idle ones. loops_: gigabytes a second over four channels by one loop and by two, which is no more than
 what the client leaves of this machine; busiest_loop_: processor time of the busiest loop for a gigabyte, which is what bounds
 the rate where the client does not.
+
+Rows tell the congestion control of TCP here: bbr sends by a timer, over loopback, too, which costs every server more, and
+leaves a connection slow now and then. Debian's default is cubic.
 """
 
 import argparse
@@ -47,8 +52,10 @@ PROTECTIONS = {"unsigned": "off", "signed": "sign", "encrypted": "encrypt"}
 LOAD_PROTECTIONS = {"unsigned": ["--no-signing"], "signed": [], "encrypted": ["--encrypt"]}
 SMALL_FILE_BYTES = 4096
 LISTINGS = 20
+BUSY_DEPTH = 64  # requests under way that keep a server from waiting for a client: no server has nothing to do meanwhile
 LOG_ONS = 30
 CLIENT_SECONDS_MAX = 120
+CONGESTION_CONTROL = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control")
 SETTLE_SECONDS = 0.2  # for a server's last work for a client that has gone
 
 
@@ -225,8 +232,11 @@ def bench_loads(options, local):
             ("random-write", nothing, ("--file-size", "64MB")), ("echo", remove, ()),
             ("log-on", nothing, ("--depth", "1"))):  # with more at once Samba 4.17 leaves some unanswered for a minute
         unit = {"put": "file", "get": "file", "delete": "file", "log-on": "log-on", "echo": "echo", "list": "listing"}
-        yield Workload(f"bench_{workload.replace('-', '_')}", f"us/{unit.get(workload, 'operation')}", 1_000_000, prepare,
-                       load(workload, "signed", False, *arguments), everybody)
+        for name, depth in (("", ()), ("_busy", ("--depth", str(BUSY_DEPTH)))):
+            if name and workload in ("list", "log-on"):
+                continue  # long enough to keep any server busy; one at a time
+            yield Workload(f"bench_{workload.replace('-', '_')}{name}", f"us/{unit.get(workload, 'operation')}", 1_000_000, prepare,
+                           load(workload, "signed", False, *arguments, *depth), everybody)
 
 
 def big_files(options, local):
@@ -312,8 +322,9 @@ def whole_files(options, local):
             began = time.monotonic()
             if server.name.startswith("sluice"):
                 url = f"smb://{served.USER}@127.0.0.1:{server.port}/{server.share}/gigabyte"
+                # A pipe's end tells at once that it has gone; without one Python looks every 50 ms.
                 subprocess.run([options.program, command, *LOAD_PROTECTIONS[protection], url, *([target] * (command == "get"))],
-                               check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=CLIENT_SECONDS_MAX,
+                               check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=CLIENT_SECONDS_MAX,
                                env=os.environ | {"SLUICE_PASSWORD": served.PASSWORD})
             else:
                 run_smbclient(server, f"get gigabyte {target}", local, PROTECTIONS[protection])
@@ -408,7 +419,7 @@ def print_rows(workload, samples):
         row = {"bench": "smb", "workload": workload.name, "subject": subject, "metric": workload.metric,
                "unit": workload.unit, "better": workload.better, "median": statistics.median(seen.costs),
                "min": min(seen.costs), "max": max(seen.costs), "n": len(seen.costs),
-               "rate_per_s": statistics.median(seen.rates)}
+               "rate_per_s": statistics.median(seen.rates), "tcp": CONGESTION_CONTROL.read_text().strip()}
         theirs = samples.get("samba", Samples()).costs
         if subject != "samba" and theirs and min(theirs) > 0:
             row["ratio_to_samba"] = statistics.median(our / their for our, their in zip(seen.costs, theirs))
