@@ -19,10 +19,10 @@ own. So they are there with as many under way as keep every server busy, too (_b
 
 get_1024m, cat_1024m: seconds for a file of 1 GiB by each one's own client, `sluice get` from sluice and smbclient from Samba,
 into a new file; `sluice cat` and smbclient into /dev/null, which leaves out what a new file's memory costs. idle_memory:
-KiB of a server's memory for each of 1,000 sessions that do nothing. beside_idle: an echo and a READ of 64 active sessions,
-alone and beside 1,000 idle ones. loops_: gigabytes a second over four channels by one loop and by two, which is no more than
-what the client leaves of this machine; busiest_loop_: processor time of the busiest loop for a gigabyte, which is what bounds
-the rate where the client does not.
+KiB of a server's memory for each of 1,000 sessions that do nothing. beside_idle: how many times as much an echo and a READ of
+64 active sessions take beside 1,000 idle ones. loops_: gigabytes a second over four channels by one loop and by two, which
+is no more than what the client leaves of this machine; busiest_loop_: processor time of the busiest loop for a gigabyte,
+which is what bounds the rate where the client does not.
 
 Rows tell the congestion control of TCP here: bbr sends by a timer, over loopback, too, which costs every server more, and
 leaves a connection slow now and then. Debian's default is cubic.
@@ -361,20 +361,28 @@ def idle_sessions(options, local):
 
 
 def active_beside_idle(options, local):
-    """Single operations of 64 sessions, alone and with 1,000 others connected: the server's processor time of each."""
+    """Single operations of 64 sessions beside 1,000 others that are connected: the server's processor time of each, as a multiple of
+    what it takes without those, measured right before or behind."""
     idle_sessions = 100 if options.quick else 1000
 
-    def load(workload, idle):
+    def cost(server, workload, idle):
+        row = run_load(options.program, server, workload, "signed", "--seconds", str(options.load_seconds), "--connections", "64",
+                       "--depth", "1", "--idle", str(idle), "--file-size", "1MB", "--size", "4096")
+        return row["server_cpu_s"] / row["operations"]
+
+    def compare(workload):
+        turns = {}
+
         def work(server):
-            row = run_load(options.program, server, workload, "signed", "--seconds", str(options.load_seconds), "--connections", "64",
-                           "--depth", "1", "--idle", str(idle), "--file-size", "1MB", "--size", "4096")
-            return Done(row["operations"], row["server_cpu_s"], row["seconds"])
+            turns[server.name] = turns.get(server.name, 0) + 1
+            order = (0, idle_sessions) if turns[server.name] % 2 else (idle_sessions, 0)
+            costs = {idle: cost(server, workload, idle) for idle in order}
+            return Done(1, costs[idle_sessions] / costs[0], 1)
         return work
 
     for workload in ("echo", "random-read"):
-        for name, idle in (("64_alone", 0), (f"64_beside_{idle_sessions}", idle_sessions)):
-            yield Workload(f"beside_idle_{workload.replace('-', '_')}_{name}", "us/operation", 1_000_000, lambda server: None,
-                           load(workload, idle), ("sluice.io_uring", "sluice.epoll"))
+        yield Workload(f"beside_idle_{workload.replace('-', '_')}_64_beside_{idle_sessions}", "times", 1, lambda server: None,
+                       compare(workload), ("sluice.io_uring", "sluice.epoll"), "server_cpu")
 
 
 def loop_counts(options, local):
