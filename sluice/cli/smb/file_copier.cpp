@@ -24,7 +24,7 @@ io::task<void> file_copier::copy_or_complain(std::size_t file) noexcept {
 
 io::task<file_copier::trouble> file_copier::compare(remote_file& remote, io::file_handle& here,
                                                     std::uint64_t end, const char* if_shorter) noexcept {
-    std::vector<std::byte> room(transfer_piece_bytes);
+    std::vector<std::byte> room(download_piece_bytes);
     const byte_taker take = [&](bytes_view bytes, std::uint64_t offset) -> result<void> {
         const auto read =
             here.read(io::io_request<io::bytes_type>{std::span(room).first(bytes.size()), offset});

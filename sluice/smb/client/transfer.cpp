@@ -78,9 +78,10 @@ io::task<void> store(remote_file& to, piece& from, bytes_view data, std::uint64_
 // The pieces of one transfer, used one after the other in a circle.
 struct pieces {
     pieces(remote_file& file, std::uint32_t bytes_max, std::uint64_t bytes_left)
-        : piece_bytes(std::min(bytes_max, transfer_piece_bytes)), tasks(file.in().of().first().world().loop) {
+        : piece_bytes(bytes_max), tasks(file.in().of().first().world().loop) {
         const std::uint64_t wanted = bytes_left / piece_bytes + 1;
-        const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, transfer_depth));
+        const std::size_t count =
+            static_cast<std::size_t>(std::min(wanted, transfer_window_bytes / piece_bytes));
         for (std::size_t i = 0; i != count; ++i) {
             pool_buffer one = memory.take(piece_bytes);
             if (not one) break;
@@ -113,7 +114,7 @@ struct pieces {
 io::task<transferred<std::uint64_t>> download(remote_file& from, std::uint64_t offset_bytes,
                                               std::uint64_t expected_end, const byte_taker& to) noexcept {
     const std::uint64_t left = expected_end > offset_bytes ? expected_end - offset_bytes : 0;
-    pieces all(from, from.read_bytes_max(), left);
+    pieces all(from, std::min(from.read_bytes_max(), download_piece_bytes), left);
     if (all.lack_memory()) co_return for_lack_of_memory();
     std::uint64_t asked = 0;
     std::uint64_t taken = 0;
@@ -148,7 +149,7 @@ io::task<transferred<std::uint64_t>> download(remote_file& from, std::uint64_t o
 io::task<transferred<std::uint64_t>> upload(remote_file& to, std::uint64_t offset_bytes,
                                             std::uint64_t expected_end, const byte_giver& from) noexcept {
     const std::uint64_t left = expected_end > offset_bytes ? expected_end - offset_bytes : 0;
-    pieces all(to, to.write_bytes_max(), left);
+    pieces all(to, std::min(to.write_bytes_max(), upload_piece_bytes), left);
     if (all.lack_memory()) co_return for_lack_of_memory();
     std::optional<transfer_error> trouble;
     std::uint64_t end = offset_bytes;

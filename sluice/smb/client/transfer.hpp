@@ -7,12 +7,15 @@
 
 namespace sluice::smb::client {
 
-/// How much is under way at once of one file: enough for a fast network, little enough for a cache.
-inline constexpr std::uint32_t transfer_piece_bytes = 1U << 20;
-inline constexpr std::size_t transfer_depth = 8;
-/// More than a transfer has under way: what was written before this much from the end of a file whose upload
-/// was cut off is all there.
-inline constexpr std::uint64_t transfer_window_bytes = std::uint64_t{transfer_piece_bytes} * transfer_depth;
+/// One READ or WRITE of a file that is copied, if the server takes as much. A server sends larger ones at
+/// less cost where it need not touch the data, and what it has to receive whole is better small enough for a
+/// cache.
+inline constexpr std::uint32_t download_piece_bytes = 2U << 20;
+inline constexpr std::uint32_t upload_piece_bytes = 1U << 20;
+
+/// How much is under way at once of one file: enough for a fast network, little enough for a cache. What was
+/// written before this much from the end of a file whose upload was cut off is all there.
+inline constexpr std::uint64_t transfer_window_bytes = 8U << 20;
 
 /// Takes the bytes of a file in order; an error ends the transfer.
 using byte_taker = std::function<result<void>(bytes_view, std::uint64_t offset_bytes)>;
