@@ -4,11 +4,12 @@
 
 namespace sluice::fsmutex {
 
-lock_attempt::lock_attempt(shared_fs_mutex& mutex, entity_set wanted, const ticket& place,
+lock_attempt::lock_attempt(shared_fs_mutex& mutex, entity_set wanted, const ticket& place, bool is_granted,
                            deadline within) noexcept
     : mutex_(&mutex),
       wanted_(std::move(wanted)),
       held_(fs_mutex_guard(mutex, place)),
+      is_granted_(is_granted),
       end_(within.steady_end(mutex.clock().steady_now(), mutex.clock().utc_now())),
       looked_(mutex.clock().steady_now()) {}
 
@@ -17,13 +18,13 @@ result<lock_attempt> lock_attempt::begin(shared_fs_mutex& mutex, std::span<const
     auto entities = entity_set::of(wanted);
     if (not entities) return failure(entities.error());
     ticket place;
-    if (const auto entered = mutex.enter(entities->view(), place, shared_fs_mutex::patience::some);
-        not entered)
-        return failure(entered.error());
-    return lock_attempt(mutex, std::move(*entities), place, within);
+    const auto granted = mutex.enter(entities->view(), place, shared_fs_mutex::patience::some);
+    if (not granted) return failure(granted.error());
+    return lock_attempt(mutex, std::move(*entities), place, *granted, within);
 }
 
 result<bool> lock_attempt::poll() noexcept {
+    if (is_granted_) return true;
     const auto granted = mutex_->poll(wanted_.view(), held_.ticket_);
     if (not granted) held_.unlock();
     if (not granted or *granted) return granted;

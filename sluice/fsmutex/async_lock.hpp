@@ -33,11 +33,13 @@ public:
     [[nodiscard]] fs_mutex_guard take() noexcept { return std::move(held_); }
 
 private:
-    lock_attempt(shared_fs_mutex& mutex, entity_set wanted, const ticket& place, deadline within) noexcept;
+    lock_attempt(shared_fs_mutex& mutex, entity_set wanted, const ticket& place, bool is_granted,
+                 deadline within) noexcept;
 
     shared_fs_mutex* mutex_;
     entity_set wanted_;
     fs_mutex_guard held_;
+    bool is_granted_;
     clock_source::steady_time end_;
     std::uint64_t pauses_ = 0;
     std::chrono::nanoseconds deaths_after_{};

@@ -237,7 +237,7 @@ void atomic_append::let_neighbour_ask(patience how) noexcept {
     ::sched_yield();
 }
 
-result<void> atomic_append::enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept {
+result<bool> atomic_append::enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept {
     const auto taken = lanes_->take();
     if (not taken) return failure(taken.error());
     lane& own = **taken;
@@ -259,7 +259,9 @@ result<void> atomic_append::enter(std::span<const entity> wanted, ticket& mine, 
         return failure(entered.error());
     }
     mine.state = &own;
-    return {};
+    const auto granted = poll(wanted, mine);
+    if (not granted) leave(mine);
+    return granted;
 }
 
 // Whether what was in the way is so no more; if it died, that is noted.

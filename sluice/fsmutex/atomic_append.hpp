@@ -48,7 +48,7 @@ private:
     atomic_append(std::unique_ptr<queue_file> file, std::unique_ptr<lanes> requests,
                   const seams& from) noexcept;
 
-    result<void> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
+    result<bool> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
     void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
     void leave(ticket& mine) noexcept override;

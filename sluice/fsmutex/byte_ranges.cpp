@@ -51,26 +51,29 @@ result<std::unique_ptr<shared_fs_mutex>> byte_ranges::open(const io::path_handle
 
 // In a ticket, `place` is the entity contended last, by its index, and `mark` the pauses made.
 
-result<void> byte_ranges::enter(std::span<const entity>, ticket& mine, patience) noexcept {
+result<bool> byte_ranges::enter(std::span<const entity> wanted, ticket& mine, patience) noexcept {
     const auto descriptor = files_->requests.take();
     if (not descriptor) return failure(descriptor.error());
     mine.descriptor = *descriptor;
-    return {};
+    const auto granted = poll(wanted, mine);
+    if (not granted) leave(mine);
+    return granted;
 }
 
 result<bool> byte_ranges::poll(std::span<const entity> wanted, ticket& mine) noexcept {
     // First the one that was contended, for which one may have slept; then round in order.
-    const std::size_t first = mine.place;
-    for (std::size_t i = 0; i != wanted.size(); ++i) {
-        const std::size_t index = first + i < wanted.size() ? first + i : first + i - wanted.size();
+    std::size_t index = mine.place;
+    for (std::size_t left = wanted.size(); left != 0; --left) {
         const int code =
             kernel_lock::try_lock(mine.descriptor, byte_of(wanted[index]), kind_of(wanted[index]));
-        if (code == 0) continue;
-        if (code != EAGAIN) return failure({code, "lock an entity's byte", mine.descriptor});
-        // Nothing is held while waiting, or two could wait for each other.
-        if (i != 0) kernel_lock::unlock(mine.descriptor, everything);
-        mine.place = index;
-        return false;
+        if (code != 0) {
+            if (code != EAGAIN) return failure({code, "lock an entity's byte", mine.descriptor});
+            // Nothing is held while waiting, or two could wait for each other.
+            if (left != wanted.size()) kernel_lock::unlock(mine.descriptor, everything);
+            mine.place = index;
+            return false;
+        }
+        if (++index == wanted.size()) index = 0;
     }
     return true;
 }

@@ -12,12 +12,12 @@ namespace kernel_lock {
 
 int lock(int descriptor, range where, kind how) noexcept {
     struct flock wanted = described(where, type_of(how));
-    return ::fcntl(descriptor, F_OFD_SETLKW, &wanted) == 0 ? 0 : errno;
+    return control(descriptor, F_OFD_SETLKW, wanted) ? 0 : errno;
 }
 
 result<bool> is_locked(int descriptor, range where, kind how) noexcept {
     struct flock asked = described(where, type_of(how));
-    if (::fcntl(descriptor, F_OFD_GETLK, &asked) != 0)
+    if (not control(descriptor, F_OFD_GETLK, asked))
         return failure(error::last("ask for a lock", descriptor));
     return asked.l_type != F_UNLCK;
 }

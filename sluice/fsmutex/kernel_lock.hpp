@@ -1,6 +1,8 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -36,11 +38,18 @@ struct range {
     return how == kind::exclusive ? F_WRLCK : F_RDLCK;
 }
 
+/// fcntl(2) of a lock, without the two functions the C library has around it: to come back through them costs
+/// ten nanoseconds, a fiftieth of what the call itself does.
+[[nodiscard]] inline bool control(int descriptor, int command, struct flock& lock) noexcept {
+    static_assert(sizeof(long) == 8 and sizeof(off_t) == 8, "elsewhere it is another call");
+    return ::syscall(SYS_fcntl, descriptor, command, &lock) == 0;
+}
+
 /// Errors of the three: EAGAIN, held by another description; EINTR (waiting only), nothing was locked;
 /// ENOLCK, EBADF, EOPNOTSUPP, ESTALE and others of the file system. 0: locked.
 [[nodiscard]] inline int try_lock(int descriptor, range where, kind how) noexcept {
     struct flock wanted = described(where, type_of(how));
-    while (::fcntl(descriptor, F_OFD_SETLK, &wanted) != 0)
+    while (not control(descriptor, F_OFD_SETLK, wanted))
         if (errno != EINTR) return errno == EACCES ? EAGAIN : errno;  // POSIX allows either
     return 0;
 }
@@ -55,7 +64,7 @@ struct range {
 [[nodiscard]] result<bool> is_locked(int descriptor, range where, kind how) noexcept;
 inline void unlock(int descriptor, range where) noexcept {
     struct flock released = described(where, F_UNLCK);
-    while (::fcntl(descriptor, F_OFD_SETLK, &released) != 0 and errno == EINTR) {}
+    while (not control(descriptor, F_OFD_SETLK, released) and errno == EINTR) {}
 }
 
 /// Waits for those who are opening or closing a mutex file: moments, unless one of them was stopped in the

@@ -260,14 +260,16 @@ result<std::unique_ptr<shared_fs_mutex>> lock_files::open(const io::path_handle&
 
 // In a ticket, `state` are the files, `place` is the entity contended last, and `mark` counts the pauses.
 
-result<void> lock_files::enter(std::span<const entity> wanted, ticket& mine, patience) noexcept {
+result<bool> lock_files::enter(std::span<const entity> wanted, ticket& mine, patience) noexcept {
     auto* const opened = new (std::nothrow) files(wanted.size());
     if (opened == nullptr or opened->held == nullptr) {
         delete opened;
         return failure({ENOMEM, "lock entities"});
     }
     mine.state = opened;
-    return {};
+    const auto granted = poll(wanted, mine);
+    if (not granted) leave(mine);
+    return granted;
 }
 
 result<bool> lock_files::poll(std::span<const entity> wanted, ticket& mine) noexcept {

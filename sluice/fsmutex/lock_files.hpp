@@ -40,7 +40,7 @@ private:
     struct files;
     lock_files(std::unique_ptr<folder> opened, const seams& from) noexcept;
 
-    result<void> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
+    result<bool> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
     void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
     void leave(ticket& mine) noexcept override;

@@ -83,7 +83,7 @@ void memory_map::mingle(patience how) noexcept {
     if (in_a_row % in_a_row_max == 0) (void)yielding_.yield(clock(), steady_time::max());
 }
 
-result<void> memory_map::enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept {
+result<bool> memory_map::enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept {
     if (not file_->is_ours()) return failure({ENOTRECOVERABLE, "use a mutex that was opened before a fork"});
     mingle(how);
     const mapped_queue::origin from{
@@ -95,7 +95,7 @@ result<void> memory_map::enter(std::span<const entity> wanted, ticket& mine, pat
         file_->unlock();
         if (number) {
             mine.place = *number;
-            return {};
+            return poll(wanted, mine);
         }
         // It may be the dead who are in the way, or who take up the room.
         if (not std::exchange(may_look_after_deaths, false) or file_->bury_the_dead() == 0)

@@ -44,7 +44,7 @@ public:
 private:
     memory_map(std::unique_ptr<mapped_file> file, const seams& from) noexcept;
 
-    result<void> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
+    result<bool> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
     void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
     wake_word prepare_wake(ticket& mine) noexcept override;

@@ -23,52 +23,41 @@ seams seams::of_this_machine() noexcept {
     return {.clock = &clock, .random = &random};
 }
 
-// One entity, and several in order, need no copy: that is what most ask for.
-
 result<fs_mutex_guard> shared_fs_mutex::lock(std::span<const entity> wanted, deadline within) noexcept {
-    if (within.is_zero()) return try_lock(wanted);
-    if (wanted.size() == 1 or is_in_order(wanted)) return lock_ordered(wanted, within);
-    const auto entities = entity_set::of(wanted);
-    if (not entities) return failure(entities.error());
-    return lock_ordered(entities->view(), within);
-}
-
-result<fs_mutex_guard> shared_fs_mutex::try_lock(std::span<const entity> wanted) noexcept {
-    if (wanted.size() == 1 or is_in_order(wanted)) return try_lock_ordered(wanted);
-    const auto entities = entity_set::of(wanted);
-    if (not entities) return failure(entities.error());
-    return try_lock_ordered(entities->view());
-}
-
-result<fs_mutex_guard> shared_fs_mutex::lock_ordered(std::span<const entity> wanted,
-                                                     const deadline& within) noexcept {
-    ticket mine;
-    const auto how = within.is_none() ? patience::endless : patience::some;
-    if (const auto entered = enter(wanted, mine, how); not entered) return failure(entered.error());
-    guard held(*this, mine);  // leaves, should this end without a grant
-    // Looked up only by those who wait, and not for ever: the rest need not know what time it is.
-    steady_time end = steady_time::max();
-    for (bool is_first = true;; is_first = false) {
-        const auto granted = poll(wanted, held.ticket_);
-        if (not granted) return failure(granted.error());
-        if (*granted) return held;
-        if (is_first and not within.is_none())
-            end = within.steady_end(clock().steady_now(), clock().utc_now());
-        if (end != steady_time::max() and clock().steady_now() >= end)
-            return failure({ETIMEDOUT, "lock entities"});
-        wait(wanted, held.ticket_, end);
+    // One entity, and several in order, need no copy: that is what most ask for.
+    if (wanted.size() != 1 and not is_in_order(wanted)) return lock_unordered(wanted, within);
+    const auto how = within.is_none()   ? patience::endless
+                     : within.is_zero() ? patience::none
+                                        : patience::some;
+    result<guard> held;
+    auto granted = enter(wanted, held->ticket_, how);
+    if (granted) {
+        held->mutex_ = this;  // leaves, should this end without a grant
+        if (not*granted) granted = wait_for_grant(wanted, held->ticket_, within);
     }
+    if (not granted) held = failure(granted.error());
+    return held;
 }
 
-result<fs_mutex_guard> shared_fs_mutex::try_lock_ordered(std::span<const entity> wanted) noexcept {
-    ticket mine;
-    if (const auto entered = enter(wanted, mine, patience::none); not entered)
-        return failure(entered.error());
-    guard held(*this, mine);
-    const auto granted = poll(wanted, held.ticket_);
-    if (not granted) return failure(granted.error());
-    if (not*granted) return failure({ETIMEDOUT, "lock entities"});
-    return held;
+result<fs_mutex_guard> shared_fs_mutex::lock_unordered(std::span<const entity> wanted,
+                                                       const deadline& within) noexcept {
+    const auto entities = entity_set::of(wanted);
+    if (not entities) return failure(entities.error());
+    return lock(entities->view(), within);
+}
+
+result<bool> shared_fs_mutex::wait_for_grant(std::span<const entity> wanted, ticket& mine,
+                                             const deadline& within) noexcept {
+    // Those who wait for ever need not know what time it is.
+    steady_time end = steady_time::max();
+    if (not within.is_none()) end = within.steady_end(clock().steady_now(), clock().utc_now());
+    for (;;) {
+        if (within.is_zero() or (end != steady_time::max() and clock().steady_now() >= end))
+            return failure({ETIMEDOUT, "lock entities"});
+        wait(wanted, mine, end);
+        const auto granted = poll(wanted, mine);
+        if (not granted or *granted) return granted;
+    }
 }
 
 }  // namespace sluice::fsmutex

@@ -117,7 +117,9 @@ public:
 
     /// Takes it or leaves it. Errors: ETIMEDOUT if somebody else holds any of it or waits for it; otherwise
     /// as lock. Blocks: for the file system only.
-    [[nodiscard]] result<guard> try_lock(std::span<const entity> wanted) noexcept;
+    [[nodiscard]] result<guard> try_lock(std::span<const entity> wanted) noexcept {
+        return lock(wanted, deadline::zero());
+    }
     [[nodiscard]] result<guard> try_lock(entity wanted) noexcept { return try_lock(std::span(&wanted, 1)); }
 
     /// Who holds and who waits, in the order in which they came; a moment later it is different.
@@ -152,12 +154,12 @@ private:
     friend class fs_mutex_guard;
     friend class lock_attempt;
 
-    // How an algorithm is written: enter once; poll until it says true; wait between; leave at last, also
-    // after an error of poll. After an error of enter nothing is left to do.
+    // How an algorithm is written: enter once; until that or poll has said true, wait and poll; leave at
+    // last, also after an error of poll. After an error of enter nothing is left to do.
 
-    /// Takes a place in the order of requests. With patience none, ETIMEDOUT if it would have to wait and
-    /// that can be told beforehand.
-    [[nodiscard]] virtual result<void> enter(std::span<const entity> wanted, ticket& mine,
+    /// Takes a place in the order of requests; whether it is granted at once. With patience none, ETIMEDOUT
+    /// if it would have to wait and that can be told beforehand.
+    [[nodiscard]] virtual result<bool> enter(std::span<const entity> wanted, ticket& mine,
                                              patience how) noexcept = 0;
     /// Whether it is granted. Never waits for another request.
     [[nodiscard]] virtual result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept = 0;
@@ -169,9 +171,10 @@ private:
     /// Gives back what is held, or up what is waited for.
     virtual void leave(ticket& mine) noexcept = 0;
 
-    // Of entities in order, each once.
-    [[nodiscard]] result<guard> lock_ordered(std::span<const entity> wanted, const deadline& within) noexcept;
-    [[nodiscard]] result<guard> try_lock_ordered(std::span<const entity> wanted) noexcept;
+    [[nodiscard]] result<guard> lock_unordered(std::span<const entity> wanted,
+                                               const deadline& within) noexcept;
+    [[nodiscard]] result<bool> wait_for_grant(std::span<const entity> wanted, ticket& mine,
+                                              const deadline& within) noexcept;
 
     seams seams_;
 };

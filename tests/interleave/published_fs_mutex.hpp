@@ -116,7 +116,11 @@ private:
     }
 
     // In a ticket: the place, the id of who is in the way, and a description of the request's own.
-    result<void> enter(std::span<const entity> wanted, fsmutex::ticket& mine, patience) noexcept override {
+    result<bool> enter(std::span<const entity> wanted, fsmutex::ticket& mine, patience) noexcept override {
+        append(wanted, mine);
+        return poll(wanted, mine);
+    }
+    void append(std::span<const entity> wanted, fsmutex::ticket& mine) noexcept {
         record own{.id = random().next_u64() % far, .count = wanted.size(), .entities = {}};
         for (std::size_t i = 0; i != wanted.size(); ++i)
             own.entities[i] = wanted[i].bits();
@@ -125,16 +129,15 @@ private:
         mine.place = end();
         if (Fault == fault::append_races) {
             write(mine.place, own);
-            return {};
+            return;
         }
         if (Fault == fault::flag_is_toggled) {
             append_by_flag(own, mine.place);
-            return {};
+            return;
         }
         (void)!::write(mine.descriptor, &own, sizeof own);
         const off_t behind = ::lseek(mine.descriptor, 0, SEEK_CUR);
         if (Fault != fault::no_hashes) mine.place = static_cast<std::uint64_t>(behind) - sizeof own;
-        return {};
     }
     void append_by_flag(const record& own, std::uint64_t& place) const {
         ::fcntl(file_, F_SETFL, O_APPEND);

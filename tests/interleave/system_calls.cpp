@@ -473,6 +473,9 @@ int __wrap_sched_yield() {
 }
 extern long __real_syscall(long number, ...);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f) {
+    const auto descriptor = static_cast<int>(a);
+    if (number == SYS_fcntl and system_calls::enter(descriptor) != nullptr)
+        return system_calls::lock(descriptor, static_cast<int>(b), *reinterpret_cast<struct flock*>(c));
     if (thread_number() < 0 or number != SYS_futex) return __real_syscall(number, a, b, c, d, e, f);
     return system_calls::futex(reinterpret_cast<std::uint32_t*>(a), static_cast<int>(b),
                                static_cast<std::uint32_t>(c), reinterpret_cast<const timespec*>(d));
