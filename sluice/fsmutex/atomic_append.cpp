@@ -25,6 +25,9 @@ constexpr int looks_with_other_processors = 1000;
 constexpr int looks_per_long_look = 25;
 constexpr unsigned relaxes_between_long_looks = 100;
 
+// How often who came to ask lets others of its processor run first, at most.
+constexpr int rounds_max = 8;
+
 std::uint64_t this_processor() noexcept {
     return static_cast<std::uint64_t>(std::max(::sched_getcpu(), 0)) & queue_bytes::processor_mask;
 }
@@ -45,7 +48,7 @@ struct atomic_append::lane {
     seeded_random ids;    // asking the kernel each time would be one more system call
     int descriptor = -1;  // opened with O_APPEND; its locks are the request's
     std::uint64_t id = 0;
-    bool has_id = false;  // and its lock
+    std::uint64_t ids_locked = 0;  // that one, and those behind it
     std::uint64_t place = 0;
     std::size_t slots = 0;
     std::size_t slots_room = 0;
@@ -61,6 +64,7 @@ struct atomic_append::lane {
     bool has_yielded = false;
     bool has_looked = false;
     bool has_contended = false;  // its lock, that is: it is out of the way
+    bool has_locks_of_others = false;
     std::unique_ptr<lane> next_idle;
 
     [[nodiscard]] result<void> note_dead(const slot& found, std::span<const entity> wanted) noexcept;
@@ -135,6 +139,7 @@ public:
         used.has_yielded = false;
         used.has_looked = false;
         used.has_contended = false;
+        used.has_locks_of_others = false;
         used.slots = 0;
         used.scan.end();
         const std::lock_guard holding(latch_);
@@ -177,14 +182,14 @@ result<std::unique_ptr<shared_fs_mutex>> atomic_append::open(const io::path_hand
 // In a ticket, `state` is the lane and `mark` counts the pauses.
 
 result<void> atomic_append::draw_id(lane& mine) noexcept {
-    while (not mine.has_id) {
-        mine.id =
-            (mine.ids.next_u64() & queue_bytes::id_mask & ~queue_bytes::processor_mask) | this_processor();
+    while (mine.ids_locked == 0) {
+        mine.id = (mine.ids.next_u64() & queue_bytes::drawn_mask) | this_processor()
+                                                                        << queue_bytes::count_bits;
         // Locked before anybody can read it: a slot whose lock is free is a dead one's, always.
-        const int code =
-            kernel_lock::try_lock(mine.descriptor, queue_bytes::of_request(mine.id), kind::exclusive);
+        const auto several = queue_bytes::of_requests_from(mine.id);
+        const int code = kernel_lock::try_lock(mine.descriptor, several, kind::exclusive);
         if (code != 0 and code != EAGAIN) return failure({code, "lock a request", mine.descriptor});
-        mine.has_id = code == 0;  // otherwise somebody else has drawn it
+        if (code == 0) mine.ids_locked = several.length;  // otherwise somebody else has drawn it
     }
     return {};
 }
@@ -230,11 +235,25 @@ result<bool> atomic_append::is_free(lane& mine, std::span<const entity> wanted) 
 // all come back in the order in which they came, it stays so. So who stood behind another of its processor
 // lets that one run before it asks again: then they are in the queue one at a time. That one would have to
 // run first in any case, so this does not wait in vain, however long it takes; and it needs no deadline,
-// unlike a request.
-void atomic_append::let_neighbour_ask(patience how) noexcept {
+// unlike a request. As long as one of them stands in the queue the others would only make turns of it again.
+void atomic_append::let_neighbours_ask(lane& mine, std::span<const entity> wanted, patience how) noexcept {
     if (how != patience::endless or not met_neighbour_.load(std::memory_order_relaxed)) return;
     met_neighbour_.store(false, std::memory_order_relaxed);
     ::sched_yield();
+    for (int round = 0;
+         round != rounds_max and has_neighbour(mine, wanted) and yielding_.yield(clock(), steady_time::max());
+         ++round) {}
+}
+
+// Whether somebody of our processor stands in the queue whom we would have to wait for.
+bool atomic_append::has_neighbour(lane& mine, std::span<const entity> wanted) noexcept {
+    // Where others come by way of a server, each look is a message.
+    if (file_->method() != queue_file::append_method::atomic) return false;
+    const auto end = file_->end();
+    if (not end) return false;
+    mine.scan.begin(*file_, *end / slot_bytes * slot_bytes);
+    const auto found = mine.scan.next(*file_, wanted);
+    return found and * found and mine.scan.neighbour(**found, wanted, this_processor());
 }
 
 result<bool> atomic_append::enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept {
@@ -242,7 +261,7 @@ result<bool> atomic_append::enter(std::span<const entity> wanted, ticket& mine, 
     if (not taken) return failure(taken.error());
     lane& own = **taken;
     own.is_patient = how != patience::none;
-    let_neighbour_ask(how);
+    let_neighbours_ask(own, wanted, how);
     const auto enter_queue = [&]() -> result<void> {
         if (how == patience::none) {
             const auto free = is_free(own, wanted);
@@ -254,7 +273,7 @@ result<bool> atomic_append::enter(std::span<const entity> wanted, ticket& mine, 
     };
     const auto entered = enter_queue();
     if (not entered) {
-        unlock_id(own);
+        unlock_ids(own);
         lanes_->give_back(own);
         return failure(entered.error());
     }
@@ -275,8 +294,9 @@ result<bool> atomic_append::is_past(lane& own, std::span<const entity> wanted) n
         if (code == EAGAIN) return false;
         if (code != 0) return failure({code, "wait for a request", own.descriptor});
     }
-    // Once granted, this lock stays until we leave: whoever had it draws another, so it is in nobody's way.
+    // Once granted, this lock stays until we leave: whoever had it takes another, so it is in nobody's way.
     own.has_contended = false;
+    own.has_locks_of_others = true;
     const auto seen = own.scan.look_again_and_ahead(*file_, *own.contended);
     if (not seen) return failure(seen.error());
     if (not seen->is_live()) return true;
@@ -299,7 +319,7 @@ result<bool> atomic_append::poll(std::span<const entity> wanted, ticket& mine) n
         if (not found) return failure(found.error());
         if (not*found) break;
         own.contended = *found;
-        own.neighbour = own.scan.neighbour(**found, wanted, own.id & queue_bytes::processor_mask);
+        own.neighbour = own.scan.neighbour(**found, wanted, queue_bytes::processor_of(own.id));
         if (own.neighbour) met_neighbour_.store(true, std::memory_order_relaxed);
         own.has_waited = true;
         own.has_looked = false;
@@ -333,13 +353,21 @@ void atomic_append::wait(std::span<const entity>, ticket& mine, steady_time end)
     // Any failure shows again, and is reported, when polling.
     const auto& before = own.neighbour ? *own.neighbour : *own.contended;
     const int code = kernel_lock::lock(own.descriptor, queue_bytes::of_request(before.id), kind::shared);
+    if (code == 0) own.has_locks_of_others = true;
     if (before.offset == own.contended->offset) own.has_contended = code == 0;
     own.neighbour.reset();  // it is gone, or no help
 }
 
-void atomic_append::unlock_id(lane& mine) noexcept {
-    mine.has_id = false;
+void atomic_append::unlock_ids(lane& mine) noexcept {
+    mine.ids_locked = 0;
     kernel_lock::unlock(mine.descriptor, queue_bytes::all_requests);
+}
+
+// Those who wait for this request go on; the next one has an id that is locked already.
+void atomic_append::unlock_id(lane& mine) noexcept {
+    kernel_lock::unlock(mine.descriptor, queue_bytes::of_request(mine.id));
+    ++mine.id;
+    --mine.ids_locked;
 }
 
 void atomic_append::leave(ticket& mine) noexcept {
@@ -352,7 +380,9 @@ void atomic_append::leave(ticket& mine) noexcept {
     // First the slot, then the lock: never a free lock with a slot of somebody alive.
     file_->erase(own.place, own.slots);
     // If nobody has come behind, nobody can wait for our lock, and the next request can have it, too.
-    if (own.has_waited or not file_->is_end(own.descriptor, own.place + own.slots * slot_bytes))
+    if (own.has_locks_of_others)
+        unlock_ids(own);
+    else if (own.has_waited or not file_->is_end(own.descriptor, own.place + own.slots * slot_bytes))
         unlock_id(own);
     if (own.is_granted) {
         const std::uint64_t seen = own.scan.dead_before();

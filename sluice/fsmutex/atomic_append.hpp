@@ -55,8 +55,10 @@ private:
 
     [[nodiscard]] result<void> draw_id(lane& mine) noexcept;
     [[nodiscard]] result<void> append(lane& mine, std::span<const entity> wanted) noexcept;
-    void let_neighbour_ask(patience how) noexcept;
+    void let_neighbours_ask(lane& mine, std::span<const entity> wanted, patience how) noexcept;
+    [[nodiscard]] bool has_neighbour(lane& mine, std::span<const entity> wanted) noexcept;
     void stay_awake(lane& mine, steady_time end) noexcept;
+    static void unlock_ids(lane& mine) noexcept;
     static void unlock_id(lane& mine) noexcept;
     [[nodiscard]] result<bool> is_past(lane& mine, std::span<const entity> wanted) noexcept;
     [[nodiscard]] result<bool> is_free(lane& mine, std::span<const entity> wanted) noexcept;

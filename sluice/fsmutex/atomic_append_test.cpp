@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -56,6 +57,17 @@ protected:
         std::array<std::byte, page_bytes> page;
         encode({.created_s = 1'800'000'000, .ring_pages = pages}, page);
         directory.write("queue", std::string(reinterpret_cast<const char*>(page.data()), page.size()));
+    }
+    [[nodiscard]] int shared_locks_of_requests() const {
+        const std::string inode = ":" + std::to_string(status().st_ino) + " ";
+        std::ifstream locks("/proc/locks");
+        int count = 0;
+        for (std::string line; std::getline(locks, line);) {
+            const auto at = line.find(inode);
+            if (at == std::string::npos or line.find(" READ ") == std::string::npos) continue;
+            count += std::stoull(line.substr(at + inode.size())) >= std::uint64_t{1} << 62;
+        }
+        return count;
     }
     // By this process so far.
     static std::uint64_t bytes_read() {
@@ -275,6 +287,31 @@ TEST_F(a_queue_file, has_no_two_requests_of_one_id_even_if_chance_repeats_itself
     const auto live = live_slots();
     ASSERT_EQ(live.size(), 2);
     EXPECT_NE(live[0].id, live[1].id);
+}
+TEST_F(a_queue_file, is_given_a_new_id_for_each_request_that_others_could_wait_for) {
+    const auto one = open();
+    const auto two = open();
+    std::vector<std::uint64_t> ids;
+    for (int request = 0; request != 40; ++request) {
+        auto held = one->lock(entity(1)).value();
+        ids.push_back(live_slots().front().id);
+        // Behind it, so that it is not the last one when it goes.
+        const auto behind = two->lock(entity(2)).value();
+        held.unlock();
+    }
+    std::sort(ids.begin(), ids.end());
+    EXPECT_EQ(std::unique(ids.begin(), ids.end()), ids.end());
+}
+TEST_F(a_queue_file, has_no_lock_left_of_a_request_that_was_waited_for) {
+    const auto one = open();
+    auto held = one->lock(entity(1)).value();
+    const auto two = open();
+    std::jthread waiter([&] { EXPECT_TRUE(two->lock(entity(1))); });
+    ASSERT_TRUE(eventually([&] { return live_slots().size() == 2; }));
+    std::this_thread::sleep_for(50ms);  // by then it sleeps in the kernel, on a lock of its own
+    held.unlock();
+    waiter.join();
+    EXPECT_EQ(shared_locks_of_requests(), 0);
 }
 
 // Fault 13: file systems without an atomic append.

@@ -29,13 +29,24 @@ inline constexpr kernel_lock::range appending{.first = slots_end + 3,
                                               .length = 1};  // exclusive: appending to a ring
 inline constexpr std::uint64_t first_request = std::uint64_t{1} << 62;
 inline constexpr std::uint64_t id_mask = (std::uint64_t{1} << 61) - 1;
-/// The processor on which a request is asked for, in its id: a hint, for whom it may help to run.
+/// Of an id, the lowest bits: which it is of those that were locked at once.
+inline constexpr unsigned count_bits = 4;
+/// And next to them the processor on which a request is asked for: a hint, for whom it may help to run.
 inline constexpr std::uint64_t processor_mask = 0xff;
+inline constexpr std::uint64_t drawn_mask =
+    id_mask & ~(processor_mask << count_bits | ((1U << count_bits) - 1));
+[[nodiscard]] constexpr std::uint64_t processor_of(std::uint64_t id) noexcept {
+    return id >> count_bits & processor_mask;
+}
 inline constexpr kernel_lock::range all_requests{.first = first_request, .length = id_mask + 1};
 /// Exclusive from before a request is appended until after it is erased; free, and its slot still there:
 /// dead.
 [[nodiscard]] constexpr kernel_lock::range of_request(std::uint64_t id) noexcept {
     return {.first = first_request + (id & id_mask), .length = 1};
+}
+/// Of as many requests of one lane as have ids from that on: one system call for all of them.
+[[nodiscard]] constexpr kernel_lock::range of_requests_from(std::uint64_t first_id) noexcept {
+    return {.first = first_request + (first_id & id_mask), .length = 1U << count_bits};
 }
 }  // namespace queue_bytes
 

@@ -16,7 +16,7 @@ public:
         std::uint64_t id;
         bool was_exclusive;  // about an entity of ours
 
-        [[nodiscard]] std::uint64_t processor() const noexcept { return id & queue_bytes::processor_mask; }
+        [[nodiscard]] std::uint64_t processor() const noexcept { return queue_bytes::processor_of(id); }
     };
 
     void begin(queue_file& file, std::uint64_t place) noexcept;
