@@ -14,16 +14,17 @@ class queue_file;
 /// A queue in a file: a request is a record at the end of it, and waits for the records before it that want
 /// one of its entities, in order, and for nothing else. Cost does not depend on the number of entities.
 ///
-/// Strictly fair. Who waits lets those of its processor who come first run, once, or looks for some
-/// microseconds if they are all elsewhere, at its page of the file as mapped memory (should a stranger cut
-/// the file meanwhile, that kills: SIGBUS); then it sleeps in the kernel, on a lock that its nearest
-/// predecessor holds until it is done or dead; with a deadline, or where other hosts can come and may not
-/// wake it, it looks every 8 to 16 ms. Deaths are reported (owner_died); a request that died waiting cannot
-/// be told from a holder and is reported, too. Works between hosts where the file system locks byte ranges
-/// between them. The last user removes the file. A child that a holder forks without exec keeps its locks
-/// alive. After fork the child opens its own. (The idea is that of ordered locking by one total order, as in
-/// lock managers; the record is Lamport's time stamp. On-disk form and reasons:
-/// docs/formats/fs_mutex_file.md, docs/algorithms/fs_mutex.md.)
+/// First come, first served; of those who ask again and again, some of each processor ask a time slice later.
+/// Who waits lets those of its processor who come first run, once, or looks for some microseconds if they are
+/// all elsewhere, at its page of the file as mapped memory (should a stranger cut the file meanwhile, that
+/// kills: SIGBUS); then it sleeps in the kernel, on a lock that its nearest predecessor holds until it is
+/// done or dead; with a deadline, or where other hosts can come and may not wake it, it looks every 8 to 16
+/// ms. Deaths are reported (owner_died); a request that died waiting cannot be told from a holder and is
+/// reported, too. Works between hosts where the file system locks byte ranges between them. The last user
+/// removes the file. A child that a holder forks without exec keeps its locks alive. After fork the child
+/// opens its own. (The idea is that of ordered locking by one total order, as in lock managers; the record is
+/// Lamport's time stamp. On-disk form and reasons: docs/formats/fs_mutex_file.md,
+/// docs/algorithms/fs_mutex.md.)
 ///
 /// Errors: ENOSPC, EDQUOT, EFBIG, EIO when appending; EBADMSG if the file is damaged; EMFILE, ENFILE; ENOLCK.
 /// Allocates: a lane for as many requests as were ever outstanding at once. Complexity: four system calls if

@@ -197,15 +197,23 @@ bool mapped_queue::is_contended(std::span<const entity> wanted) const noexcept {
 }
 
 void mapped_queue::note_neighbour(std::uint32_t number, std::uint32_t processor) noexcept {
-    at_->last_processor.store(processor, std::memory_order_relaxed);
     record& mine = at_->requests[number];
     mine.follower = 0;
-    mine.neighbour = std::exchange(at_->last_of_processor[processor], number + 1);
+    std::atomic<std::uint32_t>& last = at_->last_of_processor[processor];
+    mine.neighbour = last.load(std::memory_order_relaxed);
+    last.store(number + 1, std::memory_order_relaxed);
     if (mine.neighbour == number + 1) mine.neighbour = 0;
     if (mine.blocked == 0 or mine.neighbour == 0) return;
     record& before = at_->requests[mine.neighbour - 1];
     mine.neighbour_arrival = before.arrival.load(std::memory_order_relaxed);
     before.follower = number + 1;
+}
+
+bool mapped_queue::has_asker_of(std::uint32_t processor) const noexcept {
+    const std::uint32_t last = at_->last_of_processor[processor].load(std::memory_order_relaxed);
+    if (last == 0) return false;
+    const std::uint32_t state = at_->requests[last - 1].state.load(std::memory_order_relaxed);
+    return state != mapped::unused and state != mapped::abandoned;
 }
 
 bool mapped_queue::has_neighbour(std::uint32_t number) const noexcept {

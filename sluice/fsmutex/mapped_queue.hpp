@@ -89,10 +89,10 @@ struct memory {
     alignas(
         64) std::atomic<std::uint32_t> latch;  // of whom: see mapped_file; top bit: somebody sleeps for it
     alignas(64) std::uint64_t arrivals;
-    std::uint32_t free_record;                                // plus one
-    std::uint32_t records_used;                               // those behind have never been
-    std::atomic<std::uint32_t> last_processor;                // that somebody asked on; a hint
-    std::array<std::uint32_t, processors> last_of_processor;  // who asked, plus one; hints
+    std::uint32_t free_record;   // plus one
+    std::uint32_t records_used;  // those behind have never been
+    std::uint32_t unused;
+    std::array<std::atomic<std::uint32_t>, processors> last_of_processor;  // who asked, plus one; hints
     alignas(4096) instance instances[instances_max];
     std::uint32_t heads[buckets];
     request requests[requests_max];
@@ -156,10 +156,8 @@ public:
     }
     /// Without the latch, for its owner: whether he who asked before it on its processor has not left yet.
     [[nodiscard]] bool has_neighbour(std::uint32_t number) const noexcept;
-    /// Without the latch: the processor on which somebody asked last.
-    [[nodiscard]] std::uint32_t last_processor() const noexcept {
-        return at_->last_processor.load(std::memory_order_relaxed);
-    }
+    /// Without the latch, and a hint: whether he who asked last on that processor has not left yet.
+    [[nodiscard]] bool has_asker_of(std::uint32_t processor) const noexcept;
     /// Calls `visit(record, is_first)` for every record that counts.
     template <class Visit>
     void for_each(Visit&& visit) const {

@@ -149,10 +149,16 @@ TEST_F(processors_of_a_mapped_queue, knows_until_he_leaves_who_asked_before_on_t
     EXPECT_TRUE(woken_when_leaves(fresh).empty());
 }
 
-TEST_F(processors_of_a_mapped_queue, tells_where_somebody_asked_last) {
-    (void)enter_on(5, entity(1));
-    (void)enter_on(6, entity(2));
-    EXPECT_EQ(queue.last_processor(), 6);
+TEST_F(processors_of_a_mapped_queue, knows_until_he_leaves_whether_he_who_asked_last_on_one_is_there) {
+    EXPECT_FALSE(queue.has_asker_of(5));
+    const auto holds = enter_on(5, entity(1));
+    EXPECT_TRUE(queue.has_asker_of(5));
+    EXPECT_FALSE(queue.has_asker_of(6));
+    const auto waits = enter_on(5, entity(1));
+    queue.leave(holds, true, ignored);
+    EXPECT_TRUE(queue.has_asker_of(5));
+    queue.leave(waits, true, ignored);
+    EXPECT_FALSE(queue.has_asker_of(5));
 }
 
 TEST_F(a_mapped_queue, tells_of_a_dead_writer_until_a_writer_who_knows_has_left) {

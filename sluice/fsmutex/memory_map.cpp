@@ -18,7 +18,8 @@ using namespace std::chrono_literals;
 // A woken processor takes tens of microseconds to come, one that is still looking a tenth of one. Some twenty
 // microseconds: what it costs to sleep and to be woken.
 constexpr int spins_with_other_processors = 1000;
-constexpr std::uint32_t in_a_row_max = 16;
+// How often who came to ask lets others of its processor run first, at most.
+constexpr int rounds_max = 8;
 // How long a death may go unnoticed.
 constexpr std::chrono::nanoseconds deaths_after = 40ms;
 
@@ -68,24 +69,21 @@ result<std::unique_ptr<shared_fs_mutex>> memory_map::open(const io::path_handle&
 // In a ticket, `place` is the number of the request, and `mark` is 1 once its owner knows that it was
 // granted.
 
-// Those who want the same in turns keep their order for ever, each coming back behind all others. While it is
-// one of two processors' turn after the other's, each switches to who comes next while the other's has the
-// lock; in a row on one processor they wait for each switch. So who asks where somebody asked last, now and
-// then lets others ask first.
-void memory_map::mingle(patience how) noexcept {
-    const bool was_crowded = has_waited_.load(std::memory_order_relaxed);
-    if (not was_crowded) return;
-    has_waited_.store(false, std::memory_order_relaxed);
-    if (how != patience::endless or spins_ == 0 or file_->queue().last_processor() != this_processor())
-        return;
-    const std::uint32_t in_a_row = in_a_row_.load(std::memory_order_relaxed) + 1;
-    in_a_row_.store(in_a_row, std::memory_order_relaxed);
-    if (in_a_row % in_a_row_max == 0) (void)yielding_.yield(clock(), steady_time::max());
+// As atomic_append does, and for its reasons: two of one processor in the queue make a switch between
+// processes of each turn, for ever. So who stood behind one lets that one run before it asks again, and as
+// long as one of them is there.
+void memory_map::let_neighbours_ask(patience how) noexcept {
+    if (how != patience::endless or not met_neighbour_.load(std::memory_order_relaxed)) return;
+    met_neighbour_.store(false, std::memory_order_relaxed);
+    ::sched_yield();
+    for (int round = 0; round != rounds_max and file_->queue().has_asker_of(this_processor()) and
+                        yielding_.yield(clock(), steady_time::max());
+         ++round) {}
 }
 
 result<bool> memory_map::enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept {
     if (not file_->is_ours()) return failure({ENOTRECOVERABLE, "use a mutex that was opened before a fork"});
-    mingle(how);
+    let_neighbours_ask(how);
     const mapped_queue::origin from{
         .instance = file_->instance(), .processor = this_processor(), .since_ns = coarse_date_ns()};
     for (bool may_look_after_deaths = true;;) {
@@ -115,8 +113,11 @@ result<bool> memory_map::poll(std::span<const entity>, ticket& mine) noexcept {
 // Whether it was granted before it was time to sleep.
 bool memory_map::stays_awake(std::uint32_t number, steady_time end) noexcept {
     const auto& state = file_->queue().request_at(number).state;
-    if (file_->queue().has_neighbour(number) and yielding_.yield(clock(), end))
-        if (state.load(std::memory_order_relaxed) == mapped::granted) return true;
+    if (file_->queue().has_neighbour(number)) {
+        met_neighbour_.store(true, std::memory_order_relaxed);
+        if (yielding_.yield(clock(), end) and state.load(std::memory_order_relaxed) == mapped::granted)
+            return true;
+    }
     // If he is still there, the scheduler runs us in another order than that of the queue: sleeping, and
     // being woken by him, puts us into our place.
     if (file_->queue().has_neighbour(number)) return false;
@@ -140,7 +141,6 @@ void memory_map::look_after_deaths() noexcept {
 
 void memory_map::wait(std::span<const entity>, ticket& mine, steady_time end) noexcept {
     const auto number = static_cast<std::uint32_t>(mine.place);
-    has_waited_.store(true, std::memory_order_relaxed);
     if (stays_awake(number, end)) return;
     auto& state = file_->queue().request_at(number).state;
     if (falls_asleep(state) == mapped::granted) return;

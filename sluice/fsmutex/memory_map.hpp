@@ -14,11 +14,12 @@ class mapped_file;
 /// A queue in a mapped file: locking and unlocking what nobody else wants takes no system call, and who waits
 /// is handed what he waits for, and woken, by who had it. For processes of one host.
 ///
-/// Strictly fair. Who waits lets those of its processor who come first run, once, or looks for some
-/// microseconds if they are all elsewhere, and then sleeps on a futex. Deaths are reported (owner_died), of
-/// holders only; they are noticed by who waits, within 50 ms, by the lock that the kernel
-/// keeps for every open mutex, and also if the dead has left a forked child, unless that is in another
-/// namespace of process ids. After fork the child opens its own; the inherited one refuses.
+/// First come, first served; of those who ask again and again, some of each processor ask a time slice later.
+/// Who waits lets those of its processor who come first run, once, or looks for some microseconds if they are
+/// all elsewhere, and then sleeps on a futex. Deaths are reported (owner_died), of holders only; they are
+/// noticed by who waits, within 50 ms, by the lock that the kernel keeps for every open mutex, and also if
+/// the dead has left a forked child, unless that is in another namespace of process ids. After fork the child
+/// opens its own; the inherited one refuses.
 ///
 /// The file is made with all its blocks, 1.4 MiB, and removed by its last user. Cutting it while it is open
 /// kills its users by SIGBUS. After a reboot it is begun anew. A process stopped (SIGSTOP) within the dozens
@@ -51,13 +52,12 @@ private:
     void look_after_deaths() noexcept override;
     void leave(ticket& mine) noexcept override;
 
-    void mingle(patience how) noexcept;
+    void let_neighbours_ask(patience how) noexcept;
     [[nodiscard]] bool stays_awake(std::uint32_t number, steady_time end) noexcept;
 
     std::unique_ptr<mapped_file> file_;
     int spins_;
-    std::atomic<bool> has_waited_ = false;     // the last request
-    std::atomic<std::uint32_t> in_a_row_ = 0;  // how often the same processor asked twice
+    std::atomic<bool> met_neighbour_ = false;  // the last request: somebody of its processor was before it
     yielding yielding_;
 };
 

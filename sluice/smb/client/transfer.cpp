@@ -80,8 +80,8 @@ struct pieces {
     pieces(remote_file& file, std::uint32_t bytes_max, std::uint64_t bytes_left)
         : piece_bytes(bytes_max), tasks(file.in().of().first().world().loop) {
         const std::uint64_t wanted = bytes_left / piece_bytes + 1;
-        const std::size_t count =
-            static_cast<std::size_t>(std::min(wanted, transfer_window_bytes / piece_bytes));
+        const std::size_t count = static_cast<std::size_t>(
+            std::min({wanted, transfer_window_bytes / piece_bytes, transfer_pieces_max}));
         for (std::size_t i = 0; i != count; ++i) {
             pool_buffer one = memory.take(piece_bytes);
             if (not one) break;

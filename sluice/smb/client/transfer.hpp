@@ -16,6 +16,8 @@ inline constexpr std::uint32_t upload_piece_bytes = 1U << 20;
 /// How much is under way at once of one file: enough for a fast network, little enough for a cache. What was
 /// written before this much from the end of a file whose upload was cut off is all there.
 inline constexpr std::uint64_t transfer_window_bytes = 8U << 20;
+/// However little a server takes or gives at once.
+inline constexpr std::uint64_t transfer_pieces_max = 32;
 
 /// Takes the bytes of a file in order; an error ends the transfer.
 using byte_taker = std::function<result<void>(bytes_view, std::uint64_t offset_bytes)>;
