@@ -1,7 +1,6 @@
 #include "sluice/io/receive_low_water.hpp"
 
-#include <poll.h>
-
+#include <thread>
 #include <vector>
 
 #include "sluice/io/socket_testing.hpp"
@@ -107,6 +106,26 @@ TEST_P(receive_low_water_test, what_little_is_expected_is_not_waited_for) {
     send(1);
     EXPECT_TRUE(ends_within(10s));
     EXPECT_EQ(came, 1U);
+}
+
+TEST_P(receive_low_water_test, over_a_slow_line_every_byte_wakes_it_for_some_time) {
+    receive_low_water water(pair.server);
+    water.expect(long_message);
+    std::this_thread::sleep_for(receive_low_water::slow + 10ms);
+    water.expect(0);
+    water.expect(long_message);
+    read_once();
+    send(little);
+    EXPECT_TRUE(ends_within(10s));
+    EXPECT_EQ(came, little);
+    for (unsigned i = 0; i != receive_low_water::rests_max; ++i) {
+        water.expect(0);
+        water.expect(long_message);
+    }
+    is_done = false;
+    read_once();
+    send(little);
+    EXPECT_FALSE(ends_within(50ms));
 }
 
 TEST_P(receive_low_water_test, more_than_the_kernel_has_room_for_is_not_waited_for) {
