@@ -25,9 +25,6 @@ constexpr int looks_with_other_processors = 1000;
 constexpr int looks_per_long_look = 25;
 constexpr unsigned relaxes_between_long_looks = 100;
 
-// How often who came to ask lets others of its processor run first, at most.
-constexpr int rounds_max = 8;
-
 std::uint64_t this_processor() noexcept {
     return static_cast<std::uint64_t>(std::max(::sched_getcpu(), 0)) & queue_bytes::processor_mask;
 }
@@ -239,10 +236,7 @@ result<bool> atomic_append::is_free(lane& mine, std::span<const entity> wanted) 
 void atomic_append::let_neighbours_ask(lane& mine, std::span<const entity> wanted, patience how) noexcept {
     if (how != patience::endless or not met_neighbour_.load(std::memory_order_relaxed)) return;
     met_neighbour_.store(false, std::memory_order_relaxed);
-    ::sched_yield();
-    for (int round = 0;
-         round != rounds_max and has_neighbour(mine, wanted) and yielding_.yield(clock(), steady_time::max());
-         ++round) {}
+    yielding_.let_others_ask(clock(), [&] { return has_neighbour(mine, wanted); });
 }
 
 // Whether somebody of our processor stands in the queue whom we would have to wait for.

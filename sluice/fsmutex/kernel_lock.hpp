@@ -38,8 +38,8 @@ struct range {
     return how == kind::exclusive ? F_WRLCK : F_RDLCK;
 }
 
-/// fcntl(2) of a lock, without the two functions the C library has around it: to come back through them costs
-/// ten nanoseconds, a fiftieth of what the call itself does.
+/// fcntl(2) of a lock, without the two functions the C library has around it: behind a system call each
+/// return is dear (docs/benchmarks/fs_mutex.md).
 [[nodiscard]] inline bool control(int descriptor, int command, struct flock& lock) noexcept {
     static_assert(sizeof(long) == 8 and sizeof(off_t) == 8, "elsewhere it is another call");
     return ::syscall(SYS_fcntl, descriptor, command, &lock) == 0;

@@ -18,8 +18,6 @@ using namespace std::chrono_literals;
 // A woken processor takes tens of microseconds to come, one that is still looking a tenth of one. Some twenty
 // microseconds: what it costs to sleep and to be woken.
 constexpr int spins_with_other_processors = 1000;
-// How often who came to ask lets others of its processor run first, at most.
-constexpr int rounds_max = 8;
 // How long a death may go unnoticed.
 constexpr std::chrono::nanoseconds deaths_after = 40ms;
 
@@ -75,10 +73,7 @@ result<std::unique_ptr<shared_fs_mutex>> memory_map::open(const io::path_handle&
 void memory_map::let_neighbours_ask(patience how) noexcept {
     if (how != patience::endless or not met_neighbour_.load(std::memory_order_relaxed)) return;
     met_neighbour_.store(false, std::memory_order_relaxed);
-    ::sched_yield();
-    for (int round = 0; round != rounds_max and file_->queue().has_asker_of(this_processor()) and
-                        yielding_.yield(clock(), steady_time::max());
-         ++round) {}
+    yielding_.let_others_ask(clock(), [&] { return file_->queue().has_asker_of(this_processor()); });
 }
 
 result<bool> memory_map::enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept {

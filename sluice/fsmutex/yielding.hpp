@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sched.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -21,6 +23,17 @@ public:
 
     /// Yields if that is due and leaves time until `end`; whether it did. Blocks: for what others make of it.
     bool yield(const clock_source& clock, clock_source::steady_time end) noexcept;
+
+    /// For who stood behind another of its processor: before it asks again it lets that one run, and others
+    /// as long as `one_is_there()`, rounds_max times more at most. Blocks: as yield().
+    template <class OneIsThere>
+    void let_others_ask(const clock_source& clock, OneIsThere&& one_is_there) noexcept {
+        ::sched_yield();
+        for (int round = 0;
+             round != rounds_max and one_is_there() and yield(clock, clock_source::steady_time::max());
+             ++round) {}
+    }
+    static constexpr int rounds_max = 8;
 
     /// Longer than a wake-up of an idle processor, shorter than a time slice.
     static constexpr std::chrono::nanoseconds away_max = std::chrono::microseconds(500);

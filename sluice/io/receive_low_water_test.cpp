@@ -50,6 +50,12 @@ protected:
         came = got.bytes_transferred();
         is_done = true;
     }
+    // Waits for a long message, of which a little comes.
+    void begin_long(receive_low_water& water) {
+        water.expect(long_message);
+        read_once();
+        send(little);
+    }
     [[nodiscard]] bool ends_within(std::chrono::milliseconds time) {
         const auto end = std::chrono::steady_clock::now() + time;
         while (not is_done and std::chrono::steady_clock::now() < end)
@@ -67,9 +73,7 @@ INSTANTIATE_TEST_SUITE_P(over, receive_low_water_test, ::testing::ValuesIn(multi
 
 TEST_P(receive_low_water_test, a_reader_sleeps_until_what_is_expected_is_there) {
     receive_low_water water(pair.server);
-    water.expect(long_message);
-    read_once();
-    send(little);
+    begin_long(water);
     EXPECT_FALSE(ends_within(50ms));
     send(long_message - little);
     EXPECT_TRUE(ends_within(10s));
@@ -78,9 +82,7 @@ TEST_P(receive_low_water_test, a_reader_sleeps_until_what_is_expected_is_there) 
 
 TEST_P(receive_low_water_test, the_end_of_the_stream_wakes_it_before) {
     receive_low_water water(pair.server);
-    water.expect(long_message);
-    read_once();
-    send(little);
+    begin_long(water);
     EXPECT_FALSE(ends_within(20ms));
     ASSERT_TRUE(pair.client.shutdown(direction::out).has_value());
     EXPECT_TRUE(ends_within(10s));
@@ -89,9 +91,7 @@ TEST_P(receive_low_water_test, the_end_of_the_stream_wakes_it_before) {
 
 TEST_P(receive_low_water_test, with_nothing_expected_any_more_what_is_there_wakes_it) {
     receive_low_water water(pair.server);
-    water.expect(long_message);
-    read_once();
-    send(little);
+    begin_long(water);
     EXPECT_FALSE(ends_within(20ms));
     water.expect(0);
     EXPECT_TRUE(ends_within(10s));
@@ -113,9 +113,7 @@ TEST_P(receive_low_water_test, over_a_slow_line_every_byte_wakes_it_for_some_tim
     water.expect(long_message);
     std::this_thread::sleep_for(receive_low_water::slow + 10ms);
     water.expect(0);
-    water.expect(long_message);
-    read_once();
-    send(little);
+    begin_long(water);
     EXPECT_TRUE(ends_within(10s));
     EXPECT_EQ(came, little);
     for (unsigned i = 0; i != receive_low_water::rests_max; ++i) {
