@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Runs Samba's own test suite, smbtorture, against `sluice serve`.
 
-    tests/conformance/smbtorture.py --program build/release/sluice/cli/sluice [--suite lock]... [--jobs 2]
+    tests/conformance/smbtorture.py --program build/release/sluice/cli/sluice [--suite lock]... [--signing required] [--jobs 2]
 
-Every suite gets a server and a folder of its own. A test that fails must stand in ledger.txt with the reason, or the
-run fails; one that stands there and passes is reported. Beside it: what Samba 4.17 reaches against its own suite.
-See README.md in this folder.
+Each suite runs against its own server and directory. A test that fails must be in the ledger of its kind of signing,
+with the reason, or the run fails. A test in the ledger that passes is reported. The output compares each suite with the
+result of Samba 4.17 on its own suite. See README.md in this directory.
 """
 
 import argparse
@@ -35,8 +35,9 @@ QUICK = ("acls", "async_dosmode", "charset", "check-sharemode", "compound", "com
          "credits", "delete-on-close-perms", "deny", "durable-open", "durable-open-disconnect", "durable-v2-open",
          "fileid", "getinfo", "ioctl", "ioctl-on-stream", "lock", "mkdir", "openattr", "read", "rename", "rw",
          "session", "session-id", "session-require-signing", "sharemode", "tcon", "winattr")
-# What the server is told for a suite; signing is offered and not required for all others.
-SERVER_ARGUMENTS = {"session-require-signing": []}
+# Kind of signing -> the server's options and the list of the tests that fail. `required` is the server's default.
+SIGNING = {"required": ([], HERE / "ledger-signed.txt"), "optional": (["--no-signing"], HERE / "ledger.txt")}
+REQUIRES_SIGNING = "session-require-signing"  # a suite about servers that require signing
 DID_NOT_FINISH = "did not finish"
 
 
@@ -90,7 +91,8 @@ def run_suite(suite, options):
         began = time.monotonic()
         fault, text, status = "", "", 0
         try:
-            arguments = SERVER_ARGUMENTS.get(suite.split(".")[0], ["--no-signing"])
+            signing = "required" if suite.split(".")[0] == REQUIRES_SIGNING else options.signing
+            arguments, _ = SIGNING[signing]
             with served.Server(options.program, folder, options.multiplexer, arguments) as server:
                 text, status = run_smbtorture(suite, server, options)
         except served.ServerFault as wrong:
@@ -200,12 +202,13 @@ def judge(outcomes, ledger, options):
                  if f"{outcome.suite}.{name}" in ledger]
     count = {kind: sum(len(getattr(outcome, kind)) for outcome in outcomes) for kind in ("passed", "failed", "skipped")}
     print(f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped in {len(outcomes)} suites"
-          f" ({options.multiplexer})")
+          f" ({options.multiplexer}, signing {options.signing})")
     if recovered:
-        print("passes now, take it out of ledger.txt: " + ", ".join(recovered))
-    again = f"{pathlib.Path(__file__)} --program {options.program} --multiplexer {options.multiplexer} --suite"
+        print(f"passes now, remove it from {options.ledger.name}: " + ", ".join(recovered))
+    again = (f"{pathlib.Path(__file__)} --program {options.program} --multiplexer {options.multiplexer}"
+             f" --signing {options.signing} --suite")
     for suite, names in unknown.items():
-        print(f"failed and not in ledger.txt: {', '.join(names)}; again: {again} {suite}")
+        print(f"failed and not in {options.ledger.name}: {', '.join(names)}; again: {again} {suite}")
     for suite in faults:
         print(f"fault: {suite}; again: {again} {suite}")
     return not unknown and not faults
@@ -217,16 +220,18 @@ def main():
     parser.add_argument("--suite", action="append", help="a suite (lock) or a test (lock.valid-request); default all")
     parser.add_argument("--quick", action="store_true", help="the suites that `make test` runs")
     parser.add_argument("--multiplexer", choices=served.MULTIPLEXERS, default="io_uring")
+    parser.add_argument("--signing", choices=SIGNING, default="optional", help="selects the server's options and the ledger")
     parser.add_argument("--jobs", type=int, default=1, help="suites at a time")
     parser.add_argument("--timeout", type=float, help="seconds a suite may take")
     parser.add_argument("--keep-going", action="store_true", help="after a failure that is not in the ledger")
-    parser.add_argument("--ledger", type=pathlib.Path, default=HERE / "ledger.txt")
+    parser.add_argument("--ledger", type=pathlib.Path, help="default: the ledger of --signing")
     parser.add_argument("--write-ledger", action="store_true", help="bring the ledger up to date with this run")
     parser.add_argument("--scratch", help="where the shared folders are made; must have extended attributes")
     options = parser.parse_args()
     if not shutil.which("smbtorture"):
         served.skip("smbtorture is not installed (Debian package samba-testsuite)")
     options.program = options.program.resolve()
+    options.ledger = options.ledger or SIGNING[options.signing][1]
     suites = options.suite or (list(QUICK) if options.quick else all_suites())
     suites = [suite.removeprefix("smb2.") for suite in suites]
     ledger = read_ledger(options.ledger)
