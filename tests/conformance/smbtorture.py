@@ -39,6 +39,7 @@ QUICK = ("acls", "async_dosmode", "charset", "check-sharemode", "compound", "com
 SIGNING = {"required": ([], HERE / "ledger-signed.txt"), "optional": (["--no-signing"], HERE / "ledger.txt")}
 REQUIRES_SIGNING = "session-require-signing"  # a suite about servers that require signing
 DID_NOT_FINISH = "did not finish"
+AS_UNSIGNED = "as without signing"  # in the ledger of `required`: ledger.txt has the reason
 
 
 @dataclass
@@ -152,15 +153,17 @@ def read_ledger(path):
     return ledger
 
 
-def write_ledger(path, ledger, outcomes):
-    """Adds what fails, with smbtorture's words for a reason; drops what passes. Other entries keep theirs."""
+def write_ledger(path, ledger, outcomes, unsigned):
+    """Adds the tests that fail and removes those that pass. A new entry gets smbtorture's message as its reason, or a
+    reference to the entry in the ledger `unsigned`, if there is one."""
     comments = [line for line in path.read_text().splitlines() if line.startswith("#")] if path.exists() else []
     entries = dict(ledger)
     for outcome in outcomes:
         for name in outcome.passed:
             entries.pop(f"{outcome.suite}.{name}", None)
         for name, reason in outcome.failed.items():
-            entries.setdefault(f"{outcome.suite}.{name}", f"not examined: {reason}")
+            name = f"{outcome.suite}.{name}"
+            entries.setdefault(name, AS_UNSIGNED if name in unsigned else f"not examined: {reason}")
     lines = [f"{name}\t{reason}" for name, reason in sorted(entries.items())]
     path.write_text("\n".join(comments + lines) + "\n")
 
@@ -247,7 +250,8 @@ def main():
                 pool.shutdown(wait=False, cancel_futures=True)
                 break
     if options.write_ledger:
-        write_ledger(options.ledger, ledger, outcomes)
+        unsigned = read_ledger(SIGNING["optional"][1]) if options.signing == "required" else {}
+        write_ledger(options.ledger, ledger, outcomes, unsigned)
         ledger = read_ledger(options.ledger)
     return 0 if judge(outcomes, ledger, options) else 1
 
