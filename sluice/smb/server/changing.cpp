@@ -131,12 +131,14 @@ namespace {
     return nt_status::success;
 }
 
+// [MS-SMB2] 3.3.5.21.3; for BACKUP_SECURITY_INFORMATION, which stands for all parts, the rights to all of
+// them.
 [[nodiscard]] access_mask needed_for(security_information parts) noexcept {
+    using enum security_information;
     access_mask needed = access_mask::none;
-    if (wire::has_any(parts, security_information::owner | security_information::group))
-        needed |= access_mask::write_owner;
-    if (wire::has(parts, security_information::dacl)) needed |= access_mask::write_dac;
-    if (wire::has(parts, security_information::sacl)) needed |= access_mask::access_system_security;
+    if (wire::has_any(parts, owner | group | label | backup)) needed |= access_mask::write_owner;
+    if (wire::has_any(parts, dacl | attribute | backup)) needed |= access_mask::write_dac;
+    if (wire::has_any(parts, sacl | scope | backup)) needed |= access_mask::access_system_security;
     return needed;
 }
 
@@ -184,6 +186,10 @@ nt_status change_security(request& r, open& one, const wire::set_info_args& args
     if (not r.tree->volume().features().has_security) return nt_status::not_supported;
     const auto given = wire::decode_security_descriptor(args.input);
     if (not given) return nt_status::invalid_security_descr;
+    // Without a part that is kept there is nothing to store. Storing the rest would turn a default that
+    // follows the file's mode into one that does not, and needs no right.
+    using enum security_information;
+    if (not wire::has_any(parts, owner | group | dacl | sacl)) return nt_status::success;
     return status_of(store_security(*one.node, merged(security_of(r, *one.node), *given, parts)));
 }
 

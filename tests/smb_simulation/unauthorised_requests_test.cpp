@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "sluice/smb/auth/negotiator.hpp"
+#include "sluice/smb/auth/nt_hash.hpp"
+#include "sluice/smb/wire/access_mask.hpp"
+#include "sluice/smb/wire/echo.hpp"
+#include "sluice/smb/wire/fscc_file_names.hpp"
+#include "sluice/smb/wire/fscc_information_class.hpp"
+#include "sluice/smb/wire/fsctl_range.hpp"
+#include "sluice/smb/wire/ioctl.hpp"
+#include "sluice/smb/wire/negotiate.hpp"
+#include "sluice/smb/wire/read.hpp"
+#include "sluice/smb/wire/set_info.hpp"
+#include "sluice/smb/wire/write.hpp"
+#include "tests/smb_simulation/polite_client.hpp"
+
+// Requests that other SMB servers carried out, according to published vulnerabilities (docs/cves.md),
+// although the client had not obtained the right to make them.
+
+namespace sluice::smb_simulation {
+namespace {
+
+using namespace smb;  // NOLINT: the names of one protocol
+using wire::access_mask;
+using wire::command;
+using wire::nt_status;
+
+class open_without_write_access : public served {
+protected:
+    open_without_write_access()
+        : served([](smb::server::server_configuration& configuration) {
+              volume = configuration.shares.back().volume.get();
+          }) {
+        const wire::file_id written = client().create("file").file;
+        EXPECT_EQ(client().call(command::write, wire::write_args{.file = written, .data = content}).status(),
+                  nt_status::success);
+        auto how = polite_client::for_everything();
+        how.desired_access = access_mask::read_data | access_mask::read_attributes | access_mask::read_ea |
+                             access_mask::read_control;
+        file = client().create("file", how).file;
+    }
+
+    [[nodiscard]] nt_status control(wire::control_code code, bytes_view input) {
+        const wire::ioctl_args args{.code = code, .file = file, .output_bytes_max = 1024, .input = input};
+        return client().call(command::ioctl, args).status();
+    }
+
+    [[nodiscard]] nt_status set(wire::info_type type, wire::file_information_class what, bytes_view input,
+                                std::uint32_t additional_information = 0) {
+        const wire::set_info_args args{.type = type,
+                                       .information_class = static_cast<std::uint8_t>(what),
+                                       .additional_information = additional_information,
+                                       .file = file,
+                                       .input = input};
+        return client().call(command::set_info, args).status();
+    }
+
+    void expect_unchanged() {
+        const auto got = client().call(command::read, wire::read_args{.file = file, .length_bytes = 100});
+        const auto reply = wire::decode_read_reply(got.message());
+        ASSERT_TRUE(reply);
+        EXPECT_TRUE(std::ranges::equal(reply->data, content));
+    }
+
+    // An empty, self-relative descriptor.
+    static constexpr std::array empty_descriptor{
+        std::byte{1}, std::byte{}, std::byte{}, std::byte{0x80}, std::byte{}, std::byte{}, std::byte{},
+        std::byte{},  std::byte{}, std::byte{}, std::byte{},     std::byte{}, std::byte{}, std::byte{},
+        std::byte{},  std::byte{}, std::byte{}, std::byte{},     std::byte{}, std::byte{}};
+    static constexpr std::array content{std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
+    static inline vfs::volume* volume = nullptr;  // of the share
+    wire::file_id file;
+};
+
+TEST_F(open_without_write_access, refuses_each_control_that_changes_the_file) {
+    std::array<std::byte, 16> room{};
+    byte_writer writer(room);
+    wire::encode_set_zero_data(writer, {.offset = 0, .length = sizeof content});
+    const bytes_view zeros = *writer.finish();
+    EXPECT_EQ(control(wire::control_code::set_zero_data, zeros), nt_status::access_denied);
+    EXPECT_EQ(control(wire::control_code::set_sparse, {}), nt_status::access_denied);
+    EXPECT_EQ(control(wire::control_code::set_compression, {}), nt_status::access_denied);
+    EXPECT_EQ(control(wire::control_code::file_level_trim, {}), nt_status::access_denied);
+    EXPECT_EQ(control(wire::control_code::set_reparse_point, {}), nt_status::access_denied);
+    EXPECT_EQ(control(wire::control_code::delete_reparse_point, {}), nt_status::access_denied);
+    expect_unchanged();
+}
+
+TEST_F(open_without_write_access, refuses_each_kind_of_file_information) {
+    using enum wire::file_information_class;
+    const std::array<std::byte, 128> zeros{};
+    for (const auto what :
+         {basic, end_of_file, allocation, valid_data_length, full_ea, disposition, disposition_ex})
+        EXPECT_EQ(set(wire::info_type::file, what, zeros), nt_status::access_denied) << int(what);
+    expect_unchanged();
+}
+
+TEST_F(open_without_write_access, refuses_a_rename_by_another_or_by_an_empty_name) {
+    for (const char* const name : {"other", ""}) {
+        std::array<std::byte, 256> room{};
+        byte_writer writer(room);
+        ASSERT_TRUE(encode(writer, wire::rename_information{.replace_if_exists = true, .target = name}));
+        EXPECT_NE(set(wire::info_type::file, wire::file_information_class::rename, *writer.finish()),
+                  nt_status::success);
+    }
+    auto how = polite_client::for_everything();
+    how.disposition = wire::create_disposition::open;
+    client().create("file", how);
+    expect_unchanged();
+}
+
+TEST_F(open_without_write_access, refuses_each_part_of_a_security_descriptor) {
+    // Owner, group, DACL, SACL, label, attribute, scope, backup.
+    for (const std::uint32_t part : {1U, 2U, 4U, 8U, 0x10U, 0x20U, 0x40U, 0x10000U})
+        EXPECT_EQ(set(wire::info_type::security, {}, empty_descriptor, part), nt_status::access_denied)
+            << part;
+}
+
+// Storing the default would detach it from the file's mode, which it follows.
+TEST_F(open_without_write_access, stores_no_security_descriptor_when_no_part_is_named) {
+    EXPECT_EQ(set(wire::info_type::security, {}, empty_descriptor, 0), nt_status::success);
+    const auto node = volume->find("file", vfs::follow_links::no);
+    ASSERT_TRUE(node);
+    const auto stored = (*node)->security();
+    ASSERT_TRUE(stored);
+    EXPECT_TRUE(stored->empty());
+}
+
+class previous_session : public served {
+protected:
+    // Sends a first token, and if there is a password the second, that name the first client's session as
+    // their previous one. Returns the status of the last reply.
+    nt_status replace_session_of_first_client(polite_client& attacker, const std::string& password) {
+        const auth::credentials who{.user = "u",
+                                    .domain = {},
+                                    .workstation = {},
+                                    .target_name = {},
+                                    .hash = auth::nt_hash::of_password(password).value()};
+        auth::initiating_negotiator initiator(who, where_.secrets, where_.clock);
+        std::vector<std::byte> token;
+        nt_status last = nt_status::success;
+        for (int leg = 0; leg != 2; ++leg) {
+            const auto step = initiator.step(token);
+            const auto* const next = std::get_if<auth::step_continue>(&step);
+            if (next == nullptr) break;
+            const auto said =
+                attacker.call(command::session_setup,
+                              wire::session_setup_args{.previous_session_id = client().stands().session,
+                                                       .security_blob = next->token});
+            last = said.status();
+            if (last != nt_status::more_processing_required or password.empty()) break;
+            attacker.stand({.session = said.message().header().session_id});
+            const auto blob = wire::decode_session_setup_reply(said.message())->security_blob;
+            token.assign(blob.begin(), blob.end());
+        }
+        return last;
+    }
+};
+
+TEST_F(previous_session, outlives_a_logon_that_fails_or_that_is_not_completed) {
+    polite_client attacker(where_);
+    EXPECT_EQ(replace_session_of_first_client(attacker, ""), nt_status::more_processing_required);
+    EXPECT_NE(client().create("still served").file, wire::file_id{});
+    attacker.stand({});
+    EXPECT_EQ(replace_session_of_first_client(attacker, "wrong"), nt_status::logon_failure);
+    EXPECT_NE(client().create("still served").file, wire::file_id{});
+}
+
+TEST_F(previous_session, ends_when_its_user_has_logged_on_again) {
+    polite_client again(where_);
+    EXPECT_EQ(replace_session_of_first_client(again, "p"), nt_status::success);
+    EXPECT_EQ(client().connect_tree("files"), nt_status::user_session_deleted);
+}
+
+TEST_F(served, connection_ends_when_its_client_negotiates_again) {
+    const std::array dialects{le16(0x0302)};
+    polite_client another(where_);
+    const auto said =
+        another.call(command::negotiate,
+                     wire::negotiate_args{.dialects = wire::code_list<wire::dialect>(std::span(dialects))});
+    EXPECT_EQ(said.status(), nt_status::network_name_deleted) << "the server has closed the connection";
+    EXPECT_EQ(client().call(command::echo, wire::echo_args{}).status(), nt_status::success);
+}
+
+}  // namespace
+}  // namespace sluice::smb_simulation
