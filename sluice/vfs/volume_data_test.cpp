@@ -211,6 +211,16 @@ TEST_P(volume_data, streams_are_found_in_any_case_and_shared_by_who_has_them_ope
         EXPECT_EQ(code(file->open_stream({.name = name, .create = true})), EILSEQ) << name;
 }
 
+TEST_P(volume_data, a_hole_in_a_stream_reads_as_zeros) {
+    SLUICE_NEEDS(has_streams);
+    const auto one = stream(*make_file("f"), "s");
+    ASSERT_EQ(code(one->open_data(reads)), 0);
+    ASSERT_EQ(code(write(*one, std::string(100, 'x'))), 0);
+    ASSERT_EQ(code(one->truncate(0)), 0);
+    ASSERT_EQ(code(write(*one, "end", 60)), 0);
+    EXPECT_EQ(read(*one).value(), std::string(60, '\0') + "end");
+}
+
 TEST_P(volume_data, a_removed_stream_is_gone_for_all) {
     SLUICE_NEEDS(has_streams);
     const auto file = make_file("f");

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -173,6 +174,36 @@ TEST_F(previous_session, ends_when_its_user_has_logged_on_again) {
     polite_client again(where_);
     EXPECT_EQ(replace_session_of_first_client(again, "p"), nt_status::success);
     EXPECT_EQ(client().connect_tree("files"), nt_status::user_session_deleted);
+}
+
+class durable_open : public served {
+protected:
+    durable_open() {
+        auto how = polite_client::for_everything();
+        how.oplock_level = wire::oplock_level::batch;
+        how.contexts.durable = true;
+        file_ = first_->create("file", how).file;
+        first_->hang_up();
+    }
+
+    [[nodiscard]] nt_status reconnect_as(const std::string& user) {
+        where_.admit(user);
+        polite_client& client = *clients_.emplace_back(std::make_unique<polite_client>(where_));
+        EXPECT_EQ(client.log_on(user, "p"), nt_status::success);
+        EXPECT_EQ(client.connect_tree("files"), nt_status::success);
+        auto how = polite_client::for_everything();
+        how.oplock_level = wire::oplock_level::batch;
+        how.contexts.durable_reconnect = file_;
+        return client.answer_to(client.send_create("file", how)).status();
+    }
+
+    wire::file_id file_{};
+    std::vector<std::unique_ptr<polite_client>> clients_;  // the end of one lets the open's time pass
+};
+
+TEST_F(durable_open, is_given_back_to_its_own_user_only) {
+    EXPECT_EQ(reconnect_as("v"), nt_status::access_denied);
+    EXPECT_EQ(reconnect_as("u"), nt_status::success);
 }
 
 TEST_F(served, connection_ends_when_its_client_negotiates_again) {
