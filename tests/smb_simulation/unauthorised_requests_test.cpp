@@ -176,6 +176,8 @@ TEST_F(previous_session, ends_when_its_user_has_logged_on_again) {
     EXPECT_EQ(client().connect_tree("files"), nt_status::user_session_deleted);
 }
 
+class server_of_others : public served {};
+
 class durable_open : public served {
 protected:
     durable_open() {
@@ -206,13 +208,62 @@ TEST_F(durable_open, is_given_back_to_its_own_user_only) {
     EXPECT_EQ(reconnect_as("u"), nt_status::success);
 }
 
-TEST_F(served, connection_ends_when_its_client_negotiates_again) {
+TEST_F(server_of_others, connection_ends_when_its_client_negotiates_again) {
     const std::array dialects{le16(0x0302)};
     polite_client another(where_);
     const auto said =
         another.call(command::negotiate,
                      wire::negotiate_args{.dialects = wire::code_list<wire::dialect>(std::span(dialects))});
     EXPECT_EQ(said.status(), nt_status::network_name_deleted) << "the server has closed the connection";
+    EXPECT_EQ(client().call(command::echo, wire::echo_args{}).status(), nt_status::success);
+}
+
+// Sends its first request before it has negotiated a dialect.
+class hasty_client final : private simulated_client {
+public:
+    explicit hasty_client(world& where) : simulated_client(where.connect(), where.clock, 1), where_(where) {}
+
+    // Returns whether the server answered.
+    bool is_answered() {
+        put(command::session_setup, wire::session_setup_args{.security_blob = blob_});
+        bool was_answered = false;
+        where_.clients.spawn(exchange(was_answered));
+        where_.run();
+        return was_answered;
+    }
+
+private:
+    io::task<void> exchange(bool& was_answered) {
+        io::task<bool> sending = send();
+        const bool was_sent = co_await std::move(sending);
+        EXPECT_TRUE(was_sent);
+        io::task<bool> taking = take_reply();
+        was_answered = co_await std::move(taking);
+    }
+    void take_message(const wire::message_view&) override {}
+    void adjust(wire::header&) override {}
+
+    static constexpr std::array blob_{std::byte{1}, std::byte{2}};
+    world& where_;
+};
+
+TEST_F(server_of_others, connection_ends_when_its_client_logs_on_before_it_has_negotiated) {
+    hasty_client hasty(where_);
+    EXPECT_FALSE(hasty.is_answered());
+    EXPECT_EQ(client().call(command::echo, wire::echo_args{}).status(), nt_status::success);
+}
+
+TEST_F(server_of_others, compound_with_a_wrong_signature_is_refused_and_others_are_served) {
+    polite_client attacker(where_);
+    ASSERT_EQ(attacker.log_on("u", "p"), nt_status::success);
+    ASSERT_EQ(attacker.connect_tree("files"), nt_status::success);
+    attacker.flags = wire::header_flags::signed_message;  // the signature is zero
+    attacker.begin_compound();
+    const std::uint64_t first = attacker.send_create("first");
+    const std::uint64_t second = attacker.send_create("second");
+    attacker.end_compound();
+    EXPECT_NE(attacker.answer_to(first).status(), nt_status::success);
+    EXPECT_NE(attacker.answer_to(second).status(), nt_status::success);
     EXPECT_EQ(client().call(command::echo, wire::echo_args{}).status(), nt_status::success);
 }
 
