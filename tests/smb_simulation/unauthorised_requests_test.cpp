@@ -72,7 +72,7 @@ protected:
         std::byte{},  std::byte{}, std::byte{}, std::byte{},     std::byte{}, std::byte{}, std::byte{},
         std::byte{},  std::byte{}, std::byte{}, std::byte{},     std::byte{}, std::byte{}};
     static constexpr std::array content{std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
-    static inline vfs::volume* volume = nullptr;  // of the share
+    static inline vfs::volume* volume = nullptr;  // the share is a view of it
     wire::file_id file;
 };
 
@@ -203,7 +203,7 @@ protected:
     std::vector<std::unique_ptr<polite_client>> clients_;  // the end of one lets the open's time pass
 };
 
-TEST_F(durable_open, is_given_back_to_its_own_user_only) {
+TEST_F(durable_open, is_reopened_for_its_own_user_only) {
     EXPECT_EQ(reconnect_as("v"), nt_status::access_denied);
     EXPECT_EQ(reconnect_as("u"), nt_status::success);
 }
