@@ -4,13 +4,13 @@
 import os
 import pathlib
 import shutil
-import signal
 import stat
 import subprocess
 import sys
 import time
 import unittest
 
+import relay
 import served
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
@@ -27,11 +27,14 @@ SAMBA_SETTINGS = ("store dos attributes = yes", "vfs objects = catia",
 class Client:
     """What the cases below share: they differ in the server."""
 
+    port_override = None  # of a relay
+
     def url(self, path=""):
-        return f"smb://{self.user}@127.0.0.1:{self.port}/share/{path}"
+        return f"smb://{self.user}@127.0.0.1:{self.port_override or self.port}/share/{path}"
 
     def run_client(self, *arguments, password=served.PASSWORD):
         environment = {key: value for key, value in os.environ.items() if key != "SLUICE_PASSWORD"}
+        environment["XDG_STATE_HOME"] = str(self.local.parent / "state")
         environment["SLUICE_MULTIPLEXER"] = getattr(self, "multiplexer", "io_uring")
         if password is not None:
             environment["SLUICE_PASSWORD"] = password
@@ -121,33 +124,179 @@ class Client:
         done = self.run_client("ls", "--password-file", "secret", self.url(), password=None)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
 
-    def test_what_is_cut_off_has_not_the_final_name_and_is_resumed(self):
+    def partial_files(self, folder):
+        return [path for path in folder.iterdir() if path.name.startswith(".sluice-")]
+
+    def copy_through(self, between, command, *arguments):
+        """Runs the client with URLs of a relay in the place of "@path"."""
+        self.port_override = between.port
+        operands = [self.url(each[1:]) if each.startswith("@") else each for each in arguments]
+        self.port_override = None
+        return self.run_client(command, *operands)
+
+    def interrupt(self, command, request, *arguments):
+        """Copies through a relay that cuts the connection after some of the file's bytes."""
+        with relay.Relay(self.port, relay.at_request(request, 14, relay.cut)) as between:
+            done = self.copy_through(between, command, *arguments)
+        self.assertEqual(done.returncode, 1, done.stderr)
+
+    def requires_attributes(self):
+        try:
+            os.setxattr(self.local, "user.probe", b"1")
+        except OSError:
+            self.skipTest("the file system has no extended attributes")
+
+    def test_an_unrelated_file_named_part_is_not_changed(self):
+        for folder in (self.folder, self.local):
+            (folder / "x").write_bytes(b"x" * 100_000)
+            (folder / "x.part").write_text("unrelated")
+        self.do("get", self.url("x"), "x")
+        self.do("put", "x", self.url("x"))
+        for folder in (self.folder, self.local):
+            self.assertEqual((folder / "x.part").read_text(), "unrelated")
+            self.assertEqual(sorted(os.listdir(folder)), ["x", "x.part"])
+
+    def test_an_interrupted_get_has_not_the_final_name_and_is_resumed(self):
+        self.requires_attributes()
         data = os.urandom(100 << 20)
         (self.folder / "large").write_bytes(data)
-        part = self.local / "large.part"
-        environment = dict(os.environ, SLUICE_PASSWORD=served.PASSWORD)
-        for _ in range(20):
-            process = subprocess.Popen([str(served.ServedCase.program), "get", self.url("large")], cwd=self.local,
-                                       env=environment, stderr=subprocess.DEVNULL)
-            while process.poll() is None and not (part.exists() and part.stat().st_size > 1 << 20):
-                time.sleep(0.001)
-            process.send_signal(signal.SIGINT)
-            process.wait()
-            if part.exists():
-                break
-            (self.local / "large").unlink()  # it was faster
+        self.interrupt("get", relay.READ, "@large")
         self.assertFalse((self.local / "large").exists())
-        # What is there already is not read again: a byte that differs stays.
-        with part.open("r+b") as file:
+        part, = self.partial_files(self.local)
+        self.assertGreater(part.stat().st_size, 2 << 20)
+        with part.open("r+b") as file:  # before the end that is compared: this byte stays if the copy is resumed
             file.write(bytes([data[0] ^ 1]))
-        os.truncate(part, 1 << 20)
-        resumed = self.run_client("get", "--resume", self.url("large"))
-        self.assertEqual(resumed.returncode, 0, resumed.stderr)
+        self.do("get", "--resume", self.url("large"))
         got = (self.local / "large").read_bytes()
         self.assertTrue(got[1:] == data[1:])
-        self.assertFalse(part.exists())
-        if got[0] == data[0]:
-            self.skipTest("the file system here keeps no attributes, so it began again")
+        self.assertNotEqual(got[0], data[0], "the copy started over")
+        self.assertEqual(self.partial_files(self.local), [])
+
+    def test_an_interrupted_get_starts_over_if_the_end_of_the_partial_file_differs(self):
+        data = os.urandom(100 << 20)
+        (self.folder / "large").write_bytes(data)
+        self.interrupt("get", relay.READ, "@large")
+        part, = self.partial_files(self.local)
+        with part.open("r+b") as file:
+            file.seek(-1, os.SEEK_END)
+            last = file.read(1)[0]
+            file.seek(-1, os.SEEK_END)
+            file.write(bytes([last ^ 1]))
+        self.do("get", "--resume", self.url("large"))
+        self.assertTrue((self.local / "large").read_bytes() == data)
+
+    def test_an_interrupted_get_of_an_older_version_starts_over(self):
+        size = 100 << 20
+        (self.folder / "large").write_bytes(b"A" * size)
+        os.utime(self.folder / "large", (10**9, 10**9))
+        self.interrupt("get", relay.READ, "@large")
+        (self.folder / "large").write_bytes(b"B" * size)
+        os.utime(self.folder / "large", (10**9, 10**9))  # the same size and time of writing
+        self.do("get", "--resume", self.url("large"))
+        self.assertTrue((self.local / "large").read_bytes() == b"B" * size)
+
+    def test_an_interrupted_put_has_not_the_final_name_and_is_resumed(self):
+        data = os.urandom(100 << 20)
+        (self.local / "large").write_bytes(data)
+        self.interrupt("put", relay.WRITE, "large", "@large")
+        self.wait_for(lambda: not (self.folder / "large").exists())
+        part, = self.partial_files(self.folder)
+        with part.open("r+b") as file:
+            file.write(bytes([data[0] ^ 1]))
+        resumed = self.put_when_released("--resume", "large")
+        self.assertEqual(resumed.returncode, 0, resumed.stderr)
+        got = (self.folder / "large").read_bytes()
+        self.assertTrue(got[1:] == data[1:])
+        self.assertEqual(self.partial_files(self.folder), [])
+
+    def test_an_interrupted_put_of_an_older_version_starts_over(self):
+        size = 100 << 20
+        (self.local / "large").write_bytes(b"A" * size)
+        os.utime(self.local / "large", (10**9, 10**9))
+        self.interrupt("put", relay.WRITE, "large", "@large")
+        (self.local / "large").write_bytes(b"B" * size)
+        os.utime(self.local / "large", (10**9, 10**9))
+        resumed = self.put_when_released("--resume", "large")
+        self.assertEqual(resumed.returncode, 0, resumed.stderr)
+        self.assertTrue((self.folder / "large").read_bytes() == b"B" * size)
+        self.assertEqual(self.partial_files(self.folder), [])
+
+    def put_when_released(self, *options):
+        """The server may hold the partial file open until it notices that the connection ended."""
+        for _ in range(100):
+            done = self.run_client("put", *options, self.url("large"))
+            if b"SHARING_VIOLATION" not in done.stderr:
+                break
+            time.sleep(0.05)
+        return done
+
+    def wait_for(self, condition):
+        for _ in range(200):
+            if condition():
+                return
+            time.sleep(0.02)
+        self.fail("the condition did not become true")
+
+    def test_a_file_that_changes_during_a_get_is_an_error_and_leaves_nothing(self):
+        size = 64 << 20
+
+        def shorten():
+            (self.folder / "f").write_bytes(b"B" * (1 << 20))
+
+        def rewrite():
+            with (self.folder / "f").open("r+b") as file:
+                file.write(b"B")
+
+        def lengthen():
+            with (self.folder / "f").open("ab") as file:
+                file.write(b"B")
+
+        for change in (shorten, rewrite, lengthen):
+            with self.subTest(change=change.__name__):
+                (self.folder / "f").write_bytes(b"A" * size)
+                os.utime(self.folder / "f", (10**9, 10**9))
+                with relay.Relay(self.port, relay.at_request(relay.READ, 6, change)) as between:
+                    done = self.copy_through(between, "get", "@f")
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn(b"changed", done.stderr)
+                self.assertEqual(os.listdir(self.local), [])
+
+    def test_a_file_that_changes_during_a_put_is_an_error_and_leaves_nothing(self):
+        (self.local / "f").write_bytes(b"A" * (64 << 20))
+        os.utime(self.local / "f", (10**9, 10**9))
+
+        def append():
+            with (self.local / "f").open("ab") as file:
+                file.write(b"B")
+
+        with relay.Relay(self.port, relay.at_request(relay.WRITE, 6, append)) as between:
+            done = self.copy_through(between, "put", "f", "@f")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(b"changed during the copy", done.stderr)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_cat_of_a_file_that_becomes_shorter_fails(self):
+        (self.folder / "f").write_bytes(b"A" * (64 << 20))
+        shorten = lambda: os.truncate(self.folder / "f", 1 << 20)  # noqa: E731
+        with relay.Relay(self.port, relay.at_request(relay.READ, 6, shorten)) as between:
+            done = self.copy_through(between, "cat", "@f")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"shorter", done.stderr)
+
+    def test_names_cannot_control_the_terminal(self):
+        (self.local / "d").mkdir()
+        (self.local / "d" / "\x1b[2J\u202egpj").symlink_to("x")
+        said = self.run_client("put", "-r", "d", self.url("d")).stderr.decode()
+        self.assertIn("?[2J?gpj", said)
+        self.assertNotIn("\x1b", said)
+
+    def test_two_names_that_are_one_name_here_are_refused(self):
+        (self.folder / "d").mkdir()
+        for name in (":", "\uf022"):  # the second is how the first is shown
+            (self.folder / "d" / name).write_text("x")
+        if self.do("ls", self.url("d")).decode().split() != ["\uf022", "\uf022"]:
+            self.skipTest("this server shows two names")
+        self.assertIn("same name on this system", self.refuse("get", "-r", self.url("d")))
 
     def test_what_is_there_already_is_left_alone(self):
         served.make_tree(self.local / "tree")
@@ -158,12 +307,12 @@ class Client:
         self.do("put", "-r", "--resume", "copy", self.url())
         self.assertEqual(before, {path: path.stat().st_ino for path in before})
 
-    def test_links_here_are_left_out_and_said(self):
+    def test_links_here_are_skipped_and_reported(self):
         (self.local / "d").mkdir()
         (self.local / "d" / "link").symlink_to("/etc/passwd")
         done = self.run_client("put", "-r", "d", self.url("d"))
         self.assertEqual(done.returncode, 0)
-        self.assertIn(b"left out", done.stderr)
+        self.assertIn(b"skipped", done.stderr)
         self.assertEqual(os.listdir(self.folder / "d"), [])
 
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "sluice/cli/terminal_text.hpp"
+
 namespace sluice::cli {
 
 /// A bar on standard error, redrawn in place ten times a second, if that is a terminal; otherwise nothing.
@@ -16,7 +18,7 @@ public:
     progress_bar& operator=(const progress_bar&) = delete;
 
     /// What is being copied now.
-    void name(const std::string& what) { what_ = what; }
+    void name(const std::string& what) { what_ = terminal_text(what); }
     void add(std::uint64_t bytes);
 
 private:

@@ -5,12 +5,19 @@
 #include <string>
 
 #include "sluice/cli/fat/progress.hpp"
+#include "sluice/cli/smb/partial_names.hpp"
 #include "sluice/cli/smb/remote_tree.hpp"
 #include "sluice/io/file_handle.hpp"
 
 namespace sluice::cli {
 
-/// What get and put are told alike.
+/// An interrupted copy of a shorter file starts over: that costs less than to verify what is there.
+inline constexpr std::uint64_t resumable_bytes_min = 1U << 20;
+
+/// How much of the end of a partial file is compared with the source before a copy is resumed.
+inline constexpr std::uint64_t compared_tail_bytes = 1U << 20;
+
+/// Options that get and put have in common.
 struct copy_options {
     remote_options remote;
     bool is_recursive = false;
@@ -35,18 +42,32 @@ public:
 
 protected:
     /// Both must outlive this; `total_bytes` of all files.
-    file_copier(remote_share& share, const copy_options& how, std::uint64_t total_bytes)
-        : share_(share), how_(how), progress_(total_bytes) {}
+    file_copier(remote_share& share, const copy_options& how, std::uint64_t total_bytes);
 
     /// The name on the share of a file, to complain of it.
     [[nodiscard]] virtual const std::string& path_of(std::size_t file) const noexcept = 0;
     [[nodiscard]] virtual io::task<trouble> copy(std::size_t file) noexcept = 0;
 
-    /// Whether the first `end` bytes of both files are the same: reads everything once more.
-    /// `if_shorter` is the trouble if the server's file ends before. Suspends. Allocates: a piece's buffer.
+    /// Compares the bytes from `begin` to `end` of both files. Returns why they are not the same;
+    /// std::nullopt if they are. Suspends. Allocates: a piece's buffer.
     [[nodiscard]] static io::task<trouble> compare(smb::client::remote_file& remote, io::file_handle& here,
-                                                   std::uint64_t end, const char* if_shorter) noexcept;
+                                                   std::uint64_t begin, std::uint64_t end) noexcept;
 
+    /// Returns whether the last compared_tail_bytes before `end` are the same in both files, of which neither
+    /// may be longer than `whole`: the proof that an interrupted copy may be resumed at `end`. Suspends.
+    [[nodiscard]] static io::task<smb::client::transferred<bool>> has_same_tail(
+        smb::client::remote_file& remote, io::file_handle& here, std::uint64_t end,
+        std::uint64_t whole) noexcept;
+
+    /// Returns why a file that had the status `before` when the copy began is not the same version when it
+    /// was closed; std::nullopt if it is. `after` is empty if the server did not report it; then it is
+    /// queried.
+    [[nodiscard]] io::task<trouble> check_version(const std::string& path,
+                                                  const smb::client::file_status& before,
+                                                  smb::client::file_status after) noexcept;
+
+    /// Names of partial files. Prints a warning if --resume cannot find them.
+    partial_names names_;
     remote_share& share_;
     const copy_options& how_;
     progress_bar progress_;

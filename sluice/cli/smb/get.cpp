@@ -2,15 +2,15 @@
 
 #include <fmt/core.h>
 
-#include <array>
-#include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/smb/file_copier.hpp"
+#include "sluice/cli/smb/partial_file.hpp"
+#include "sluice/io/awaitable.hpp"
 #include "sluice/io/file_status.hpp"
-#include "sluice/io/xattr.hpp"
 #include "sluice/vfs/host_name.hpp"
 
 namespace sluice::cli {
@@ -29,14 +29,6 @@ struct fetched_file {
     remote_entry from;
     fs::path to;
 };
-
-// What a partial file is of: size and time of the original. Kept in an attribute of the file.
-constexpr const char* origin_attribute = "user.sluice.origin";
-using origin = std::array<le64, 2>;
-
-[[nodiscard]] origin origin_of(const file_status& status) noexcept {
-    return {le64(status.end_of_file_bytes), le64(status.last_write_time.ticks)};
-}
 
 class getter final : public file_copier {
 public:
@@ -64,22 +56,20 @@ private:
                " is no file, and what is fetched would take its place; `sluice cat` writes into it";
     }
 
-    // Opens the partial file, and says from where to go on.
-    [[nodiscard]] result<std::uint64_t> open_part(const fetched_file& file, const fs::path& part,
-                                                  io::file_handle& into) const {
-        auto opened = io::file_handle::open({}, part.string(), io::mode::write, io::creation::if_needed,
-                                            io::caching::all, io::open_flag::no_follow);
-        if (not opened) return failure(opened.error());
-        into = std::move(*opened);
-        const origin now = origin_of(file.from.status);
-        origin before{};
-        const auto known = io::fetch_xattr(into, origin_attribute, std::as_writable_bytes(std::span(before)));
-        const bool is_of_same = known and known->size() == sizeof before and before == now;
-        if (how_.resumes and is_of_same) return into.maximum_extent();
-        if (const auto emptied = into.truncate(0); not emptied) return failure(emptied.error());
-        // Where the file system keeps none, --resume begins again.
-        (void)io::store_xattr(into, origin_attribute, std::as_bytes(std::span(now)));
-        return std::uint64_t{0};
+    // A version of a file that is long enough to resume it. The server's port may differ the next time.
+    [[nodiscard]] io::task<outcome<partial_names::record>> version_of(const fetched_file& file,
+                                                                      remote_file& remote) noexcept {
+        io::task<outcome<std::uint64_t>> asking = remote.co_file_number();
+        const auto number = co_await std::move(asking);
+        if (not number and number.error().is_of_connection()) co_return failed(number.error());
+        const file_status& status = remote.status();
+        const std::string place = share_.url().host + '/' + joined_path(share_.url().share, file.from.path);
+        co_return names_.record_of({.place = place,
+                                    .bytes = status.end_of_file_bytes,
+                                    .created = status.creation_time.ticks,
+                                    .written = status.last_write_time.ticks,
+                                    .changed = status.change_time.ticks,
+                                    .file_number = number.value_or(0)});
     }
 
     [[nodiscard]] io::task<trouble> copy(std::size_t number) noexcept override {
@@ -95,43 +85,101 @@ private:
         io::task<outcome<owned<remote_file>>> opening = share_.tree().open(file.from.path, how);
         const auto remote = co_await std::move(opening);
         if (not remote) co_return remote.error().message();
-        io::task<trouble> fetching = fetch(file, **remote);
-        trouble met = co_await std::move(fetching);
+        const auto directory = io::path_handle::open(directory_of(file.to));
+        std::optional<partial_file> part;
+        trouble met;
+        if (directory) {
+            io::task<trouble> fetching = fetch(file, **remote, *directory, part);
+            met = co_await std::move(fetching);
+        } else {
+            met = directory.error().message();
+        }
         io::task<outcome<file_status>> closing = (*remote)->co_close();
-        (void)co_await std::move(closing);
-        co_return met;
+        const auto closed = co_await std::move(closing);
+        if (met) co_return met;
+        if (not closed) co_return closed.error().message();
+        io::task<trouble> checking = check_version(file.from.path, (*remote)->status(), *closed);
+        if (auto changed = co_await std::move(checking)) co_return changed;
+        io::task<trouble> finishing = finish(*part, (*remote)->status());
+        co_return co_await std::move(finishing);
     }
 
-    io::task<trouble> fetch(const fetched_file& file, remote_file& remote) noexcept {
-        const fs::path part = file.to.string() + ".part";
-        io::file_handle into;
-        const auto from = open_part(file, part, into);
-        if (not from) co_return from.error().message();
+    // Receives the whole file into `part`.
+    io::task<trouble> fetch(const fetched_file& file, remote_file& remote, const io::path_handle& directory,
+                            std::optional<partial_file>& part) noexcept {
+        const std::uint64_t size = remote.status().end_of_file_bytes;
+        std::optional<partial_names::record> version;
+        if (size >= resumable_bytes_min) {
+            io::task<outcome<partial_names::record>> asking = version_of(file, remote);
+            const auto answered = co_await std::move(asking);
+            if (not answered) co_return answered.error().message();
+            version = *answered;
+        }
+        auto opened =
+            partial_file::open({.directory = directory,
+                                .name = names_.name_of(fs::absolute(file.to).lexically_normal().string()),
+                                .target = file.to.filename().string()},
+                               version, how_.resumes);
+        if (not opened) co_return opened.error().message();
+        part.emplace(*std::move(opened));
         progress_.name(file.from.path);
-        progress_.add(*from);
+        io::task<transferred<std::uint64_t>> receiving = receive(remote, *part, size);
+        const auto end = co_await std::move(receiving);
+        if (not end) {
+            if (end.error().is_of_connection()) part->keep();
+            co_return end.error().message();
+        }
+        if (*end != size)
+            co_return fmt::format(
+                "the file ended after {} of {} bytes: it was changed during the copy; copy it again", *end,
+                size);
+        if (how_.verifies) {
+            io::task<trouble> comparing = compare(remote, part->file(), 0, size);
+            if (auto difference = co_await std::move(comparing)) co_return difference;
+        }
+        co_return std::nullopt;
+    }
+
+    io::task<transferred<std::uint64_t>> receive(remote_file& remote, partial_file& part,
+                                                 std::uint64_t size) noexcept {
+        if (part.bytes_before() != 0) {
+            io::task<transferred<bool>> proving =
+                has_same_tail(remote, part.file(), part.bytes_before(), size);
+            const auto is_same = co_await std::move(proving);
+            if (not is_same) {
+                if (is_same.error().is_of_connection()) part.keep();
+                co_return std::unexpected(is_same.error());
+            }
+            if (not*is_same)
+                if (const auto emptied = part.start_over(); not emptied)
+                    co_return std::unexpected(transfer_error{.remote = {}, .local = emptied.error()});
+        }
+        progress_.add(part.bytes_before());
         const byte_taker take = [&](bytes_view bytes, std::uint64_t offset) -> result<void> {
-            const auto wrote = into.write(io::io_request<io::const_bytes_type>{bytes.span(), offset});
+            const auto wrote = part.file().write(io::io_request<io::const_bytes_type>{bytes.span(), offset});
             if (not wrote) return failure(wrote.error());
+            if (wrote->size() != bytes.size()) return failure({EIO, "write"});
             progress_.add(bytes.size());
             return {};
         };
-        io::task<transferred<std::uint64_t>> downloading =
-            download(remote, *from, remote.status().end_of_file_bytes, take);
-        const auto end = co_await std::move(downloading);
-        if (not end) co_return end.error().message();
-        if (how_.verifies) {
-            io::task<trouble> comparing = compare(remote, into, *end, "it changed while it was read");
-            if (auto difference = co_await std::move(comparing)) co_return difference;
-        }
-        (void)io::remove_xattr(into, origin_attribute);
-        const auto timed =
-            io::set_times(into, {.accessed = {}, .modified = time_point_of(remote.status().last_write_time)});
-        if (not timed) co_return timed.error().message();
-        if (const auto closed = into.close(); not closed) co_return closed.error().message();
-        std::error_code why;
-        fs::rename(part, file.to, why);
-        if (why) co_return file.to.string() + ": " + why.message();
+        io::task<transferred<std::uint64_t>> downloading = download(remote, part.bytes_before(), size, take);
+        co_return co_await std::move(downloading);
+    }
+
+    // The data is on disk before the name refers to it.
+    io::task<trouble> finish(partial_file& part, const file_status& status) noexcept {
+        if (const auto attached = part.file().set_multiplexer(&share_.loop()); not attached)
+            co_return attached.error().message();
+        const auto durable = co_await io::co_barrier(part.file(), io::barrier_kind::wait_data_only);
+        if (not durable) co_return durable.error().message();
+        const auto finished = part.finish(time_point_of(status.last_write_time));
+        if (not finished) co_return finished.error().message();
         co_return std::nullopt;
+    }
+
+    [[nodiscard]] static std::string directory_of(const fs::path& file) {
+        const fs::path parent = file.parent_path();
+        return parent.empty() ? std::string(".") : parent.string();
     }
 
     std::vector<fetched_file> files_;
@@ -171,6 +219,7 @@ void run_get(const get_arguments& arguments) {
     const bool is_tree = is_folder(entries.front().status);
     if (fs::is_directory(target)) target = host_path_below(share, target, own_name);
     std::vector<fetched_file> files;
+    std::set<fs::path> names_taken;
     std::uint64_t total = 0;
     for (const remote_entry& each : entries) {
         const std::string below = is_tree and each.path.size() > path.size()
@@ -179,7 +228,12 @@ void run_get(const get_arguments& arguments) {
         const fs::path to = host_path_below(share, target, below);
         std::error_code why;
         if (is_link(each.status)) {
-            share.complain(each.path, "left out: a link the server does not follow");
+            share.complain(each.path, "skipped: a link that the server does not follow");
+        } else if (not names_taken.insert(to).second) {
+            // Else one of the two would replace the other.
+            share.fail(each.path,
+                       "another name in the same directory is the same name on this system; "
+                       "rename one of the two on the server");
         } else if (is_folder(each.status)) {
             fs::create_directories(to, why);
             if (why) share.fail(each.path, to.string() + ": " + why.message());

@@ -8,6 +8,7 @@
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/smb/remote_tree.hpp"
 #include "sluice/cli/status/time_text.hpp"
+#include "sluice/cli/terminal_text.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -33,16 +34,8 @@ struct look_arguments {
     return text;
 }
 
-// A name as it may be shown on a terminal: a server must not move its cursor.
-[[nodiscard]] std::string printable(const std::string& name) {
-    std::string shown;
-    for (const char c : name)
-        shown += static_cast<unsigned char>(c) < 0x20 or c == 0x7f ? '?' : c;
-    return shown;
-}
-
 void print(const remote_entry& entry, std::size_t prefix, bool is_long) {
-    const std::string text = printable(entry.path.substr(prefix)) + (is_folder(entry.status) ? "/" : "");
+    const std::string text = terminal_text(entry.path.substr(prefix)) + (is_folder(entry.status) ? "/" : "");
     if (not is_long) {
         fmt::print("{}\n", text);
         return;
@@ -88,11 +81,15 @@ io::task<transferred<std::uint64_t>> show(remote_share& share, const std::string
         if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size()) return {};
         return failure(error::last("write to standard output"));
     };
-    io::task<transferred<std::uint64_t>> downloading =
-        download(**remote, 0, (*remote)->status().end_of_file_bytes, take);
-    const auto end = co_await std::move(downloading);
+    const std::uint64_t size = (*remote)->status().end_of_file_bytes;
+    io::task<transferred<std::uint64_t>> downloading = download(**remote, 0, size, take);
+    auto end = co_await std::move(downloading);
     io::task<outcome<file_status>> closing = (*remote)->co_close();
     (void)co_await std::move(closing);
+    // A file that grows meanwhile, such as a log, is shown as long as it was.
+    if (end and *end < size)
+        end = std::unexpected(transfer_error{
+            .remote = {}, .local = error(EIO, "read: the file became shorter while it was read")});
     co_return end;
 }
 
@@ -100,6 +97,8 @@ void run_cat(const look_arguments& arguments) {
     remote_share share("cat", arguments.url, arguments.remote);
     const auto shown = share.run(show(share, share.url().path));
     if (not shown) share.fail(share.url().path, shown.error().message());
+    if (std::fflush(stdout) != 0)
+        share.fail(share.url().path, error::last("write to standard output").message());
 }
 
 }  // namespace

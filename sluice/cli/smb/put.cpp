@@ -28,8 +28,20 @@ struct given_file {
     std::uint64_t bytes = 0;
 };
 
-// Files shorter than this are sent again rather than resumed.
-constexpr std::uint64_t resumed_bytes_min = transfer_window_bytes;
+// Files shorter than this are sent again: WRITEs arrive in any order, so the last window of a partial file
+// may have holes.
+constexpr std::uint64_t resumed_bytes_min = transfer_window_bytes + resumable_bytes_min;
+
+// The name of a leftover may be removed or taken while it is opened here.
+constexpr unsigned open_attempts_max = 3;
+
+// While a file is partial, its time of creation on the server is the proof of which version of the source it
+// is a part: the leading bits of the record, as a time from 1970 to 2084, which every file system can keep.
+[[nodiscard]] smb::wire::filetime mark_of(const partial_names::record& record) noexcept {
+    constexpr std::uint64_t mask = (std::uint64_t{1} << 55) - 1;
+    const auto bits = bytes_view(record).take_at<le64>(0)->value();
+    return smb::wire::filetime(smb::wire::filetime_ticks_at_unix_epoch + (bits & mask));
+}
 
 class putter final : public file_copier {
 public:
@@ -42,91 +54,191 @@ private:
         return files_[file].to;
     }
 
+    // The local file, as it was when the copy began.
+    struct original {
+        io::file_status status;
+        smb::wire::filetime modified;
+        smb::wire::filetime mark;
+        [[nodiscard]] std::uint64_t bytes() const noexcept { return status.size_bytes; }
+        [[nodiscard]] bool can_be_resumed() const noexcept { return bytes() > resumed_bytes_min; }
+    };
+
+    // The partial file on the server. It is kept for --resume only if the connection was lost.
+    struct partial {
+        std::unique_ptr<remote_file> file;
+        std::uint64_t bytes_before = 0;
+    };
+
+    [[nodiscard]] original original_of(const given_file& file, const io::file_status& status) const {
+        const std::string place = fs::absolute(file.from).lexically_normal().string();
+        const auto ticks = [](io::file_status::time_point time) {
+            return static_cast<std::uint64_t>(time.time_since_epoch().count());
+        };
+        const auto record = names_.record_of({.place = place,
+                                              .bytes = status.size_bytes,
+                                              .created = status.device,
+                                              .written = ticks(status.modified),
+                                              .changed = ticks(status.changed),
+                                              .file_number = status.inode});
+        return {
+            .status = status, .modified = smb::wire::filetime_of(status.modified), .mark = mark_of(record)};
+    }
+
     [[nodiscard]] io::task<trouble> copy(std::size_t number) noexcept override {
         const given_file& file = files_[number];
         auto source = io::file_handle::open({}, file.from.string());
         if (not source) co_return source.error().message();
         const auto status = io::status_of(*source);
         if (not status) co_return status.error().message();
-        const auto modified = smb::wire::filetime_of(status->modified);
+        const original of = original_of(file, *status);
         if (how_.resumes) {
             io::task<outcome<file_status>> asking = share_.tree().status(file.to);
             const auto there = co_await std::move(asking);
-            if (there and there->end_of_file_bytes == status->size_bytes and
-                there->last_write_time == modified) {
-                progress_.add(status->size_bytes);
+            if (there and there->end_of_file_bytes == of.bytes() and there->last_write_time == of.modified) {
+                progress_.add(of.bytes());
                 co_return std::nullopt;
             }
         }
         progress_.name(file.to);
-        const open_options how{.access = smb::wire::file_generic_read | smb::wire::file_generic_write |
-                                         smb::wire::access_mask::delete_object,
-                               .shares = smb::wire::share_access::none,
-                               .disposition = how_.resumes ? smb::wire::create_disposition::open_if
-                                                           : smb::wire::create_disposition::overwrite_if,
-                               .options = smb::wire::create_options::non_directory_file};
-        io::task<outcome<owned<remote_file>>> opening = share_.tree().open(file.to + ".part", how);
-        const auto remote = co_await std::move(opening);
-        if (not remote) co_return remote.error().message();
-        io::task<trouble> sending =
-            send(file, *source, **remote, {.bytes = status->size_bytes, .modified = modified});
+        io::task<outcome<partial>> opening = open_partial(file, of);
+        auto opened = co_await std::move(opening);
+        if (not opened) co_return opened.error().message();
+        remote_file& remote = *opened->file;
+        bool keeps = false;
+        io::task<trouble> sending = send(file, *source, *opened, of, keeps);
         trouble met = co_await std::move(sending);
-        io::task<outcome<file_status>> closing = (*remote)->co_close();
+        if (met and not keeps) {
+            io::task<outcome<void>> removing = remote.delete_on_close();
+            (void)co_await std::move(removing);  // best effort: the copy has failed in any case
+        }
+        io::task<outcome<file_status>> closing = remote.co_close();
         const auto closed = co_await std::move(closing);
         if (not met and not closed) met = closed.error().message();
+        if (not met and *closed != file_status{} and closed->end_of_file_bytes != of.bytes())
+            met = fmt::format("the file has {} bytes on the server instead of {}; copy it again",
+                              closed->end_of_file_bytes, of.bytes());
         co_return met;
     }
 
-    struct original {
-        std::uint64_t bytes;
-        smb::wire::filetime modified;
-    };
-
-    // Where to go on. While a file is partial on the server, its time of creation says of which original.
-    static io::task<outcome<std::uint64_t>> begin(remote_file& remote, original of) noexcept {
-        const file_status& there = remote.status();
-        if (there.end_of_file_bytes > transfer_window_bytes and there.end_of_file_bytes <= of.bytes and
-            there.creation_time == of.modified)
-            co_return there.end_of_file_bytes - transfer_window_bytes;
-        if (there.end_of_file_bytes != 0) {
-            io::task<outcome<void>> emptying = remote.set_size(0);
-            const auto emptied = co_await std::move(emptying);
-            if (not emptied) co_return failed(emptied.error());
+    // Opens the file only if it does not exist, or if it is our own leftover of the same version. Never
+    // follows a link, and never changes a file that was there before.
+    io::task<outcome<partial>> open_partial(const given_file& file, const original& of) noexcept {
+        const std::size_t slash = file.to.rfind('/');
+        const std::string directory = slash == std::string::npos ? std::string() : file.to.substr(0, slash);
+        const std::string name = joined_path(
+            directory, names_.name_of(share_.url().host + '/' + share_.url().share + '/' + file.to));
+        open_options how{.access = smb::wire::file_generic_read | smb::wire::file_generic_write |
+                                   smb::wire::access_mask::delete_object,
+                         .shares = smb::wire::share_access::none,
+                         .disposition = smb::wire::create_disposition::create,
+                         .options = smb::wire::create_options::non_directory_file |
+                                    smb::wire::create_options::open_reparse_point};
+        for (unsigned i = 0;; ++i) {
+            how.disposition = smb::wire::create_disposition::create;
+            io::task<outcome<owned<remote_file>>> creating = share_.tree().open(name, how);
+            auto created = co_await std::move(creating);
+            if (created) co_return partial{.file = created->release()};
+            const bool exists = created.error().status() == nt_status::object_name_collision;
+            if (not exists or i + 1 == open_attempts_max) co_return failed(created.error());
+            if (how_.resumes and of.can_be_resumed()) {
+                how.disposition = smb::wire::create_disposition::open;
+                io::task<outcome<owned<remote_file>>> opening = share_.tree().open(name, how);
+                auto opened = co_await std::move(opening);
+                if (opened and is_part_of(**opened, of)) {
+                    const std::uint64_t before = bytes_present(**opened);
+                    std::unique_ptr<remote_file> keeper = opened->release();
+                    co_return partial{.file = std::move(keeper), .bytes_before = before};
+                }
+                if (opened) {
+                    io::task<outcome<file_status>> closing = (*opened)->co_close();
+                    (void)co_await std::move(closing);
+                }
+            }
+            // The name is a keyed hash of the target: it can only be a leftover of this account's.
+            io::task<outcome<void>> removing = share_.tree().remove(name, false);
+            const auto removed = co_await std::move(removing);
+            if (not removed and removed.error().status() != nt_status::object_name_not_found)
+                co_return failed(removed.error());
         }
-        if (of.bytes > resumed_bytes_min) {
-            io::task<outcome<void>> marking = remote.set_times({.created = of.modified});
+    }
+
+    // Of a partial file, all bytes but those of the last window are certain to be there.
+    [[nodiscard]] static std::uint64_t bytes_present(const remote_file& partial) noexcept {
+        return partial.status().end_of_file_bytes - transfer_window_bytes;
+    }
+    [[nodiscard]] static bool is_part_of(const remote_file& leftover, const original& of) noexcept {
+        const file_status& there = leftover.status();
+        return not is_link(there) and there.creation_time == of.mark and
+               there.end_of_file_bytes > resumed_bytes_min and there.end_of_file_bytes <= of.bytes();
+    }
+
+    // Where to begin: after the bytes of an earlier run, if the server still has them.
+    io::task<transferred<std::uint64_t>> begin(io::file_handle& source, partial& to,
+                                               const original& of) noexcept {
+        if (to.bytes_before != 0) {
+            io::task<transferred<bool>> proving =
+                has_same_tail(*to.file, source, to.bytes_before, of.bytes());
+            const auto is_same = co_await std::move(proving);
+            if (not is_same) co_return std::unexpected(is_same.error());
+            if (*is_same) co_return to.bytes_before;
+            io::task<outcome<void>> emptying = to.file->set_size(0);
+            const auto emptied = co_await std::move(emptying);
+            if (not emptied)
+                co_return std::unexpected(transfer_error{.remote = emptied.error(), .local = {}});
+        } else if (of.can_be_resumed()) {
+            io::task<outcome<void>> marking = to.file->set_times({.created = of.mark});
             (void)co_await std::move(marking);  // a server that cannot has the file sent from the beginning
         }
         co_return std::uint64_t{0};
     }
 
-    io::task<trouble> send(const given_file& file, io::file_handle& source, remote_file& remote,
-                           original of) noexcept {
-        io::task<outcome<std::uint64_t>> beginning = begin(remote, of);
+    // Sends the bytes; then gives the file its name and its times. `keeps` is set if --resume can continue.
+    io::task<trouble> send(const given_file& file, io::file_handle& source, partial& to, const original& of,
+                           bool& keeps) noexcept {
+        io::task<transferred<std::uint64_t>> uploading = send_bytes(source, to, of);
+        const auto end = co_await std::move(uploading);
+        if (not end) {
+            keeps = end.error().is_of_connection();
+            co_return end.error().message();
+        }
+        const auto now = io::status_of(source);
+        if (not now) co_return now.error().message();
+        const bool is_same = *end == of.bytes() and now->size_bytes == of.bytes() and
+                             now->modified == of.status.modified and now->changed == of.status.changed;
+        if (not is_same) co_return file.from.string() + ": changed during the copy; copy it again";
+        if (how_.verifies) {
+            io::task<trouble> comparing = compare(*to.file, source, 0, *end);
+            if (auto difference = co_await std::move(comparing)) co_return difference;
+        }
+        const file_times times{.created = of.can_be_resumed() ? of.modified : smb::wire::filetime{},
+                               .written = of.modified};
+        io::task<outcome<void>> timing = to.file->set_times(times);
+        const auto timed = co_await std::move(timing);
+        if (not timed) co_return timed.error().message();
+        io::task<outcome<void>> renaming = to.file->rename(file.to, true);
+        const auto renamed = co_await std::move(renaming);
+        if (not renamed) co_return renamed.error().message();
+        co_return std::nullopt;
+    }
+
+    io::task<transferred<std::uint64_t>> send_bytes(io::file_handle& source, partial& to,
+                                                    const original& of) noexcept {
+        io::task<transferred<std::uint64_t>> beginning = begin(source, to, of);
         const auto from = co_await std::move(beginning);
-        if (not from) co_return from.error().message();
+        if (not from) co_return from;
         progress_.add(*from);
+        // A source that grows is not followed: send() detects that it changed.
         const byte_giver give = [&](mutable_bytes into, std::uint64_t offset) -> result<std::size_t> {
-            const auto got = source.read(io::io_request<io::bytes_type>{into.span(), offset});
+            const auto left = std::min<std::uint64_t>(into.size(), of.bytes() - std::min(offset, of.bytes()));
+            if (left == 0) return std::size_t{0};
+            const auto got = source.read(
+                io::io_request<io::bytes_type>{into.first(static_cast<std::size_t>(left))->span(), offset});
             if (not got) return failure(got.error());
             progress_.add(got->size());
             return got->size();
         };
-        io::task<transferred<std::uint64_t>> uploading = upload(remote, *from, of.bytes, give);
-        const auto end = co_await std::move(uploading);
-        if (not end) co_return end.error().message();
-        if (how_.verifies) {
-            io::task<trouble> comparing =
-                compare(remote, source, *end, "the server gives back less than it was given");
-            if (auto difference = co_await std::move(comparing)) co_return difference;
-        }
-        io::task<outcome<void>> timing = remote.set_times({.written = of.modified});
-        const auto timed = co_await std::move(timing);
-        if (not timed) co_return timed.error().message();
-        io::task<outcome<void>> renaming = remote.rename(file.to, true);
-        const auto renamed = co_await std::move(renaming);
-        if (not renamed) co_return renamed.error().message();
-        co_return std::nullopt;
+        io::task<transferred<std::uint64_t>> uploading = upload(*to.file, *from, of.bytes(), give);
+        co_return co_await std::move(uploading);
     }
 
     std::vector<given_file> files_;
@@ -176,7 +288,7 @@ private:
         for (const auto& each : fs::directory_iterator(from)) {
             const std::string below = joined_path(to, shown(each.path().filename().string()));
             if (each.is_symlink() or not(each.is_directory() or each.is_regular_file()))
-                share_.complain(below, each.path().string() + ": left out, neither file nor folder");
+                share_.complain(below, each.path().string() + ": skipped: neither a file nor a directory");
             else if (each.is_directory())
                 add_folder(each.path(), below);
             else

@@ -10,6 +10,7 @@
 
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/password.hpp"
+#include "sluice/cli/terminal_text.hpp"
 #include "sluice/io/name_resolution.hpp"
 #include "sluice/smb/client/dial.hpp"
 
@@ -100,7 +101,9 @@ void remote_share::refuse(const std::string& why) const {
 }
 
 void remote_share::complain(const std::string& path, const std::string& why) const {
-    fmt::print(stderr, "sluice {}: {}: {}\n", command_, url_.text_of(path), why);
+    // Paths, also those in `why`, may be names that a server made up.
+    fmt::print(stderr, "sluice {}: {}: {}\n", command_, terminal_text(url_.text_of(path)),
+               terminal_text(why));
 }
 
 void remote_share::fail(const std::string& path, const std::string& why) {

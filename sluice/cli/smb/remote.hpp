@@ -39,6 +39,7 @@ public:
     [[nodiscard]] const smb::client::smb_url& url() const noexcept { return url_; }
     [[nodiscard]] smb::client::tree& tree() const noexcept { return *tree_; }
     [[nodiscard]] io::io_multiplexer& loop() const noexcept { return *loop_; }
+    [[nodiscard]] secret_random_source& random() noexcept { return random_; }
     /// What to log on with, once more. May ask for the password.
     [[nodiscard]] smb::auth::credentials credentials(const remote_options& options) const;
     /// Whether no channel is left.

@@ -20,6 +20,10 @@ io::task<outcome<std::vector<remote_entry>>> entries_below(tree& in, std::string
         io::task<outcome<std::vector<directory_entry>>> listing = list(in, folder);
         auto listed = co_await std::move(listing);
         if (not listed) co_return failed(listed.error());
+        if (listed->size() > remote_entries_max - found.size())
+            co_return failed(client_error::of_policy("list",
+                                                     "the tree has more than 16,777,216 entries; copy "
+                                                     "its directories one by one"));
         for (directory_entry& each : *listed) {
             found.push_back({.path = joined_path(folder, each.name), .status = each.status});
             if (is_folder(each.status) and not is_link(each.status)) folders.push_back(found.back().path);

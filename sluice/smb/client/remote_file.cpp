@@ -111,6 +111,22 @@ io::task<outcome<file_status>> remote_file::co_status() noexcept {
                           .attributes = said->attributes};
 }
 
+io::task<outcome<std::uint64_t>> remote_file::co_file_number() noexcept {
+    constexpr const char* step = "query the number of the file";
+    const wire::query_info_args asked{
+        .information_class = static_cast<std::uint8_t>(wire::file_information_class::internal),
+        .output_bytes_max = 8,
+        .file = id_};
+    io::task<outcome<reply>> asking = over().call(wire::command::query_info, asked, tree_.request(step));
+    const outcome<reply> answered = co_await std::move(asking);
+    if (not answered) co_return failed(answered.error());
+    const auto envelope = wire::decode_query_info_reply(*wire::message_view::of(answered->message));
+    if (not envelope) co_return failed(client_error::of_protocol(step, "invalid QUERY_INFO reply"));
+    const auto said = wire::decode_internal_information(envelope->output);
+    if (not said) co_return failed(client_error::of_protocol(step, "invalid FileInternalInformation"));
+    co_return said->file_number;
+}
+
 io::task<outcome<void>> remote_file::set_information(const char* step, wire::file_information_class which,
                                                      bytes_view encoded) noexcept {
     request_options how = tree_.request(step);

@@ -52,6 +52,9 @@ public:
 
     /// What it is now.
     [[nodiscard]] io::task<outcome<file_status>> co_status() noexcept;
+    /// The number of the file on its volume, which a new file of the same name does not have; 0 if the server
+    /// has no such numbers.
+    [[nodiscard]] io::task<outcome<std::uint64_t>> co_file_number() noexcept;
     [[nodiscard]] io::task<outcome<void>> set_size(std::uint64_t bytes) noexcept;
     [[nodiscard]] io::task<outcome<void>> set_times(file_times times) noexcept;
     /// Deletes it when it is closed. Errors: `directory_not_empty`, `cannot_delete`.

@@ -112,19 +112,23 @@ struct pieces {
 }  // namespace
 
 io::task<transferred<std::uint64_t>> download(remote_file& from, std::uint64_t offset_bytes,
-                                              std::uint64_t expected_end, const byte_taker& to) noexcept {
-    const std::uint64_t left = expected_end > offset_bytes ? expected_end - offset_bytes : 0;
+                                              std::uint64_t end_bytes, const byte_taker& to) noexcept {
+    if (end_bytes <= offset_bytes) co_return offset_bytes;
+    const std::uint64_t left = end_bytes - offset_bytes;
     pieces all(from, std::min(from.read_bytes_max(), download_piece_bytes), left);
     if (all.lack_memory()) co_return for_lack_of_memory();
+    const auto bytes_of = [&](std::uint64_t index) {
+        return static_cast<std::size_t>(
+            std::min<std::uint64_t>(all.piece_bytes, left - index * all.piece_bytes));
+    };
     std::uint64_t asked = 0;
-    std::uint64_t taken = 0;
     transferred<std::uint64_t> ended = offset_bytes;
-    for (bool is_over = false; not is_over; ++taken) {
-        // Behind the end that was announced, one piece at a time looks for more.
-        while (asked < taken + all.ring.size() and (asked == taken or asked * all.piece_bytes < left)) {
+    for (std::uint64_t taken = 0; taken * all.piece_bytes < left; ++taken) {
+        while (asked < taken + all.ring.size() and asked * all.piece_bytes < left) {
             piece& next = all.at(asked);
             next.begin();
-            all.tasks.spawn(fetch(from, next, next.room(), offset_bytes + asked * all.piece_bytes));
+            all.tasks.spawn(fetch(from, next, *next.room().first(bytes_of(asked)),
+                                  offset_bytes + asked * all.piece_bytes));
             ++asked;
         }
         piece& oldest = all.at(taken);
@@ -133,14 +137,15 @@ io::task<transferred<std::uint64_t>> download(remote_file& from, std::uint64_t o
             ended = because(came.error());
             break;
         }
-        is_over = *came < all.piece_bytes;
-        if (*came == 0) continue;
-        const result<void> put = to(*oldest.room().first(*came), *ended);
-        if (not put) {
-            ended = because(put.error());
-            break;
+        if (*came != 0) {
+            const result<void> put = to(*oldest.room().first(*came), *ended);
+            if (not put) {
+                ended = because(put.error());
+                break;
+            }
+            *ended += *came;
         }
-        *ended += *came;
+        if (*came < bytes_of(taken)) break;  // the file is shorter than the server said
     }
     co_await all.tasks.join();
     co_return ended;

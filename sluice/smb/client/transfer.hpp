@@ -31,14 +31,18 @@ struct transfer_error {
     std::optional<error> local;
 
     [[nodiscard]] std::string message() const;
+    /// Returns whether the same transfer may succeed over another connection.
+    [[nodiscard]] bool is_of_connection() const noexcept { return remote and remote->is_of_connection(); }
 };
 template <class T>
 using transferred = std::expected<T, transfer_error>;
 
-/// Reads a file from `offset_bytes` to its end, many pieces ahead, and gives them to `to` in order. Returns
-/// where the file ended. Allocates: the pieces. Suspends. Blocks: as `to` does.
+/// Reads the bytes from `offset_bytes` to `end_bytes`, several READs in flight at a time, and gives them to
+/// `to` in order. Never asks for a byte after `end_bytes`, so that a server cannot send without end. Returns
+/// the offset of the first byte that was not read: less than `end_bytes` if the file ended before. Allocates:
+/// the pieces. Suspends. Blocks: as `to` does.
 [[nodiscard]] io::task<transferred<std::uint64_t>> download(remote_file& from, std::uint64_t offset_bytes,
-                                                            std::uint64_t expected_end,
+                                                            std::uint64_t end_bytes,
                                                             const byte_taker& to) noexcept;
 
 /// Writes what `from` gives from `offset_bytes` on, many pieces ahead. Returns where it ended. Pieces may

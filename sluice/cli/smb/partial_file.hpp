@@ -1,0 +1,75 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sluice/cli/smb/partial_names.hpp"
+#include "sluice/io/file_handle.hpp"
+#include "sluice/io/file_status.hpp"
+
+namespace sluice::cli {
+
+/// A local file that is being received, under a name of its own until it is complete.
+///
+/// Invariants:
+/// 1. Only a file that this class created is ever written to, renamed or removed: a regular file of this
+///    account with one link, under a name that `partial_names` computed, and locked by this object.
+/// 2. The target's name refers to the old file or to the complete new one, also after a crash.
+/// Thread safety: one thread.
+class partial_file {
+public:
+    /// Where the file is, and what it is a part of.
+    struct place {
+        const io::path_handle& directory;  ///< outlives the partial file
+        std::string name;                  ///< of the partial file
+        std::string target;                ///< of the complete file
+    };
+
+    /// Creates the partial file; with `resumes`, opens the one that an earlier run left if its record is
+    /// `version`. A leftover of another version, and without `resumes` any leftover, is removed. Without a
+    /// `version` the file cannot be resumed later.
+    ///
+    /// Errors: EBUSY if another process of this account copies to the same target; EEXIST if a file has the
+    /// name that is not a regular file of this account; those of file_handle::open. Blocks: for the file
+    /// system.
+    [[nodiscard]] static result<partial_file> open(place where,
+                                                   const std::optional<partial_names::record>& version,
+                                                   bool resumes) noexcept;
+    partial_file(partial_file&&) noexcept = default;
+    partial_file& operator=(partial_file&&) = delete;
+    /// Removes the file, unless finish() renamed it or keep() was called.
+    ~partial_file();
+
+    [[nodiscard]] io::file_handle& file() noexcept { return file_; }
+
+    /// Returns how many bytes an earlier run left; 0 for a new file.
+    [[nodiscard]] std::uint64_t bytes_before() const noexcept { return bytes_before_; }
+    /// Discards what an earlier run left.
+    [[nodiscard]] result<void> start_over() noexcept;
+
+    /// Leaves the file for a later run with `resumes`. Without effect if that could not find or verify it.
+    void keep() noexcept { is_kept_ = can_be_resumed_; }
+
+    /// Gives the file, which the caller has made durable, the name of the target, in the place of an existing
+    /// file. Errors: those of io::set_times and io::relink.
+    [[nodiscard]] result<void> finish(io::file_status::time_point modified) noexcept;
+
+private:
+    partial_file(place where, io::file_handle file, io::extent_guard lock) noexcept
+        : where_(std::move(where)), file_(std::move(file)), lock_(std::move(lock)) {}
+
+    [[nodiscard]] static result<partial_file> create(
+        const place& where, const std::optional<partial_names::record>& version) noexcept;
+    [[nodiscard]] static result<std::optional<partial_file>> open_leftover(const place& where) noexcept;
+    [[nodiscard]] bool has_name() const noexcept;
+    void remove() noexcept;
+
+    place where_;
+    io::file_handle file_;
+    io::extent_guard lock_;  // must go before the handle
+    std::uint64_t bytes_before_ = 0;
+    bool can_be_resumed_ = false;
+    bool is_kept_ = false;
+};
+
+}  // namespace sluice::cli
