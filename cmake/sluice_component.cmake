@@ -64,6 +64,7 @@ function(sluice_test name)
     target_precompile_headers(sluice_${name}_test REUSE_FROM sluice_precompiled_for_optimized_tests)
   else()
     target_compile_options(sluice_${name}_test PRIVATE ${sluice_test_options})
+    set_target_properties(sluice_${name}_test PROPERTIES SLUICE_UNOPTIMIZED ON)
     target_precompile_headers(sluice_${name}_test REUSE_FROM sluice_precompiled_for_tests)
   endif()
   target_link_libraries(sluice_${name}_test PRIVATE sluice_options ${arg_LINK} GTest::gmock GTest::gtest_main

@@ -67,6 +67,7 @@ std::string banner_text(const banner_facts& facts) {
                         facts.insists_on_signing ? "signed" : "signed where a client asks for it",
                         facts.encrypts ? ", encrypted" : "; encrypted where a client asks for it");
     text += fmt::format("Files       used as {}\n", facts.runs_as);
+    text += facts.hardening;
     if (not facts.metrics.empty()) text += fmt::format("Metrics     http://{}/metrics\n", facts.metrics);
     text += fmt::format("I/O         {}\n", facts.multiplexer);
     return text;

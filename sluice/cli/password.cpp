@@ -1,14 +1,38 @@
 #include "sluice/cli/password.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <termios.h>
 #include <unistd.h>
 
-#include <iostream>
+#include <cerrno>
+
+#include "sluice/cli/exit_code.hpp"
 
 namespace sluice::cli {
+namespace {
 
-std::string ask_password(const std::string& prompt) {
+// Byte by byte: a buffer would keep a copy of the password.
+[[nodiscard]] result<secret_text> first_line_of(int descriptor) {
+    secret_text line;
+    bool is_empty = true;
+    for (;;) {
+        char next = 0;
+        const ssize_t got = ::read(descriptor, &next, 1);
+        if (got < 0 and errno == EINTR) continue;
+        if (got < 0) return failure(error::last("read a password"));
+        if (got == 0 and is_empty) return failure({ENODATA, "read a password"});
+        if (got == 0 or next == '\n') break;
+        is_empty = false;
+        if (not line.append(next)) return failure({EMSGSIZE, "read a password"});
+    }
+    if (line.view().ends_with('\r')) line.remove_last();
+    return line;
+}
+
+}  // namespace
+
+secret_text ask_password(const std::string& prompt) {
     const bool is_terminal = isatty(STDIN_FILENO) != 0;
     termios shown{};
     if (is_terminal) {
@@ -18,13 +42,25 @@ std::string ask_password(const std::string& prompt) {
         hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO);
         tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
     }
-    std::string password;
-    std::getline(std::cin, password);
+    auto password = first_line_of(STDIN_FILENO);
     if (is_terminal) {
         tcsetattr(STDIN_FILENO, TCSAFLUSH, &shown);
         fmt::print(stderr, "\n");
     }
-    return password;
+    if (password) return *std::move(password);
+    if (password.error() == std::errc::message_size) {
+        fmt::print(stderr, "sluice: the password is longer than {} bytes\n", secret_text::bytes_max);
+        leave(exit_code::failure);
+    }
+    return {};
+}
+
+result<secret_text> password_in_file(const std::string& path) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (descriptor < 0) return failure(error::with_path(errno, "open", path));
+    auto line = first_line_of(descriptor);
+    ::close(descriptor);
+    return line;
 }
 
 }  // namespace sluice::cli

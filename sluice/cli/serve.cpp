@@ -18,6 +18,7 @@
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/fat/image.hpp"
 #include "sluice/cli/fat/image_share.hpp"
+#include "sluice/cli/hardening/hardening.hpp"
 #include "sluice/cli/interfaces.hpp"
 #include "sluice/cli/limits.hpp"
 #include "sluice/cli/log_writer.hpp"
@@ -130,7 +131,7 @@ using held_images = std::vector<held_image>;
 // `held`: the images of the shares that there are; one that stays as it was comes without a volume, since the
 // server keeps the one it has. On success, those of the new shares.
 [[nodiscard]] opened_shares open_shares(const serve_options& options, io::io_multiplexer& loop,
-                                        held_images& held) {
+                                        held_images& held, const server_hardening& hardening) {
     std::vector<smb::server::share_configuration> opened;
     held_images now;
     for (const share_options& share : options.shares) {
@@ -149,6 +150,7 @@ using held_images = std::vector<held_image>;
             now.push_back(*std::move(image));
             if (is_held) continue;
         }
+        if (const std::string why = hardening.why_not(share, read_only); not why.empty()) return refuse(why);
         auto volume = open_volume(loop, share, read_only);
         if (not volume) return refuse(volume.error());
         opened.back().volume = *std::move(volume);
@@ -204,7 +206,7 @@ using held_images = std::vector<held_image>;
 
 // What SIGHUP asks for: users and shares as the files say now. What cannot be read changes nothing.
 void reload(smb_server& server, user_database& users, const serve_options& given, const std::string& file,
-            held_images& held, log_writer& log) {
+            held_images& held, const server_hardening& hardening, log_writer& log) {
     using smb::server::event_severity;
     // Users are looked at by every loop.
     std::optional<smb::server::server_latch::hold> latched(std::in_place, server.latch());
@@ -220,7 +222,7 @@ void reload(smb_server& server, user_database& users, const serve_options& given
         log.write(event_severity::info, "users who may not log on any more are locked out",
                   {{"sessions", std::to_string(strangers)}});
     latched.reset();
-    auto shares = options ? open_shares(*options, server.loop(), held)
+    auto shares = options ? open_shares(*options, server.loop(), held, hardening)
                           : opened_shares(std::unexpected(options.error()));
     if (not shares) {
         log.write(event_severity::error, "shares could not be read again; the old ones stay",
@@ -319,7 +321,7 @@ struct users_result {
 }
 
 void print_banner(const smb_server& server, const serve_options& options, const users_result& users,
-                  bool is_fallback_port, const observers& watching) {
+                  bool is_fallback_port, const observers& watching, const server_hardening& hardening) {
     std::error_code unknown;
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
     banner_facts facts{.program = unknown ? std::string("$(command -v sluice)") : program.string(),
@@ -337,6 +339,7 @@ void print_banner(const smb_server& server, const serve_options& options, const 
                        .runs_as = options.impersonate ? std::string("the Unix account of whoever logs on")
                                                       : fmt::format("{} (uid {}), whoever logs on",
                                                                     account_name(), geteuid()),
+                       .hardening = hardening_text(hardening.measures()),
                        .allows_guests = options.guest,
                        .insists_on_signing = not options.no_signing,
                        .encrypts = options.encrypt};
@@ -348,8 +351,11 @@ void print_banner(const smb_server& server, const serve_options& options, const 
     }
     if (watching.metrics() != nullptr)
         if (const auto where = watching.metrics()->address()) facts.metrics = where->text();
-    fmt::print("{}\n", banner_text(facts));
+    std::string text = banner_text(facts);
+    fmt::print("{}\n", text);
     std::fflush(stdout);
+    for (std::string* const secret : {&text, &facts.fresh_password})
+        smb::auth::wipe(std::as_writable_bytes(std::span(*secret)));
 }
 
 [[nodiscard]] std::size_t loops_for(const serve_options& options) noexcept {
@@ -372,8 +378,11 @@ void serve(const serve_options& given, const std::string& file) {
     const auto read = with_file(given, file);
     if (not read) fail(read.error());
     const serve_options& options = *read;
-    const users_result users = open_users(options);
+    users_result users = open_users(options);
 
+    // Before the first thread and ring, which inherit it.
+    server_hardening hardening;
+    hardening.apply(options, file, users.database->path());
     block_signals();
     auto loop = io::best_available();
     if (not loop) fail(loop.error().message());
@@ -383,7 +392,7 @@ void serve(const serve_options& given, const std::string& file) {
     const auto others = loop_threads::start(loops_for(options) - 1);
     if (not others) fail(others.error().message());
     held_images held;
-    auto shares = open_shares(options, **loop, held);
+    auto shares = open_shares(options, **loop, held, hardening);
     if (not shares) fail(shares.error());
     smb::server::server_configuration configuration;
     configuration.name = options.name.empty() ? "SLUICE" : options.name;
@@ -412,14 +421,16 @@ void serve(const serve_options& given, const std::string& file) {
                        .other_loops = (*others)->loops()},
                       std::move(configuration));
     const signals handling(
-        **loop, [&] { stop.set(true); }, [&] { reload(server, *users.database, given, file, held, log); });
+        **loop, [&] { stop.set(true); },
+        [&] { reload(server, *users.database, given, file, held, hardening, log); });
     const bool is_fallback_port = start(server, options);
     const auto watching =
         observers::open(server, {.status_socket = options.status_socket, .metrics = options.metrics});
     if (watching)
-        print_banner(server, options, users, is_fallback_port, **watching);
+        print_banner(server, options, users, is_fallback_port, **watching, hardening);
     else
         stop.set(true);
+    smb::auth::wipe(std::as_writable_bytes(std::span(users.fresh_password)));
     io::sync_wait(**loop, serve_until(server, watching ? watching->get() : nullptr, stop));
     if (not watching) fail(watching.error());
 }
@@ -435,6 +446,7 @@ void add_serve(command_syntax app) {
         std::string configuration;
         image_options image;
         bool wants_limits = false;
+        bool no_confinement = false;
     };
     const auto given = std::make_shared<arguments>();
     command.add_option("PATH", given->paths,
@@ -479,11 +491,14 @@ void add_serve(command_syntax app) {
                     "threads that serve connections (0: as many as there are processors)")
         .between(0U, loops_max);
     command.add_flag("--limits", given->wants_limits, "print every limit of the server, and end");
+    command.add_flag("--no-confinement", given->no_confinement,
+                     "do not restrict the process to its own files, system calls, and privileges");
     command.add_flag("--verbose", given->options.verbose, "log more");
     add_image_options(command, given->image);
     command.add_option("--config", given->configuration, "a TOML file with the same names");
     command.on_call([given] {
         if (given->wants_limits) return print_limits();
+        given->options.confines = not given->no_confinement;
         for (const std::string& path : given->paths)
             given->options.shares.push_back(parse_share(path));
         if (given->image != image_options{}) {

@@ -94,6 +94,9 @@ private:
     reader.take("no-signing", options.no_signing);
     reader.take("guest", options.guest);
     reader.take("impersonate", options.impersonate);
+    bool no_confinement = not options.confines;
+    reader.take("no-confinement", no_confinement);
+    options.confines = not no_confinement;
     std::int64_t session_lifetime = options.session_lifetime;
     reader.take("session-lifetime", session_lifetime);
     std::int64_t loops = options.loops;

@@ -44,6 +44,7 @@ struct serve_options {
     bool guest = false;
     bool impersonate = false;
     bool verbose = false;
+    bool confines = true;
     unsigned session_lifetime = 0;  // minutes; 0: for ever
     unsigned loops = 0;             // 0: as many as there are processors
 };

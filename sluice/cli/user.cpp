@@ -43,9 +43,9 @@ void set_password(const user_arguments& arguments, bool is_new) {
         fail(is_new ? fmt::format("'{0}' exists already; sluice user passwd {0} changes the password",
                                   arguments.name)
                     : fmt::format("there is no '{0}'; sluice user add {0} makes one", arguments.name));
-    const std::string password = ask_password("Password for " + arguments.name);
-    if (password.empty()) fail("an empty password lets everybody in; nothing was changed");
-    const auto stored = users->set(arguments.name, password);
+    const secret_text password = ask_password("Password for " + arguments.name);
+    if (password.view().empty()) fail("an empty password lets everybody in; nothing was changed");
+    const auto stored = users->set(arguments.name, password.view());
     if (not stored) fail(stored.error().message());
     fmt::print("{} {}\n", is_new ? "added" : "changed", arguments.name);
 }

@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <optional>
 
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/password.hpp"
@@ -26,14 +24,6 @@ namespace {
     if (name == "3.0") return dialect::smb_3_0;
     if (name == "3.0.2") return dialect::smb_3_0_2;
     return dialect::smb_3_1_1;
-}
-
-[[nodiscard]] std::optional<std::string> first_line_of(const std::string& path) {
-    std::ifstream file(path);
-    std::string line;
-    if (not std::getline(file, line)) return std::nullopt;
-    if (line.ends_with('\r')) line.pop_back();
-    return line;
 }
 
 // Also of a session that never came to be.
@@ -127,18 +117,18 @@ smb::auth::credentials remote_share::credentials(const remote_options& options) 
         if (login == nullptr) refuse("say who you are: smb://user@host/share");
         who.user = login;
     }
-    std::string password;
-    if (not options.password_file.empty()) {
-        auto line = first_line_of(options.password_file);
-        if (not line) refuse(options.password_file + ": there is no password to be read in it");
-        password = std::move(*line);
-    } else if (const char* const given = std::getenv("SLUICE_PASSWORD"); given != nullptr) {
-        password = given;
-    } else {
-        password = ask_password("Password of " + who.user + " on " + url_.host);
-    }
-    auto hash = smb::auth::nt_hash::of_password(password);
-    smb::auth::wipe(std::as_writable_bytes(std::span(password)));
+    const auto hash_of_password = [&] {
+        if (not options.password_file.empty()) {
+            const auto line = password_in_file(options.password_file);
+            if (not line) refuse(options.password_file + ": " + line.error().message());
+            return smb::auth::nt_hash::of_password(line->view());
+        }
+        if (const char* const given = std::getenv("SLUICE_PASSWORD"); given != nullptr)
+            return smb::auth::nt_hash::of_password(given);
+        const secret_text typed = ask_password("Password of " + who.user + " on " + url_.host);
+        return smb::auth::nt_hash::of_password(typed.view());
+    };
+    auto hash = hash_of_password();
     if (not hash) refuse("the password is not UTF-8");
     who.hash = std::move(*hash);
     return who;

@@ -1,0 +1,107 @@
+#include "sluice/cli/hardening/hardening.hpp"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+
+#include "sluice/cli/fat/image.hpp"
+#include "sluice/cli/fat/image_stack.hpp"
+#include "sluice/cli/hardening/memory_protection.hpp"
+#include "sluice/cli/hardening/privileges.hpp"
+#include "sluice/cli/hardening/system_call_filter.hpp"
+#include "sluice/cli/status/status_socket.hpp"
+
+namespace sluice::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Files that are replaced by renaming, or come and go, are reached through their directory.
+[[nodiscard]] std::string directory_of(const std::string& file) {
+    std::error_code unknown;
+    return fs::absolute(file, unknown).parent_path().string();
+}
+
+[[nodiscard]] bool is_directory(const std::string& path) {
+    std::error_code unknown;
+    return fs::is_directory(path, unknown);
+}
+
+// What the system's own libraries read after startup: modules of OpenSSL and of the C library, time zones,
+// the description of processes (own descriptors; other servers with --shared-locks) and of network
+// interfaces.
+constexpr const char* read_by_libraries[] = {
+    "/usr",     "/lib",           "/lib64",        "/etc/ssl",
+    "/etc/pki", "/etc/localtime", "/etc/timezone", "/etc/ld.so.cache",
+    "/proc",    "/sys/class/net", "/sys/devices"};
+
+void allow_share(file_confinement& files, const share_options& share, bool read_only) {
+    const tree_access how = read_only ? tree_access::read : tree_access::write;
+    if (is_directory(share.path)) return files.allow(share.path, how);
+    // An image: its lock, journal and overlay are created, and removed, next to it.
+    const std::string image = parse_image(share.path).file;
+    files.allow(image, tree_access::write);
+    std::error_code unknown;
+    if (fs::is_regular_file(image, unknown)) files.allow(directory_of(image), tree_access::write);
+    if (not share.image.overlay.empty()) files.allow(directory_of(share.image.overlay), tree_access::write);
+}
+
+}  // namespace
+
+void server_hardening::apply(const serve_options& options, const std::string& configuration,
+                             const std::string& users) {
+    const auto skip = [&](const char* name, const char* why) {
+        measures_.push_back({.name = name, .inactive_because = why});
+    };
+    if (not options.confines) {
+        skip("hardening", "--no-confinement was given");
+        return;
+    }
+    measures_.push_back(protect_memory());
+    measures_.push_back(drop_privileges(options.impersonate));
+    measures_.push_back(filter_system_calls());
+    if (options.impersonate)
+        // Account databases of the system may be anywhere, and the kernel's permissions of the user hold.
+        return skip("access to its own files only", "--impersonate needs the system's account databases");
+    for (const char* const each : read_by_libraries)
+        files_.allow(each, tree_access::read);
+    for (const share_options& share : options.shares)
+        allow_share(files_, share, share.read_only or options.read_only);
+    if (not configuration.empty()) files_.allow(directory_of(configuration), tree_access::read);
+    files_.allow(directory_of(users), tree_access::read);
+    if (not options.shared_locks.empty())
+        files_.allow(directory_of(options.shared_locks), tree_access::write);
+    if (options.status_socket.empty()) {
+        (void)make_status_folder();  // observers::open reports why it cannot be used
+        files_.allow(status_folder(), tree_access::write);
+    } else {
+        files_.allow(directory_of(options.status_socket), tree_access::write);
+    }
+    measures_.push_back(files_.enforce());
+}
+
+std::string server_hardening::why_not(const share_options& share, bool read_only) const {
+    const std::string path = is_directory(share.path) ? share.path : parse_image(share.path).file;
+    const bool needs_to_write = not read_only;
+    if (files_.covers(path, needs_to_write ? tree_access::write : tree_access::read)) return {};
+    if (files_.covers(path, tree_access::read))
+        return path +
+               ": was read-only when the server started, and cannot become writable; restart the server";
+    return path +
+           ": not accessible since the server started, because it was not a share then; restart the server "
+           "to add this share, or run it with --no-confinement";
+}
+
+std::string hardening_text(const std::vector<hardening_measure>& measures) {
+    std::string active;
+    std::string rest;
+    for (const hardening_measure& each : measures) {
+        if (each.is_active())
+            active += (active.empty() ? "" : ", ") + std::string(each.name);
+        else
+            rest += fmt::format("            not active: {}: {}\n", each.name, each.inactive_because);
+    }
+    return fmt::format("Hardening   {}\n{}", active.empty() ? "none" : active, rest);
+}
+
+}  // namespace sluice::cli

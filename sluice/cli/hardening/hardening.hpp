@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sluice/cli/hardening/file_confinement.hpp"
+#include "sluice/cli/serve_options.hpp"
+
+namespace sluice::cli {
+
+/// What `sluice serve` does against an attacker who controls the process: it gives up all that a server of
+/// these shares does not need. Which measure is active, and why one is not, is told at startup.
+class server_hardening {
+public:
+    /// Call it once, before the process has a second thread or a ring, with the options as the file completes
+    /// them. `configuration` is the path of that file, and `users` of the users file. Blocks: for the file
+    /// system.
+    void apply(const serve_options& options, const std::string& configuration, const std::string& users);
+
+    [[nodiscard]] const std::vector<hardening_measure>& measures() const noexcept { return measures_; }
+
+    /// Returns why a share cannot be added without a restart; empty if it can.
+    [[nodiscard]] std::string why_not(const share_options& share, bool read_only) const;
+
+private:
+    file_confinement files_;
+    std::vector<hardening_measure> measures_;
+};
+
+/// Two lines at most for the banner: the active measures, and those that are not, with the reason.
+[[nodiscard]] std::string hardening_text(const std::vector<hardening_measure>& measures);
+
+}  // namespace sluice::cli

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+namespace sluice::cli {
+
+/// Whether one measure of hardening is active in this process.
+struct hardening_measure {
+    const char* name = "";
+    std::string inactive_because{};  ///< empty: active
+
+    [[nodiscard]] bool is_active() const noexcept { return inactive_because.empty(); }
+};
+
+}  // namespace sluice::cli
