@@ -491,6 +491,11 @@ void add_serve(command_syntax app) {
                     "threads that serve connections (0: as many as there are processors)")
         .between(0U, loops_max);
     command.add_flag("--limits", given->wants_limits, "print every limit of the server, and end");
+    command
+        .add_option("--confine-to", given->options.confine_to,
+                    "directory that the process may access besides its shares, for shares that SIGHUP adds "
+                    "(repeatable)")
+        .value_name("DIR");
     command.add_flag("--no-confinement", given->no_confinement,
                      "do not restrict the process to its own files, system calls, and privileges");
     command.add_flag("--verbose", given->options.verbose, "log more");

@@ -94,6 +94,7 @@ private:
     reader.take("no-signing", options.no_signing);
     reader.take("guest", options.guest);
     reader.take("impersonate", options.impersonate);
+    reader.take("confine-to", options.confine_to);
     bool no_confinement = not options.confines;
     reader.take("no-confinement", no_confinement);
     options.confines = not no_confinement;

@@ -45,8 +45,9 @@ struct serve_options {
     bool impersonate = false;
     bool verbose = false;
     bool confines = true;
-    unsigned session_lifetime = 0;  // minutes; 0: for ever
-    unsigned loops = 0;             // 0: as many as there are processors
+    std::vector<std::string> confine_to;  // besides what is named otherwise
+    unsigned session_lifetime = 0;        // minutes; 0: for ever
+    unsigned loops = 0;                   // 0: as many as there are processors
 };
 
 /// A share of the form PATH or NAME=PATH.

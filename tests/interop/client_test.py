@@ -199,11 +199,11 @@ class Client:
         data = os.urandom(100 << 20)
         (self.local / "large").write_bytes(data)
         self.interrupt("put", relay.WRITE, "large", "@large")
-        self.wait_for(lambda: not (self.folder / "large").exists())
+        self.assertFalse((self.folder / "large").exists())
         part, = self.partial_files(self.folder)
         with part.open("r+b") as file:
             file.write(bytes([data[0] ^ 1]))
-        resumed = self.put_when_released("--resume", "large")
+        resumed = self.run_client("put", "--resume", "large", self.url("large"))
         self.assertEqual(resumed.returncode, 0, resumed.stderr)
         got = (self.folder / "large").read_bytes()
         self.assertTrue(got[1:] == data[1:])
@@ -216,26 +216,40 @@ class Client:
         self.interrupt("put", relay.WRITE, "large", "@large")
         (self.local / "large").write_bytes(b"B" * size)
         os.utime(self.local / "large", (10**9, 10**9))
-        resumed = self.put_when_released("--resume", "large")
+        resumed = self.run_client("put", "--resume", "large", self.url("large"))
         self.assertEqual(resumed.returncode, 0, resumed.stderr)
         self.assertTrue((self.folder / "large").read_bytes() == b"B" * size)
         self.assertEqual(self.partial_files(self.folder), [])
 
-    def put_when_released(self, *options):
-        """The server may hold the partial file open until it notices that the connection ended."""
-        for _ in range(100):
-            done = self.run_client("put", *options, self.url("large"))
-            if b"SHARING_VIOLATION" not in done.stderr:
-                break
-            time.sleep(0.05)
-        return done
+    def test_a_file_that_took_the_name_of_a_partial_file_stays_as_it_is(self):
+        size = 100 << 20
+        for command, request, folder in (("get", relay.READ, self.local), ("put", relay.WRITE, self.folder)):
+            with self.subTest(command=command):
+                (self.folder / "large").write_bytes(b"A" * size)
+                (self.local / "large").write_bytes(b"A" * size)
+                operands = ("large", "@large") if command == "put" else ("@large", "large")
+                (folder / "large").unlink()
+                self.interrupt(command, request, *operands)
+                part, = self.partial_files(folder)
+                part.unlink()
+                part.mkdir()
+                (part / "kept").write_text("kept")
+                urls = [self.url(each[1:]) if each.startswith("@") else each for each in operands]
+                self.do(command, "--resume", *urls)
+                self.assertTrue((folder / "large").read_bytes() == b"A" * size)
+                self.assertEqual((part / "kept").read_text(), "kept")
 
-    def wait_for(self, condition):
-        for _ in range(200):
-            if condition():
-                return
-            time.sleep(0.02)
-        self.fail("the condition did not become true")
+    def test_names_that_differ_only_in_case_do_not_replace_each_other(self):
+        (self.local / "d").mkdir()
+        (self.local / "d" / "Name").write_text("first")
+        (self.local / "d" / "name").write_text("second")
+        done = self.run_client("put", "-r", "d", self.url("d"))
+        stored = {path.name: path.read_text() for path in (self.folder / "d").iterdir()}
+        if done.returncode == 0:
+            self.assertEqual(stored, {"Name": "first", "name": "second"})
+        else:
+            self.assertEqual(len(stored), 1, done.stderr)
+            self.assertIn(b"exists", done.stderr)
 
     def test_a_file_that_changes_during_a_get_is_an_error_and_leaves_nothing(self):
         size = 64 << 20

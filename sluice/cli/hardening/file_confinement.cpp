@@ -79,7 +79,10 @@ private:
 void file_confinement::allow(const std::string& path, tree_access how) {
     std::error_code unknown;
     const auto resolved = std::filesystem::canonical(path, unknown);
-    if (not unknown) trees_.push_back({.path = resolved.string(), .how = how});
+    struct stat status{};
+    if (unknown or ::stat(resolved.c_str(), &status) != 0) return;
+    trees_.push_back(
+        {.path = resolved.string(), .how = how, .device = status.st_dev, .inode = status.st_ino});
 }
 
 hardening_measure file_confinement::enforce() noexcept {
@@ -101,16 +104,24 @@ hardening_measure file_confinement::enforce() noexcept {
     return made;
 }
 
+bool file_confinement::has_rule(const std::string& path, tree_access how) const noexcept {
+    struct stat status{};
+    if (::stat(path.c_str(), &status) != 0) return false;
+    return std::ranges::any_of(trees_, [&](const tree& each) {
+        return each.device == status.st_dev and each.inode == status.st_ino and
+               (each.how == tree_access::write or how == tree_access::read);
+    });
+}
+
 bool file_confinement::covers(const std::string& path, tree_access how) const {
     if (not is_enforced_) return true;
     std::error_code unknown;
-    const std::string wanted = std::filesystem::weakly_canonical(path, unknown).string();
-    return std::ranges::any_of(trees_, [&](const tree& each) {
-        if (how == tree_access::write and each.how == tree_access::read) return false;
-        const bool is_beneath = each.path == "/" or wanted == each.path or
-                                (wanted.starts_with(each.path) and wanted[each.path.size()] == '/');
-        return is_beneath;
-    });
+    auto at = std::filesystem::weakly_canonical(path, unknown);
+    for (;;) {
+        if (has_rule(at.string(), how)) return true;
+        if (not at.has_relative_path()) return false;
+        at = at.parent_path();
+    }
 }
 
 }  // namespace sluice::cli

@@ -33,10 +33,15 @@ public:
     [[nodiscard]] bool covers(const std::string& path, tree_access how) const;
 
 private:
+    // The rules of the kernel are about inodes: a new directory of the same name is not covered.
     struct tree {
         std::string path;  // canonical
         tree_access how;
+        std::uint64_t device = 0;
+        std::uint64_t inode = 0;
     };
+    [[nodiscard]] bool has_rule(const std::string& path, tree_access how) const noexcept;
+
     std::vector<tree> trees_;
     bool is_enforced_ = false;
 };

@@ -67,6 +67,8 @@ void server_hardening::apply(const serve_options& options, const std::string& co
         files_.allow(each, tree_access::read);
     for (const share_options& share : options.shares)
         allow_share(files_, share, share.read_only or options.read_only);
+    for (const std::string& each : options.confine_to)
+        files_.allow(each, tree_access::write);
     if (not configuration.empty()) files_.allow(directory_of(configuration), tree_access::read);
     files_.allow(directory_of(users), tree_access::read);
     if (not options.shared_locks.empty())

@@ -17,8 +17,8 @@ PROGRAM = None
 PASSWORD = "Stone-Bridge-7"
 START_SECONDS_MAX = 30
 ALL_MEASURES = ["no core dumps", "no unused privileges", "system call filter", "access to its own files only"]
-# CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID, NET_BIND_SERVICE, IPC_LOCK
-KEPT = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 10 | 1 << 14
+# CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID, NET_BIND_SERVICE, IPC_LOCK, SYS_RESOURCE
+KEPT = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 10 | 1 << 14 | 1 << 24
 
 
 class Hardened(unittest.TestCase):
@@ -176,6 +176,27 @@ class Hardened(unittest.TestCase):
         self.wait_for("restart the server")
         self.assertIn("elsewhere", self.text())
         self.assert_usable()  # the old shares stay
+
+    def test_confine_to_names_the_directories_of_later_shares(self):
+        later = self.scratch / "later" / "share"
+        later.mkdir(parents=True)
+        config = self.state / "config.toml"
+        config.write_text(f'[[share]]\nname = "share"\npath = "{self.share}"\n')
+        self.start("--config", str(config), "--confine-to", str(later.parent), shares=[])
+        config.write_text(config.read_text() + f'[[share]]\nname = "new"\npath = "{later}"\n')
+        self.process.send_signal(signal.SIGHUP)
+        self.wait_for("users and shares were read again|configuration reloaded")
+        self.assert_usable("new")
+
+    def test_a_directory_that_replaced_a_share_is_refused_with_the_remedy(self):
+        config = self.state / "config.toml"
+        config.write_text(f'[[share]]\nname = "share"\npath = "{self.share}"\n')
+        self.start("--config", str(config), shares=[])
+        self.requires("access to its own files only")
+        self.share.rename(self.scratch / "old")
+        self.share.mkdir()
+        self.process.send_signal(signal.SIGHUP)
+        self.wait_for("restart the server")
 
     def test_a_read_only_share_cannot_become_writable_without_a_restart(self):
         config = self.state / "config.toml"

@@ -14,7 +14,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::array kept_always{CAP_CHOWN,  CAP_DAC_OVERRIDE,     CAP_DAC_READ_SEARCH, CAP_FOWNER,
-                                 CAP_FSETID, CAP_NET_BIND_SERVICE, CAP_IPC_LOCK};
+                                 CAP_FSETID, CAP_NET_BIND_SERVICE, CAP_IPC_LOCK,        CAP_SYS_RESOURCE};
 constexpr std::array kept_to_impersonate{CAP_SETUID, CAP_SETGID};
 
 // The kernel refuses numbers that it does not know; no kernel has more.

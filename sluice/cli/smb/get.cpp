@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "sluice/cli/commands.hpp"
@@ -34,7 +35,9 @@ class getter final : public file_copier {
 public:
     getter(remote_share& share, const copy_options& how, std::vector<fetched_file> files,
            std::uint64_t total_bytes)
-        : file_copier(share, how, total_bytes), files_(std::move(files)) {}
+        : file_copier(share, how, total_bytes), files_(std::move(files)) {
+        std::ifstream("/proc/sys/kernel/random/boot_id") >> boot_;
+    }
 
 private:
     [[nodiscard]] const std::string& path_of(std::size_t file) const noexcept override {
@@ -63,7 +66,9 @@ private:
         const auto number = co_await std::move(asking);
         if (not number and number.error().is_of_connection()) co_return failed(number.error());
         const file_status& status = remote.status();
-        const std::string place = share_.url().host + '/' + joined_path(share_.url().share, file.from.path);
+        // After a crash of this machine, blocks of the partial file may be zeros that were never written.
+        const std::string place =
+            boot_ + '/' + share_.url().host + '/' + joined_path(share_.url().share, file.from.path);
         co_return names_.record_of({.place = place,
                                     .bytes = status.end_of_file_bytes,
                                     .created = status.creation_time.ticks,
@@ -104,29 +109,42 @@ private:
         co_return co_await std::move(finishing);
     }
 
+    // Under a new name if the usual one is taken by a file that is not ours, or serves no purpose.
+    [[nodiscard]] result<partial_file> open_part(
+        const fetched_file& file, const io::path_handle& directory,
+        const std::optional<partial_names::record>& version) noexcept {
+        const std::string target = file.to.filename().string();
+        if (version) {
+            const std::string path = fs::absolute(file.to).lexically_normal().string();
+            auto usual =
+                partial_file::open({.directory = directory, .name = names_.name_of(path), .target = target},
+                                   version, how_.resumes);
+            if (usual or usual.error() != std::errc::file_exists) return usual;
+        }
+        return partial_file::open({.directory = directory, .name = names_.fresh_name(), .target = target},
+                                  std::nullopt, false);
+    }
+
     // Receives the whole file into `part`.
     io::task<trouble> fetch(const fetched_file& file, remote_file& remote, const io::path_handle& directory,
                             std::optional<partial_file>& part) noexcept {
         const std::uint64_t size = remote.status().end_of_file_bytes;
         std::optional<partial_names::record> version;
-        if (size >= resumable_bytes_min) {
+        // Without a change time, as on FAT, two versions cannot be told apart.
+        if (size >= resumable_bytes_min and remote.status().change_time != smb::wire::filetime{}) {
             io::task<outcome<partial_names::record>> asking = version_of(file, remote);
             const auto answered = co_await std::move(asking);
             if (not answered) co_return answered.error().message();
             version = *answered;
         }
-        auto opened =
-            partial_file::open({.directory = directory,
-                                .name = names_.name_of(fs::absolute(file.to).lexically_normal().string()),
-                                .target = file.to.filename().string()},
-                               version, how_.resumes);
+        auto opened = open_part(file, directory, version);
         if (not opened) co_return opened.error().message();
         part.emplace(*std::move(opened));
         progress_.name(file.from.path);
         io::task<transferred<std::uint64_t>> receiving = receive(remote, *part, size);
         const auto end = co_await std::move(receiving);
         if (not end) {
-            if (end.error().is_of_connection()) part->keep();
+            if (how_.resumes or end.error().is_of_connection()) part->keep();
             co_return end.error().message();
         }
         if (*end != size)
@@ -147,7 +165,6 @@ private:
                 has_same_tail(remote, part.file(), part.bytes_before(), size);
             const auto is_same = co_await std::move(proving);
             if (not is_same) {
-                if (is_same.error().is_of_connection()) part.keep();
                 co_return std::unexpected(is_same.error());
             }
             if (not*is_same)
@@ -172,8 +189,13 @@ private:
             co_return attached.error().message();
         const auto durable = co_await io::co_barrier(part.file(), io::barrier_kind::wait_data_only);
         if (not durable) co_return durable.error().message();
+        // Two names that this file system does not distinguish: the second would replace the first.
+        const auto existing = part.target_status();
+        if (existing and finished_.contains({existing->device, existing->inode}))
+            co_return "another file of this copy has the same name on this system; rename one of the two";
         const auto finished = part.finish(time_point_of(status.last_write_time));
         if (not finished) co_return finished.error().message();
+        if (const auto named = part.target_status(); named) finished_.emplace(named->device, named->inode);
         co_return std::nullopt;
     }
 
@@ -183,6 +205,9 @@ private:
     }
 
     std::vector<fetched_file> files_;
+    std::string boot_;  // changes when this machine starts
+    std::set<std::pair<std::uint64_t, std::uint64_t>>
+        finished_;  // device and inode of the files of this copy
 };
 
 // Here a backslash is a letter like others, but a dot that was mapped must not make a name that leads
@@ -254,8 +279,7 @@ void add_get(command_syntax app) {
     get.add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path").required();
     get.add_option("TARGET", arguments->target, "where to; by default here, under its name");
     get.add_flag("-r,--recursive", arguments->how.is_recursive, "folders with all they hold");
-    get.add_flag("--resume", arguments->how.resumes,
-                 "leave out what is here, go on where a file was cut off");
+    get.add_flag("--resume", arguments->how.resumes, "skip files that exist, continue interrupted copies");
     get.add_flag("--checksum", arguments->how.verifies, "read everything again and compare");
     add_remote_options(get, arguments->how.remote);
     get.on_call([arguments] { run_get(*arguments); });

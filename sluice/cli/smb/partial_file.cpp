@@ -1,5 +1,6 @@
 #include "sluice/cli/smb/partial_file.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,28 +23,41 @@ constexpr unsigned open_attempts_max = 4;
     return fetched and fetched->size() == found.size() and found == wanted;
 }
 
-[[nodiscard]] result<io::extent_guard> lock(io::file_handle& file) noexcept {
-    auto locked = file.lock_range({}, io::lock_kind::exclusive, deadline::zero());
-    if (not locked and locked.error() == std::errc::timed_out)
-        return failure({EBUSY, "lock the partial file: another copy to the same target is running"});
-    return locked;
+// What a new file would have; the mask belongs to the process, which has one thread here.
+[[nodiscard]] unsigned usual_permissions() noexcept {
+    const mode_t mask = ::umask(0);
+    (void)::umask(mask);
+    return 0666U & ~mask;
 }
 
 }  // namespace
 
+// A file system without locks cannot keep a second copy away: then the file is not one to resume.
+result<void> partial_file::lock() noexcept {
+    auto locked = file_.lock_range({}, io::lock_kind::exclusive, deadline::zero());
+    if (locked) {
+        lock_ = std::move(*locked);
+        return {};
+    }
+    if (locked.error() != std::errc::timed_out) return {};
+    is_kept_ = true;  // its owner removes it
+    return failure({EBUSY, "lock the partial file: another copy to the same target is running"});
+}
+
 result<partial_file> partial_file::create(const place& where,
                                           const std::optional<partial_names::record>& version) noexcept {
+    constexpr unsigned own_only = 0600;
     auto file =
         io::file_handle::open(where.directory, where.name, io::mode::write, io::creation::only_if_not_exist,
-                              io::caching::all, io::open_flag::no_follow);
+                              io::caching::all, io::open_flag::no_follow, own_only);
     if (not file) return failure(file.error());
-    auto locked = lock(*file);
-    if (not locked) return failure(locked.error());
-    partial_file made(where, std::move(*file), std::move(*locked));
+    partial_file made(where, std::move(*file));
+    if (const auto locked = made.lock(); not locked) return failure(locked.error());
     // Between its creation and the lock another process may have taken the file for a leftover.
     if (not made.has_name()) return failure({EEXIST, "create the partial file"});
-    // A file system without attributes cannot prove the version, so --resume starts over there.
-    if (version) made.can_be_resumed_ = io::store_xattr(made.file_, record_attribute, *version).has_value();
+    // A file system without attributes cannot prove the version.
+    if (version and made.lock_.is_held())
+        made.can_be_resumed_ = io::store_xattr(made.file_, record_attribute, *version).has_value();
     return made;
 }
 
@@ -53,17 +67,20 @@ result<std::optional<partial_file>> partial_file::open_leftover(const place& whe
         io::file_handle::open(where.directory, where.name, io::mode::write, io::creation::open_existing,
                               io::caching::all, io::open_flag::no_follow | io::open_flag::no_wait);
     if (not file and file.error() == std::errc::no_such_file_or_directory) return std::nullopt;
-    if (not file) return failure(file.error());
+    // A link, a pipe, a directory, or a file of another account.
+    constexpr error not_ours(EEXIST, "open the partial file, which is not a file of this account");
+    if (not file) return failure(not_ours);
     const auto status = io::status_of(*file);
     if (not status) return failure(status.error());
     if (status->type != io::file_type::regular or status->user_id != ::geteuid() or status->links > 1)
-        return failure({EEXIST, "open the partial file, which is not a file of this account"});
-    auto locked = lock(*file);
-    if (not locked) return failure(locked.error());
-    partial_file found(where, std::move(*file), std::move(*locked));
-    if (found.has_name()) return std::optional<partial_file>(std::move(found));
-    found.is_kept_ = true;  // it has another name by now: not ours to remove
-    return std::nullopt;
+        return failure(not_ours);
+    partial_file found(where, std::move(*file));
+    found.is_kept_ = true;  // until it is certain that no other process uses it
+    if (const auto locked = found.lock(); not locked) return failure(locked.error());
+    if (not found.lock_.is_held()) return failure({EEXIST, "lock the partial file"});
+    if (not found.has_name()) return std::nullopt;  // it has another name by now
+    found.is_kept_ = false;
+    return std::optional<partial_file>(std::move(found));
 }
 
 result<partial_file> partial_file::open(place where, const std::optional<partial_names::record>& version,
@@ -109,6 +126,11 @@ result<void> partial_file::start_over() noexcept {
 
 result<void> partial_file::finish(io::file_status::time_point modified) noexcept {
     (void)io::remove_xattr(file_, record_attribute);
+    const auto replaced = target_status();
+    const bool is_file = replaced and replaced->type == io::file_type::regular;
+    const unsigned permissions = is_file ? replaced->permission_bits & 0777U : usual_permissions();
+    // Some file systems have no permissions; then there is nothing to protect either.
+    (void)::fchmod(file_.native().descriptor, static_cast<mode_t>(permissions));
     if (const auto timed = io::set_times(file_, {.accessed = {}, .modified = modified}); not timed)
         return failure(timed.error());
     if (const auto named = io::relink(file_, where_.directory, where_.target); not named)

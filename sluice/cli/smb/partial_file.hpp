@@ -27,7 +27,7 @@ public:
 
     /// Creates the partial file; with `resumes`, opens the one that an earlier run left if its record is
     /// `version`. A leftover of another version, and without `resumes` any leftover, is removed. Without a
-    /// `version` the file cannot be resumed later.
+    /// `version`, or on a file system without locks or attributes, the file cannot be resumed later.
     ///
     /// Errors: EBUSY if another process of this account copies to the same target; EEXIST if a file has the
     /// name that is not a regular file of this account; those of file_handle::open. Blocks: for the file
@@ -51,16 +51,21 @@ public:
     void keep() noexcept { is_kept_ = can_be_resumed_; }
 
     /// Gives the file, which the caller has made durable, the name of the target, in the place of an existing
-    /// file. Errors: those of io::set_times and io::relink.
+    /// file, whose permissions it takes. Until then only this account can read it. Errors: those of
+    /// io::set_times and io::relink. Returns the status of the existing target, without following a link.
+    [[nodiscard]] result<io::file_status> target_status() const noexcept {
+        return io::status_at(where_.directory, where_.target);
+    }
     [[nodiscard]] result<void> finish(io::file_status::time_point modified) noexcept;
 
 private:
-    partial_file(place where, io::file_handle file, io::extent_guard lock) noexcept
-        : where_(std::move(where)), file_(std::move(file)), lock_(std::move(lock)) {}
+    partial_file(place where, io::file_handle file) noexcept
+        : where_(std::move(where)), file_(std::move(file)) {}
 
     [[nodiscard]] static result<partial_file> create(
         const place& where, const std::optional<partial_names::record>& version) noexcept;
     [[nodiscard]] static result<std::optional<partial_file>> open_leftover(const place& where) noexcept;
+    [[nodiscard]] result<void> lock() noexcept;
     [[nodiscard]] bool has_name() const noexcept;
     void remove() noexcept;
 

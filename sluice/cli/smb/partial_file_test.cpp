@@ -87,6 +87,17 @@ TEST_F(partial_files, get_the_name_of_the_target_when_they_are_complete) {
     EXPECT_LT(::getxattr((path / "x").c_str(), "user.sluice.origin", nullptr, 0), 0);
 }
 
+TEST_F(partial_files, are_private_and_take_the_permissions_of_the_file_they_replace) {
+    std::ofstream(path / "x") << "old";
+    fs::permissions(path / "x", fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read);
+    const auto before = fs::status(path / "x").permissions();
+    auto part = partial_file::open(place(), version(), false);
+    ASSERT_TRUE(part);
+    EXPECT_EQ(fs::status(partial_path()).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+    ASSERT_TRUE(part->finish({}));
+    EXPECT_EQ(fs::status(path / "x").permissions(), before);
+}
+
 TEST_F(partial_files, are_removed_when_the_copy_fails) {
     {
         auto part = partial_file::open(place(), version(), false);
@@ -133,18 +144,25 @@ TEST_F(partial_files, are_written_by_one_copy_at_a_time) {
 
 TEST_F(partial_files, never_replace_or_follow_a_file_that_is_not_one) {
     std::ofstream(path / "victim") << "precious";
-    for (const bool resumes : {false, true}) {
-        fs::create_symlink("victim", partial_path());
-        EXPECT_FALSE(partial_file::open(place(), version(), resumes)) << "a symbolic link";
-        EXPECT_TRUE(fs::is_symlink(partial_path()));
-        fs::remove(partial_path());
-        fs::create_hard_link(path / "victim", partial_path());
-        EXPECT_FALSE(partial_file::open(place(), version(), resumes)) << "a second name of a file";
-        fs::remove(partial_path());
-        ASSERT_EQ(::mkfifo(partial_path().c_str(), 0600), 0);
-        EXPECT_FALSE(partial_file::open(place(), version(), resumes)) << "a pipe";
-        fs::remove(partial_path());
-    }
+    const auto is_refused = [&] {
+        for (const bool resumes : {false, true}) {
+            const auto opened = partial_file::open(place(), version(), resumes);
+            if (opened or opened.error() != std::errc::file_exists) return false;
+        }
+        return fs::exists(fs::symlink_status(partial_path()));
+    };
+    fs::create_symlink("victim", partial_path());
+    EXPECT_TRUE(is_refused()) << "a symbolic link";
+    fs::remove(partial_path());
+    fs::create_hard_link(path / "victim", partial_path());
+    EXPECT_TRUE(is_refused()) << "a second name of a file";
+    fs::remove(partial_path());
+    fs::create_directory(partial_path());
+    EXPECT_TRUE(is_refused()) << "a directory";
+    fs::remove(partial_path());
+    ASSERT_EQ(::mkfifo(partial_path().c_str(), 0600), 0);
+    EXPECT_TRUE(is_refused()) << "a pipe";
+    fs::remove(partial_path());
     EXPECT_EQ(content(path / "victim"), "precious");
 }
 

@@ -28,6 +28,11 @@ constexpr unsigned key_attempts_max = 2;
     if (why) return failure({why.value(), "create the directory of the key"});
     auto directory = io::path_handle::open(path.parent_path().string());
     if (not directory) return failure(directory.error());
+    // With sudo, HOME may be another account's, which could not read the key.
+    const auto owner = io::status_of(*directory);
+    if (not owner) return failure(owner.error());
+    if (owner->user_id != ::geteuid())
+        return failure({EPERM, "create a key in the directory of another account"});
     auto file = io::file_handle::temp_file(*directory);  // 0600, removed when it closes
     if (not file) return failure(file.error());
     smb::auth::secret_bytes<32> fresh;
@@ -66,9 +71,18 @@ constexpr unsigned key_attempts_max = 2;
     return read;
 }
 
+constexpr std::size_t name_bytes = 16;
+
+[[nodiscard]] std::string name_with(bytes_view unguessable) {
+    std::string name = ".sluice-";
+    for (const std::byte each : unguessable.span())
+        name += fmt::format("{:02x}", std::to_integer<unsigned>(each));
+    return name + ".part";
+}
+
 }  // namespace
 
-partial_names::partial_names(secret_random_source& random, const std::string& path) {
+partial_names::partial_names(secret_random_source& random, const std::string& path) : random_(random) {
     if (path.empty())
         problem_ = "no home directory (HOME is not set)";
     else if (const auto obtained = obtain_key(path, key_.mutable_view(), random); not obtained)
@@ -89,10 +103,13 @@ std::string partial_names::name_of(std::string_view target) const {
     const std::array parts{bytes_view(std::as_bytes(std::span("name", 4))),
                            bytes_view(std::as_bytes(std::span(target)))};
     const auto code = smb::auth::hmac_sha256(key_.view()).code(parts);
-    std::string name = ".sluice-";
-    for (const std::byte each : code.view().first(16)->span())
-        name += fmt::format("{:02x}", std::to_integer<unsigned>(each));
-    return name + ".part";
+    return name_with(*code.view().first(name_bytes));
+}
+
+std::string partial_names::fresh_name() noexcept {
+    std::array<std::byte, name_bytes> unguessable;
+    random_.fill(unguessable);
+    return name_with(unguessable);
 }
 
 partial_names::record partial_names::record_of(const source_version& version) const noexcept {

@@ -42,13 +42,18 @@ public:
     /// Returns why a later run cannot resume; empty if it can.
     [[nodiscard]] const std::string& key_problem() const noexcept { return problem_; }
 
-    /// Returns the name, without a directory, of the partial file of `target`.
+    /// Returns the name, without a directory, of the partial file of `target`, if it can be resumed.
     [[nodiscard]] std::string name_of(std::string_view target) const;
+
+    /// Returns a name that no file has: of a partial file that cannot be resumed, or whose usual name is
+    /// taken.
+    [[nodiscard]] std::string fresh_name() noexcept;
 
     /// Returns a proof that a partial file was made by this account from this version of the source.
     [[nodiscard]] record record_of(const source_version& version) const noexcept;
 
 private:
+    secret_random_source& random_;
     smb::auth::secret_bytes<32> key_;
     std::string problem_;
 };

@@ -3,10 +3,13 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <set>
 
+#include "sluice/base/case_fold.hpp"
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/smb/file_copier.hpp"
+#include "sluice/io/awaitable.hpp"
 #include "sluice/io/file_status.hpp"
 #include "sluice/vfs/host_name.hpp"
 
@@ -26,6 +29,7 @@ struct given_file {
     fs::path from;
     std::string to;
     std::uint64_t bytes = 0;
+    bool may_replace = true;
 };
 
 // Files shorter than this are sent again: WRITEs arrive in any order, so the last window of a partial file
@@ -35,12 +39,29 @@ constexpr std::uint64_t resumed_bytes_min = transfer_window_bytes + resumable_by
 // The name of a leftover may be removed or taken while it is opened here.
 constexpr unsigned open_attempts_max = 3;
 
-// While a file is partial, its time of creation on the server is the proof of which version of the source it
-// is a part: the leading bits of the record, as a time from 1970 to 2084, which every file system can keep.
-[[nodiscard]] smb::wire::filetime mark_of(const partial_names::record& record) noexcept {
-    constexpr std::uint64_t mask = (std::uint64_t{1} << 55) - 1;
-    const auto bits = bytes_view(record).take_at<le64>(0)->value();
-    return smb::wire::filetime(smb::wire::filetime_ticks_at_unix_epoch + (bits & mask));
+// How long to wait for the server to notice that the connection of an earlier run ended.
+constexpr auto release_pause_min = std::chrono::milliseconds(50);
+constexpr auto release_within = std::chrono::seconds(10);
+
+// While a file is partial, its time of creation on the server is the proof of what it is a part: bits of two
+// records, as a time from 1970 to 2084, which every file system can keep. The leading bits are of the target,
+// and so say that the file is a leftover of this account's; the others are of the version of the source.
+constexpr unsigned version_bits = 32;
+constexpr unsigned target_bits = 23;
+
+[[nodiscard]] std::uint64_t leading_bits(const partial_names::record& of, unsigned count) noexcept {
+    return bytes_view(of).take_at<le64>(0)->value() >> (64 - count);
+}
+[[nodiscard]] smb::wire::filetime mark_of(const partial_names::record& target,
+                                          const partial_names::record& version) noexcept {
+    return smb::wire::filetime(smb::wire::filetime_ticks_at_unix_epoch +
+                               (leading_bits(target, target_bits) << version_bits) +
+                               leading_bits(version, version_bits));
+}
+[[nodiscard]] bool is_mark_of_target(smb::wire::filetime created, smb::wire::filetime mark) noexcept {
+    constexpr auto base = smb::wire::filetime_ticks_at_unix_epoch;
+    return created.ticks >= base and
+           (created.ticks - base) >> version_bits == (mark.ticks - base) >> version_bits;
 }
 
 class putter final : public file_copier {
@@ -67,7 +88,12 @@ private:
     struct partial {
         std::unique_ptr<remote_file> file;
         std::uint64_t bytes_before = 0;
+        bool is_marked = false;  // a later run finds it
     };
+
+    [[nodiscard]] std::string share_path_of(const given_file& file) const {
+        return share_.url().host + '/' + share_.url().share + '/' + file.to;
+    }
 
     [[nodiscard]] original original_of(const given_file& file, const io::file_status& status) const {
         const std::string place = fs::absolute(file.from).lexically_normal().string();
@@ -80,8 +106,9 @@ private:
                                               .written = ticks(status.modified),
                                               .changed = ticks(status.changed),
                                               .file_number = status.inode});
-        return {
-            .status = status, .modified = smb::wire::filetime_of(status.modified), .mark = mark_of(record)};
+        return {.status = status,
+                .modified = smb::wire::filetime_of(status.modified),
+                .mark = mark_of(names_.record_of({.place = share_path_of(file)}), record)};
     }
 
     [[nodiscard]] io::task<trouble> copy(std::size_t number) noexcept override {
@@ -115,50 +142,87 @@ private:
         const auto closed = co_await std::move(closing);
         if (not met and not closed) met = closed.error().message();
         if (not met and *closed != file_status{} and closed->end_of_file_bytes != of.bytes())
-            met = fmt::format("the file has {} bytes on the server instead of {}; copy it again",
-                              closed->end_of_file_bytes, of.bytes());
+            met = wrong_size(*closed, of);
         co_return met;
     }
 
-    // Opens the file only if it does not exist, or if it is our own leftover of the same version. Never
-    // follows a link, and never changes a file that was there before.
+    [[nodiscard]] static open_options exclusively(smb::wire::create_disposition disposition) noexcept {
+        return {.access = smb::wire::file_generic_read | smb::wire::file_generic_write |
+                          smb::wire::access_mask::delete_object,
+                .shares = smb::wire::share_access::none,
+                .disposition = disposition,
+                .options = smb::wire::create_options::non_directory_file |
+                           smb::wire::create_options::open_reparse_point};
+    }
+
+    [[nodiscard]] static std::string wrong_size(const file_status& there, const original& of) {
+        return fmt::format("the file has {} bytes on the server instead of {}; copy it again",
+                           there.end_of_file_bytes, of.bytes());
+    }
+
+    // Creates a new file, or opens our own leftover of the same version. Never follows a link, and never
+    // changes or removes a file that is not marked as ours.
     io::task<outcome<partial>> open_partial(const given_file& file, const original& of) noexcept {
         const std::size_t slash = file.to.rfind('/');
         const std::string directory = slash == std::string::npos ? std::string() : file.to.substr(0, slash);
-        const std::string name = joined_path(
-            directory, names_.name_of(share_.url().host + '/' + share_.url().share + '/' + file.to));
-        open_options how{.access = smb::wire::file_generic_read | smb::wire::file_generic_write |
-                                   smb::wire::access_mask::delete_object,
-                         .shares = smb::wire::share_access::none,
-                         .disposition = smb::wire::create_disposition::create,
-                         .options = smb::wire::create_options::non_directory_file |
-                                    smb::wire::create_options::open_reparse_point};
+        if (of.can_be_resumed()) {
+            io::task<outcome<partial>> opening =
+                open_usual(joined_path(directory, names_.name_of(share_path_of(file))), of);
+            auto usual = co_await std::move(opening);
+            if (usual or usual.error().is_of_connection()) co_return std::move(usual);
+        }
+        const std::string name = joined_path(directory, names_.fresh_name());
+        io::task<outcome<owned<remote_file>>> creating =
+            share_.tree().open(name, exclusively(smb::wire::create_disposition::create));
+        auto created = co_await std::move(creating);
+        if (not created) co_return failed(created.error());
+        co_return partial{.file = created->release()};
+    }
+
+    // Under the name that a later run finds again. Fails if a file has it that is not ours.
+    io::task<outcome<partial>> open_usual(std::string name, const original& of) noexcept {
         for (unsigned i = 0;; ++i) {
-            how.disposition = smb::wire::create_disposition::create;
-            io::task<outcome<owned<remote_file>>> creating = share_.tree().open(name, how);
+            io::task<outcome<owned<remote_file>>> creating =
+                share_.tree().open(name, exclusively(smb::wire::create_disposition::create));
             auto created = co_await std::move(creating);
-            if (created) co_return partial{.file = created->release()};
+            if (created) co_return partial{.file = created->release(), .is_marked = true};
             const bool exists = created.error().status() == nt_status::object_name_collision;
             if (not exists or i + 1 == open_attempts_max) co_return failed(created.error());
-            if (how_.resumes and of.can_be_resumed()) {
-                how.disposition = smb::wire::create_disposition::open;
-                io::task<outcome<owned<remote_file>>> opening = share_.tree().open(name, how);
-                auto opened = co_await std::move(opening);
-                if (opened and is_part_of(**opened, of)) {
-                    const std::uint64_t before = bytes_present(**opened);
-                    std::unique_ptr<remote_file> keeper = opened->release();
-                    co_return partial{.file = std::move(keeper), .bytes_before = before};
-                }
-                if (opened) {
-                    io::task<outcome<file_status>> closing = (*opened)->co_close();
-                    (void)co_await std::move(closing);
-                }
+            io::task<outcome<owned<remote_file>>> opening = open_released(name);
+            auto opened = co_await std::move(opening);
+            if (not opened and opened.error().status() == nt_status::object_name_not_found) continue;
+            if (not opened) co_return failed(opened.error());
+            partial found{.file = opened->release(), .is_marked = true};
+            if (how_.resumes and is_part_of(*found.file, of)) {
+                found.bytes_before = bytes_present(*found.file);
+                co_return found;
             }
-            // The name is a keyed hash of the target: it can only be a leftover of this account's.
-            io::task<outcome<void>> removing = share_.tree().remove(name, false);
-            const auto removed = co_await std::move(removing);
-            if (not removed and removed.error().status() != nt_status::object_name_not_found)
-                co_return failed(removed.error());
+            const file_status& there = found.file->status();
+            const bool is_ours = not is_link(there) and is_mark_of_target(there.creation_time, of.mark);
+            if (is_ours) {
+                io::task<outcome<void>> removing = found.file->delete_on_close();
+                (void)co_await std::move(removing);
+            }
+            io::task<outcome<file_status>> closing = found.file->co_close();
+            (void)co_await std::move(closing);
+            if (not is_ours) co_return failed(created.error());
+        }
+    }
+
+    // Opens a leftover. With --resume, waits while the server still has it open for a connection that is
+    // lost.
+    io::task<outcome<owned<remote_file>>> open_released(std::string name) noexcept {
+        auto pause = release_pause_min;
+        auto waited = std::chrono::milliseconds(0);
+        for (;;) {
+            io::task<outcome<owned<remote_file>>> opening =
+                share_.tree().open(name, exclusively(smb::wire::create_disposition::open));
+            auto opened = co_await std::move(opening);
+            const bool is_held = not opened and opened.error().status() == nt_status::sharing_violation;
+            if (not is_held or not how_.resumes or waited >= release_within) co_return std::move(opened);
+            (void)co_await io::co_sleep(share_.loop(), pause);
+            waited += pause;
+            pause *= 2;
         }
     }
 
@@ -185,7 +249,7 @@ private:
             const auto emptied = co_await std::move(emptying);
             if (not emptied)
                 co_return std::unexpected(transfer_error{.remote = emptied.error(), .local = {}});
-        } else if (of.can_be_resumed()) {
+        } else if (to.is_marked) {
             io::task<outcome<void>> marking = to.file->set_times({.created = of.mark});
             (void)co_await std::move(marking);  // a server that cannot has the file sent from the beginning
         }
@@ -198,7 +262,7 @@ private:
         io::task<transferred<std::uint64_t>> uploading = send_bytes(source, to, of);
         const auto end = co_await std::move(uploading);
         if (not end) {
-            keeps = end.error().is_of_connection();
+            keeps = to.is_marked and (how_.resumes or end.error().is_of_connection());
             co_return end.error().message();
         }
         const auto now = io::status_of(source);
@@ -210,12 +274,20 @@ private:
             io::task<trouble> comparing = compare(*to.file, source, 0, *end);
             if (auto difference = co_await std::move(comparing)) co_return difference;
         }
-        const file_times times{.created = of.can_be_resumed() ? of.modified : smb::wire::filetime{},
+        const file_times times{.created = to.is_marked ? of.modified : smb::wire::filetime{},
                                .written = of.modified};
         io::task<outcome<void>> timing = to.file->set_times(times);
         const auto timed = co_await std::move(timing);
         if (not timed) co_return timed.error().message();
-        io::task<outcome<void>> renaming = to.file->rename(file.to, true);
+        // The old file goes only for a complete new one, which is on the server's disk.
+        io::task<outcome<void>> flushing = to.file->co_flush();
+        const auto flushed = co_await std::move(flushing);
+        if (not flushed) co_return flushed.error().message();
+        io::task<outcome<file_status>> asking = to.file->co_status();
+        const auto there = co_await std::move(asking);
+        if (not there) co_return there.error().message();
+        if (there->end_of_file_bytes != of.bytes()) co_return wrong_size(*there, of);
+        io::task<outcome<void>> renaming = to.file->rename(file.to, file.may_replace);
         const auto renamed = co_await std::move(renaming);
         if (not renamed) co_return renamed.error().message();
         co_return std::nullopt;
@@ -277,7 +349,9 @@ private:
         std::error_code why;
         const std::uint64_t bytes = fs::file_size(from, why);
         if (why) share_.fail(to, from.string() + ": " + why.message());
-        files.push_back({.from = from, .to = to, .bytes = bytes});
+        // Most servers ignore case: the second of two such names must not replace the first.
+        const bool is_first = names_taken_.insert(fold(to)).second;
+        files.push_back({.from = from, .to = to, .bytes = bytes, .may_replace = is_first});
         total_bytes += bytes;
     }
 
@@ -297,6 +371,7 @@ private:
     }
 
     remote_share& share_;
+    std::set<std::string> names_taken_;
     bool is_recursive_;
 };
 
@@ -331,8 +406,7 @@ void add_put(command_syntax app) {
         .required()
         .expected(2, -1);
     put.add_flag("-r,--recursive", arguments->how.is_recursive, "folders with all they hold");
-    put.add_flag("--resume", arguments->how.resumes,
-                 "leave out what is there, go on where a file was cut off");
+    put.add_flag("--resume", arguments->how.resumes, "skip files that exist, continue interrupted copies");
     put.add_flag("--checksum", arguments->how.verifies, "read everything back and compare");
     add_remote_options(put, arguments->how.remote);
     put.on_call([arguments] { run_put(*arguments); });

@@ -1,7 +1,9 @@
 #include "sluice/cli/smb/remote_tree.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <numeric>
 
 namespace sluice::cli {
 
@@ -10,6 +12,7 @@ using namespace smb::client;  // NOLINT: the names of one component
 io::task<outcome<std::vector<remote_entry>>> entries_below(tree& in, std::string path) noexcept {
     std::vector<remote_entry> found;
     std::vector<std::string> folders{std::move(path)};
+    std::size_t path_bytes = 0;
     while (not folders.empty()) {
         const std::string folder = std::move(folders.back());
         folders.pop_back();
@@ -20,10 +23,13 @@ io::task<outcome<std::vector<remote_entry>>> entries_below(tree& in, std::string
         io::task<outcome<std::vector<directory_entry>>> listing = list(in, folder);
         auto listed = co_await std::move(listing);
         if (not listed) co_return failed(listed.error());
-        if (listed->size() > remote_entries_max - found.size())
-            co_return failed(client_error::of_policy("list",
-                                                     "the tree has more than 16,777,216 entries; copy "
-                                                     "its directories one by one"));
+        path_bytes += std::transform_reduce(listed->begin(), listed->end(), listed->size() * folder.size(),
+                                            std::plus<>(), [](const auto& each) { return each.name.size(); });
+        if (listed->size() > remote_entries_max - found.size() or path_bytes > remote_path_bytes_max)
+            co_return failed(client_error::of_policy(
+                "list",
+                "the tree has more than 4,194,304 entries, or 512 MiB of paths; copy its directories "
+                "one by one"));
         for (directory_entry& each : *listed) {
             found.push_back({.path = joined_path(folder, each.name), .status = each.status});
             if (is_folder(each.status) and not is_link(each.status)) folders.push_back(found.back().path);

@@ -18,8 +18,10 @@ struct remote_entry {
 /// Folders below folders beyond this are taken for a link that leads back into itself.
 inline constexpr std::size_t remote_depth_max = 128;
 
-/// A tree with more entries is refused: a server could list directories without end.
-inline constexpr std::size_t remote_entries_max = 16U << 20;
+/// A tree with more entries, or longer paths in total, is refused: a server could list directories without
+/// end.
+inline constexpr std::size_t remote_entries_max = 4U << 20;
+inline constexpr std::size_t remote_path_bytes_max = 512U << 20;
 
 /// Everything below a folder; folders before what is in them. Links are listed and not followed.
 [[nodiscard]] io::task<smb::client::outcome<std::vector<remote_entry>>> entries_below(

@@ -1,0 +1,81 @@
+// Whole files, copied from servers that say one length and have another.
+
+#include <gtest/gtest.h>
+
+#include "sluice/smb/client/transfer.hpp"
+#include "tests/smb_client/rig.hpp"
+
+namespace sluice::smb_client_testing {
+namespace {
+
+using namespace smb::client;  // NOLINT: the names of one component
+
+constexpr std::uint64_t mebibyte = 1U << 20;
+
+class transfers : public testing::Test {
+protected:
+    transfers() : client(world) {}
+    void SetUp() override { ASSERT_FALSE(client.error) << client.error->message(); }
+
+    // A file of so many bytes, open.
+    [[nodiscard]] std::unique_ptr<remote_file> make_file(const std::string& name, std::uint64_t bytes) {
+        const open_options how{.access = smb::wire::file_generic_read | smb::wire::file_generic_write |
+                                         smb::wire::access_mask::delete_object,
+                               .disposition = smb::wire::create_disposition::create};
+        auto opened = world.wait_for(client.tree->open(name, how));
+        EXPECT_TRUE(opened);
+        auto file = opened->release();
+        EXPECT_TRUE(world.wait_for(file->set_size(bytes)));
+        return file;
+    }
+    // Where a download of the bytes up to `end` ended, and how many bytes it gave.
+    struct ending {
+        std::uint64_t at = 0;
+        std::uint64_t given = 0;
+        [[nodiscard]] friend bool operator==(const ending&, const ending&) noexcept = default;
+    };
+    [[nodiscard]] ending download_up_to(remote_file& file, std::uint64_t end, std::uint64_t begin = 0) {
+        ending made;
+        const byte_taker take = [&](bytes_view bytes, std::uint64_t offset) -> result<void> {
+            EXPECT_EQ(offset, begin + made.given);
+            made.given += bytes.size();
+            return {};
+        };
+        const auto ended = world.wait_for(download(file, begin, end, take));
+        EXPECT_TRUE(ended);
+        made.at = ended.value_or(0);
+        return made;
+    }
+
+    rig world;
+    logged_on client;
+};
+
+TEST_F(transfers, download_reads_nothing_after_the_announced_end) {
+    const auto file = make_file("f", 40 * mebibyte);
+    for (const std::uint64_t end : {std::uint64_t{0}, std::uint64_t{1}, 2 * mebibyte, 9 * mebibyte + 5})
+        EXPECT_EQ(download_up_to(*file, end), (ending{.at = end, .given = end}));
+    EXPECT_EQ(download_up_to(*file, 5 * mebibyte, 3 * mebibyte + 1),
+              (ending{.at = 5 * mebibyte, .given = 2 * mebibyte - 1}));
+}
+
+TEST_F(transfers, download_of_a_file_that_is_shorter_than_announced_returns_where_it_ended) {
+    const auto file = make_file("f", 3 * mebibyte + 7);
+    EXPECT_EQ(download_up_to(*file, 64 * mebibyte),
+              (ending{.at = 3 * mebibyte + 7, .given = 3 * mebibyte + 7}));
+    EXPECT_EQ(download_up_to(*file, 64 * mebibyte, 10 * mebibyte), (ending{.at = 10 * mebibyte, .given = 0}));
+}
+
+TEST_F(transfers, a_new_file_of_the_same_name_has_another_number) {
+    const auto first = make_file("f", 1);
+    const auto number = world.wait_for(first->co_file_number());
+    ASSERT_TRUE(number);
+    ASSERT_TRUE(world.wait_for(first->rename("g", false)));
+    const auto second = make_file("f", 1);
+    const auto other = world.wait_for(second->co_file_number());
+    ASSERT_TRUE(other);
+    EXPECT_NE(*number, *other);
+}
+
+}  // namespace
+}  // namespace sluice::smb_client_testing
