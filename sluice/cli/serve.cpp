@@ -374,6 +374,24 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
     co_await std::move(ending);
 }
 
+// What the options say about the server itself.
+[[nodiscard]] smb::server::server_configuration configuration_for(
+    const serve_options& options, std::vector<smb::server::share_configuration> shares) {
+    smb::server::server_configuration configuration;
+    configuration.name = options.name.empty() ? "SLUICE" : options.name;
+    configuration.shares = std::move(shares);
+    configuration.allows_guests = options.guest;
+    configuration.interfaces = interfaces_for(options);
+    configuration.session_lifetime = std::chrono::minutes(options.session_lifetime);
+    if (options.impersonate) {
+        if (geteuid() != 0) fail("--impersonate needs root: only root can act with other accounts' rights");
+        configuration.account_of = unix_account_of;
+    }
+    if (options.encrypt) configuration.encryption = smb::server::protection::required;
+    if (options.no_signing) configuration.signing = smb::server::protection::offered;
+    return configuration;
+}
+
 void serve(const serve_options& given, const std::string& file) {
     const auto read = with_file(given, file);
     if (not read) fail(read.error());
@@ -394,19 +412,6 @@ void serve(const serve_options& given, const std::string& file) {
     held_images held;
     auto shares = open_shares(options, **loop, held, hardening);
     if (not shares) fail(shares.error());
-    smb::server::server_configuration configuration;
-    configuration.name = options.name.empty() ? "SLUICE" : options.name;
-    configuration.shares = *std::move(shares);
-    configuration.allows_guests = options.guest;
-    configuration.interfaces = interfaces_for(options);
-    configuration.session_lifetime = std::chrono::minutes(options.session_lifetime);
-    if (options.impersonate) {
-        if (geteuid() != 0) fail("--impersonate needs root: only root can act with other accounts' rights");
-        configuration.account_of = unix_account_of;
-    }
-    if (options.encrypt) configuration.encryption = smb::server::protection::required;
-    if (options.no_signing) configuration.signing = smb::server::protection::offered;
-
     const std::unique_ptr<shared_locks> peers = open_shared_locks(options);
     system_clock_source clock;
     system_random random;
@@ -419,7 +424,7 @@ void serve(const serve_options& given, const std::string& file) {
                        .log = log,
                        .peers = peers.get(),
                        .other_loops = (*others)->loops()},
-                      std::move(configuration));
+                      configuration_for(options, *std::move(shares)));
     const signals handling(
         **loop, [&] { stop.set(true); },
         [&] { reload(server, *users.database, given, file, held, hardening, log); });
@@ -433,6 +438,23 @@ void serve(const serve_options& given, const std::string& file) {
     smb::auth::wipe(std::as_writable_bytes(std::span(users.fresh_password)));
     io::sync_wait(**loop, serve_until(server, watching ? watching->get() : nullptr, stop));
     if (not watching) fail(watching.error());
+}
+
+// Who is let in, and what the process may do.
+void add_protection_options(command_syntax command, serve_options& options, bool& no_confinement) {
+    command.add_flag("--encrypt", options.encrypt, "refuse clients that do not encrypt");
+    command.add_flag("--no-signing", options.no_signing, "do not insist on signed messages");
+    command.add_flag("--guest", options.guest,
+                     "let clients in that log on as nobody (anonymously), without protection");
+    command.add_flag("--impersonate", options.impersonate,
+                     "use files with the rights of the Unix account of the user's name (as root)");
+    command
+        .add_option("--confine-to", options.confine_to,
+                    "directory that the process may access besides its shares, for shares that SIGHUP adds "
+                    "(repeatable)")
+        .value_name("DIR");
+    command.add_flag("--no-confinement", no_confinement,
+                     "do not restrict the process to its own files, system calls, and privileges");
 }
 
 }  // namespace
@@ -476,12 +498,7 @@ void add_serve(command_syntax app) {
         .add_option("--metrics", given->options.metrics,
                     "tell Prometheus over HTTP; without an address only on this machine")
         .value_name("[ADDRESS:]PORT");
-    command.add_flag("--encrypt", given->options.encrypt, "refuse clients that do not encrypt");
-    command.add_flag("--no-signing", given->options.no_signing, "do not insist on signed messages");
-    command.add_flag("--guest", given->options.guest,
-                     "let clients in that log on as nobody (anonymously), without protection");
-    command.add_flag("--impersonate", given->options.impersonate,
-                     "use files with the rights of the Unix account of the user's name (as root)");
+    add_protection_options(command, given->options, given->no_confinement);
     command
         .add_option("--session-lifetime", given->options.session_lifetime,
                     "minutes after which clients have to log on again (0: never)")
@@ -491,13 +508,6 @@ void add_serve(command_syntax app) {
                     "threads that serve connections (0: as many as there are processors)")
         .between(0U, loops_max);
     command.add_flag("--limits", given->wants_limits, "print every limit of the server, and end");
-    command
-        .add_option("--confine-to", given->options.confine_to,
-                    "directory that the process may access besides its shares, for shares that SIGHUP adds "
-                    "(repeatable)")
-        .value_name("DIR");
-    command.add_flag("--no-confinement", given->no_confinement,
-                     "do not restrict the process to its own files, system calls, and privileges");
     command.add_flag("--verbose", given->options.verbose, "log more");
     add_image_options(command, given->image);
     command.add_option("--config", given->configuration, "a TOML file with the same names");
