@@ -21,8 +21,8 @@ inline constexpr std::chrono::nanoseconds pause_max = std::chrono::milliseconds(
 /// nobody comes to unlock.
 inline constexpr std::chrono::nanoseconds pause_of_many_messages_max = std::chrono::milliseconds(96);
 
-/// How often an entity's file is created or opened anew because it vanished just then, before its state
-/// counts as contention.
+/// How often an entity's file, or a mutex file, is created or opened again because it vanished just then,
+/// before its state counts as contention (of a mutex file: before opening it fails).
 inline constexpr unsigned vanished_file_attempts_max = 16;
 
 }  // namespace sluice::fsmutex::limits

@@ -46,7 +46,7 @@ result<std::unique_ptr<mapped_file>> mapped_file::open(const io::path_handle& ba
                                                        const seams& from) noexcept {
     const auto self = process_identity::of_this_process();
     if (not self) return failure(self.error());
-    for (;;) {
+    for (unsigned attempts = 1;; ++attempts) {
         auto file = io::file_handle::open(base, path, io::mode::write, io::creation::if_needed);
         if (not file) return failure(file.error());
         const int descriptor = file->descriptor();
@@ -56,7 +56,10 @@ result<std::unique_ptr<mapped_file>> mapped_file::open(const io::path_handle& ba
         struct stat status{};
         if (::fstat(descriptor, &status) != 0)
             return failure(error::last("look at a mutex file", descriptor));
-        if (status.st_nlink == 0) continue;  // its last user removed it between our two steps
+        if (status.st_nlink == 0) {  // its last user removed it between our two steps
+            if (attempts == limits::vanished_file_attempts_max) return failure({ESTALE, "open a mutex file"});
+            continue;
+        }
         std::unique_ptr<mapped_file> made(new (std::nothrow) mapped_file(std::move(*file), from));
         if (made == nullptr) return failure({ENOMEM, "open a mutex"});
         if (auto entered = made->enter_file(*self); not entered) return failure(entered.error());

@@ -51,12 +51,13 @@ result<std::string> find_attribute(const io::handle& open, std::string_view pref
 }
 
 result<std::vector<std::byte>> load_attribute(const io::handle& open, const std::string& attribute) {
-    for (;;) {
+    for (unsigned attempts = 1;; ++attempts) {
         const auto size = io::xattr_bytes(open, attribute);
         if (not size) return failure(as_missing(size.error()));
         std::vector<std::byte> value(*size);
         const auto bytes = io::fetch_xattr(open, attribute, value);
-        if (not bytes and bytes.error().code() == ERANGE) continue;  // has grown meanwhile
+        const bool has_grown = not bytes and bytes.error().code() == ERANGE;
+        if (has_grown and attempts != limits::attribute_reads_max) continue;
         if (not bytes) return failure(as_missing(bytes.error()));
         value.resize(bytes->size());
         return value;

@@ -21,6 +21,10 @@ inline constexpr std::size_t listing_storage_bytes = 32U << 10;
 /// of all attributes of a file together.
 inline constexpr std::size_t attribute_bytes_max = 64U << 10;
 
+/// How often an attribute is read again because it has grown between the question for its size and the one
+/// for its value.
+inline constexpr unsigned attribute_reads_max = 8;
+
 /// Directories one feed may watch, with all below the watched ones.
 inline constexpr std::size_t watched_directories_max = 16U << 10;
 

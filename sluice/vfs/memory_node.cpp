@@ -127,9 +127,7 @@ private:
 file_key memory_node::key() const noexcept {
     file_key found{.volume = file_->status.volume, .file = file_->status.id, .stream = 0};
     if (stream_ == nullptr) return found;
-    found.stream = 0xcbf2'9ce4'8422'2325ULL;
-    for (const char each : fold(stream_->name))
-        found.stream = (found.stream ^ static_cast<unsigned char>(each)) * 0x0000'0100'0000'01b3ULL;
+    found.stream = stream_number(stream_->name);
     return found;
 }
 

@@ -90,6 +90,13 @@ result<void> check_path(std::string_view path) noexcept {
     }
 }
 
+std::uint64_t stream_number(std::string_view name) {
+    std::uint64_t hash = 0xcbf2'9ce4'8422'2325ULL;
+    for (const char each : fold(name))
+        hash = (hash ^ static_cast<unsigned char>(each)) * 0x0000'0100'0000'01b3ULL;
+    return hash == 0 ? 1 : hash;  // 0 is the unnamed stream
+}
+
 std::string join_path(std::string_view directory, std::string_view name) {
     std::string path;
     path.reserve(directory.size() + 1 + name.size());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,10 @@ namespace sluice::vfs {
 
 /// The same for the name of a stream, in which only : / \ and zero cannot stand.
 [[nodiscard]] result<void> check_stream_name(std::string_view name) noexcept;
+
+/// The `file_key::stream` of a named stream: the same for names that differ only in case, and never 0. A
+/// hash, so two other names may have the same, too.
+[[nodiscard]] std::uint64_t stream_number(std::string_view name);
 
 /// A path taken apart before its last component.
 struct path_parts {

@@ -1,5 +1,8 @@
 #include "sluice/smb/wire/close.hpp"
+#include "sluice/smb/wire/fscc_file_names.hpp"
+#include "sluice/smb/wire/fscc_information_class.hpp"
 #include "sluice/smb/wire/query_info.hpp"
+#include "sluice/smb/wire/set_info.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
@@ -23,6 +26,18 @@ protected:
     nt_status close(const smb::wire::create_reply& one) {
         return client().call(command::close, smb::wire::close_args{.file = one.file}).status();
     }
+    nt_status rename(const smb::wire::create_reply& one, const std::string& target, bool replaces) {
+        std::array<std::byte, 128> room;
+        byte_writer writer(room);
+        EXPECT_TRUE(
+            encode(writer, smb::wire::rename_information{.replace_if_exists = replaces, .target = target}));
+        const smb::wire::set_info_args asked{
+            .type = smb::wire::info_type::file,
+            .information_class = static_cast<std::uint8_t>(smb::wire::file_information_class::rename),
+            .file = one.file,
+            .input = *writer.finish()};
+        return client().call(command::set_info, asked).status();
+    }
     static smb::wire::create_args opening() {
         auto how = polite_client::for_everything();
         how.disposition = create_disposition::open;
@@ -42,6 +57,33 @@ TEST_F(streams, that_are_open_keep_their_removed_file_until_the_last_of_them_clo
     EXPECT_EQ(try_create("f", opening()), nt_status::delete_pending);
     EXPECT_EQ(close(second), nt_status::success);
     EXPECT_EQ(try_create("f", opening()), nt_status::object_name_not_found);
+}
+
+TEST_F(streams, that_are_open_are_not_replaced_by_others) {
+    const auto first = client().create("f:first");
+    const auto second = client().create("f:second");
+    EXPECT_EQ(rename(first, ":second", true), nt_status::access_denied);
+    EXPECT_EQ(rename(first, ":SECOND:$DATA", true), nt_status::access_denied);
+    EXPECT_EQ(rename(first, ":second", false), nt_status::object_name_collision);
+    EXPECT_EQ(rename(second, ":third", true), nt_status::success);
+    EXPECT_EQ(rename(first, ":second", true), nt_status::success) << "the name is free again";
+    EXPECT_EQ(rename(first, ":Second", true), nt_status::success) << "its own name, in other case";
+    EXPECT_EQ(close(second), nt_status::success);
+    EXPECT_EQ(rename(first, ":third", true), nt_status::success) << "nobody has it open";
+    EXPECT_EQ(try_create("f:second", opening()), nt_status::object_name_not_found);
+    EXPECT_EQ(try_create("f:third", opening()), nt_status::success);
+}
+
+TEST_F(streams, that_are_renamed_take_all_their_opens_along) {
+    const auto first = client().create("f:first");
+    const auto again = client().create("f:first", opening());
+    EXPECT_EQ(rename(first, ":second", false), nt_status::success);
+    auto alone = polite_client::for_everything();
+    alone.share_access = smb::wire::share_access::none;
+    EXPECT_EQ(try_create("f:first", alone), nt_status::success) << "a stream of its own has the old name now";
+    EXPECT_EQ(rename(again, ":third", false), nt_status::success);
+    alone.disposition = create_disposition::open;
+    EXPECT_EQ(try_create("f:third", alone), nt_status::sharing_violation);
 }
 
 TEST_F(streams, are_never_directories) {

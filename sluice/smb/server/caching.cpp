@@ -131,7 +131,7 @@ void end_handle_caching(smb_server& host, file_state& file, const open* by) noex
 
 io::task<caching_outcome> make_way_for_name_change(request& r, file_state& file, const open* by) noexcept {
     caching_outcome so_far = caching_outcome::clear;
-    for (;;) {
+    for (unsigned waits = 0; waits != limits::caching_waits_max; ++waits) {
         end_handle_caching(r.host(), file, by);
         const auto caches_handle = [by](const std::shared_ptr<lease>& holder) {
             const bool is_own = by != nullptr and by->lease == holder;
@@ -142,6 +142,7 @@ io::task<caching_outcome> make_way_for_name_change(request& r, file_state& file,
         so_far = co_await std::move(waiting);
         if (so_far == caching_outcome::cancelled) co_return so_far;
     }
+    co_return caching_outcome::cancelled;  // the file is cached again each time
 }
 
 void end_caching(smb_server& host, open& ending) noexcept {

@@ -71,12 +71,11 @@ std::vector<std::shared_ptr<file_state>> file_table::all() {
 
 void file_table::change_key(file_state& of, const vfs::file_key& key) {
     if (of.key_ == key) return;
-    auto itself = find(of.key_);
-    ENSURE(itself.get() == &of, "a file is where its key says");
+    // A stream that has been replaced is not at its key any more: another one is.
+    if (find(of.key_).get() == &of) files_.erase(of.key_);
     forget_stream(of);
-    files_.erase(of.key_);
     of.key_ = key;
-    files_[key] = itself;
+    files_[key] = of.weak_from_this();
     note_stream(of);
 }
 

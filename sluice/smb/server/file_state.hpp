@@ -20,7 +20,7 @@ class file_table;
 ///
 /// Lives as long as an open, or a request that is about to become one, holds it.
 /// Thread safety: under the server's latch.
-class file_state {
+class file_state : public std::enable_shared_from_this<file_state> {
 public:
     file_state(file_table& table, const vfs::file_key& key) noexcept;
     file_state(const file_state&) = delete;
@@ -95,7 +95,8 @@ public:
     [[nodiscard]] const std::vector<file_state*>& streams_of(const vfs::file_key& file) const noexcept;
     /// Whether any stream of `file` has opens.
     [[nodiscard]] bool has_open_streams(const vfs::file_key& file) const noexcept;
-    /// A stream has another name, and so another key.
+    /// A stream has another name, and so another key. Another state that had this key is of a stream that was
+    /// replaced: it is not found any more, and lasts as long as those who hold it.
     void change_key(file_state& of, const vfs::file_key& key);
     [[nodiscard]] std::size_t size() const noexcept { return files_.size(); }
 

@@ -57,6 +57,18 @@ inline constexpr std::chrono::milliseconds told_again_after{1000};
 inline constexpr std::chrono::seconds durable_timeout_default{60};
 inline constexpr std::chrono::seconds durable_timeout_max{300};
 
+/// How often a CREATE starts again at once because the name it found has changed since.
+inline constexpr unsigned open_attempts_max = 32;
+/// How often a CREATE, rename or removal waits for a lease break or a CLOSE and then starts again. Each
+/// client that caches a file may end one wait.
+inline constexpr unsigned caching_waits_max = 4096;
+
+/// A turn of an event loop that lasts this long is reported. How often the loops are looked at, and how much
+/// time at most counts between two looks.
+inline constexpr std::chrono::milliseconds loop_turn_max{1000};
+inline constexpr std::chrono::milliseconds loop_sample_period{250};
+inline constexpr std::chrono::milliseconds loop_samples_apart_max{500};
+
 /// How long a file that another server is looking at, or has open or locked, is let be before one tries
 /// again; the pause doubles from the first to the second.
 inline constexpr std::chrono::milliseconds peer_pause_min{1};

@@ -63,11 +63,23 @@ result<vfs::metadata> opening::status() const noexcept {
 }
 
 io::task<nt_status> opening::run() noexcept {
-    for (;;) {
+    unsigned attempts = 0;
+    unsigned waits = 0;
+    while (attempts != limits::open_attempts_max and waits != limits::caching_waits_max) {
         const step next = co_await attempt();
         if (next == step::done) co_return nt_status::success;
         if (next == step::failed) co_return status_;
+        ++(next == step::waited ? waits : attempts);
     }
+    // Other clients keep changing what this name means, or take the caching rights again each time.
+    co_return status_ == nt_status::success ? nt_status::sharing_violation : status_;
+}
+
+// A link whose target is missing has the name, so nothing can be created there. A later attempt would find
+// the same.
+bool opening::is_dangling_link() const noexcept {
+    const auto there = volume_.find(name_.path, vfs::follow_links::no);
+    return there and (*there)->kind() == vfs::node_kind::symlink;
 }
 
 io::task<opening::step> opening::attempt() noexcept {
@@ -88,9 +100,11 @@ io::task<opening::step> opening::attempt() noexcept {
         if (way != step::done) co_return way;
     } else {
         status_ = make();
-        // Somebody was faster in making it: then it exists, and is opened as such.
-        if (status_ == nt_status::object_name_collision and args_.disposition != create_disposition::create)
-            co_return step::again;
+        if (status_ == nt_status::object_name_collision and args_.disposition != create_disposition::create) {
+            // Another process may have created it since find(): then it exists, and is opened as such.
+            if (not is_dangling_link()) co_return step::again;
+            status_ = nt_status::object_name_not_found;  // as FILE_OPEN says
+        }
         if (status_ == nt_status::success) file_ = r_.tree->target->files().of(node_->key());
     }
     if (status_ == nt_status::success and r_.host().peers() != nullptr) {
@@ -252,7 +266,7 @@ io::task<opening::step> opening::make_way() noexcept {
     }
     if (outcome == caching_outcome::waited) {
         has_waited_ = true;
-        co_return step::again;
+        co_return step::waited;
     }
     if (not shares) {
         status_ = nt_status::sharing_violation;
@@ -302,7 +316,8 @@ io::task<opening::step> opening::settle_with_peers(peer_servers& peers) noexcept
             io::task<bool> waiting = pass(r_.loop(), until);
             (void)co_await unlatched(r_.host().latch(), std::move(waiting));
         }
-        if (not is_last and not r_.interrupted() and action_ != create_action::created) co_return step::again;
+        if (not is_last and not r_.interrupted() and action_ != create_action::created)
+            co_return step::waited;
         // What was just made is not made again; but somebody may have found it meanwhile.
         if (is_last or r_.interrupted() or not can_join(*file_, wanted())) {
             status_ = r_.interrupted().value_or(nt_status::sharing_violation);

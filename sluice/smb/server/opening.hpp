@@ -17,7 +17,9 @@ class opening {
 public:
     opening(request& r, const wire::create_args& args, file_name name) noexcept;
 
-    /// Does it all; afterwards fresh() is registered. Suspends: while others give up what they cache.
+    /// Does it all; afterwards fresh() is registered. When limits::open_attempts_max or caching_waits_max is
+    /// reached, it fails with the status of the last attempt, or SHARING_VIOLATION. Suspends: while others
+    /// give up what they cache.
     [[nodiscard]] io::task<wire::nt_status> run() noexcept;
 
     [[nodiscard]] const std::shared_ptr<open>& fresh() const noexcept { return fresh_; }
@@ -26,7 +28,7 @@ public:
     [[nodiscard]] result<vfs::metadata> status() const noexcept;
 
 private:
-    enum class step : std::uint8_t { done, again, failed };
+    enum class step : std::uint8_t { done, again, waited, failed };
 
     [[nodiscard]] wire::nt_status find() noexcept;
     [[nodiscard]] wire::nt_status find_stream() noexcept;
@@ -37,6 +39,7 @@ private:
     [[nodiscard]] wire::nt_status check_read_only() const noexcept;
     [[nodiscard]] bool streams_allow(wire::access_mask needs) const noexcept;
     [[nodiscard]] wire::nt_status check_making(const vfs::found_node& directory, bool makes_directory) const;
+    [[nodiscard]] bool is_dangling_link() const noexcept;
     [[nodiscard]] wire::nt_status make() noexcept;
     [[nodiscard]] wire::nt_status dress(const vfs::found_node& directory) noexcept;
     [[nodiscard]] result<void> secure(const vfs::found_node& directory);

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "sluice/base/case_fold.hpp"
 #include "sluice/smb/server/authorisation.hpp"
 #include "sluice/smb/server/caching.hpp"
+#include "sluice/smb/server/link_target.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/share_modes.hpp"
 #include "sluice/smb/server/status_of_error.hpp"
+#include "sluice/vfs/path.hpp"
 
 namespace sluice::smb::server {
 
@@ -24,10 +27,20 @@ namespace {
     const auto name = parse_stream_name(wish.target);
     if (not name) return name.error();
     if (name->empty()) return nt_status::invalid_parameter;  // onto the unnamed stream
+    // As of a file: what is open is not replaced, whatever the client asks. Another stream with the same
+    // number would share one state with this one.
+    vfs::file_key target = one.file->key();
+    target.stream = vfs::stream_number(*name);
+    const auto there = r.tree->target->files().find(target);
+    if (there != nullptr and there != one.file and not there->opens().empty())
+        return wish.replaces ? nt_status::access_denied : nt_status::object_name_collision;
     const auto taken = wish.replaces ? vfs::when_taken::replace : vfs::when_taken::refuse;
+    const std::string before(one.node->stream_name());
     const result<void> done = one.node->rename(*name, taken);
     if (not done) return status_of(done.error());
-    r.tree->target->files().change_key(*one.file, one.node->key());
+    r.tree->target->files().change_key(*one.file, target);
+    for (open* const other : one.file->opens())
+        if (equal_ignoring_case(other->node->stream_name(), before)) other->node->follow_stream_name(*name);
     return nt_status::success;
 }
 
@@ -85,8 +98,17 @@ public:
             explain_refusal(r_, target_.path, needed);
             return nt_status::access_denied;
         }
+        if (leads_out_from(**parent)) return nt_status::access_denied;
         if (not may_write_into(*r_.tree->target, **parent)) return nt_status::sharing_violation;
         return look_at_target(volume);
+    }
+
+    // Whether it is a link that would lead out of the share only in its new directory.
+    [[nodiscard]] bool leads_out_from(const vfs::node& directory) {
+        if (one_.node->kind() != vfs::node_kind::symlink) return false;
+        const result<std::string> to = one_.node->read_link();
+        return to and stays_in_share(*to, parent_of(one_.node->path())) and
+               not stays_in_share(*to, directory.path());
     }
 
     /// Whom to ask to close: those beneath a directory, those of the file in the way.
@@ -180,7 +202,7 @@ io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, naming_wish
     const auto target = target_of(wish);
     if (not target) co_return target.error();
 
-    for (unsigned attempts = 1;; ++attempts) {
+    for (unsigned attempts = 1; attempts != limits::caching_waits_max; ++attempts) {
         naming attempt(r, *one, wish, *target);
         const nt_status refused = attempt.look();
         if (refused != nt_status::success) co_return refused;
@@ -201,12 +223,13 @@ io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, naming_wish
         nt_status status = nt_status::success;
         if (r.host().peers() != nullptr) status = attempt.keep_peers_out(*r.host().peers());
         if (status == nt_status::success) co_return attempt.carry_out();
-        if (status != nt_status::retry or attempts == limits::peer_attempts_max)
+        if (status != nt_status::retry or attempts >= limits::peer_attempts_max)
             co_return nt_status::access_denied;
         const deadline until(limits::peer_pause_max);
         io::task<bool> waiting = pass(r.loop(), until);
         (void)co_await unlatched(r.host().latch(), std::move(waiting));
     }
+    co_return nt_status::sharing_violation;  // other clients open the file again each time
 }
 
 }  // namespace sluice::smb::server

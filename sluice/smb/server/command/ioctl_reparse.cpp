@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "sluice/smb/server/command/ioctl.hpp"
+#include "sluice/smb/server/link_target.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/status_of_error.hpp"
 #include "sluice/smb/wire/reparse_point.hpp"
+#include "sluice/vfs/path.hpp"
 
 namespace sluice::smb::server {
 
@@ -55,10 +57,12 @@ io::task<nt_status> set_reparse_point(control& c) {
     if (not point) co_return nt_status::io_reparse_data_invalid;
     const auto* const link = std::get_if<wire::reparse_symlink>(&*point);
     if (link == nullptr) co_return nt_status::io_reparse_tag_not_handled;
-    // An absolute target names a drive of the client's, of which a share knows nothing.
-    if (not link->relative or link->substitute.empty()) co_return nt_status::io_reparse_data_invalid;
-    if (c.file->file->opens().size() != 1) co_return nt_status::sharing_violation;
+    // An absolute target names a drive of the client, of which a share knows nothing.
     const std::string target = with_separators(link->substitute, '\\', '/');
+    const std::string path = c.file->node->path();
+    if (not link->relative or not stays_in_share(target, vfs::split_path(path).parent))
+        co_return nt_status::io_reparse_data_invalid;
+    if (c.file->file->opens().size() != 1) co_return nt_status::sharing_violation;
     const result<void> made = c.file->node->become_link(target);
     co_return made ? nt_status::success : status_of(made.error());
 }
