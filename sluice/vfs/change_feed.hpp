@@ -8,6 +8,7 @@
 
 namespace sluice::vfs {
 
+class account_identity;
 class node;
 
 enum class change_kind : std::uint8_t {
@@ -63,6 +64,15 @@ public:
     /// Errors: ENOSPC when no more watches are allowed, by the system or by limits; ENOTDIR; EMFILE.
     [[nodiscard]] virtual result<std::unique_ptr<change_watch>> watch(node& directory, bool recursive,
                                                                       change_listener& listener) noexcept = 0;
+
+    /// The same on behalf of an account of the host: the kernel checks its rights. Of what is below, only
+    /// directories that the account may list are watched, and others are left out without an error. Feeds of
+    /// volumes whose files do not belong to accounts of the host do as watch().
+    [[nodiscard]] virtual result<std::unique_ptr<change_watch>> watch_as(
+        const std::shared_ptr<const account_identity>&, node& directory, bool recursive,
+        change_listener& listener) noexcept {
+        return watch(directory, recursive, listener);
+    }
 
     /// Waits until there may be something to tell. False: nothing will be any more, or the scope is
     /// cancelled. One at a time. Suspends.

@@ -28,6 +28,22 @@ change_kind kind_of_change(std::uint32_t mask) noexcept {
     return (mask & IN_ATTRIB) != 0 ? change_kind::attributes : change_kind::modified;
 }
 
+// Those that end the search for directories to watch; any other belongs to one directory, which is left out.
+bool is_out_of_watches(const error& why) noexcept {
+    return why.code() == ENOSPC or why.code() == ENOMEM;
+}
+
+/// The identity of an account while this lives; without an account, nothing.
+class acting_for {
+public:
+    explicit acting_for(const account_ptr& account) noexcept {
+        if (account != nullptr) now_.emplace(*account);
+    }
+
+private:
+    std::optional<account_identity::use> now_;
+};
+
 }  // namespace
 
 // A directory that is watched on behalf of one watch.
@@ -60,6 +76,7 @@ public:
         : queued_watch(listener), root(std::move(directory)), is_recursive(recursive), feed_(feed) {}
     ~held_watch() override { feed_.forget(*this); }
 
+    account_ptr account;
     io::path_handle root;
     bool is_recursive;
     std::unique_ptr<place> first;
@@ -82,16 +99,19 @@ result<void> host_change_feed::open_queue() noexcept {
     return {};
 }
 
-result<std::unique_ptr<change_watch>> host_change_feed::watch(node& directory, bool recursive,
-                                                              change_listener& listener) noexcept {
+result<std::unique_ptr<change_watch>> host_change_feed::watch_as(const account_ptr& account, node& directory,
+                                                                 bool recursive,
+                                                                 change_listener& listener) noexcept {
     auto* const itself = dynamic_cast<host_node*>(&directory);
     if (itself == nullptr or itself->kind() != node_kind::directory) return failure({ENOTDIR, "watch"});
     if (const auto opened = open_queue(); not opened) return failure(opened.error());
+    const acting_for now(account);
     const io::descriptor_path path(itself->held().descriptor());
     // Confined to it: what is looked for below is never behind a link.
     auto root = io::path_handle::open(path.c_str(), io::confinement::beneath_no_symlinks);
     if (not root) return failure(root.error());
     auto made = std::make_unique<held_watch>(*this, listener, std::move(*root), recursive);
+    made->account = account;
     watches_.push_back(made.get());
     const auto first = add_place(*made, nullptr, made->root, {});
     if (not first) return failure(first.error());
@@ -116,7 +136,8 @@ result<host_change_feed::place*> host_change_feed::add_place(held_watch& owner, 
     return added;
 }
 
-// Watches every directory below. What vanishes meanwhile is left out: its removal is told.
+// Watches every directory below that the thread may list. Directories that vanish while it does are skipped,
+// because their removal is reported.
 result<void> host_change_feed::add_below(place& above, tell_content tells) {
     std::vector<place*> unseen{&above};
     std::vector<io::directory_entry> entries(limits::listed_names_per_batch);
@@ -140,8 +161,10 @@ result<void> host_change_feed::add_below(place& above, tell_content tells) {
                 const auto below = io::path_handle::open(*listed, each.name);
                 if (not below) continue;
                 const auto added = add_place(owner, &here, *below, each.name);
-                if (not added) return failure(added.error());
-                unseen.push_back(*added);
+                if (added)
+                    unseen.push_back(*added);
+                else if (is_out_of_watches(added.error()))
+                    return failure(added.error());
             }
         }
     }
@@ -234,24 +257,56 @@ void host_change_feed::dispatch_single(const kernel_event& event) {
         queue_.add(*where->owner, what, is_directory, where->shown_path_of(event.name));
         if (not is_directory) continue;
         if (what == change_kind::added) appear(*where, event.name);
-        if (what != change_kind::removed) continue;
-        if (const auto gone = where->find_child(event.name); gone != where->children.end()) {
-            release(**gone);
-            where->children.erase(gone);
-        }
+        if (what == change_kind::removed) remove_child(*where, event.name);
+        if (what == change_kind::attributes) check_again(*where, event.name);
     }
 }
 
-// A directory has been made or moved in.
+void host_change_feed::remove_child(place& where, std::string_view name) noexcept {
+    const auto gone = where.find_child(name);
+    if (gone == where.children.end()) return;
+    release(**gone);
+    where.children.erase(gone);
+}
+
+// The permissions of a directory may have changed. Its name may lead to another one by now, so that the
+// kernel's watch of the one that the account may list is compared with ours.
+void host_change_feed::check_again(place& where, const std::string& name) {
+    const held_watch& owner = *where.owner;
+    if (not owner.is_recursive or owner.account == nullptr) return;
+    const auto watched = watch_of_listable(where, name);
+    if (const auto child = where.find_child(name); child != where.children.end()) {
+        if (watched == (*child)->kernel_watch) return;
+        remove_child(where, name);
+    }
+    if (not watched) return;
+    appear(where, name);
+    const bool is_left = not places_.contains(*watched);  // renamed meanwhile, or there were too many
+    if (is_left) (void)::inotify_rm_watch(kernel_queue_.descriptor(), *watched);
+}
+
+// The number the kernel watches a directory by, if the account of the watch may list it.
+std::optional<int> host_change_feed::watch_of_listable(const place& where, const std::string& name) {
+    const acting_for now(where.owner->account);
+    const auto listed = io::directory_handle::open(where.owner->root, join_path(where.path(), name));
+    if (not listed) return std::nullopt;
+    const io::descriptor_path path(listed->descriptor());
+    const int watched = ::inotify_add_watch(kernel_queue_.descriptor(), path.c_str(), changes_told);
+    if (watched < 0) return std::nullopt;
+    return watched;
+}
+
+// A directory has been made or moved in, or may be listed now.
 void host_change_feed::appear(place& where, const std::string& name) {
     held_watch& owner = *where.owner;
     if (not owner.is_recursive or where.find_child(name) != where.children.end()) return;
+    const acting_for now(owner.account);
     const auto directory = io::path_handle::open(owner.root, join_path(where.path(), name));
     if (not directory) return;  // gone again
     const auto added = add_place(owner, &where, *directory, name);
     const auto below = added ? add_below(**added, tell_content::yes) : failure(added.error());
     // No more watches: from here on changes are lost, and the listener should know.
-    if (not below) queue_.add_overflow(owner);
+    if (not below and is_out_of_watches(below.error())) queue_.add_overflow(owner);
 }
 
 void host_change_feed::dispatch_rename(const kernel_event& from, const kernel_event& to) {
@@ -301,6 +356,7 @@ void host_change_feed::overflow() {
     for (held_watch* const each : watches_) {
         queue_.add_overflow(*each);
         // Directories may have been made that no event told of.
+        const acting_for now(each->account);
         if (each->is_recursive and each->first != nullptr) (void)add_below(*each->first, tell_content::no);
     }
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sluice/io/pipe_handle.hpp"
+#include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/change_queue.hpp"
 #include "sluice/vfs/host_tree.hpp"
 
@@ -17,6 +18,11 @@ namespace sluice::vfs {
 /// watch begins and again for each directory that is made or moved in; what is made in a new directory before
 /// its watch stands is looked for and told as added, and may come twice. Where a directory stands is kept as
 /// a parent and a name, so that moving one takes along what is below. Symbolic links are not followed.
+///
+/// A watch looks through directories with the rights of the account it is for. It leaves out those below the
+/// watched one that the account may not list, and checks one again when its attributes change: the kernel
+/// checks only when its own watch is set. The watched directory itself was opened for listing, and stays
+/// watched.
 ///
 /// A directory that somebody beside the server removes ends its watch only once nobody has it open any more:
 /// the kernel does not tell before.
@@ -32,7 +38,13 @@ public:
     ~host_change_feed() override;
 
     [[nodiscard]] result<std::unique_ptr<change_watch>> watch(node& directory, bool recursive,
-                                                              change_listener& listener) noexcept override;
+                                                              change_listener& listener) noexcept override {
+        return watch_as(nullptr, directory, recursive, listener);
+    }
+    /// `account` may be null: then with the rights of the process.
+    [[nodiscard]] result<std::unique_ptr<change_watch>> watch_as(const account_ptr& account, node& directory,
+                                                                 bool recursive,
+                                                                 change_listener& listener) noexcept override;
     [[nodiscard]] io::task<bool> co_changed() noexcept override;
     void tell() noexcept override;
 
@@ -59,6 +71,9 @@ private:
     void dispatch_rename(const kernel_event& from, const kernel_event& to);
     void dispatch_single(const kernel_event& event);
     void appear(place& where, const std::string& name);
+    void remove_child(place& where, std::string_view name) noexcept;
+    void check_again(place& where, const std::string& name);
+    [[nodiscard]] std::optional<int> watch_of_listable(const place& where, const std::string& name);
     void end(int kernel_watch);
     void overflow();
 

@@ -1,24 +1,20 @@
 #include "sluice/vfs/host_stream.hpp"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/io/xattr.hpp"
+#include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/host_attributes.hpp"
 #include "sluice/vfs/host_node.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::vfs {
 namespace {
-
-std::uint64_t hash_of(std::string_view name) {
-    std::uint64_t hash = 0xcbf2'9ce4'8422'2325ULL;
-    for (const char each : fold(name))
-        hash = (hash ^ static_cast<unsigned char>(each)) * 0x0000'0100'0000'01b3ULL;
-    return hash == 0 ? 1 : hash;  // 0 is the unnamed stream
-}
 
 std::string attribute_of(std::string_view stream) {
     std::string attribute(stream_prefix);
@@ -28,13 +24,13 @@ std::string attribute_of(std::string_view stream) {
 
 /// A named stream: an extended attribute, read whole, changed and written whole by every call. None of them
 /// suspends, so on the volume's one thread they are atomic, and all nodes of a stream see the same bytes.
-/// When the stream is removed, or renamed by another node, what is left open fails with ENOENT and brings
-/// nothing back.
+/// When the stream is removed, or renamed by another node that this one was not told of, what is left open
+/// fails with ENOENT and brings nothing back.
 class host_stream final : public node {
 public:
     host_stream(host_tree& tree, io::handle file, file_key key, std::string path, std::string name)
         : tree_(tree), file_(std::move(file)), key_(key), path_(std::move(path)), name_(std::move(name)) {
-        key_.stream = hash_of(name_);
+        key_.stream = stream_number(name_);
     }
 
     [[nodiscard]] node_kind kind() const noexcept override { return node_kind::file; }
@@ -61,6 +57,7 @@ public:
                                                  bool only_shared) noexcept override;
 
     [[nodiscard]] result<void> rename(std::string_view path, when_taken taken) noexcept override;
+    void follow_stream_name(std::string_view name) noexcept override;
     [[nodiscard]] result<void> link(std::string_view, when_taken) noexcept override { return unsupported(); }
     [[nodiscard]] result<void> remove() noexcept override;
     [[nodiscard]] result<std::string> read_link() noexcept override { return failure({EINVAL, "read link"}); }
@@ -90,6 +87,7 @@ public:
     }
 
 private:
+    [[nodiscard]] result<void> may_use(data_access wanted) const noexcept;
     static result<void> unsupported() noexcept { return failure({EOPNOTSUPP, "use stream"}); }
     [[nodiscard]] result<void> write_at(std::span<const std::byte> from, std::uint64_t offset);
     [[nodiscard]] result<std::vector<std::byte>> content() const {
@@ -135,9 +133,21 @@ result<void> host_stream::change(const metadata_change& wanted) noexcept {
     return apply_change(file_, wanted, *before);
 }
 
+// As for a file, an account's rights are checked when the data is opened: transfers are not made with its
+// identity. By the system call itself: what the C library has in its place, where the kernel lacks it, checks
+// another identity.
+result<void> host_stream::may_use(data_access wanted) const noexcept {
+    const int rights = (wanted.read ? R_OK : 0) | (wanted.write ? W_OK : 0);
+    if (::syscall(SYS_faccessat2, file_.descriptor(), "", rights, AT_EACCESS | AT_EMPTY_PATH) == 0) return {};
+    return failure(error::last("open stream", file_.descriptor()));
+}
+
 result<void> host_stream::open_data(data_access wanted) noexcept {
     if (wanted.write) {
         if (const auto may = tree_.may_change(); not may) return may;
+    }
+    if (account_identity::is_in_use()) {
+        if (const auto may = may_use(wanted); not may) return may;
     }
     granted_.read = granted_.read or wanted.read;
     granted_.write = granted_.write or wanted.write;
@@ -249,14 +259,25 @@ result<void> host_stream::rename(std::string_view name, when_taken taken) noexce
     if (is_own and name == name_) return {};
     if (other and not is_own) {
         if (taken == when_taken::refuse) return failure(error::with_path(EEXIST, "rename stream", name));
-        if (const auto gone = io::remove_xattr(file_, *other); not gone) return gone;
     }
-    // The new one first: a file system that is full then loses nothing.
-    if (const auto done = store_attribute(file_, attribute_of(name), *bytes); not done) return done;
+    // The new one first: a file system that is full then loses nothing. If the one that is replaced has this
+    // very name, the file system exchanges its value in one step.
+    const std::string wanted = attribute_of(name);
+    if (const auto done = store_attribute(file_, wanted, *bytes); not done) return done;
+    if (other and not is_own and *other != wanted) {
+        if (const auto gone = io::remove_xattr(file_, *other); not gone) {
+            (void)io::remove_xattr(file_, wanted);  // or there would be two spellings of one stream
+            return gone;
+        }
+    }
     if (const auto gone = io::remove_xattr(file_, attribute_of(name_)); not gone) return gone;
-    name_ = name;
-    key_.stream = hash_of(name_);
+    follow_stream_name(name);
     return {};
+}
+
+void host_stream::follow_stream_name(std::string_view name) noexcept {
+    name_ = name;
+    key_.stream = stream_number(name_);
 }
 
 result<void> host_stream::remove() noexcept {

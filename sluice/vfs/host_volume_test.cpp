@@ -352,5 +352,34 @@ TEST_F(host_volume_test, creating_asks_for_the_permissions_of_the_volume_or_the_
     EXPECT_EQ(opened->create("g", {.permission_bits = 0400}).value()->status().value().permission_bits, 0400);
 }
 
+// In the file system of the temporary directory, which, unlike one in memory, may run out of room for
+// attributes.
+TEST(host_streams, that_are_to_be_replaced_are_kept_when_there_is_no_room_for_their_successor) {
+    const io::test_directory folder(std::filesystem::temp_directory_path());
+    folder.write("f", "");
+    const auto multiplexer = io::make_epoll_multiplexer().value();
+    const auto volume = host_volume::open(*multiplexer, folder.path()).value();
+    if (not volume->features().has_streams) GTEST_SKIP() << "no extended attributes here";
+    const auto file = volume->find("f", follow_links::yes).value();
+    const auto make = [&](std::string_view name, std::size_t bytes) {
+        const auto stream = file->open_stream({.name = name, .create = true}).value();
+        if (const auto opened = stream->open_data({.read = true, .write = true}); not opened) return opened;
+        return stream->truncate(bytes);
+    };
+    ASSERT_EQ(code(make("source", 1000)), 0);
+    ASSERT_EQ(code(make("Target", 500)), 0);
+    // Until the new spelling of the target has no room next to the old one.
+    int filled = 0;
+    for (unsigned i = 0; filled == 0 and i != 64; ++i)
+        filled = code(make("filler" + std::to_string(i), 600));
+    if (filled != ENOSPC) GTEST_SKIP() << "this file system has room for all attributes";
+    const auto source = file->open_stream({.name = "source"}).value();
+    EXPECT_EQ(code(source->rename("target", when_taken::replace)), ENOSPC);
+    const auto target = file->open_stream({.name = "target"}).value();
+    EXPECT_EQ(target->status().value().size_bytes, 500U);
+    EXPECT_EQ(target->stream_name(), "Target");
+    EXPECT_EQ(source->status().value().size_bytes, 1000U);
+}
+
 }  // namespace
 }  // namespace sluice::vfs

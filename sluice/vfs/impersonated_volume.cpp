@@ -1,76 +1,27 @@
 #include "sluice/vfs/impersonated_volume.hpp"
 
-#include <grp.h>
-#include <sys/fsuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <algorithm>
-
-#include "sluice/base/ensure.hpp"
-
 namespace sluice::vfs {
 namespace {
 
-// For this thread alone: the C library's setgroups would change every thread.
-bool set_groups_of_thread(const std::vector<gid_t>& groups) noexcept {
-    return ::syscall(SYS_setgroups, groups.size(), groups.data()) == 0;
-}
-
-// These calls report no failure, only what held before; so they are made twice.
-bool set_user_of_thread(uid_t user) noexcept {
-    (void)::setfsuid(user);
-    return static_cast<uid_t>(::setfsuid(user)) == user;
-}
-bool set_group_of_thread(gid_t group) noexcept {
-    (void)::setfsgid(group);
-    return static_cast<gid_t>(::setfsgid(group)) == group;
-}
-
-struct identities {
-    const unix_account& account;
-    const std::vector<gid_t>& own_groups;
-};
-
-/// The account's identity, for as long as this lives. The user comes last and goes first: with it go the
-/// capabilities that override permissions. To go on with the wrong one would be a hole, so failures stop the
-/// program; whether it is allowed at all was found out when the volume was made.
-class as_account {
-public:
-    explicit as_account(const identities& who) noexcept : who_(who) {
-        ENSURE(set_groups_of_thread(who.account.groups));
-        ENSURE(set_group_of_thread(who.account.group_id));
-        ENSURE(set_user_of_thread(who.account.user_id));
-    }
-    as_account(const as_account&) = delete;
-    as_account& operator=(const as_account&) = delete;
-    ~as_account() {
-        ENSURE(set_user_of_thread(::geteuid()));
-        ENSURE(set_group_of_thread(::getegid()));
-        ENSURE(set_groups_of_thread(who_.own_groups));
-    }
-
-private:
-    const identities& who_;
-};
+using as_account = account_identity::use;
 
 class impersonated_listing final : public directory_listing {
 public:
-    impersonated_listing(identities who, std::unique_ptr<directory_listing> behind)
-        : who_(who), behind_(std::move(behind)) {}
+    impersonated_listing(account_ptr who, std::unique_ptr<directory_listing> behind)
+        : who_(std::move(who)), behind_(std::move(behind)) {}
     [[nodiscard]] result<const listed_name*> next() noexcept override {
-        const as_account now(who_);
+        const as_account now(*who_);
         return behind_->next();
     }
 
 private:
-    identities who_;
+    account_ptr who_;
     std::unique_ptr<directory_listing> behind_;
 };
 
 class impersonated_node final : public node {
 public:
-    impersonated_node(identities who, node_ptr behind) : who_(who), behind_(std::move(behind)) {}
+    impersonated_node(account_ptr who, node_ptr behind) : who_(std::move(who)), behind_(std::move(behind)) {}
 
     [[nodiscard]] node& behind() noexcept { return *behind_; }
 
@@ -124,12 +75,13 @@ public:
                                                  std::uint64_t destination_offset,
                                                  bool only_shared) noexcept override {
         auto* const other = dynamic_cast<impersonated_node*>(&destination);
-        node& to = other != nullptr ? other->behind() : destination;
+        node& to = other != nullptr ? *other->behind_ : destination;
         return as([&] { return behind_->clone_to(to, source, destination_offset, only_shared); });
     }
     [[nodiscard]] result<void> rename(std::string_view path, when_taken taken) noexcept override {
         return as([&] { return behind_->rename(path, taken); });
     }
+    void follow_stream_name(std::string_view name) noexcept override { behind_->follow_stream_name(name); }
     [[nodiscard]] result<void> link(std::string_view path, when_taken taken) noexcept override {
         return as([&] { return behind_->link(path, taken); });
     }
@@ -175,7 +127,7 @@ public:
 private:
     template <class Call>
     std::invoke_result_t<Call> as(Call call) noexcept {
-        const as_account now(who_);
+        const as_account now(*who_);
         return call();
     }
 
@@ -184,7 +136,7 @@ private:
     [[nodiscard]] io::task<result<void>> co_write_in_place(io::file_handle& file,
                                                            std::span<const std::byte> from,
                                                            std::uint64_t offset) noexcept {
-        const as_account now(who_);
+        const as_account now(*who_);
         while (not from.empty()) {
             const auto written = file.write({.buffers = from, .offset = offset});
             if (not written) co_return failure(written.error());
@@ -195,20 +147,23 @@ private:
         co_return result<void>{};
     }
 
-    identities who_;
+    account_ptr who_;
     node_ptr behind_;
 };
 
-result<found_node> seen_by(identities who, result<found_node> found) {
+result<found_node> seen_by(const account_ptr& who, result<found_node> found) {
     if (found) found->node = std::make_unique<impersonated_node>(who, std::move(found->node));
     return found;
 }
 
-std::vector<gid_t> groups_of_thread() {
-    std::vector<gid_t> groups(static_cast<std::size_t>(std::max(0, ::getgroups(0, nullptr))));
-    const int count = ::getgroups(static_cast<int>(groups.size()), groups.data());
-    groups.resize(static_cast<std::size_t>(std::max(0, count)));
-    return groups;
+result<node_ptr> seen_by(const account_ptr& who, result<node_ptr> found) {
+    if (not found) return found;
+    return std::make_unique<impersonated_node>(who, *std::move(found));
+}
+
+node& behind(node& shown) noexcept {
+    auto* const own = dynamic_cast<impersonated_node*>(&shown);
+    return own != nullptr ? own->behind() : shown;
 }
 
 }  // namespace
@@ -218,11 +173,7 @@ public:
     explicit feed(const impersonated_volume& owner) noexcept : owner_(owner) {}
     [[nodiscard]] result<std::unique_ptr<change_watch>> watch(node& directory, bool recursive,
                                                               change_listener& listener) noexcept override {
-        auto* const own = dynamic_cast<impersonated_node*>(&directory);
-        const identities who{.account = owner_.account_, .own_groups = owner_.own_groups_};
-        const as_account now(who);
-        return owner_.behind_.changes()->watch(own != nullptr ? own->behind() : directory, recursive,
-                                               listener);
+        return owner_.behind_.changes()->watch_as(owner_.account_, behind(directory), recursive, listener);
     }
     [[nodiscard]] io::task<bool> co_changed() noexcept override {
         return owner_.behind_.changes()->co_changed();
@@ -233,14 +184,14 @@ private:
     const impersonated_volume& owner_;
 };
 
-impersonated_volume::impersonated_volume(volume& behind, unix_account account)
+impersonated_volume::impersonated_volume(volume& behind, account_ptr account)
     : behind_(behind),
       account_(std::move(account)),
       identity_(behind.identity()),
-      own_groups_(groups_of_thread()),
       feed_(std::make_unique<feed>(*this)) {
-    acting_user user{.id = account_.user_id, .groups = {account_.group_id}};
-    user.groups.insert(user.groups.end(), account_.groups.begin(), account_.groups.end());
+    const unix_account& acts_as = account_->account();
+    acting_user user{.id = acts_as.user_id, .groups = {acts_as.group_id}};
+    user.groups.insert(user.groups.end(), acts_as.groups.begin(), acts_as.groups.end());
     identity_.acts_as = std::move(user);
 }
 
@@ -248,52 +199,36 @@ impersonated_volume::~impersonated_volume() = default;
 
 result<std::unique_ptr<impersonated_volume>> impersonated_volume::create(volume& behind,
                                                                          unix_account account) {
-    std::unique_ptr<impersonated_volume> made(new impersonated_volume(behind, std::move(account)));
-    const bool may = set_groups_of_thread(made->account_.groups) and
-                     set_group_of_thread(made->account_.group_id) and
-                     set_user_of_thread(made->account_.user_id);
-    (void)::setfsuid(::geteuid());
-    (void)::setfsgid(::getegid());
-    (void)set_groups_of_thread(made->own_groups_);
-    if (not may) return failure({EPERM, "impersonate"});
-    return made;
+    auto identity = account_identity::create(std::move(account));
+    if (not identity) return failure(identity.error());
+    return std::unique_ptr<impersonated_volume>(new impersonated_volume(behind, *std::move(identity)));
 }
 
 result<node_ptr> impersonated_volume::find(std::string_view path, follow_links links) noexcept {
-    const identities who{.account = account_, .own_groups = own_groups_};
-    const as_account now(who);
-    auto found = behind_.find(path, links);
-    if (not found) return found;
-    return std::make_unique<impersonated_node>(who, std::move(*found));
+    const as_account now(*account_);
+    return seen_by(account_, behind_.find(path, links));
 }
 
 result<found_node> impersonated_volume::find_with_status(std::string_view path, follow_links links,
                                                          data_access soon) noexcept {
-    const identities who{.account = account_, .own_groups = own_groups_};
-    const as_account now(who);
-    return seen_by(who, behind_.find_with_status(path, links, soon));
+    const as_account now(*account_);
+    return seen_by(account_, behind_.find_with_status(path, links, soon));
 }
 
 result<found_node> impersonated_volume::find_directory(std::string_view path) noexcept {
-    const identities who{.account = account_, .own_groups = own_groups_};
-    const as_account now(who);
-    return seen_by(who, behind_.find_directory(path));
+    const as_account now(*account_);
+    return seen_by(account_, behind_.find_directory(path));
 }
 
 result<found_node> impersonated_volume::create_in(node& directory, std::string_view name,
                                                   const creation_request& wanted) noexcept {
-    const identities who{.account = account_, .own_groups = own_groups_};
-    const as_account now(who);
-    auto* const own = dynamic_cast<impersonated_node*>(&directory);
-    return seen_by(who, behind_.create_in(own != nullptr ? own->behind() : directory, name, wanted));
+    const as_account now(*account_);
+    return seen_by(account_, behind_.create_in(behind(directory), name, wanted));
 }
 
 result<node_ptr> impersonated_volume::create(std::string_view path, const creation_request& wanted) noexcept {
-    const identities who{.account = account_, .own_groups = own_groups_};
-    const as_account now(who);
-    auto made = behind_.create(path, wanted);
-    if (not made) return made;
-    return std::make_unique<impersonated_node>(who, std::move(*made));
+    const as_account now(*account_);
+    return seen_by(account_, behind_.create(path, wanted));
 }
 
 change_feed* impersonated_volume::changes() noexcept {

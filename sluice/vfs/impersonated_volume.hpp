@@ -1,16 +1,9 @@
 #pragma once
 
-#include <sys/types.h>
-
+#include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/volume.hpp"
 
 namespace sluice::vfs {
-
-struct unix_account {
-    uid_t user_id = 0;
-    gid_t group_id = 0;
-    std::vector<gid_t> groups{};  // besides group_id
-};
 
 /// A volume seen with another account's rights: the kernel checks each call as if that account's process had
 /// made it, and what is created is the account's. For a server that runs as root, one of these per session.
@@ -18,11 +11,11 @@ struct unix_account {
 /// The calling thread takes the account's identity for file systems for the length of a call and has its own
 /// back after it; other threads are not touched. Reads need none: what was opened stays open. Writes to a
 /// file of the host are made at once, on the calling thread, so that quotas and set-user-id bits are the
-/// account's affair; they block it for as long as the kernel takes. The volume behind may share what it knows
-/// of names (an index) between accounts: whether a name exists in a directory that an account may search but
-/// not read can be learned by spelling it in other case.
+/// account's affair; they block it for as long as the kernel takes. What the volume behind knows of names
+/// (its index) is shared between accounts, and used for an account only in directories that it may list.
 ///
-/// Thread safety: as the volume behind, which outlives it; nodes and watches made by it do not outlive it.
+/// Thread safety: as the volume behind, which outlives it. Lifetime: nodes, listings and watches made by it
+/// share its account, and need only the volume behind.
 class impersonated_volume final : public volume {
 public:
     /// Errors: EPERM if the process may not take the account's identity (CAP_SETUID, CAP_SETGID). Allocates:
@@ -42,17 +35,16 @@ public:
                                           const creation_request& wanted) noexcept override;
     [[nodiscard]] result<found_node> create_in(node& directory, std::string_view name,
                                                const creation_request& wanted) noexcept override;
-    /// Watches are set with the account's rights. Only the feed of the volume behind is to be run.
+    /// Watches report only what the account may list. Only the feed of the volume behind is to be run.
     [[nodiscard]] change_feed* changes() noexcept override;
 
 private:
     class feed;
-    impersonated_volume(volume& behind, unix_account account);
+    impersonated_volume(volume& behind, account_ptr account);
 
     volume& behind_;
-    unix_account account_;
+    account_ptr account_;
     volume_identity identity_;
-    std::vector<gid_t> own_groups_;
     std::unique_ptr<feed> feed_;
 };
 

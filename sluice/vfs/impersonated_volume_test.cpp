@@ -1,6 +1,6 @@
 #include "sluice/vfs/impersonated_volume.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +14,8 @@ namespace sluice::vfs {
 namespace {
 
 constexpr uid_t somebody = 54321;
+using testing::Contains;
+using testing::Not;
 
 template <class T>
 int code(const result<T>& of) noexcept {
@@ -86,6 +88,127 @@ TEST_F(impersonation, what_the_account_writes_takes_the_set_user_id_bit_of_a_pro
     EXPECT_EQ(mode(), 04777U) << "root may";
     EXPECT_EQ(code(write(*account)), 0);
     EXPECT_EQ(mode(), 0777U);
+}
+
+TEST_F(impersonation, nodes_listings_and_data_keep_the_account_when_its_volume_goes) {
+    const auto file = account->create("public/f", {}).value();
+    const auto directory = account->find("public", follow_links::yes).value();
+    const auto listing = directory->list().value();
+    account.reset();
+    EXPECT_EQ(code(file->open_data({.read = true, .write = true})), 0);
+    EXPECT_EQ(code(io::sync_wait(*multiplexer, file->co_write(std::array<std::byte, 4>{}, 0))), 0);
+    ASSERT_NE(listing->next().value(), nullptr);
+    ASSERT_EQ(code(file->truncate(0)), 0);
+    ASSERT_EQ(code(file->become_link("target")), 0);
+    EXPECT_EQ(file->status().value().user_id, somebody);
+}
+
+TEST_F(impersonation, names_that_others_have_looked_up_stay_unknown_to_an_account_that_may_not_list_them) {
+    ASSERT_EQ(::chmod(folder.path_of("private").c_str(), 0711), 0);
+    ASSERT_EQ(code(behind->find("private/F", follow_links::yes)), 0) << "now the names are known";
+    EXPECT_EQ(code(account->find("private/F", follow_links::yes)), ENOENT);
+    EXPECT_EQ(code(account->find("private/f", follow_links::yes)), 0) << "it may be named as it is spelled";
+    ASSERT_EQ(::chmod(folder.path_of("private").c_str(), 0755), 0);
+    EXPECT_EQ(code(account->find("private/F", follow_links::yes)), 0);
+}
+
+TEST_F(impersonation, files_can_be_put_into_a_directory_that_may_not_be_listed) {
+    ASSERT_EQ(::chmod(folder.path_of("private").c_str(), 0733), 0);
+    EXPECT_EQ(code(account->create("private/letter", {})), 0);
+    EXPECT_EQ(code(account->create("private/letter", {})), EEXIST);
+}
+
+TEST_F(impersonation, a_stream_is_read_and_written_by_accounts_that_may_read_and_write_its_file) {
+    if (not behind->features().has_streams) GTEST_SKIP() << "no extended attributes here";
+    folder.write("readable", "x");
+    ASSERT_EQ(::chmod(folder.path_of("readable").c_str(), 0644), 0);
+    const auto as_root = behind->find("readable", follow_links::yes).value();
+    ASSERT_EQ(code(as_root->open_stream({.name = "s", .create = true})), 0);
+    const auto file = account->find("readable", follow_links::yes).value();
+    const auto stream = file->open_stream({.name = "s"}).value();
+    EXPECT_EQ(code(stream->open_data({.read = true})), 0);
+    EXPECT_EQ(code(stream->open_data({.read = true, .write = true})), EACCES);
+    ASSERT_EQ(::chmod(folder.path_of("readable").c_str(), 0600), 0);
+    EXPECT_EQ(code(file->open_stream({.name = "s"}).value()->open_data({.read = true})), EACCES);
+}
+
+class recorder final : public change_listener {
+public:
+    void changed(const change& what) noexcept override { paths.emplace_back(what.path); }
+    void overflowed() noexcept override { ++overflows; }
+    void ended() noexcept override {}
+
+    std::vector<std::string> paths;
+    int overflows = 0;
+};
+
+class watching_account : public impersonation {
+protected:
+    void SetUp() override {
+        impersonation::SetUp();
+        if (testing::Test::IsSkipped()) return;
+        root = account->find("", follow_links::yes).value();
+        auto begun = account->changes()->watch(*root, true, seen);
+        ASSERT_EQ(code(begun), 0) << "a directory that may not be listed does not end the watch";
+        watch = *std::move(begun);
+    }
+    /// The paths that were reported since the last call.
+    std::vector<std::string> news() {
+        EXPECT_TRUE(io::sync_wait(*multiplexer, behind->changes()->co_changed()));
+        behind->changes()->tell();
+        return std::exchange(seen.paths, {});
+    }
+
+    recorder seen;
+    node_ptr root;
+    std::unique_ptr<change_watch> watch;
+};
+
+TEST_F(watching_account, gets_no_reports_from_directories_it_may_not_list) {
+    folder.write("private/secret", "x");
+    folder.write("public/news", "x");
+    const auto told = news();
+    EXPECT_THAT(told, Contains("public/news"));
+    EXPECT_THAT(told, Not(Contains("private/secret")));
+}
+
+TEST_F(watching_account, gets_no_reports_from_a_directory_made_later_that_it_may_not_list) {
+    for (const auto& [name, mode] : {std::pair("new", 0700), std::pair("open", 0755)})
+        ASSERT_EQ(::mkdir(folder.path_of(name).c_str(), static_cast<mode_t>(mode)), 0);
+    (void)news();
+    folder.write("new/secret", "x");
+    folder.write("open/news", "x");
+    const auto told = news();
+    EXPECT_THAT(told, Contains("open/news"));
+    EXPECT_THAT(told, Not(Contains("new/secret")));
+    EXPECT_EQ(seen.overflows, 0);
+}
+
+TEST_F(watching_account, gets_reports_from_a_directory_while_it_may_list_it) {
+    ASSERT_EQ(::mkdir(folder.path_of("private/below").c_str(), 0755), 0);
+    ASSERT_EQ(::chmod(folder.path_of("private").c_str(), 0755), 0);
+    EXPECT_THAT(news(), Contains("private/f")) << "its names are new to the account";
+    folder.write("private/below/news", "x");
+    EXPECT_THAT(news(), Contains("private/below/news"));
+    ASSERT_EQ(::chmod(folder.path_of("private").c_str(), 0700), 0);
+    folder.write("private/secret", "x");
+    folder.write("private/below/secret", "x");
+    folder.write("public/news", "x");
+    const auto told = news();
+    EXPECT_THAT(told, Contains("public/news"));
+    EXPECT_THAT(told, Not(Contains("private/secret")));
+    EXPECT_THAT(told, Not(Contains("private/below/secret")));
+}
+
+TEST_F(watching_account, keeps_its_watch_when_its_volume_goes) {
+    account.reset();
+    ASSERT_EQ(::mkdir(folder.path_of("later").c_str(), 0700), 0);
+    (void)news();
+    folder.write("later/secret", "x");
+    folder.write("public/news", "x");
+    const auto told = news();
+    EXPECT_THAT(told, Contains("public/news"));
+    EXPECT_THAT(told, Not(Contains("later/secret")));
 }
 
 TEST_F(impersonation, the_thread_has_its_own_identity_back_after_each_call) {

@@ -1,7 +1,9 @@
 #include "sluice/vfs/name_index.hpp"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/io/path_resolution.hpp"
+#include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/host_name.hpp"
 
 namespace sluice::vfs {
@@ -37,6 +40,24 @@ result<void> for_each_name(const io::directory_handle& listed, Sink sink) {
             sink(each.name);
         position = batch->next;
     }
+}
+
+// Whether the thread, with the identity it has now, may list a directory. By opening it: on older kernels,
+// faccessat(3) checks another identity.
+bool may_list(const io::handle& directory) noexcept {
+    const io::descriptor_path itself(directory.descriptor());
+    return io::directory_handle::open({}, itself.c_str()).has_value();
+}
+
+// In a directory that may be searched but not listed, only the name itself can be asked for.
+result<std::optional<std::string>> find_exactly(const io::handle& directory, std::string_view wanted) {
+    struct stat status{};
+    const io::terminated_path name(wanted);
+    if (name.problem() != 0) return failure(error::with_path(name.problem(), "find", wanted));
+    if (::fstatat(directory.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
+        return std::string(wanted);
+    if (errno == ENOENT) return std::nullopt;
+    return failure(error::last("find", directory.descriptor()));
 }
 
 }  // namespace
@@ -89,6 +110,7 @@ result<std::optional<std::string>> name_index::find(const io::handle& directory,
     const auto status = io::status_of(directory, io::stat_fields::inode | io::stat_fields::changed);
     if (not status) return failure(status.error());
     take_events();
+    if (account_identity::is_in_use() and not may_list(directory)) return find_exactly(directory, wanted);
     const directory_id id{.device = status->device, .inode = status->inode};
     if (const auto held = by_id_.find(id); held != by_id_.end()) {
         if (reach_ == tells_all::yes or held->second->changed == status->changed) {
@@ -103,6 +125,7 @@ result<std::optional<std::string>> name_index::find(const io::handle& directory,
     const auto done = read_names(directory, fresh.names);
     if (not done) {
         if (fresh.watch >= 0) (void)::inotify_rm_watch(inotify_, fresh.watch);
+        if (done.error().code() == EACCES) return find_exactly(directory, wanted);
         return failure(done.error());
     }
     auto found = choose(fresh.names, wanted);

@@ -31,6 +31,9 @@ enum class tells_all : bool { no, yes };
 /// forgotten when the limits are reached; everything, when the kernel's queue ran over. A directory that
 /// cannot be watched (fs.inotify.max_user_watches) is looked through every time.
 ///
+/// What it holds is shared between the accounts of an impersonated volume. So before it answers for one of
+/// them, it asks the kernel whether the account may list the directory.
+///
 /// Thread safety: one thread at a time. Invariants:
 ///   1. Every directory held has a watch that was set before its names were read.
 ///   2. `names_held_` is the sum of the names of all directories held.
@@ -50,8 +53,9 @@ public:
 
     /// The host's name in `directory` for `wanted`, also a host's name: the same if there is one, else the
     /// first in code point order of those that differ in case, or in being spelled with mapped characters
-    /// (host_name.hpp). Errors: those of opening and reading the directory; ENOTDIR. Allocates: yes. Blocks:
-    /// for the file system. Complexity: O(1) in the names of a directory that is held, plus O(changes).
+    /// (host_name.hpp). Where the directory may be searched but not listed, only the name itself is found.
+    /// Errors: those of opening and reading the directory; ENOTDIR. Allocates: yes. Blocks: for the file
+    /// system. Complexity: O(1) in the names of a directory that is held, plus O(changes).
     [[nodiscard]] result<std::optional<std::string>> find(const io::handle& directory,
                                                           std::string_view wanted);
 

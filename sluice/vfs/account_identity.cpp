@@ -1,0 +1,77 @@
+#include "sluice/vfs/account_identity.hpp"
+
+#include <grp.h>
+#include <sys/fsuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sluice/base/ensure.hpp"
+
+namespace sluice::vfs {
+namespace {
+
+thread_local bool has_identity_of_account = false;
+
+// For this thread alone: the C library's setgroups would change every thread.
+bool set_groups_of_thread(const std::vector<gid_t>& groups) noexcept {
+    return ::syscall(SYS_setgroups, groups.size(), groups.data()) == 0;
+}
+
+// These calls report no failure, only what held before; so they are made twice.
+bool set_user_of_thread(uid_t user) noexcept {
+    (void)::setfsuid(user);
+    return static_cast<uid_t>(::setfsuid(user)) == user;
+}
+bool set_group_of_thread(gid_t group) noexcept {
+    (void)::setfsgid(group);
+    return static_cast<gid_t>(::setfsgid(group)) == group;
+}
+
+std::vector<gid_t> groups_of_thread() {
+    std::vector<gid_t> groups(static_cast<std::size_t>(std::max(0, ::getgroups(0, nullptr))));
+    const int count = ::getgroups(static_cast<int>(groups.size()), groups.data());
+    groups.resize(static_cast<std::size_t>(std::max(0, count)));
+    return groups;
+}
+
+}  // namespace
+
+account_identity::account_identity(unix_account account)
+    : account_(std::move(account)), own_groups_(groups_of_thread()) {}
+
+result<account_ptr> account_identity::create(unix_account account) {
+    account_ptr created(new account_identity(std::move(account)));
+    const bool may = set_groups_of_thread(created->account_.groups) and
+                     set_group_of_thread(created->account_.group_id) and
+                     set_user_of_thread(created->account_.user_id);
+    (void)::setfsuid(::geteuid());
+    (void)::setfsgid(::getegid());
+    (void)set_groups_of_thread(created->own_groups_);
+    if (not may) return failure({EPERM, "impersonate"});
+    return created;
+}
+
+// The user comes last and goes first: with it go the capabilities that override permissions.
+account_identity::use::use(const account_identity& who) noexcept : who_(who) {
+    ENSURE(not has_identity_of_account, "a thread acts for one account at a time");
+    ENSURE(set_groups_of_thread(who.account_.groups));
+    ENSURE(set_group_of_thread(who.account_.group_id));
+    ENSURE(set_user_of_thread(who.account_.user_id));
+    has_identity_of_account = true;
+}
+
+account_identity::use::~use() {
+    has_identity_of_account = false;
+    ENSURE(set_user_of_thread(::geteuid()));
+    ENSURE(set_group_of_thread(::getegid()));
+    ENSURE(set_groups_of_thread(who_.own_groups_));
+}
+
+bool account_identity::is_in_use() noexcept {
+    return has_identity_of_account;
+}
+
+}  // namespace sluice::vfs
