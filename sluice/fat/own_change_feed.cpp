@@ -44,12 +44,11 @@ private:
 };
 
 own_change_feed::own_change_feed(io::io_multiplexer& multiplexer, file_system& of, io::call_threads* threads)
-    : loop_(multiplexer),
-      system_(of),
-      threads_(threads),
-      bell_(io::pipe_handle::anonymous().value()),
-      commits_(multiplexer) {
-    ENSURE(bell_.reader.set_multiplexer(&multiplexer).has_value());
+    : loop_(multiplexer), system_(of), threads_(threads), commits_(multiplexer) {
+    auto made = io::pipe_handle::anonymous();
+    if (not made or not made->reader.set_multiplexer(&multiplexer)) return;
+    bell_ = *std::move(made);
+    has_bell_ = true;
 }
 
 own_change_feed::~own_change_feed() {
@@ -128,7 +127,7 @@ void own_change_feed::note_end(const item& directory) {
 }
 
 void own_change_feed::ring() noexcept {
-    if (has_rung_.exchange(true)) return;
+    if (not has_bell_ or has_rung_.exchange(true)) return;
     const std::array<std::byte, 1> one{};
     // A full pipe wakes as well.
     (void)bell_.writer.try_write(io::io_request<io::const_bytes_type>{.buffers = one});
@@ -147,7 +146,25 @@ io::task<void> own_change_feed::commit_aside() noexcept {
     (void)done;
 }
 
+io::task<bool> own_change_feed::co_poll() noexcept {
+    const auto slept = co_await io::co_sleep(loop_, deadline(commit_after));
+    if (not slept) {
+        co_await commits_.join();
+        co_return false;
+    }
+    commits_now_ = false;
+    if (threads_ == nullptr)
+        (void)system_.commit();  // as in commit_aside()
+    else if (commits_.size() == 0)
+        commits_.spawn(commit_aside());
+    co_return true;
+}
+
 io::task<bool> own_change_feed::co_changed() noexcept {
+    if (not has_bell_) {
+        io::task<bool> polling = co_poll();
+        co_return co_await std::move(polling);
+    }
     std::array<std::byte, 16> rung;
     const io::io_request<io::bytes_type> request{.buffers = rung};
     for (;;) {

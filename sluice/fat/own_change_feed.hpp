@@ -52,11 +52,15 @@ private:
     void forget(held_watch& which) noexcept;
 
     [[nodiscard]] io::task<void> commit_aside() noexcept;
+    [[nodiscard]] io::task<bool> co_poll() noexcept;
 
     io::io_multiplexer& loop_;
     file_system& system_;
     io::call_threads* threads_;
-    io::pipe_handle::pair bell_;  // a byte for co_changed() to wake by
+    // A byte for co_changed() to wake by. Without it, if there was no descriptor left when the volume was
+    // opened, co_changed() polls instead.
+    io::pipe_handle::pair bell_;
+    bool has_bell_ = false;
     std::atomic<bool> has_rung_ = false;
 
     std::mutex written_mutex_;  // guards what follows

@@ -91,7 +91,7 @@ byte_writer* control::begin_output(std::size_t bytes_max) noexcept {
 
 nt_status control::reply_with_output() noexcept {
     const std::optional<mutable_bytes> output = output_ ? output_->finish() : mutable_bytes{};
-    ENSURE(output.has_value(), "a control has counted its output");
+    if (not output) return nt_status::insufficient_resources;  // more than the control had counted
     byte_writer* const body = r.begin_reply(reply_head_bytes + output->size());
     if (body == nullptr) return nt_status::insufficient_resources;
     encode(*body, wire::ioctl_reply{.code = args.code, .file = args.file, .output = *output});
