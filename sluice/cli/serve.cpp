@@ -28,6 +28,7 @@
 #include "sluice/cli/signals.hpp"
 #include "sluice/cli/status/observers.hpp"
 #include "sluice/cli/user_edits.hpp"
+#include "sluice/cli/watchdog_thread.hpp"
 #include "sluice/io/file_status.hpp"
 #include "sluice/io/frame_pool.hpp"
 #include "sluice/io/sigpipe_guard.hpp"
@@ -416,6 +417,9 @@ void serve(const serve_options& given, const std::string& file) {
     system_clock_source clock;
     system_random random;
     log_writer log(options.verbose ? smb::server::event_severity::detail : smb::server::event_severity::info);
+    std::vector<const io::io_multiplexer*> watched{loop->get()};
+    watched.insert(watched.end(), (*others)->loops().begin(), (*others)->loops().end());
+    smb::server::loop_watchdog watchdog(std::move(watched), clock, log);
     smb::server::event<bool> stop(**loop);
     smb_server server({.loop = **loop,
                        .clock = clock,
@@ -423,8 +427,11 @@ void serve(const serve_options& given, const std::string& file) {
                        .accounts = *users.database,
                        .log = log,
                        .peers = peers.get(),
-                       .other_loops = (*others)->loops()},
+                       .other_loops = (*others)->loops(),
+                       .watchdog = &watchdog},
                       configuration_for(options, *std::move(shares)));
+    const auto watching_loops = watchdog_thread::start(watchdog);
+    if (not watching_loops) fail(watching_loops.error().message());
     const signals handling(
         **loop, [&] { stop.set(true); },
         [&] { reload(server, *users.database, given, file, held, hardening, log); });

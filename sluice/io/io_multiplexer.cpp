@@ -473,12 +473,16 @@ void io_multiplexer::wake_if_sleeping() noexcept {
 bool io_multiplexer::prepare_to_sleep() noexcept {
     sleeping_.store(true, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in post()
-    if (posted_.empty() and not backend_has_news()) return true;
+    if (posted_.empty() and not backend_has_news()) {
+        end_turn();
+        return true;
+    }
     sleeping_.store(false, std::memory_order_relaxed);
     return false;
 }
 
 void io_multiplexer::woke_up() noexcept {
+    begin_turn();
     sleeping_.store(false, std::memory_order_relaxed);  // a late wake-up only ends the next sleep early
 }
 
@@ -532,6 +536,13 @@ int io_multiplexer::run_once(int max, time_point until) noexcept {
     return count + std::max(0, complete(max - count, until));
 }
 
+int io_multiplexer::turn_once(int max, time_point until) noexcept {
+    begin_turn();
+    const int count = run_once(max, until);
+    end_turn();
+    return count;
+}
+
 // Whether nothing is pending and no guard promises more. A guard that goes wakes us; what was posted under
 // it comes first.
 bool io_multiplexer::is_exhausted() const noexcept {
@@ -540,14 +551,14 @@ bool io_multiplexer::is_exhausted() const noexcept {
 }
 
 int io_multiplexer::try_run(int max) noexcept {
-    const int count = run_once(max, no_wait);
+    const int count = turn_once(max, no_wait);
     if (count > 0) return count;
     return is_exhausted() ? nothing_pending : nothing_ready;
 }
 
 int io_multiplexer::try_run_until(time_point until, int max) noexcept {
     for (;;) {
-        const int count = run_once(max, until);
+        const int count = turn_once(max, until);
         if (count > 0) return count;
         if (is_exhausted()) return nothing_pending;
         if (max <= 0 or backend_is_stalled()) return nothing_ready;

@@ -124,6 +124,11 @@ public:
     /// for no bytes. Allocates: the memory, by mmap; pinned, within RLIMIT_MEMLOCK.
     [[nodiscard]] result<registered_buffer> allocate_registered_buffer(std::size_t bytes) noexcept;
 
+    /// A number for a watchdog: odd during a turn of try_run… and run, even while the loop sleeps or is
+    /// outside of them, and another one for each turn. An odd number that stays the same belongs to a turn
+    /// that does not end. Any thread.
+    [[nodiscard]] std::uint64_t turn() const noexcept { return turn_.load(std::memory_order_relaxed); }
+
     /// Operations started and not yet done.
     [[nodiscard]] std::size_t pending() const noexcept { return pending_; }
 
@@ -324,6 +329,10 @@ protected:
     /// Serves one half that has become ready. Returns whether operations still wait.
     bool serve_half(registration::half& half) noexcept;
 
+    // By the owner alone, and read by a watchdog that needs no order: relaxed, and no read-modify-write.
+    void begin_turn() noexcept { turn_.store((turn() + 1) | 1U, std::memory_order_relaxed); }
+    void end_turn() noexcept { turn_.store((turn() | 1U) + 1, std::memory_order_relaxed); }
+
     /// To be called by a back end around its sleep: false means do not sleep, something was posted.
     [[nodiscard]] bool prepare_to_sleep() noexcept;
     void woke_up() noexcept;
@@ -385,6 +394,7 @@ private:
     int complete(int max, time_point until) noexcept;
     int idle_value() const noexcept { return pending_ == 0 ? nothing_pending : nothing_ready; }
     int run_once(int max, time_point until) noexcept;
+    int turn_once(int max, time_point until) noexcept;
     [[nodiscard]] bool is_exhausted() const noexcept;
     registration* take_registration() noexcept;
 
@@ -414,6 +424,7 @@ private:
     intrusive_mpsc_queue<posted_item, &posted_item::link> posted_;
     std::atomic<bool> sleeping_{false};
     std::atomic<int> guards_{0};
+    std::atomic<std::uint64_t> turn_{0};
 };
 
 /// Makes the best multiplexer this system allows: io_uring, else epoll. Which, is found out once for each

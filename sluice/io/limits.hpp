@@ -65,6 +65,10 @@ inline constexpr std::size_t clone_step_bytes_max = 16U << 20;
 /// The buffer a copy through user memory uses when the caller gives none; it lies on the stack.
 inline constexpr std::size_t clone_stack_buffer_bytes = 64U << 10;
 
+/// Connections that died before they were accepted, which one call skips. A listener with more of them is
+/// served again in the next turn.
+inline constexpr unsigned dead_connections_per_accept_max = 64;
+
 /// Pauses between two attempts of a timed lock: the kernel has no timed wait for byte-range locks.
 inline constexpr std::chrono::nanoseconds lock_pause_min = std::chrono::microseconds(50);
 inline constexpr std::chrono::nanoseconds lock_pause_max = std::chrono::milliseconds(5);

@@ -11,6 +11,7 @@
 #include <climits>
 
 #include "sluice/io/blocking.hpp"
+#include "sluice/io/limits.hpp"
 #include "sluice/io/socket_handle.hpp"
 
 namespace sluice::io {
@@ -84,7 +85,7 @@ bool is_of_dead_connection(int code) noexcept {
 }
 
 int accept_call(int listener, socket_address* peer) noexcept {
-    for (;;) {
+    for (unsigned dead = 0; dead != limits::dead_connections_per_accept_max;) {
         socklen_t length = socket_address::capacity;
         const int accepted =
             ::accept4(listener, peer != nullptr ? static_cast<sockaddr*>(peer->data()) : nullptr,
@@ -93,8 +94,12 @@ int accept_call(int listener, socket_address* peer) noexcept {
             if (peer != nullptr) peer->resize(length);
             return accepted;
         }
-        if (errno != EINTR and not is_of_dead_connection(errno)) return -1;
+        if (errno == EINTR) continue;
+        if (not is_of_dead_connection(errno)) return -1;
+        ++dead;
     }
+    errno = EAGAIN;  // the rest is still readable; other sockets have their turn first
+    return -1;
 }
 
 // connect(2) has no flag for "do not wait", so the description is made non-blocking for the length of the

@@ -172,7 +172,8 @@ void write_status_tail(json_writer& to, const server_snapshot& totals, const ope
     to.member("oplocks", opens.oplocks).member("leases", totals.leases);
     to.member("leased_opens", opens.leased).member("durable_opens", opens.durable);
     to.member("opens_without_client", opens.without_client).member("buffers", totals.buffers);
-    to.member("handed_over", totals.handed_over).member("latch_sleeps", totals.latch_sleeps).end_object();
+    to.member("handed_over", totals.handed_over).member("latch_sleeps", totals.latch_sleeps);
+    to.member("loop_stalls", totals.loop_stalls).end_object();
     to.key("limits").begin_array();
     for (const limit_row& row : limit_rows(fullest)) {
         to.begin_object().member("name", row.name).member("what", row.what).member("limit", row.limit);

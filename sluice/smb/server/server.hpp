@@ -19,6 +19,7 @@
 #include "sluice/smb/server/event_log.hpp"
 #include "sluice/smb/server/lease_table.hpp"
 #include "sluice/smb/server/log_on_failures.hpp"
+#include "sluice/smb/server/loop_watchdog.hpp"
 #include "sluice/smb/server/open_table.hpp"
 #include "sluice/smb/server/peer_servers.hpp"
 #include "sluice/smb/server/refusal_log.hpp"
@@ -40,6 +41,7 @@ struct server_seams {
     /// More loops to serve connections on, each run by a thread of its own; `loop` is the first, whose thread
     /// makes, starts and stops the server.
     std::span<io::io_multiplexer* const> other_loops{};
+    const loop_watchdog* watchdog = nullptr;  // of these loops, for the snapshot; null: none
 };
 
 /// How much there is of everything a client can make the server hold; all zero once the clients are gone.

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "sluice/base/result.hpp"
+#include "sluice/smb/server/loop_watchdog.hpp"
+
+namespace sluice::cli {
+
+/// The thread that runs a watchdog, from the beginning to the destructor. It does nothing else, so that it
+/// runs while every loop is stuck.
+class watchdog_thread {
+public:
+    /// `watchdog` outlives the thread. Errors: EAGAIN when there can be no more threads. Allocates: yes.
+    [[nodiscard]] static result<std::unique_ptr<watchdog_thread>> start(smb::server::loop_watchdog& watchdog);
+    watchdog_thread(const watchdog_thread&) = delete;
+    watchdog_thread& operator=(const watchdog_thread&) = delete;
+    ~watchdog_thread();
+
+private:
+    explicit watchdog_thread(smb::server::loop_watchdog& watchdog) noexcept : watchdog_(watchdog) {}
+    void watch();
+
+    smb::server::loop_watchdog& watchdog_;
+    std::mutex mutex_;
+    std::condition_variable ends_;
+    bool has_ended_ = false;
+    std::thread runner_;
+};
+
+}  // namespace sluice::cli
