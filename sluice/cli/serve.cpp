@@ -84,15 +84,27 @@ void name_shares(std::vector<share_options>& shares) {
 
 using opened_shares = std::expected<std::vector<smb::server::share_configuration>, std::string>;
 
-// A folder of the host, or a file that is a disk image.
-[[nodiscard]] std::expected<std::unique_ptr<vfs::volume>, std::string> open_volume(io::io_multiplexer& loop,
-                                                                                   const share_options& share,
-                                                                                   bool read_only) {
-    const std::string& path = share.path;
+[[nodiscard]] bool is_image(const std::string& path) {
     std::error_code unknown;
-    if (std::filesystem::exists(parse_image(path).file, unknown) and
-        not std::filesystem::is_directory(path, unknown))
-        return open_image_share(loop, path, read_only, share.image);
+    return std::filesystem::exists(parse_image(path).file, unknown) and
+           not std::filesystem::is_directory(path, unknown);
+}
+
+// Whether any of the shares of an image may be written to: they have one engine.
+[[nodiscard]] bool is_written(const serve_options& options, const share_options& image) {
+    return not options.read_only and std::ranges::any_of(options.shares, [&](const share_options& each) {
+        return not each.read_only and is_image(each.path) and is_same_image(each.path, image.path);
+    });
+}
+
+// A folder of the host, or a file that is a disk image.
+[[nodiscard]] std::expected<std::shared_ptr<vfs::volume>, std::string> open_volume(
+    const serve_options& options, const share_options& share, io::io_multiplexer& loop,
+    served_images& images) {
+    const std::string& path = share.path;
+    const bool read_only = share.read_only or options.read_only;
+    if (is_image(path))
+        return images.open({.name = path, .options = share.image, .is_written = is_written(options, share)});
     if (share.image != image_options{})
         return std::unexpected(path + ": is no disk image, and only for such is" + text_of(share.image));
     auto folder = vfs::host_volume::open(loop, path, {.read_only = read_only});
@@ -113,50 +125,20 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
     return configuration;
 }
 
-// An image that is served to be written cannot be opened a second time, when shares are read again.
-struct held_image {
-    smb::server::share_configuration how;  // without the volume
-    std::optional<io::file_status> file;
-};
-using held_images = std::vector<held_image>;
-
-// Nothing for what is no image to be written.
-[[nodiscard]] std::optional<held_image> image_to_hold(const share_options& share, bool read_only) {
-    std::error_code unknown;
-    if (read_only or std::filesystem::is_directory(share.path, unknown)) return std::nullopt;
-    const auto file = io::status_at({}, parse_image(share.path).file, io::follow::yes);
-    return held_image{.how = configuration_of(share, read_only),
-                      .file = file ? std::optional(*file) : std::nullopt};
-}
-
-// `held`: the images of the shares that there are; one that stays as it was comes without a volume, since the
-// server keeps the one it has. On success, those of the new shares.
 [[nodiscard]] opened_shares open_shares(const serve_options& options, io::io_multiplexer& loop,
-                                        held_images& held, const server_hardening& hardening) {
+                                        served_images& images, const server_hardening& hardening) {
     std::vector<smb::server::share_configuration> opened;
-    held_images now;
     for (const share_options& share : options.shares) {
         const bool read_only = share.read_only or options.read_only;
         const auto refuse = [&](const std::string& why) {
             return std::unexpected(fmt::format("share '{}': {}", share.name, why));
         };
-        opened.push_back(configuration_of(share, read_only));
-        if (auto image = image_to_hold(share, read_only)) {
-            const auto same = std::ranges::find_if(
-                held, [&](const held_image& each) { return each.how.is_same_as(image->how); });
-            const bool is_held = same != held.end();
-            if (is_held and image->file and same->file and not image->file->is_same_inode(*same->file))
-                return refuse(share.path +
-                              ": is another file now; the server must be started again to serve that");
-            now.push_back(*std::move(image));
-            if (is_held) continue;
-        }
         if (const std::string why = hardening.why_not(share, read_only); not why.empty()) return refuse(why);
-        auto volume = open_volume(loop, share, read_only);
+        auto volume = open_volume(options, share, loop, images);
         if (not volume) return refuse(volume.error());
+        opened.push_back(configuration_of(share, read_only));
         opened.back().volume = *std::move(volume);
     }
-    held = std::move(now);
     return opened;
 }
 
@@ -207,7 +189,7 @@ using held_images = std::vector<held_image>;
 
 // What SIGHUP asks for: users and shares as the files say now. What cannot be read changes nothing.
 void reload(smb_server& server, user_database& users, const serve_options& given, const std::string& file,
-            held_images& held, const server_hardening& hardening, log_writer& log) {
+            served_images& images, const server_hardening& hardening, log_writer& log) {
     using smb::server::event_severity;
     // Users are looked at by every loop.
     std::optional<smb::server::server_latch::hold> latched(std::in_place, server.latch());
@@ -223,7 +205,7 @@ void reload(smb_server& server, user_database& users, const serve_options& given
         log.write(event_severity::info, "users who may not log on any more are locked out",
                   {{"sessions", std::to_string(strangers)}});
     latched.reset();
-    auto shares = options ? open_shares(*options, server.loop(), held, hardening)
+    auto shares = options ? open_shares(*options, server.loop(), images, hardening)
                           : opened_shares(std::unexpected(options.error()));
     if (not shares) {
         log.write(event_severity::error, "shares could not be read again; the old ones stay",
@@ -410,12 +392,12 @@ void serve(const serve_options& given, const std::string& file) {
     const io::sigpipe_guard no_sigpipe;
     const auto others = loop_threads::start(loops_for(options) - 1);
     if (not others) fail(others.error().message());
-    held_images held;
-    auto shares = open_shares(options, **loop, held, hardening);
+    system_random random;
+    served_images images(**loop, random);
+    auto shares = open_shares(options, **loop, images, hardening);
     if (not shares) fail(shares.error());
     const std::unique_ptr<shared_locks> peers = open_shared_locks(options);
     system_clock_source clock;
-    system_random random;
     log_writer log(options.verbose ? smb::server::event_severity::detail : smb::server::event_severity::info);
     std::vector<const io::io_multiplexer*> watched{loop->get()};
     watched.insert(watched.end(), (*others)->loops().begin(), (*others)->loops().end());
@@ -434,7 +416,7 @@ void serve(const serve_options& given, const std::string& file) {
     if (not watching_loops) fail(watching_loops.error().message());
     const signals handling(
         **loop, [&] { stop.set(true); },
-        [&] { reload(server, *users.database, given, file, held, hardening, log); });
+        [&] { reload(server, *users.database, given, file, images, hardening, log); });
     const bool is_fallback_port = start(server, options);
     const auto watching =
         observers::open(server, {.status_socket = options.status_socket, .metrics = options.metrics});

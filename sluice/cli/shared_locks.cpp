@@ -52,14 +52,18 @@ struct run_of_signs {
     return offset_locks::state::exclusive;
 }
 
+// Engines of images number their files as they come: the number of an engine keeps those of others apart.
+[[nodiscard]] std::string name_of(const vfs::file_key& key) {
+    const std::string name = fmt::format("{:x}-{:x}-{:x}", key.volume, key.file, key.stream);
+    return key.image == 0 ? name : fmt::format("{:x}-{}", key.image, name);
+}
+
 }  // namespace
 
 class shared_locks::shared_file final : public smb::server::peer_file {
 public:
     shared_file(shared_locks& all, const vfs::file_key& key)
-        : all_(all),
-          name_(fmt::format("{:x}-{:x}-{:x}", key.volume, key.file, key.stream)),
-          entity_(fsmutex::entity::of_name(name_)) {}
+        : all_(all), name_(name_of(key)), entity_(fsmutex::entity::of_name(name_)) {}
     ~shared_file() override { lower(shown_); }
 
     [[nodiscard]] result<peer_sign> raise(peer_sign up, peer_sign unless) noexcept override {

@@ -18,6 +18,7 @@ namespace sluice::fat {
 /// What the nodes of a volume have in common.
 struct surroundings {
     std::unique_ptr<file_system> system;
+    std::uint64_t number = 0;                // of the engine
     std::vector<io::io_multiplexer*> loops;  // that transfers are made on
     io::call_threads* threads = nullptr;     // for what waits; none: it waits on the loop
     std::unique_ptr<own_change_feed> feed;
@@ -41,7 +42,7 @@ public:
         return item_->is_directory ? vfs::node_kind::directory : vfs::node_kind::file;
     }
     [[nodiscard]] vfs::file_key key() const noexcept override {
-        return {.volume = system_.shape().serial, .file = item_->id, .stream = 0};
+        return {.image = around_.number, .volume = system_.shape().serial, .file = item_->id, .stream = 0};
     }
     [[nodiscard]] std::string path() const override { return system_.path_of(*item_); }
 

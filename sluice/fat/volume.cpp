@@ -1,14 +1,17 @@
 #include "sluice/fat/volume.hpp"
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/fat/node.hpp"
 #include "sluice/fat/own_change_feed.hpp"
 
 namespace sluice::fat {
 
-volume::volume(io::io_multiplexer& multiplexer, std::unique_ptr<file_system> mounted,
+volume::volume(io::io_multiplexer& multiplexer, std::unique_ptr<file_system> mounted, std::uint64_t number,
                io::call_threads* threads)
     : around_(std::make_unique<surroundings>()) {
+    ENSURE(number != 0, "a disk image has a number; files of the host have none");
     around_->system = std::move(mounted);
+    around_->number = number;
     around_->loops = {&multiplexer};
     around_->threads = threads;
     around_->feed = std::make_unique<own_change_feed>(multiplexer, *around_->system, threads);

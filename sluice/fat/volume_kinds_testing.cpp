@@ -19,7 +19,7 @@ public:
         const auto shape = fat::read_geometry(image_).value();
         auto mounted =
             fat::file_system::mount(image_, shape, clock_, {.zone = fat::time_zone::utc()}).value();
-        made_ = std::make_unique<fat::volume>(multiplexer, std::move(mounted));
+        made_ = std::make_unique<fat::volume>(multiplexer, std::move(mounted), 1U);
     }
     ~fat_under_test() override {
         made_.reset();
@@ -48,7 +48,7 @@ public:
         auto mounted =
             fat::file_system::mount(*device_, shape, clock_, {.zone = fat::time_zone::utc()}).value();
         EXPECT_TRUE(mounted->lends());
-        made_ = std::make_unique<fat::volume>(multiplexer, std::move(mounted));
+        made_ = std::make_unique<fat::volume>(multiplexer, std::move(mounted), 1U);
     }
     ~fat_in_file() override {
         made_.reset();

@@ -75,6 +75,10 @@ std::string host_node::path() const {
     return shown_path(present_path());
 }
 
+std::string host_node::location() const {
+    return link_of(held());
+}
+
 const io::handle& host_node::asked() const noexcept {
     return data().is_valid() ? data() : held_;
 }

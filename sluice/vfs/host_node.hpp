@@ -30,6 +30,7 @@ public:
     [[nodiscard]] node_kind kind() const noexcept override { return kind_; }
     [[nodiscard]] file_key key() const noexcept override { return key_; }
     [[nodiscard]] std::string path() const override;
+    [[nodiscard]] std::string location() const override;
     [[nodiscard]] result<metadata> status() noexcept override;
     [[nodiscard]] result<void> change(const metadata_change& wanted) noexcept override;
 

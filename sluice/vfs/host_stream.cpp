@@ -36,6 +36,7 @@ public:
     [[nodiscard]] node_kind kind() const noexcept override { return node_kind::file; }
     [[nodiscard]] file_key key() const noexcept override { return key_; }
     [[nodiscard]] std::string path() const override;
+    [[nodiscard]] std::string location() const override { return link_of(file_); }
     [[nodiscard]] std::string_view stream_name() const noexcept override { return name_; }
     [[nodiscard]] result<metadata> status() noexcept override;
     [[nodiscard]] result<void> change(const metadata_change& wanted) noexcept override;

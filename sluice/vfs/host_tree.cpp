@@ -13,14 +13,6 @@
 namespace sluice::vfs {
 namespace {
 
-// The kernel's own name for what is open; empty if there is none.
-std::string link_of(const io::handle& open) {
-    std::array<char, io::limits::path_bytes_max> text;
-    const ssize_t length =
-        ::readlink(io::descriptor_path(open.descriptor()).c_str(), text.data(), text.size());
-    return length < 0 ? std::string() : std::string(text.data(), static_cast<std::size_t>(length));
-}
-
 bool is_missing(const error& why) noexcept {
     return why == std::errc::no_such_file_or_directory;
 }
@@ -245,6 +237,13 @@ result<std::string> host_tree::correct_every_component(std::string_view path) {
 
 io::io_multiplexer& host_tree::multiplexer_here() const noexcept {
     return loop_here(loops);
+}
+
+std::string link_of(const io::handle& open) {
+    std::array<char, io::limits::path_bytes_max> text;
+    const ssize_t length =
+        ::readlink(io::descriptor_path(open.descriptor()).c_str(), text.data(), text.size());
+    return length < 0 ? std::string() : std::string(text.data(), static_cast<std::size_t>(length));
 }
 
 std::optional<std::string> host_tree::present_path(const io::handle& open) const {

@@ -114,4 +114,7 @@ private:
     [[nodiscard]] result<std::string> correct_every_component(std::string_view path);
 };
 
+/// The kernel's own name for what is open: an absolute path. Empty if there is none.
+[[nodiscard]] std::string link_of(const io::handle& open);
+
 }  // namespace sluice::vfs

@@ -29,6 +29,7 @@ public:
     [[nodiscard]] node_kind kind() const noexcept override { return behind_->kind(); }
     [[nodiscard]] file_key key() const noexcept override { return behind_->key(); }
     [[nodiscard]] std::string path() const override { return behind_->path(); }
+    [[nodiscard]] std::string location() const override { return behind_->location(); }
     [[nodiscard]] std::string_view stream_name() const noexcept override { return behind_->stream_name(); }
     [[nodiscard]] bool transfers_at_once() const noexcept override { return behind_->transfers_at_once(); }
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into,

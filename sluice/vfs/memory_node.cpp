@@ -125,7 +125,8 @@ private:
 };
 
 file_key memory_node::key() const noexcept {
-    file_key found{.volume = file_->status.volume, .file = file_->status.id, .stream = 0};
+    file_key found{
+        .image = file_->status.volume, .volume = file_->status.volume, .file = file_->status.id, .stream = 0};
     if (stream_ == nullptr) return found;
     found.stream = stream_number(stream_->name);
     return found;
@@ -144,6 +145,7 @@ result<void> memory_node::may_move() const noexcept {
 }
 
 result<metadata> memory_node::status() noexcept {
+    if (tree_.draws(tree_.options.faults.status_fails)) return failure({EIO, "status"});
     metadata found = memory_listing::status_of(*file_);
     if (stream_ == nullptr) return found;
     if (stream_->is_removed) return failure({ENOENT, "stream"});

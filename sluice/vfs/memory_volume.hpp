@@ -14,6 +14,7 @@ struct memory_faults {
     std::uint32_t read_fails = 0;           // EIO
     std::uint32_t write_fails = 0;          // EIO
     std::uint32_t create_fails = 0;         // ENOSPC
+    std::uint32_t status_fails = 0;         // EIO
     std::chrono::nanoseconds delay_max{0};  // before a transfer or a flush: anything up to this
 };
 

@@ -35,13 +35,18 @@ enum class dos_attributes : std::uint8_t {
     return (set & wanted) != dos_attributes::none;
 }
 
-/// What tells one file of a server from every other while it is open, whatever it is called: opens with the
-/// same key share one file. A stream of a file has the file's key and a number of its own.
+/// Identifies one file of a server while it is open, whatever it is called and through whatever share: opens
+/// with the same key share one file. A stream of a file has the file's key and a number of its own.
 struct file_key {
-    std::uint64_t volume = 0;
+    std::uint64_t image = 0;   // 0: a file of the host; else the number of the disk-image engine
+    std::uint64_t volume = 0;  // of the host: the device; copies of an image have the same serial number here
     std::uint64_t file = 0;
     std::uint64_t stream = 0;  // 0: the unnamed stream; else a hash of the folded stream name
 
+    /// The key of the file that a stream belongs to.
+    [[nodiscard]] constexpr file_key whole_file() const noexcept {
+        return {.image = image, .volume = volume, .file = file, .stream = 0};
+    }
     [[nodiscard]] friend constexpr auto operator<=>(const file_key&, const file_key&) noexcept = default;
 };
 
@@ -86,6 +91,6 @@ struct std::hash<sluice::vfs::file_key> {
         // Multiplied by odd constants, so that neighbouring inodes do not share buckets with their streams.
         return static_cast<std::size_t>(key.file * 0x9e37'79b9'7f4a'7c15ULL ^
                                         key.stream * 0xc2b2'ae3d'27d4'eb4fULL ^
-                                        key.volume * 0x1656'67b1'9e37'79f9ULL);
+                                        (key.volume ^ key.image) * 0x1656'67b1'9e37'79f9ULL);
     }
 };

@@ -83,6 +83,9 @@ public:
     [[nodiscard]] virtual file_key key() const noexcept = 0;
     /// Where it stands now as far as the volume knows: in the case it was created with.
     [[nodiscard]] virtual std::string path() const = 0;
+    /// Its absolute path on the host, or in its image: nodes with the same file_key::image have comparable
+    /// locations, whatever share they were found through. Two mounts of one directory have two locations.
+    [[nodiscard]] virtual std::string location() const { return '/' + path(); }
     /// The name of the stream this is; empty for the unnamed one.
     [[nodiscard]] virtual std::string_view stream_name() const noexcept { return {}; }
 

@@ -98,6 +98,34 @@ class Journal(Image):
         self.fat("check", self.image)
 
 
+class Shares(Image):
+    def setUp(self):
+        super().setUp()
+        self.link = self.folder / "link.img"
+        self.link.symlink_to(self.image)
+        self.configuration = self.folder / "serve.toml"
+
+    def test_of_one_image_by_two_paths_are_one_volume(self):
+        self.configuration.write_text(f'[[share]]\nname = "more"\npath = "{self.link}"\n')
+        with self.serve(("--config", self.configuration)) as server:
+            self.client(server, "mkdir one")
+            self.client(server, "rmdir one; mkdir two", share="more")
+            self.assertIn("two", self.client(server, "ls"))
+        self.fat("check", self.image)
+
+    def test_of_one_image_may_be_read_only_next_to_one_that_is_written_to(self):
+        self.configuration.write_text(f'[[share]]\nname = "more"\npath = "{self.link}"\nread-only = true\n')
+        with self.serve(("--config", self.configuration)) as server:
+            self.client(server, "mkdir one")
+            self.assertIn("one", self.client(server, "ls", share="more"))
+            for change in ("mkdir two", "rmdir one", "del before.py", "rename before.py after.py",
+                           "put disk.img x", "setmode before.py +h"):
+                with self.assertRaisesRegex(AssertionError, "NT_STATUS_", msg=change):
+                    self.client(server, change, share="more")
+            self.assertIn("before.py", self.client(server, "ls"))
+        self.fat("check", self.image)
+
+
 class Reload(Image):
     def test_shares_are_read_again_while_an_image_is_being_written(self):
         configuration = self.folder / "serve.toml"
@@ -115,6 +143,18 @@ class Reload(Image):
         self.image = self.folder / "moved.img"
         with self.serve(("--read-only",)) as server:
             self.assertRegex(self.client(server, "ls"), "(?s)one.*three")
+
+    def test_shares_of_an_image_are_read_again_with_another_comment(self):
+        configuration = self.folder / "serve.toml"
+        share = f'[[share]]\nname = "more"\npath = "{self.image}"\ncomment = "%s"\n'
+        configuration.write_text(share % "before")
+        with self.serve(("--config", configuration)) as server:
+            self.client(server, "mkdir one")
+            configuration.write_text(share % "after")
+            self.reload(server, "users and shares were read again")
+            self.client(server, "rmdir one; mkdir two", share="more")
+            self.assertIn("two", self.client(server, "ls"))
+        self.fat("check", self.image)
 
     def reload(self, server, expected):
         before = server.log().count(expected)

@@ -240,7 +240,7 @@ protected:
         begin(how, [&](io::io_multiplexer& loop) -> std::unique_ptr<vfs::volume> {
             auto mounted = mount();
             system_ = mounted.get();
-            return std::make_unique<fat::volume>(loop, std::move(mounted));
+            return std::make_unique<fat::volume>(loop, std::move(mounted), 1U);
         });
     }
     // What the file has that is written with zeros of the last piece of it cut off.

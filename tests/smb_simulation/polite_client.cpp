@@ -29,8 +29,8 @@ nt_status polite_client::answer::status() const {
     return bytes.empty() ? nt_status::network_name_deleted : message().header().status;
 }
 
-polite_client::polite_client(world& where)
-    : simulated_client(where.connect(), where.clock, 1), world_(where), tasks_(*where.loop) {
+polite_client::polite_client(world& where, std::uint64_t seed)
+    : simulated_client(where.connect(), where.clock, seed), world_(where), tasks_(*where.loop) {
     EXPECT_TRUE(run(negotiate()));
 }
 

@@ -26,8 +26,9 @@ public:
         [[nodiscard]] smb::wire::nt_status status() const;
     };
 
-    /// Connects and agrees on a dialect. The world outlives the client.
-    explicit polite_client(world& where);
+    /// Connects and agrees on a dialect. The world outlives the client. Clients of one `seed` have one client
+    /// GUID.
+    explicit polite_client(world& where, std::uint64_t seed = 1);
     polite_client(const polite_client&) = delete;
     polite_client& operator=(const polite_client&) = delete;
     /// Hangs up, and lets everything come to its end.
@@ -47,6 +48,10 @@ public:
     smb::wire::nt_status bind_to(const polite_client& first, std::string_view user,
                                  std::string_view password);
 
+    /// Opens, and returns the status of that alone.
+    smb::wire::nt_status try_create(std::string_view name, const smb::wire::create_args& how) {
+        return answer_to(send_create(name, how)).status();
+    }
     /// Opens for everything, shared with everybody, unless `how` says otherwise.
     smb::wire::create_reply create(std::string_view name,
                                    const smb::wire::create_args& how = for_everything());

@@ -23,8 +23,8 @@ struct foundation {
 class image_share final : public vfs::volume {
 public:
     image_share(std::unique_ptr<foundation> below, io::io_multiplexer& loop,
-                std::unique_ptr<fat::file_system> mounted)
-        : below_(std::move(below)), volume_(loop, std::move(mounted), &below_->threads) {}
+                std::unique_ptr<fat::file_system> mounted, std::uint64_t number)
+        : below_(std::move(below)), volume_(loop, std::move(mounted), number, &below_->threads) {}
 
     [[nodiscard]] const vfs::volume_features& features() const noexcept override {
         return volume_.features();
@@ -49,13 +49,13 @@ private:
     fat::volume volume_;
 };
 
-}  // namespace
+using opened_volume = std::expected<std::shared_ptr<vfs::volume>, std::string>;
 
-std::expected<std::unique_ptr<vfs::volume>, std::string> open_image_share(io::io_multiplexer& loop,
-                                                                          const std::string& text,
-                                                                          bool is_read_only,
-                                                                          const image_options& options) {
-    const image_name name = parse_image(text);
+[[nodiscard]] opened_volume open_engine(io::io_multiplexer& loop, const served_images::wish& wanted,
+                                        std::uint64_t number) {
+    const image_name name = parse_image(wanted.name);
+    const image_options& options = wanted.options;
+    const bool is_read_only = not wanted.is_written;
     const auto refuse = [&](const std::string& why) { return std::unexpected(name.file + ": " + why); };
     auto below = std::make_unique<foundation>();
     auto image = image_stack::open(name, is_read_only ? image_use::read : image_use::write, options);
@@ -69,7 +69,52 @@ std::expected<std::unique_ptr<vfs::volume>, std::string> open_image_share(io::io
     how->is_known_sound = below->image->is_known_sound();
     auto mounted = fat::file_system::mount(below->image->volume(), *shape, below->clock, *how);
     if (not mounted) return refuse(mounted.error().message());
-    return std::make_unique<image_share>(std::move(below), loop, *std::move(mounted));
+    return std::make_shared<image_share>(std::move(below), loop, *std::move(mounted), number);
+}
+
+// Not 0, and no other engine's, in this process or in another (vfs::file_key::image).
+[[nodiscard]] std::uint64_t number_of_engine(secret_random_source& random) {
+    return random.next_u64() | 1;
+}
+
+}  // namespace
+
+bool is_same_image(const std::string& a, const std::string& b) {
+    const image_name one = parse_image(a);
+    const image_name other = parse_image(b);
+    const auto file = io::status_at({}, one.file, io::follow::yes);
+    const auto other_file = io::status_at({}, other.file, io::follow::yes);
+    return one.partition == other.partition and file and other_file and file->is_same_inode(*other_file);
+}
+
+std::expected<std::shared_ptr<vfs::volume>, std::string> served_images::open(const wish& wanted) {
+    std::erase_if(opened_, [](const opened& each) { return each.volume.expired(); });
+    const image_name name = parse_image(wanted.name);
+    const auto file = io::status_at({}, name.file, io::follow::yes);
+    if (not file) return open_engine(loop_, wanted, number_of_engine(random_));  // which says why not
+    const auto refuse = [&](const char* why) { return std::unexpected(name.file + ": " + why); };
+    for (const opened& each : opened_) {
+        if (not each.file.is_same_inode(*file)) {
+            if (each.how.is_written and each.how.is_same_use(wanted))
+                return refuse("is another file now; the server must be started again to serve that");
+            continue;
+        }
+        const bool is_same =
+            parse_image(each.how.name).partition == name.partition and each.how.options == wanted.options;
+        if (is_same and wanted.is_written and not each.how.is_written)
+            return refuse("is open read-only; the server must be started again to write to it");
+        if (is_same) {
+            if (std::shared_ptr<vfs::volume> volume = each.volume.lock()) return volume;
+        } else if ((each.how.is_written and each.how.options.overlay.empty()) or
+                   (wanted.is_written and wanted.options.overlay.empty())) {
+            return refuse(
+                "is written to, and is open with other options already; give all shares of it the same "
+                "options");
+        }
+    }
+    opened_volume volume = open_engine(loop_, wanted, number_of_engine(random_));
+    if (volume) opened_.push_back({.how = wanted, .file = *file, .volume = *volume});
+    return volume;
 }
 
 }  // namespace sluice::cli

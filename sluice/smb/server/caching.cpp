@@ -94,7 +94,8 @@ bool is_for_attributes(access_mask access) noexcept {
 io::task<caching_outcome> make_way_for_open(request& r, file_state& file, caching_intent intent) noexcept {
     if (is_for_attributes(intent.access) and not intent.overwrites) co_return caching_outcome::clear;
     // An open that has ended but for its last WRITEs is in the way for as long as these take.
-    bool is_blocked = intent.violates_sharing and std::ranges::any_of(file.opens(), &open::is_closed);
+    const bool minds_ended = intent.violates_sharing or intent.takes_over;
+    bool is_blocked = minds_ended and std::ranges::any_of(file.opens(), &open::is_closed);
     bool has_changed = false;
     for (const std::shared_ptr<lease>& holder : leases_of(file)) {
         const way next = make_way(r.host(), holder, intent);

@@ -15,6 +15,7 @@ struct caching_intent {
     bool overwrites = false;        // the content goes
     bool violates_sharing = false;  // others would have to close the file first
     bool has_waited = false;        // this is not its first attempt
+    bool takes_over = false;        // no write of an open that has ended may come after it
     std::shared_ptr<lease> own;     // the lease it would have: its holder is not told
 };
 

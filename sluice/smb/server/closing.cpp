@@ -13,32 +13,47 @@ using wire::nt_status;
 
 namespace {
 
-// While other servers have the file open it stays, and is looked at again until they have not. Holds the open
-// for its node, and with it the file's state, by which nobody opens it any more, here or there. A server that
-// stops has nobody to leave this to.
-io::task<void> remove_when_alone(smb_server& host, std::shared_ptr<open> last) noexcept {
+// Removes every name whose removal an open has requested. The key of the file may be another file's as soon
+// as it is gone.
+[[nodiscard]] nt_status remove_by(smb_server& host, const std::vector<std::shared_ptr<open>>& removers) {
+    nt_status status = nt_status::success;
+    for (const std::shared_ptr<open>& by : removers) {
+        host.files.forget(*by->file);
+        const result<void> removed = by->node->remove();
+        // Another may have removed the same name.
+        const bool is_gone = not removed and removed.error() == std::errc::no_such_file_or_directory;
+        if (not removed and not(is_gone and by != removers.front())) status = status_of(removed.error());
+    }
+    return status;
+}
+
+// The file stays while other servers have it open; this checks again until they have closed it. It holds the
+// opens for their nodes, and with them the file's state, which refuses new opens here and in other servers. A
+// server that stops leaves the file.
+io::task<void> remove_when_alone(smb_server& host, std::vector<std::shared_ptr<open>> removers) noexcept {
+    const std::shared_ptr<file_state> file = removers.front()->file;
     for (std::chrono::milliseconds pause = limits::peer_pause_min;;
          pause = std::min(2 * pause, limits::peer_pause_max)) {
         const deadline until(pause);
         io::task<bool> waiting = pass(host.loop(), until);
         const bool has_slept = co_await unlatched(host.latch(), std::move(waiting));
-        const peer_seal alone(last->file->peers()->file());
+        const peer_seal alone(file->peers()->file());
         if (has_slept and not alone) continue;
-        (void)last->node->remove();
+        (void)remove_by(host, removers);
         co_return;
     }
 }
 
-[[nodiscard]] nt_status remove(smb_server& host, std::shared_ptr<open> last) {
+[[nodiscard]] nt_status remove(smb_server& host, file_state& file) {
+    std::vector<std::shared_ptr<open>> removers = file.take_removers();
     std::optional<peer_seal> alone;
-    if (peer_signs* const peers = last->file->peers()) {
+    if (peer_signs* const peers = file.peers()) {
         if (not alone.emplace(peers->file())) {
-            host.background.spawn(remove_when_alone(host, std::move(last)));
+            host.background.spawn(remove_when_alone(host, std::move(removers)));
             return nt_status::success;
         }
     }
-    const result<void> removed = last->node->remove();
-    return removed ? nt_status::success : status_of(removed.error());
+    return remove_by(host, removers);
 }
 
 // The last open of a file takes it along, if it was to be removed; but not before the streams of it that are
@@ -46,19 +61,18 @@ io::task<void> remove_when_alone(smb_server& host, std::shared_ptr<open> last) n
 [[nodiscard]] nt_status remove_if_last(smb_server& host, open& one) noexcept {
     file_state& file = *one.file;
     if (not file.opens().empty() or not file.is_delete_pending()) return nt_status::success;
-    if (file.key().stream == 0 and one.tree->target->files().has_open_streams(file.key())) {
-        file.waits_for_streams = host.opens.find(one.id);
+    if (file.key().stream == 0 and host.files.has_open_streams(file.key())) {
+        file.waits_for_streams = true;
         return nt_status::success;
     }
-    return remove(host, host.opens.find(one.id));
+    return remove(host, file);
 }
 
 // The last stream of a file that waited for it. Whoever removed the file has had the answer.
 void remove_base_if_last(smb_server& host, const open& one) noexcept {
     const std::shared_ptr<file_state> base = one.file->base;
-    if (base == nullptr or one.tree->target->files().has_open_streams(base->key())) return;
-    if (std::shared_ptr<open> last = std::exchange(base->waits_for_streams, nullptr))
-        (void)remove(host, std::move(last));
+    if (base == nullptr or host.files.has_open_streams(base->key())) return;
+    if (std::exchange(base->waits_for_streams, false)) (void)remove(host, *base);
 }
 
 // What others see of an open that has ended, or learn its end by.
@@ -68,7 +82,7 @@ nt_status let_go(smb_server& host, open& one) noexcept {
         one.file->locks().release_all(one);
         one.file->remove(one);
         if (one.deletes_on_close) {
-            one.file->set_delete_pending(true);
+            one.file->set_delete_pending(host.opens.find(one.id));
             end_handle_caching(host, *one.file, &one);
             end_watches_of_removed(*one.file);
         }
@@ -110,7 +124,9 @@ io::task<nt_status> co_end_open(request& r, open& one) noexcept {
 
 write_under_way::write_under_way(smb_server& host, std::shared_ptr<open> of) noexcept
     : host_(host), of_(std::move(of)) {
+    ENSURE(host_.latch().is_mine());
     ++of_->writes_under_way;
+    end_read_caching(host_, *of_->file, of_.get());
 }
 
 write_under_way::~write_under_way() {

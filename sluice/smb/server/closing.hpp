@@ -20,9 +20,15 @@ wire::nt_status end_open(smb_server& host, open& one) noexcept;
 /// The same for CLOSE, whose answer is the end of it for others. Suspends: until what is written is.
 [[nodiscard]] io::task<wire::nt_status> co_end_open(request& r, open& one) noexcept;
 
-/// Exists while a request changes the file of an open without the latch: on another loop, or waiting for a
-/// disk. Whoever opens the file once the open has ended finds it as that request has left it. Made and
-/// destroyed with the latch.
+/// A change of a file's content through an open, in progress: a request that releases the latch on the way,
+/// to write on another loop or to wait for a disk, holds one.
+///
+/// Invariants:
+///   1. While it exists, no other client caches reads of the file: its constructor breaks their leases and
+///      oplocks, and grant_caching() grants none.
+///   2. The open keeps its place in the file until the last of these is destroyed, even if it has ended: an
+///      open that conflicts with it finds the file as the request has left it.
+/// Thread safety: the caller of constructor and destructor holds the latch.
 class [[nodiscard]] write_under_way {
 public:
     write_under_way(smb_server& host, std::shared_ptr<open> of) noexcept;

@@ -21,10 +21,10 @@ enum class protection : std::uint8_t {
 
 /// A folder or image as clients see it.
 struct share_configuration {
-    std::string name;     // as in \\server\name; compared without case
-    std::string comment;  // shown beside it in lists
-    std::string source;   // the folder or image, to tell after a reload whether it is another
-    std::unique_ptr<vfs::volume> volume;
+    std::string name;                     // as in \\server\name; compared without case
+    std::string comment;                  // shown beside it in lists
+    std::string source;                   // the folder or image, to tell after a reload whether it is another
+    std::shared_ptr<vfs::volume> volume;  // of several shares, and after a reload, if it is the same image
     bool is_read_only = false;
     bool is_hidden = false;  // not in lists
     protection encryption = protection::offered;

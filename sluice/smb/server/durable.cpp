@@ -142,13 +142,4 @@ std::expected<std::shared_ptr<open>, nt_status> reconnect(request& r, const wire
     return one;
 }
 
-void end_other_instances(const request& r, const wire::guid& application) {
-    std::vector<std::shared_ptr<open>> ending;
-    for (const auto& [number, one] : r.host().opens)
-        if (one->app_instance == application and one->client != r.connection().agreed.client)
-            ending.push_back(one);
-    for (const std::shared_ptr<open>& one : ending)
-        (void)end_open(r.host(), *one);
-}
-
 }  // namespace sluice::smb::server

@@ -41,8 +41,4 @@ struct reconnection {
                                                                               const wire::create_args& args,
                                                                               const reconnection& wanted);
 
-/// Ends the opens that another instance of the same application has made: it runs on, or again, on another
-/// client, which takes them over ([MS-SMB2] 3.3.5.9.13).
-void end_other_instances(const request& r, const wire::guid& application);
-
 }  // namespace sluice::smb::server

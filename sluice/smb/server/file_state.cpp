@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/smb/server/open.hpp"
 
 namespace sluice::smb::server {
 
@@ -17,21 +18,41 @@ file_state::~file_state() {
     if (found != table_.files_.end() and found->second.expired()) table_.files_.erase(found);
 }
 
+namespace {
+
+// Whether the only open of a file through its share is this one.
+[[nodiscard]] bool is_only_of_share(const open& one, const std::pmr::vector<open*>& all) noexcept {
+    return std::ranges::none_of(
+        all, [&](const open* other) { return other != &one and other->tree->target == one.tree->target; });
+}
+
+}  // namespace
+
 void file_state::add(open& one) {
     opens_.push_back(&one);
+    if (is_only_of_share(one, opens_)) ++one.tree->target->open_files;
 }
 
 void file_state::remove(open& one) noexcept {
     const auto found = std::ranges::find(opens_, &one);
     ENSURE(found != opens_.end(), "an open is removed once from its file");
+    if (is_only_of_share(one, opens_)) --one.tree->target->open_files;
     opens_.erase(found);
 }
 
-void file_state::set_delete_pending(bool is) noexcept {
-    is_delete_pending_ = is;
+void file_state::set_delete_pending(std::shared_ptr<open> by) {
+    ENSURE(by != nullptr, "a file is removed by the open that asked for it");
+    if (std::ranges::find(removers_, by) == removers_.end()) removers_.push_back(std::move(by));
+    is_delete_pending_ = true;
     goes_.give_up();
     // Should the others not hear of it, whatever they open until the file goes they have open without a name.
-    if (is and peers_) (void)peers_->claim({.up = peer_sign::goes, .unless = peer_sign::none}, goes_);
+    if (peers_) (void)peers_->claim({.up = peer_sign::goes, .unless = peer_sign::none}, goes_);
+}
+
+void file_state::clear_delete_pending() noexcept {
+    is_delete_pending_ = false;
+    removers_.clear();
+    goes_.give_up();
 }
 
 peer_signs& file_state::peers_among(peer_servers& all) {
@@ -79,18 +100,16 @@ void file_table::change_key(file_state& of, const vfs::file_key& key) {
     note_stream(of);
 }
 
-namespace {
-
-[[nodiscard]] vfs::file_key file_of(vfs::file_key key) noexcept {
-    key.stream = 0;
-    return key;
+void file_table::forget(file_state& removed) noexcept {
+    ENSURE(removed.opens_.empty(), "an open file is in the table");
+    forget_stream(removed);
+    const auto found = files_.find(removed.key_);
+    if (found != files_.end() and found->second.lock().get() == &removed) files_.erase(found);
 }
-
-}  // namespace
 
 const std::vector<file_state*>& file_table::streams_of(const vfs::file_key& file) const noexcept {
     static const std::vector<file_state*> none;
-    const auto found = streams_.find(file_of(file));
+    const auto found = streams_.find(file.whole_file());
     return found == streams_.end() ? none : found->second;
 }
 
@@ -99,11 +118,11 @@ bool file_table::has_open_streams(const vfs::file_key& file) const noexcept {
 }
 
 void file_table::note_stream(file_state& one) {
-    if (one.key_.stream != 0) streams_[file_of(one.key_)].push_back(&one);
+    if (one.key_.stream != 0) streams_[one.key_.whole_file()].push_back(&one);
 }
 
 void file_table::forget_stream(file_state& one) noexcept {
-    const auto found = streams_.find(file_of(one.key_));
+    const auto found = streams_.find(one.key_.whole_file());
     if (one.key_.stream == 0 or found == streams_.end()) return;
     std::erase(found->second, &one);
     if (found->second.empty()) streams_.erase(found);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sluice/base/recycled_memory.hpp"
@@ -46,10 +47,18 @@ public:
     };
     std::optional<set_change_time> change_time;
 
-    /// Set by disposition or by closing an open with FILE_DELETE_ON_CLOSE; new opens are refused then, also
-    /// by other servers.
+    /// Whether the file is removed when its last open ends: new opens are refused then, also by other
+    /// servers.
     [[nodiscard]] bool is_delete_pending() const noexcept { return is_delete_pending_; }
-    void set_delete_pending(bool is) noexcept;
+    /// `by` has the right to delete the file, and removes the name that it was opened by, even after it has
+    /// ended: the open that ends last may belong to a read-only share, to another account, or to another name
+    /// of the file.
+    void set_delete_pending(std::shared_ptr<open> by);
+    void clear_delete_pending() noexcept;
+    /// The opens by which to remove the file, after the last has ended: one for each that asked for it.
+    [[nodiscard]] std::vector<std::shared_ptr<open>> take_removers() noexcept {
+        return std::exchange(removers_, {});
+    }
 
     /// Where the file stands with other servers of it; null if there are none to be minded. It tells them of
     /// the byte ranges that are locked, too.
@@ -62,9 +71,9 @@ public:
 
     /// Of an open stream: the file it belongs to, which may have no open of its own.
     std::shared_ptr<file_state> base;
-    /// The last open of a file that is to be removed, closed while streams of it are still open: it has the
-    /// node to remove. The file goes, and this is null again, when the last of them closes.
-    std::shared_ptr<open> waits_for_streams;
+    /// The last open of a file to be removed has ended while streams of it are still open: the file is
+    /// removed when the last of them ends.
+    bool waits_for_streams = false;
 
 private:
     friend class file_table;
@@ -76,9 +85,11 @@ private:
     byte_range_locks locks_;
     std::vector<event<wire::nt_status>*> waiters_;
     bool is_delete_pending_ = false;
+    std::vector<std::shared_ptr<open>> removers_;  // they hold this; none once the file has no opens
 };
 
-/// The files that are open, by what they are. Thread safety: under the server's latch.
+/// The open files of a server, by key: every share that reaches a file finds the same state, before and after
+/// a reload. Outlives its states. Thread safety: the caller holds the server's latch.
 class file_table {
 public:
     file_table() noexcept = default;
@@ -95,9 +106,13 @@ public:
     [[nodiscard]] const std::vector<file_state*>& streams_of(const vfs::file_key& file) const noexcept;
     /// Whether any stream of `file` has opens.
     [[nodiscard]] bool has_open_streams(const vfs::file_key& file) const noexcept;
-    /// A stream has another name, and so another key. Another state that had this key is of a stream that was
-    /// replaced: it is not found any more, and lasts as long as those who hold it.
+    /// A stream has another name, or an open file has become another inode, and so another key. Another state
+    /// that had this key is of a stream that was replaced: it is not found any more, and lasts as long as those
+    /// who hold it.
     void change_key(file_state& of, const vfs::file_key& key);
+    /// The file is about to be removed, and has no opens: requests may still hold its state, but it is not
+    /// that of the next file, which may get the same key.
+    void forget(file_state& removed) noexcept;
     [[nodiscard]] std::size_t size() const noexcept { return files_.size(); }
 
 private:

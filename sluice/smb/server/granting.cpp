@@ -19,6 +19,7 @@ struct others {
     bool cache_writes = false;
     bool have_oplocks = false;
     bool forbid_writing = false;  // there is somebody who would have to be asked at each write
+    bool are_writing = false;     // the content is changing: what would be read now may be stale at once
 };
 
 [[nodiscard]] others others_than(const open& fresh, const lease* own) {
@@ -26,6 +27,7 @@ struct others {
     for (const open* one : fresh.file->opens()) {
         const lease* const theirs = one->lease.get();
         if (one == &fresh or (own != nullptr and theirs == own)) continue;
+        found.are_writing |= one->writes_under_way != 0;
         const bool has_oplock =
             theirs != nullptr and theirs->is_oplock() and theirs->held() != lease_state::none;
         const bool has_lease = theirs != nullptr and not theirs->is_oplock();
@@ -51,6 +53,8 @@ struct others {
     if (fresh.file->peers() != nullptr) return lease_state::none;
     // Only an open for attributes gets by somebody who caches writes; what it would read may be stale.
     if (rest.cache_writes) return lease_state::none;
+    // A write in progress has broken the caches that there were; no new one begins before it ends.
+    if (rest.are_writing) return lease_state::none;
     lease_state state = sensible(requested);
     // Reads from a cache would see through locks.
     if (action != wire::create_action::overwritten and not fresh.file->locks().is_empty())

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sluice/smb/server/agenda.hpp"
+#include "sluice/smb/server/app_instance.hpp"
 #include "sluice/smb/server/channel_sequence.hpp"
 #include "sluice/smb/server/directory_scan.hpp"
 #include "sluice/smb/server/file_state.hpp"
@@ -96,7 +97,7 @@ public:
     // Whether the same CREATE once more gives this open: until something is done with it
     // ([MS-SMB2] 3.3.1.10).
     bool is_replay_eligible = false;
-    wire::guid app_instance{};  // zero: none
+    std::optional<app_instance> instance;  // of the application that has it
 
     server::lock_sequences lock_requests;
     std::unique_ptr<directory_scan> scan;

@@ -4,6 +4,7 @@
 
 #include "sluice/smb/server/authorisation.hpp"
 #include "sluice/smb/server/changing.hpp"
+#include "sluice/smb/server/closing.hpp"
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/description.hpp"
 #include "sluice/smb/server/file_times.hpp"
@@ -37,6 +38,25 @@ constexpr create_options shown_as_mode =
 
 opening::opening(request& r, const wire::create_args& args, file_name name) noexcept
     : r_(r), args_(args), name_(std::move(name)), volume_(r.tree->volume()) {}
+
+opening::~opening() {
+    if (not is_kept_) undo();
+}
+
+void opening::undo() noexcept {
+    const bool has_created = action_ == create_action::created;
+    if (fresh_ != nullptr) {
+        // Ending it must not remove a file that was there before.
+        fresh_->deletes_on_close = has_created and file_->opens().size() == 1;
+        (void)end_open(r_.host(), *fresh_);
+        r_.compound().file.reset();
+    } else if (has_created and node_ != nullptr) {
+        // Another open, also of another server, may have found it meanwhile.
+        const auto file = r_.host().files.find(node_->key());
+        const bool is_open = file != nullptr and not file->opens().empty();
+        if (not is_open and r_.host().peers() == nullptr) (void)node_->remove();
+    }
+}
 
 bool opening::wants(create_options option) const noexcept {
     return wire::has(args_.options, option);
@@ -95,7 +115,9 @@ io::task<opening::step> opening::attempt() noexcept {
         status_ = check_existing();
         if (status_ == nt_status::success) status_ = authorise();
         if (status_ != nt_status::success) co_return step::failed;
-        file_ = r_.tree->target->files().of(node_->key());
+        const step taken = take_over_from_instances();
+        if (taken != step::done) co_return taken;
+        file_ = r_.host().files.of(node_->key());
         const step way = co_await make_way();
         if (way != step::done) co_return way;
     } else {
@@ -105,7 +127,7 @@ io::task<opening::step> opening::attempt() noexcept {
             if (not is_dangling_link()) co_return step::again;
             status_ = nt_status::object_name_not_found;  // as FILE_OPEN says
         }
-        if (status_ == nt_status::success) file_ = r_.tree->target->files().of(node_->key());
+        if (status_ == nt_status::success) file_ = r_.host().files.of(node_->key());
     }
     if (status_ == nt_status::success and r_.host().peers() != nullptr) {
         const step settled = co_await settle_with_peers(*r_.host().peers());
@@ -148,7 +170,7 @@ nt_status opening::find() noexcept {
 // The file is there; what of the stream?
 nt_status opening::find_stream() noexcept {
     if (not volume_.features().has_streams) return nt_status::object_name_invalid;
-    const auto file = r_.tree->target->files().find(node_->key());
+    const auto file = r_.host().files.find(node_->key());
     if (file != nullptr and file->is_delete_pending()) return nt_status::delete_pending;
     result<vfs::node_ptr> stream = node_->open_stream({.name = name_.stream});
     if (stream) {
@@ -166,8 +188,7 @@ nt_status opening::find_stream() noexcept {
 }
 
 nt_status opening::check_existing() noexcept {
-    if (const auto file = r_.tree->target->files().find(node_->key());
-        file != nullptr and file->is_delete_pending())
+    if (const auto file = r_.host().files.find(node_->key()); file != nullptr and file->is_delete_pending())
         return nt_status::delete_pending;
     if (args_.disposition == create_disposition::create and action_ != create_action::created)
         return nt_status::object_name_collision;
@@ -214,6 +235,22 @@ nt_status opening::authorise() noexcept {
     return check_read_only();
 }
 
+opening::step opening::take_over_from_instances() noexcept {
+    const std::optional<app_instance> instance = app_instance_in(r_, args_.contexts);
+    if (not instance or not wire::has(rights_to(r_, *node_, *found_), wire::file_generic_read))
+        return step::done;
+    switch (take_over_file(r_, *instance, *node_)) {
+        case take_over::none:
+            return step::done;
+        case take_over::ended:
+            return step::again;
+        case take_over::refused:
+            break;
+    }
+    status_ = nt_status::file_forced_closed;
+    return step::failed;
+}
+
 nt_status opening::check_read_only() const noexcept {
     const bool is_read_only = vfs::has(found_->dos, vfs::dos_attributes::read_only);
     if (is_read_only and found_->kind == vfs::node_kind::file) {
@@ -238,7 +275,7 @@ bool opening::streams_allow(access_mask needs) const noexcept {
                                                    access_mask::append_data | access_mask::execute |
                                                    access_mask::delete_object);
     };
-    return std::ranges::all_of(r_.tree->target->files().streams_of(node_->key()), [&](file_state* stream) {
+    return std::ranges::all_of(r_.host().files.streams_of(node_->key()), [&](file_state* stream) {
         return std::ranges::all_of(stream->opens(), lets_go);
     });
 }
@@ -256,6 +293,7 @@ io::task<opening::step> opening::make_way() noexcept {
         .overwrites = overwrites(),
         .violates_sharing = not shares,
         .has_waited = has_waited_,
+        .takes_over = app_instance_in(r_, args_.contexts).has_value(),
         .own = find_lease(r_, args_),
     };
     const std::shared_ptr<file_state> file = file_;
@@ -278,7 +316,7 @@ io::task<opening::step> opening::make_way() noexcept {
 // One attempt to come beside the opens of other servers.
 result<peer_sign> opening::claim(peer_servers& peers) {
     if (file_->key().stream == 0) return file_->peers_among(peers).claim(terms_of_file(wanted()), claim_);
-    base_ = r_.tree->target->files().of({.volume = file_->key().volume, .file = file_->key().file});
+    base_ = r_.host().files.of(file_->key().whole_file());
     const result<peer_sign> at_base =
         base_->peers_among(peers).claim(terms_of_stream_at_file(wanted()), claim_to_base_);
     if (not at_base or *at_base != peer_sign::none) return at_base;
@@ -334,7 +372,7 @@ nt_status opening::check_lease_key() const noexcept {
 }
 
 nt_status opening::check_making(const vfs::found_node& directory, bool makes_directory) const {
-    const auto file = r_.tree->target->files().find(directory.node->key());
+    const auto file = r_.host().files.find(directory.node->key());
     if (file != nullptr and file->is_delete_pending()) return nt_status::delete_pending;
     const access_mask needed = makes_directory ? access_mask::add_subdirectory : access_mask::add_file;
     if (not wire::has(rights_to(r_, *directory.node, directory.status), needed)) {
@@ -368,6 +406,7 @@ nt_status opening::make() noexcept {
     action_ = create_action::created;
     if (const nt_status refused = dress(*parent); refused != nt_status::success) {
         (void)node_->remove();
+        node_.reset();
         return refused;
     }
     granted_ = wire::mapped_for_files(args_.desired_access);
@@ -477,14 +516,12 @@ nt_status opening::register_open() noexcept {
     one->mode = bits_of(args_.options & shown_as_mode);
     one->deletes_on_close = wants(create_options::delete_on_close);
     one->client = r_.connection().agreed.client;
+    one->instance = app_instance_in(r_, args_.contexts);
     claim_.keep(terms_of({.access = granted_, .share = args_.share_access}).up);
     one->claim = std::move(claim_);
     one->claim_to_base = std::move(claim_to_base_);
     file_->add(*one);
-    if (file_->key().stream != 0) {
-        const vfs::file_key whole{.volume = file_->key().volume, .file = file_->key().file};
-        file_->base = r_.tree->target->files().of(whole);
-    }
+    if (file_->key().stream != 0) file_->base = r_.host().files.of(file_->key().whole_file());
     by.opens.emplace(one->id.volatile_part.value(), one);
     r_.compound().file = one->id;
     fresh_ = std::move(one);

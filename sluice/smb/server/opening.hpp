@@ -12,15 +12,23 @@ namespace sluice::smb::server {
 /// makes it, and asks everybody who has a say. Lives in the command's frame.
 ///
 /// Each step says `success`, or why not. Between finding the file and registering the open nothing may
-/// suspend except make_way() and settle_with_peers(), after which everything is looked at again.
+/// suspend except make_way() and settle_with_peers(), after which everything is looked at again. Nothing
+/// suspends between registering the open and keep().
 class opening {
 public:
     opening(request& r, const wire::create_args& args, file_name name) noexcept;
+    opening(const opening&) = delete;
+    opening& operator=(const opening&) = delete;
+    /// Without keep(), undoes it all: ends the open, and removes what was created.
+    ~opening();
 
     /// Does it all; afterwards fresh() is registered. When limits::open_attempts_max or caching_waits_max is
     /// reached, it fails with the status of the last attempt, or SHARING_VIOLATION. Suspends: while others
     /// give up what they cache.
     [[nodiscard]] io::task<wire::nt_status> run() noexcept;
+
+    /// The reply is complete: the open is its client's.
+    void keep() noexcept { is_kept_ = true; }
 
     [[nodiscard]] const std::shared_ptr<open>& fresh() const noexcept { return fresh_; }
     [[nodiscard]] wire::create_action action() const noexcept { return action_; }
@@ -37,6 +45,7 @@ private:
     [[nodiscard]] wire::nt_status check_lease_key() const noexcept;
     [[nodiscard]] wire::nt_status authorise() noexcept;
     [[nodiscard]] wire::nt_status check_read_only() const noexcept;
+    [[nodiscard]] step take_over_from_instances() noexcept;
     [[nodiscard]] bool streams_allow(wire::access_mask needs) const noexcept;
     [[nodiscard]] wire::nt_status check_making(const vfs::found_node& directory, bool makes_directory) const;
     [[nodiscard]] bool is_dangling_link() const noexcept;
@@ -48,6 +57,7 @@ private:
     [[nodiscard]] wire::nt_status overwrite() noexcept;
     [[nodiscard]] wire::nt_status open_data() noexcept;
     [[nodiscard]] wire::nt_status register_open() noexcept;
+    void undo() noexcept;
     [[nodiscard]] sharing wanted() const noexcept;
     [[nodiscard]] io::task<step> make_way() noexcept;
     [[nodiscard]] result<peer_sign> claim(peer_servers& peers);
@@ -74,6 +84,7 @@ private:
     wire::create_action action_ = wire::create_action::opened;
     wire::nt_status status_ = wire::nt_status::success;
     std::shared_ptr<open> fresh_;
+    bool is_kept_ = false;
     bool has_waited_ = false;
     unsigned peer_attempts_ = 0;
 };

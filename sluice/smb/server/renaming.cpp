@@ -1,6 +1,7 @@
 #include "sluice/smb/server/renaming.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/smb/server/authorisation.hpp"
@@ -31,14 +32,14 @@ namespace {
     // number would share one state with this one.
     vfs::file_key target = one.file->key();
     target.stream = vfs::stream_number(*name);
-    const auto there = r.tree->target->files().find(target);
+    const auto there = r.host().files.find(target);
     if (there != nullptr and there != one.file and not there->opens().empty())
         return wish.replaces ? nt_status::access_denied : nt_status::object_name_collision;
     const auto taken = wish.replaces ? vfs::when_taken::replace : vfs::when_taken::refuse;
     const std::string before(one.node->stream_name());
     const result<void> done = one.node->rename(*name, taken);
     if (not done) return status_of(done.error());
-    r.tree->target->files().change_key(*one.file, target);
+    r.host().files.change_key(*one.file, target);
     for (open* const other : one.file->opens())
         if (equal_ignoring_case(other->node->stream_name(), before)) other->node->follow_stream_name(*name);
     return nt_status::success;
@@ -61,20 +62,56 @@ namespace {
     return name;
 }
 
-// Who has something open beneath a directory: renaming it would pull the path from under them.
-[[nodiscard]] std::vector<std::shared_ptr<file_state>> open_beneath(share& where, const open& directory) {
-    const std::string prefix = directory.node->path() + '/';
-    std::vector<std::shared_ptr<file_state>> found = where.files().all();
-    std::erase_if(found, [&](const std::shared_ptr<file_state>& each) {
-        return each->opens().empty() or not each->opens().front()->node->path().starts_with(prefix);
-    });
+// Which files are open beneath a directory, through whatever share: renaming it would change the paths of
+// their opens. Locations tell, not devices: some file systems have several, and others are mounted beneath.
+class search_beneath {
+public:
+    explicit search_beneath(const open& directory)
+        : image_(directory.file->key().image), prefix_(directory.node->location() + '/') {}
+
+    [[nodiscard]] bool has(file_state& file) {
+        if (file.key().image != image_ or file.opens().empty()) return false;
+        const open& first = *file.opens().front();
+        if (is_beneath(first)) return true;
+        if (file.opens().size() == 1) return false;
+        // A file with several names may be open by any of them.
+        const result<vfs::metadata> status = first.node->status();
+        return (not status or status->links > 1) and
+               std::ranges::any_of(file.opens(), [&](const open* one) { return is_beneath(*one); });
+    }
+
+private:
+    [[nodiscard]] bool is_beneath(const open& one) {
+        return may_reach(*one.tree->target) and one.node->location().starts_with(prefix_);
+    }
+    // Opens of shares that are elsewhere are not looked at one by one.
+    [[nodiscard]] bool may_reach(share& through) {
+        const auto [known, is_new] = reach_.try_emplace(&through, true);
+        if (not is_new) return known->second;
+        const result<vfs::node_ptr> root = through.volume().find("", vfs::follow_links::yes);
+        if (not root) return true;
+        std::string location = (*root)->location();
+        if (not location.ends_with('/')) location += '/';
+        return known->second = location.starts_with(prefix_) or prefix_.starts_with(location);
+    }
+
+    std::uint64_t image_;
+    std::string prefix_;
+    std::map<const share*, bool> reach_;
+};
+
+[[nodiscard]] std::vector<std::shared_ptr<file_state>> open_beneath(file_table& files,
+                                                                    const open& directory) {
+    search_beneath search(directory);
+    std::vector<std::shared_ptr<file_state>> found = files.all();
+    std::erase_if(found, [&](const std::shared_ptr<file_state>& each) { return not search.has(*each); });
     return found;
 }
 
 // A new name is written into its directory, by an open of our own as it were, which does not let the
 // directory be removed meanwhile: those who have it open must agree ([MS-FSA] 2.1.5.15.11).
-[[nodiscard]] bool may_write_into(share& where, vfs::node& directory) {
-    const auto file = where.files().find(directory.key());
+[[nodiscard]] bool may_write_into(file_table& files, vfs::node& directory) {
+    const auto file = files.find(directory.key());
     return file == nullptr or
            can_join(*file, {.access = access_mask::add_file,
                             .share = wire::share_access::read | wire::share_access::write});
@@ -99,7 +136,7 @@ public:
             return nt_status::access_denied;
         }
         if (leads_out_from(**parent)) return nt_status::access_denied;
-        if (not may_write_into(*r_.tree->target, **parent)) return nt_status::sharing_violation;
+        if (not may_write_into(r_.host().files, **parent)) return nt_status::sharing_violation;
         return look_at_target(volume);
     }
 
@@ -114,7 +151,7 @@ public:
     /// Whom to ask to close: those beneath a directory, those of the file in the way.
     [[nodiscard]] std::vector<std::shared_ptr<file_state>> in_the_way() {
         std::vector<std::shared_ptr<file_state>> found;
-        if (one_.is_directory() and not wish_.makes_link) found = open_beneath(*r_.tree->target, one_);
+        if (one_.is_directory() and not wish_.makes_link) found = open_beneath(r_.host().files, one_);
         if (taken_file_ != nullptr and not wish_.is_posix) found.push_back(taken_file_);
         return found;
     }
@@ -158,7 +195,7 @@ private:
             .may_be_removed = wire::has(rights_to(r_, **there), access_mask::delete_object),
         };
         taken_key_ = (*there)->key();
-        if (not taken_->is_same_file) taken_file_ = r_.tree->target->files().find((*there)->key());
+        if (not taken_->is_same_file) taken_file_ = r_.host().files.find((*there)->key());
         name_taken as_if_closed = *taken_;
         as_if_closed.is_open = false;
         return may_replace(as_if_closed, wish_, one_.is_directory());

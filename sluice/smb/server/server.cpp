@@ -46,11 +46,33 @@ void smb_server::add_shares(std::vector<share_configuration> fresh) {
     for (const auto& each : loops_)
         served_on.push_back(&each->multiplexer);
     for (share_configuration& one : fresh) {
-        one.volume->serve_on(served_on);
+        const std::shared_ptr<vfs::volume> volume = one.volume;
         shares_.push_back(make_share(std::make_unique<share>(std::move(one))));
-        if (shares_.back()->volume().changes() != nullptr) background.spawn(run_changes(shares_.back()));
+        served_volume& served = served_as(volume, served_on);
+        shares_.back()->feed = served.feed.lock();
+        if (shares_.back()->feed == nullptr and volume->changes() != nullptr)
+            served.feed = shares_.back()->feed = run_feed(volume);
     }
     shares_.push_back(std::make_shared<share>());
+}
+
+// A volume is told its loops once: others may be using them already.
+smb_server::served_volume& smb_server::served_as(const std::shared_ptr<vfs::volume>& which,
+                                                 std::span<io::io_multiplexer* const> loops) {
+    std::erase_if(volumes_, [](const served_volume& each) { return each.volume.expired(); });
+    const auto known = std::ranges::find_if(
+        volumes_, [&](const served_volume& each) { return each.volume.lock() == which; });
+    if (known != volumes_.end()) return *known;
+    which->serve_on(loops);
+    return volumes_.emplace_back(served_volume{.volume = which, .feed = {}});
+}
+
+// Runs until what it returns is released for the last time.
+std::shared_ptr<volume_feed> smb_server::run_feed(const std::shared_ptr<vfs::volume>& of) {
+    const auto running = std::make_shared<volume_feed>();
+    running->volume = of;
+    background.spawn(run_changes(running));
+    return {running.get(), [running](volume_feed* ending) noexcept { ending->scope.cancel(); }};
 }
 
 // Whoever lets go of it last, its volume goes on the first loop, whose multiplexer it knows.
@@ -60,9 +82,9 @@ std::shared_ptr<share> smb_server::make_share(std::unique_ptr<share> made) noexc
             }};
 }
 
-// Holds the share, so that its volume outlives the feed.
-io::task<void> smb_server::run_changes(std::shared_ptr<share> watched) noexcept {
-    io::task<void> running = io::in_scope(watched->feed_scope, tell_changes(*watched->volume().changes()));
+// Holds the volume, which outlives its feed so.
+io::task<void> smb_server::run_changes(std::shared_ptr<volume_feed> of) noexcept {
+    io::task<void> running = io::in_scope(of->scope, tell_changes(*of->volume->changes()));
     co_await std::move(running);
 }
 
@@ -78,19 +100,20 @@ io::task<void> smb_server::tell_changes(vfs::change_feed& of) noexcept {
 void smb_server::replace_shares(std::vector<share_configuration> fresh) {
     const server_latch::hold held(latch_);
     std::vector<std::shared_ptr<share>> kept;
-    for (const std::shared_ptr<share>& one : std::exchange(shares_, {})) {
+    const std::vector<std::shared_ptr<share>> before = std::exchange(shares_, {});
+    for (const std::shared_ptr<share>& one : before) {
         const auto same = std::ranges::find_if(fresh, [&](const share_configuration& wanted) {
             return not one->is_pipes() and one->configuration().is_same_as(wanted);
         });
-        if (same == fresh.end()) {
-            one->withdraw();
-            continue;
-        }
+        if (same == fresh.end()) continue;
         fresh.erase(same);
         kept.push_back(one);
     }
-    shares_ = std::move(kept);
+    shares_ = kept;
     add_shares(std::move(fresh));
+    // The feed of a volume goes on if one of the new shares has it.
+    for (const std::shared_ptr<share>& one : before)
+        if (std::ranges::find(kept, one) == kept.end()) one->withdraw();
 }
 
 smb_server::~smb_server() {
@@ -261,8 +284,7 @@ server_gauges smb_server::gauges() const noexcept {
     const server_latch::hold held(latch_);
     server_gauges now{
         .connections = connections_.size(), .sessions = sessions_.size(), .opens = opens.size()};
-    for (const std::shared_ptr<share>& one : shares_)
-        now.files += one->files().size();
+    now.files = files.size();
     for (const auto& each : loops_)
         now.buffers += each->buffers.taken();
     now.handed_over = hand_overs::so_far();

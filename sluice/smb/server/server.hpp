@@ -17,6 +17,7 @@
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/data_path.hpp"
 #include "sluice/smb/server/event_log.hpp"
+#include "sluice/smb/server/file_state.hpp"
 #include "sluice/smb/server/lease_table.hpp"
 #include "sluice/smb/server/log_on_failures.hpp"
 #include "sluice/smb/server/loop_watchdog.hpp"
@@ -131,6 +132,7 @@ private:
     mutable server_latch latch_;  // first, for it is everybody's
 
 public:
+    file_table files;  // before whatever holds a file's state
     open_table opens;
     lease_table leases;  // before what may remember a lease that has ended
     log_on_failures failures;
@@ -175,7 +177,15 @@ private:
     void add_paths_to(server_snapshot& into) const;
     void add_totals_to(server_snapshot& into) const;
 
-    [[nodiscard]] io::task<void> run_changes(std::shared_ptr<share> watched) noexcept;
+    // A volume that shares have, several of them perhaps, or had: opens keep it.
+    struct served_volume {
+        std::weak_ptr<vfs::volume> volume;
+        std::weak_ptr<volume_feed> feed;
+    };
+    [[nodiscard]] served_volume& served_as(const std::shared_ptr<vfs::volume>& which,
+                                           std::span<io::io_multiplexer* const> loops);
+    [[nodiscard]] std::shared_ptr<volume_feed> run_feed(const std::shared_ptr<vfs::volume>& of);
+    [[nodiscard]] io::task<void> run_changes(std::shared_ptr<volume_feed> of) noexcept;
     [[nodiscard]] io::task<void> accept_on(io::listening_socket_handle& listener) noexcept;
     [[nodiscard]] io::task<void> serve(std::size_t loop, io::socket_handle socket,
                                        io::socket_address peer) noexcept;
@@ -194,6 +204,7 @@ private:
     server_seams seams_;
     server_configuration configuration_;
     std::vector<std::shared_ptr<share>> shares_;
+    std::vector<served_volume> volumes_;
     std::vector<std::unique_ptr<io::listening_socket_handle>> listeners_;
     std::unordered_map<std::uint64_t, std::shared_ptr<session>> sessions_;
     std::unordered_map<connection*, connection*> connections_;

@@ -3,14 +3,20 @@
 #include <memory>
 #include <string>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/io/cancel_scope.hpp"
 #include "sluice/smb/server/configuration.hpp"
-#include "sluice/smb/server/file_state.hpp"
 
 namespace sluice::smb::server {
 
-/// What a tree connects to: a volume with its open files, or IPC$, which has named pipes only.
-/// Thread safety: under the server's latch.
+/// The change feed of a volume in progress: for all shares of the volume that are not withdrawn.
+struct volume_feed {
+    std::shared_ptr<vfs::volume> volume;
+    io::cancel_scope scope{};
+};
+
+/// A volume under a name that clients connect to, or IPC$, which has named pipes only. The open files belong
+/// to the server: several shares may reach one file. Thread safety: the caller holds the server's latch.
 class share {
 public:
     explicit share(share_configuration configuration) noexcept : configuration_(std::move(configuration)) {}
@@ -24,22 +30,23 @@ public:
         ENSURE(not is_pipes(), "IPC$ has no volume");
         return *configuration_.volume;
     }
-    [[nodiscard]] file_table& files() noexcept { return files_; }
 
-    /// After a reload left it out nobody may connect any more; what is open stays so, but is not told of
-    /// changes.
+    /// After a reload without it, no client can connect to it any more. Opens stay, but are not notified of
+    /// changes unless another share serves the volume.
     void withdraw() noexcept {
         is_withdrawn_ = true;
-        feed_scope.cancel();
+        feed.reset();
     }
     [[nodiscard]] bool is_withdrawn() const noexcept { return is_withdrawn_; }
 
-    /// What the volume's change feed runs in.
-    io::cancel_scope feed_scope;
+    /// Null if the volume has none, or the share is withdrawn. The last share to release it ends the feed.
+    std::shared_ptr<volume_feed> feed;
+
+    /// How many files are open through it; kept by their states.
+    std::size_t open_files = 0;
 
 private:
     share_configuration configuration_;
-    file_table files_;
     bool is_withdrawn_ = false;
 };
 

@@ -193,9 +193,9 @@ void smb_server::add_shares_to(server_snapshot& into) const {
                                .requires_encryption = as.encryption == protection::required,
                                .is_hidden = as.is_hidden or one->is_pipes(),
                                .trees = trees[one.get()],
-                               .files = one->files().size()});
-        into.files += one->files().size();
+                               .files = one->open_files});
     }
+    into.files = files.size();
 }
 
 void smb_server::add_paths_to(server_snapshot& into) const {

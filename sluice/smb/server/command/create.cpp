@@ -4,6 +4,7 @@
 
 #include "sluice/smb/server/authorisation.hpp"
 #include "sluice/smb/server/caching.hpp"
+#include "sluice/smb/server/closing.hpp"
 #include "sluice/smb/server/command.hpp"
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/description.hpp"
@@ -56,6 +57,13 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     return check_attributes(args.file_attributes);
 }
 
+[[nodiscard]] nt_status send(request& r, const wire::create_reply& reply) noexcept {
+    byte_writer* const body = r.begin_reply(reply_bytes_max);
+    if (body == nullptr) return nt_status::insufficient_resources;
+    encode(*body, reply);
+    return nt_status::success;
+}
+
 [[nodiscard]] nt_status open_pipe(request& r, const wire::create_args& args) {
     const auto name = wire::utf8_of(args.name);
     if (not name) return nt_status::invalid_parameter;
@@ -68,13 +76,14 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     one->pipe = std::move(pipe);
     one->access = wire::file_generic_read | wire::file_generic_write;
     r.session->opens.emplace(one->id.volatile_part.value(), one);
-    r.compound().file = one->id;
 
-    byte_writer* const body = r.begin_reply(reply_bytes_max);
-    if (body == nullptr) return nt_status::insufficient_resources;
     wire::create_reply reply{.file = one->id};
     reply.information.attributes = wire::file_attributes::normal;
-    encode(*body, reply);
+    if (const nt_status sent = send(r, reply); sent != nt_status::success) {
+        (void)end_open(r.host(), *one);
+        return sent;
+    }
+    r.compound().file = one->id;
     return nt_status::success;
 }
 
@@ -118,20 +127,12 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     return reply;
 }
 
-[[nodiscard]] nt_status send(request& r, const wire::create_reply& reply) noexcept {
-    byte_writer* const body = r.begin_reply(reply_bytes_max);
-    if (body == nullptr) return nt_status::insufficient_resources;
-    encode(*body, reply);
-    return nt_status::success;
-}
-
 [[nodiscard]] nt_status reply_to_new(request& r, const wire::create_args& args, const opening& made) {
     open& fresh = *made.fresh();
     auto reply = describe(r, args, fresh, made.action(), made.status());
     if (not reply) return reply.error();
     grant_caching(r, fresh, args, *reply);
     grant_durability(r, fresh, args, *reply);
-    if (args.contexts.app_instance_id) fresh.app_instance = *args.contexts.app_instance_id;
     return send(r, *reply);
 }
 
@@ -152,6 +153,12 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     }
 }
 
+// Its client does not know that it has it back, and may try again.
+void return_to_orphans(request& r, open& one) noexcept {
+    r.compound().file.reset();
+    if (not keep_without_client(r.host(), one)) (void)end_open(r.host(), one);
+}
+
 [[nodiscard]] io::task<nt_status> serve_reconnect(request& r, const wire::create_args& args,
                                                   const reconnection& wanted) {
     io::task<void> noticing = let_loss_be_noticed(r, wanted);
@@ -160,34 +167,44 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     const auto back = reconnect(r, args, wanted);
     if (not back) co_return back.error();
     auto reply = describe(r, args, **back, wire::create_action::opened, shown_status(**back));
-    if (not reply) co_return reply.error();
-    tell_caching(**back, *reply);
-    co_return send(r, *reply);
+    if (reply) tell_caching(**back, *reply);
+    const nt_status status = reply ? send(r, *reply) : reply.error();
+    if (status != nt_status::success) return_to_orphans(r, **back);
+    co_return status;
+}
+
+[[nodiscard]] nt_status reply_to_replay(request& r, const wire::create_args& args, open& made) {
+    const bool asks_lease = args.oplock_level == wire::oplock_level::lease and args.contexts.lease;
+    auto reply = describe(r, args, made, made.action, shown_status(made));
+    if (not reply) return reply.error();
+    if (asks_lease) {
+        tell_caching(made, *reply);
+    } else {
+        reply->oplock_level = args.oplock_level;  // as Windows does it, whatever the open has
+    }
+    if (asks_lease or args.oplock_level == wire::oplock_level::batch) tell_durability(made, *reply);
+    return send(r, *reply);
 }
 
 // The same CREATE once more: the same open, if it is meant ([MS-SMB2] 3.3.5.9.10).
 [[nodiscard]] nt_status serve_replay(request& r, const wire::create_args& args,
                                      const std::shared_ptr<open>& made) {
-    if (made->session == nullptr) {
-        const auto back = reconnect(r, args, {.file = made->id, .create_guid = made->create_guid});
-        if (not back) return back.error();
-    } else if (made->session != r.session.get()) {
-        return nt_status::duplicate_objectid;
-    }
+    const bool is_orphan = made->session == nullptr;
+    if (not is_orphan and made->session != r.session.get()) return nt_status::duplicate_objectid;
     const bool asks_lease = args.oplock_level == wire::oplock_level::lease and args.contexts.lease;
     const bool has_lease = made->lease != nullptr and not made->lease->is_oplock();
     if (asks_lease and (not has_lease or made->lease->who().key != args.contexts.lease->key))
         return nt_status::access_denied;
-    auto reply = describe(r, args, *made, made->action, shown_status(*made));
-    if (not reply) return reply.error();
-    if (asks_lease) {
-        tell_caching(*made, *reply);
-    } else {
-        reply->oplock_level = args.oplock_level;  // as Windows does it, whatever the open has
+    if (is_orphan) {
+        const auto back = reconnect(r, args, {.file = made->id, .create_guid = made->create_guid});
+        if (not back) return back.error();
     }
-    if (asks_lease or args.oplock_level == wire::oplock_level::batch) tell_durability(*made, *reply);
-    r.compound().file = made->id;
-    return send(r, *reply);
+    const nt_status status = reply_to_replay(r, args, *made);
+    if (status == nt_status::success)
+        r.compound().file = made->id;
+    else if (is_orphan)
+        return_to_orphans(r, *made);
+    return status;
 }
 
 // A place for an open with a create guid, so that the same request once more finds it.
@@ -220,7 +237,6 @@ io::task<nt_status> serve_create(request& r) {
     begun repeatable = begin_replayable(r, *args);
     if (not repeatable) co_return repeatable.error();
     if (repeatable->made != nullptr) co_return serve_replay(r, *args, repeatable->made);
-    if (args->contexts.app_instance_id) end_other_instances(r, *args->contexts.app_instance_id);
 
     opening under_way(r, *args, *std::move(name));
     io::task<nt_status> running = under_way.run();
@@ -228,7 +244,9 @@ io::task<nt_status> serve_create(request& r) {
     if (status != nt_status::success) co_return status;
     under_way.fresh()->action = under_way.action();
     if (repeatable->fresh) repeatable->fresh->keep(under_way.fresh());
-    co_return reply_to_new(r, *args, under_way);
+    const nt_status replied = reply_to_new(r, *args, under_way);
+    if (replied == nt_status::success) under_way.keep();
+    co_return replied;
 }
 
 }  // namespace sluice::smb::server

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "sluice/smb/server/caching.hpp"
 #include "sluice/smb/server/closing.hpp"
 #include "sluice/smb/server/command/ioctl.hpp"
 #include "sluice/smb/server/server.hpp"
@@ -102,8 +101,8 @@ constexpr std::uint64_t offset_max = INT64_MAX;
 [[nodiscard]] io::task<nt_status> copy(control& c, std::shared_ptr<open> source, wire::copy_chunk chunk) {
     if (const nt_status refused = check_chunk(*source, *c.file, chunk); refused != nt_status::success)
         co_return refused;
-    end_read_caching(c.r.host(), *c.file->file, c.file.get());
     if (source->tree->target == c.file->tree->target and source->file != c.file->file) {
+        const write_under_way before_its_end(c.r.host(), c.file);
         const result<std::uint64_t> cloned =
             source->node->clone_to(*c.file->node, {.offset = chunk.source_offset, .length = chunk.length},
                                    chunk.target_offset, false);
@@ -179,7 +178,7 @@ namespace {
     if (asked.source_offset + asked.byte_count > from->size_bytes or
         asked.target_offset + asked.byte_count > to->size_bytes or from->is_sparse != to->is_sparse)
         return nt_status::not_supported;
-    end_read_caching(c.r.host(), *c.file->file, c.file.get());
+    const write_under_way before_its_end(c.r.host(), c.file);
     const result<std::uint64_t> shared =
         source->node->clone_to(*c.file->node, {.offset = asked.source_offset, .length = asked.byte_count},
                                asked.target_offset, true);

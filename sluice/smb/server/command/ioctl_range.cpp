@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "sluice/smb/server/caching.hpp"
+#include "sluice/smb/server/closing.hpp"
 #include "sluice/smb/server/command/ioctl.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/status_of_error.hpp"
@@ -31,7 +31,7 @@ constexpr std::size_t ranges_max = 4096;
     if (range.length == 0) return nt_status::success;
     if (not of.file->locks().allows_write(of, {.offset = range.offset, .length = range.length}))
         return nt_status::file_lock_conflict;
-    end_read_caching(c.r.host(), *of.file, &of);
+    const write_under_way before_its_end(c.r.host(), c.file);
     const result<void> done = of.node->zero(range.offset, range.length, give_back);
     return done ? nt_status::success : status_of(done.error());
 }

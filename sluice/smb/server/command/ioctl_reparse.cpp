@@ -29,6 +29,17 @@ constexpr std::size_t buffer_bytes_max = 8 + wire::reparse_data_bytes_max;
                : nt_status::access_denied;
 }
 
+// What becomes a link, or stops being one, is another inode: its state goes with it, and opens of what it was
+// must not.
+[[nodiscard]] nt_status become_link(control& c, std::string_view target) {
+    file_table& files = c.r.host().files;
+    file_state& file = *c.file->file;
+    if (file.opens().size() != 1 or files.has_open_streams(file.key())) return nt_status::sharing_violation;
+    const result<void> made = c.file->node->become_link(target);
+    files.change_key(file, c.file->node->key());
+    return made ? nt_status::success : status_of(made.error());
+}
+
 }  // namespace
 
 io::task<nt_status> get_reparse_point(control& c) {
@@ -57,14 +68,11 @@ io::task<nt_status> set_reparse_point(control& c) {
     if (not point) co_return nt_status::io_reparse_data_invalid;
     const auto* const link = std::get_if<wire::reparse_symlink>(&*point);
     if (link == nullptr) co_return nt_status::io_reparse_tag_not_handled;
-    // An absolute target names a drive of the client, of which a share knows nothing.
     const std::string target = with_separators(link->substitute, '\\', '/');
     const std::string path = c.file->node->path();
     if (not link->relative or not stays_in_share(target, vfs::split_path(path).parent))
         co_return nt_status::io_reparse_data_invalid;
-    if (c.file->file->opens().size() != 1) co_return nt_status::sharing_violation;
-    const result<void> made = c.file->node->become_link(target);
-    co_return made ? nt_status::success : status_of(made.error());
+    co_return become_link(c, target);
 }
 
 io::task<nt_status> delete_reparse_point(control& c) {
@@ -73,8 +81,7 @@ io::task<nt_status> delete_reparse_point(control& c) {
     const auto tag = c.args.input.take<le32>();
     if (not tag) co_return nt_status::io_reparse_data_invalid;
     if (tag->value() != wire::reparse_tag_symlink) co_return nt_status::io_reparse_tag_mismatch;
-    const result<void> made = c.file->node->become_link({});
-    co_return made ? nt_status::success : status_of(made.error());
+    co_return become_link(c, {});
 }
 
 }  // namespace sluice::smb::server

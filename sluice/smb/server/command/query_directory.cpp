@@ -50,9 +50,11 @@ namespace {
     return nt_status::success;
 }
 
-[[nodiscard]] wire::directory_entry_info entry_of(const vfs::listed_name& from, file_table& files) noexcept {
+[[nodiscard]] wire::directory_entry_info entry_of(const vfs::listed_name& from, file_table& files,
+                                                  const vfs::file_key& directory) noexcept {
     vfs::metadata status = from.status;
-    show_change_time(status, files.find({.volume = status.volume, .file = status.id}).get());
+    const vfs::file_key key{.image = directory.image, .volume = status.volume, .file = status.id};
+    show_change_time(status, files.find(key).get());
     const wire::open_information known = open_information_of(status);
     wire::directory_entry_info entry{.fields = {.created = known.creation_time,
                                                 .accessed = known.last_access_time,
@@ -71,14 +73,14 @@ namespace {
 }
 
 // Names that do not fit any more stay in the scan for the next query.
-[[nodiscard]] nt_status fill(wire::directory_entry_writer& list, open& of, bool single) {
+[[nodiscard]] nt_status fill(wire::directory_entry_writer& list, open& of, file_table& files, bool single) {
     directory_scan& scan = *of.scan;
     for (;;) {
         const result<const vfs::listed_name*> next = scan.peek();
         // What was found before the trouble is told first.
         if (not next) return list.count() != 0 ? nt_status::success : status_of(next.error());
         if (*next == nullptr) break;
-        const wire::entry_outcome outcome = list.put(entry_of(**next, of.tree->target->files()));
+        const wire::entry_outcome outcome = list.put(entry_of(**next, files, of.file->key()));
         if (outcome == wire::entry_outcome::no_room) {
             if (list.count() == 0) return nt_status::buffer_overflow;
             break;
@@ -104,7 +106,7 @@ io::task<nt_status> serve_query_directory(request& r) {
     wire::directory_entry_writer list(room.bytes(), form_of(*args));
     const bool is_first = not of->scan->has_given_any();
     const bool single = wire::has(args->flags, query_directory_flags::return_single_entry);
-    const nt_status status = fill(list, *of, single);
+    const nt_status status = fill(list, *of, r.host().files, single);
     if (status == nt_status::no_more_files and is_first) co_return nt_status::no_such_file;
     if (status != nt_status::success) co_return status;
 

@@ -74,7 +74,7 @@ namespace {
         if (concerns_this_open)
             one->deletes_on_close = false;
         else
-            one->file->set_delete_pending(false);
+            one->file->clear_delete_pending();
         co_return nt_status::success;
     }
     const bool ignores_read_only = wire::has(flags, disposition_flags::ignore_read_only);
@@ -91,7 +91,7 @@ namespace {
     if (concerns_this_open) {
         one->deletes_on_close = true;
     } else {
-        one->file->set_delete_pending(true);
+        one->file->set_delete_pending(one);
         end_watches_of_removed(*one->file);
     }
     co_return nt_status::success;

@@ -1,6 +1,5 @@
 #include "sluice/smb/wire/write.hpp"
 
-#include "sluice/smb/server/caching.hpp"
 #include "sluice/smb/server/closing.hpp"
 #include "sluice/smb/server/command.hpp"
 #include "sluice/smb/server/connection.hpp"
@@ -64,7 +63,6 @@ io::task<nt_status> serve_write(request& r) {
         co_return nt_status::file_lock_conflict;
     if (args->data.empty()) co_return reply_with(r, 0);
 
-    end_read_caching(r.host(), *to->file, to.get());
     const write_under_way before_its_end(r.host(), to);
     io::task<result<void>> writing = to->node->co_write(args->data.span(), offset);
     const result<void> written = co_await r.host().transfer(*to->node, std::move(writing));
