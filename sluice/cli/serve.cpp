@@ -201,9 +201,9 @@ void reload(smb_server& server, user_database& users, const serve_options& given
     if (options)
         if (const auto admitted = admit(users, *options); not admitted)
             log.write(event_severity::error, "who may log on stays as it was", {{"why", admitted.error()}});
-    if (const std::size_t strangers = server.expire_sessions_of_strangers(); strangers != 0)
-        log.write(event_severity::info, "users who may not log on any more are locked out",
-                  {{"sessions", std::to_string(strangers)}});
+    if (const std::size_t removed = server.end_sessions_of_removed_users(); removed != 0)
+        log.write(event_severity::info, "ended sessions of removed users",
+                  {{"sessions", std::to_string(removed)}});
     latched.reset();
     auto shares = options ? open_shares(*options, server.loop(), images, hardening)
                           : opened_shares(std::unexpected(options.error()));

@@ -99,18 +99,5 @@ TEST_F(log_on, lasts_as_long_as_it_may_and_then_has_to_be_done_again) {
         << "what was open still is";
 }
 
-TEST_F(log_on, of_somebody_who_is_no_user_any_more_serves_no_further) {
-    world& serving = serve();
-    polite_client client(serving);
-    ASSERT_EQ(client.log_on("u", "p"), nt_status::success);
-    ASSERT_EQ(client.connect_tree("files"), nt_status::success);
-    EXPECT_EQ(serving.server->expire_sessions_of_strangers(), 0U);
-    serving.admit("somebody_else");
-    EXPECT_EQ(serving.server->expire_sessions_of_strangers(), 1U);
-    EXPECT_EQ(client.connect_tree("files"), nt_status::network_session_expired);
-    EXPECT_EQ(client.log_on("u", "p"), nt_status::logon_failure);
-    EXPECT_EQ(client.connect_tree("files"), nt_status::user_session_deleted);
-}
-
 }  // namespace
 }  // namespace sluice::smb_simulation

@@ -76,6 +76,17 @@ nt_status polite_client::log_on(std::string_view user, std::string_view password
     return authenticate(user, password, wire::session_setup_flags::none);
 }
 
+nt_status polite_client::begin_log_on() {
+    const auth::credentials unnamed;
+    auth::initiating_negotiator initiator(unnamed, world_.secrets, world_.clock);
+    const auto first = initiator.step({});
+    const answer said =
+        call(command::session_setup,
+             wire::session_setup_args{.security_blob = std::get<auth::step_continue>(first).token});
+    session_id_ = said.message().header().session_id;
+    return said.status();
+}
+
 nt_status polite_client::bind_to(const polite_client& first, std::string_view user,
                                  std::string_view password) {
     session_id_ = first.session_id_;
@@ -89,7 +100,7 @@ nt_status polite_client::bind_to(const polite_client& first, std::string_view us
 nt_status polite_client::authenticate(std::string_view user, std::string_view password,
                                       wire::session_setup_flags how) {
     auth::credentials who{
-        .user = std::string(user), .domain = {}, .workstation = {}, .target_name = {}, .hash = {}};
+        .user = std::string(user), .domain = domain, .workstation = {}, .target_name = {}, .hash = {}};
     if (not user.empty()) who.hash = auth::nt_hash::of_password(password).value();
     auth::initiating_negotiator initiator(who, world_.secrets, world_.clock);
     std::vector<std::byte> token;
@@ -99,7 +110,7 @@ nt_status polite_client::authenticate(std::string_view user, std::string_view pa
     for (;;) {
         auto step = initiator.step(token);
         if (const auto* const done = std::get_if<auth::step_done>(&step)) {
-            if (done->is_anonymous) return nt_status::success;
+            if (done->is_anonymous or session_flags_ == wire::session_flags::guest) return nt_status::success;
             if (gets_key)
                 signing_key_ =
                     auth::derive_session_keys({.full_session_key = done->key.view(), .preauth_hash = {}})

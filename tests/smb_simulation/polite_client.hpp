@@ -40,6 +40,8 @@ public:
 
     /// Makes a session, or authenticates again in the one there is. No user: as nobody.
     smb::wire::nt_status log_on(std::string_view user, std::string_view password);
+    /// Sends the first token of an authentication only. The session's id is known afterwards.
+    smb::wire::nt_status begin_log_on();
     /// What the server said of the session.
     [[nodiscard]] smb::wire::session_flags session_flags() const { return session_flags_; }
     smb::wire::nt_status connect_tree(std::string_view share);
@@ -59,6 +61,8 @@ public:
     std::uint64_t send_create(std::string_view name, smb::wire::create_args how = for_everything());
     [[nodiscard]] static smb::wire::create_args for_everything();
 
+    /// The domain that the client names when it authenticates.
+    std::string domain;
     /// What the headers of the requests to come have.
     smb::wire::header_flags flags = smb::wire::header_flags::none;
     std::uint16_t charge = 1;

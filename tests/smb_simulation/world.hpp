@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "sluice/base/case_fold.hpp"
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
 #include "sluice/io/task_group.hpp"
 #include "sluice/smb/server/server.hpp"
@@ -17,6 +20,19 @@ class silent_log final : public smb::server::event_log {
 public:
     void write(smb::server::event_severity, std::string_view,
                std::initializer_list<smb::server::event_field>) noexcept override {}
+};
+
+/// The users of a simulation, one of whom may count as a guest.
+class simulated_accounts final : public smb::auth::account_source {
+public:
+    std::optional<smb::auth::account> find(std::string_view user, std::string_view domain) noexcept override {
+        auto found = users.find(user, domain);
+        if (found) found->is_guest = not guest.empty() and equal_ignoring_case(user, guest);
+        return found;
+    }
+
+    smb::server::user_database users;
+    std::string guest;  // empty: none
 };
 
 /// A server with one share, "files", in memory, and one user, u, in simulated time. `adjust`, if any, has the
@@ -39,7 +55,7 @@ struct world {
         server = std::make_unique<smb::server::smb_server>(smb::server::server_seams{.loop = *loop,
                                                                                      .clock = clock,
                                                                                      .random = secrets,
-                                                                                     .accounts = users,
+                                                                                     .accounts = accounts,
                                                                                      .log = log,
                                                                                      .peers = peers},
                                                            std::move(configuration));
@@ -47,9 +63,13 @@ struct world {
     }
 
     /// From now on only `user` may log on, with password p.
-    void admit(const std::string& user) {
-        const smb::server::user_database::admission only{.name = user, .password = "p"};
-        EXPECT_TRUE(users.admit(std::span(&only, 1)));
+    void admit(const std::string& user) { admit(std::vector{user}); }
+    /// The same for several users.
+    void admit(const std::vector<std::string>& names) {
+        std::vector<smb::server::user_database::admission> only;
+        for (const std::string& name : names)
+            only.push_back({.name = name, .password = "p"});
+        EXPECT_TRUE(users.admit(only));
     }
 
     /// The client's end of a new connection.
@@ -82,7 +102,8 @@ struct world {
     std::unique_ptr<io::simulated_multiplexer> loop;
     simulated_clock& clock;
     predictable_secrets_for_simulation secrets;
-    smb::server::user_database users;
+    simulated_accounts accounts;
+    smb::server::user_database& users = accounts.users;
     silent_log log;
     std::unique_ptr<smb::server::smb_server> server;
     io::task_group clients;

@@ -1,6 +1,5 @@
 #include "sluice/smb/server/binding.hpp"
 
-#include "sluice/base/case_fold.hpp"
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/server.hpp"
 
@@ -104,10 +103,8 @@ nt_status find_or_begin_binding(request& r) {
 
 nt_status bind(request& r, const auth::step_done& who) {
     const user_identity& user = r.session->user;
-    const bool is_same_user = not who.is_anonymous and not who.is_guest and
-                              equal_ignoring_case(user.name, who.user) and
-                              equal_ignoring_case(user.domain, who.domain);
-    if (not is_same_user) return nt_status::access_denied;
+    const bool is_same_user = not who.is_anonymous and is_same_account(user, identity_of(who));
+    if (not is_same_user or who.is_guest) return nt_status::access_denied;
     channel& fresh = *r.channel;
     const auth::session_keys keys =
         auth::derive_session_keys(key_material(r.connection().agreed, who.key, fresh.preauth));

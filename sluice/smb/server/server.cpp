@@ -378,16 +378,24 @@ void smb_server::begin_lifetime(session& of) {
     });
 }
 
-std::size_t smb_server::expire_sessions_of_strangers() noexcept {
+std::size_t smb_server::end_sessions_of_removed_users() noexcept {
     const server_latch::hold held(latch_);
-    std::size_t count = 0;
-    for (const auto& [id, one] : sessions_) {
-        const bool is_of_account = one->state == session::phase::valid and not one->user.is_anonymous;
-        if (not is_of_account or accounts().find(one->user.name, one->user.domain)) continue;
-        one->state = session::phase::expired;
-        ++count;
-    }
-    return count;
+    // Also of a session that has only the rights of an anonymous client for now: its opens are the user's.
+    std::vector<std::shared_ptr<session>> removed;
+    for (const auto& [id, one] : sessions_)
+        if (is_account(one->user) and not accounts().find(one->user.name, one->user.domain))
+            removed.push_back(one);
+    // Not kept as durable: the client could not come back for them.
+    for (const std::shared_ptr<session>& one : removed)
+        end_session(*one, false);
+    std::vector<std::shared_ptr<open>> left;
+    for (const auto& [number, one] : opens)
+        if (one->session == nullptr and one->durable and
+            not accounts().find(one->durable->owner, one->durable->owner_domain))
+            left.push_back(one);
+    for (const std::shared_ptr<open>& one : left)
+        (void)end_open(*this, *one);
+    return removed.size();
 }
 
 namespace {

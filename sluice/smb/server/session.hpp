@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/smb/auth/authentication.hpp"
 #include "sluice/smb/auth/key_derivation.hpp"
 #include "sluice/smb/auth/sealing.hpp"
 #include "sluice/smb/server/agenda.hpp"
@@ -24,8 +25,19 @@ struct user_identity {
     std::string name;
     std::string domain;
     bool is_guest = false;
-    bool is_anonymous = false;
+    bool is_anonymous = false;  // no rights of an account, even if there is a name
 };
+
+/// The identity that an authentication has proved.
+[[nodiscard]] user_identity identity_of(const auth::step_done& who);
+/// Returns whether the identity names an account, the rights of which it may lack for now. False for a client
+/// that logged on anonymously.
+[[nodiscard]] inline bool is_account(const user_identity& one) noexcept {
+    return not one.name.empty();
+}
+/// Returns whether both identities name one account: name and domain are compared without case, and a guest
+/// differs from a user. False if either is not an account.
+[[nodiscard]] bool is_same_account(const user_identity& one, const user_identity& other) noexcept;
 
 /// A log-on: a user, the keys it gave, what it has connected to and opened ([MS-SMB2] 3.3.1.8).
 ///
@@ -38,7 +50,7 @@ public:
     enum class phase : std::uint8_t {
         in_progress,  ///< authentication goes on; nothing else is served
         valid,
-        expired,  ///< to be authenticated again before anything but CLOSE, LOGOFF, LOCK is served
+        expired,  ///< its lifetime is over: reauthentication precedes all but CLOSE, LOGOFF, LOCK
         gone,
     };
 
@@ -54,8 +66,8 @@ public:
     phase state = phase::in_progress;
     std::optional<agenda::entry> expiry;  // when a valid one is to be authenticated again
     std::vector<channel*> channels;       // in the order they came; their connections own them
-    user_identity user;
-    clock_source::utc_time since{};  // when it was begun
+    user_identity user;                   // its account never changes
+    clock_source::utc_time since{};       // when it was begun
 
     /// Null for guests and the anonymous: they have no key.
     std::optional<auth::secret_bytes<16>> signing_key;  // that of the first channel, which vouches for others

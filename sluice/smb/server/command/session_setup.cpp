@@ -1,6 +1,5 @@
 #include "sluice/smb/wire/session_setup.hpp"
 
-#include "sluice/base/case_fold.hpp"
 #include "sluice/smb/server/binding.hpp"
 #include "sluice/smb/server/command.hpp"
 #include "sluice/smb/server/connection.hpp"
@@ -26,12 +25,21 @@ constexpr std::size_t reply_fixed_bytes = 16;
     return nt_status::success;
 }
 
-// The one who authenticated again must be the one the session is of; or nobody, who then has no more rights
-// than nobody has, under the session's own keys.
-[[nodiscard]] nt_status readmit(session& known, const auth::step_done& who) noexcept {
-    if (not who.is_anonymous and not equal_ignoring_case(known.user.name, who.user))
+// Reauthentication never changes the account of a session. An anonymous exchange proves no identity: it takes
+// rights from a valid session, as clients expect, but neither renews a session nor revives an expired one
+// (docs/formats/smb2_reauthentication.md).
+[[nodiscard]] nt_status readmit(request& r, const auth::step_done& who) noexcept {
+    session& known = *r.session;
+    if (who.is_anonymous and is_account(known.user)) {
+        if (known.state == session::phase::expired) return nt_status::access_denied;
+        known.user.is_anonymous = true;
+        return nt_status::success;
+    }
+    if (not who.is_anonymous and not is_same_account(known.user, identity_of(who)))
         return nt_status::logon_failure;
     known.user.is_anonymous = who.is_anonymous;
+    known.state = session::phase::valid;
+    r.host().begin_lifetime(known);
     return nt_status::success;
 }
 
@@ -60,11 +68,11 @@ constexpr std::size_t reply_fixed_bytes = 16;
 
 // A client that lost its connection may name the session it had, which then ends ([MS-SMB2] 3.3.5.5.3).
 void end_previous(request& r, std::uint64_t previous_id, const session& fresh) noexcept {
-    // Anybody could say to be the nobody of before.
-    if (previous_id == 0 or previous_id == fresh.id or fresh.user.is_anonymous) return;
+    if (previous_id == 0 or previous_id == fresh.id) return;
     const std::shared_ptr<session> previous = r.host().find_session(previous_id);
     if (previous == nullptr or previous->state == session::phase::in_progress) return;
-    if (not equal_ignoring_case(previous->user.name, fresh.user.name)) return;
+    // An anonymous client proves no identity, so that it matches no session.
+    if (not is_same_account(previous->user, fresh.user)) return;
     r.host().end_session(*previous, true);
 }
 
@@ -84,37 +92,39 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     return status;
 }
 
-// Turns an attempt that succeeded into a session, or refreshes the one there is.
+// Turns an attempt that succeeded into a session.
 [[nodiscard]] nt_status establish(request& r, const wire::session_setup_args& args,
                                   const auth::step_done& who) noexcept {
+    if (const nt_status refused = admit(r, who); refused != nt_status::success) return refused;
     session& fresh = *r.session;
-    const bool is_first = fresh.state == session::phase::in_progress;
-    const nt_status refused = is_first ? admit(r, who) : readmit(fresh, who);
-    if (refused != nt_status::success) return refused;
-    if (is_first) {
-        fresh.user = {.name = who.user,
-                      .domain = who.domain,
-                      .is_guest = who.is_guest,
-                      .is_anonymous = who.is_anonymous};
-        // Nobody's key protects nothing: guests and the anonymous neither sign nor encrypt.
-        if (not who.is_guest and not who.is_anonymous) {
-            const result<void> made = make_keys(r, who);
-            if (not made) return nt_status::insufficient_resources;
-            const auto asked = args.security_mode | r.connection().agreed.security_mode;
-            fresh.requires_signing = wire::has(asked, wire::security_mode::signing_required);
-            fresh.requires_encryption =
-                r.host().configuration().encryption == protection::required and fresh.sealing;
-        }
-        end_previous(r, args.previous_session_id, fresh);
-        r.channel->is_established = true;
-        r.connection().has_had_session = true;
-        r.host().log().write(event_severity::info, "a user has logged on",
-                             {{"user", fresh.user.name}, {"peer", r.connection().peer_text()}});
+    fresh.user = identity_of(who);
+    // Nobody's key protects nothing: guests and the anonymous neither sign nor encrypt.
+    if (not who.is_guest and not who.is_anonymous) {
+        const result<void> made = make_keys(r, who);
+        if (not made) return nt_status::insufficient_resources;
+        const auto asked = args.security_mode | r.connection().agreed.security_mode;
+        fresh.requires_signing = wire::has(asked, wire::security_mode::signing_required);
+        fresh.requires_encryption =
+            r.host().configuration().encryption == protection::required and fresh.sealing;
     }
+    end_previous(r, args.previous_session_id, fresh);
+    r.channel->is_established = true;
+    r.connection().has_had_session = true;
+    r.host().log().write(event_severity::info, "a user has logged on",
+                         {{"user", fresh.user.name}, {"peer", r.connection().peer_text()}});
     fresh.state = session::phase::valid;
     r.host().begin_lifetime(fresh);
-    r.must_sign_reply = r.channel->signer.has_value();
     return nt_status::success;
+}
+
+// What a successful authentication means: another channel, a new session, or the same user again.
+[[nodiscard]] nt_status conclude(request& r, const wire::session_setup_args& args,
+                                 const auth::step_done& who) noexcept {
+    if (wire::has(args.flags, wire::session_setup_flags::binding)) return bind(r, who);
+    const bool is_first = r.session->state == session::phase::in_progress;
+    const nt_status status = is_first ? establish(r, args, who) : readmit(r, who);
+    if (status == nt_status::success) r.must_sign_reply = r.channel->signer.has_value();
+    return status;
 }
 
 // The channel a request is about: of a new session, of the one it names, or one to be bound to that
@@ -183,7 +193,7 @@ io::task<nt_status> serve_session_setup(request& r) {
     }
     const auth::step_done& who = std::get<auth::step_done>(outcome);
     r.channel->negotiator.reset();
-    nt_status status = is_binding ? bind(r, who) : establish(r, *args, who);
+    nt_status status = conclude(r, *args, who);
     if (status == nt_status::success)
         status = write_reply(r, flags_of(*r.session), who.token, nt_status::success);
     if (status != nt_status::success) {
@@ -191,7 +201,8 @@ io::task<nt_status> serve_session_setup(request& r) {
         io::task<nt_status> refusing = refuse(r, why, is_binding);
         co_return co_await std::move(refusing);
     }
-    r.host().failures.succeeded(r.connection().peer_host());
+    // An anonymous client has proved nothing that would excuse its failures.
+    if (not who.is_anonymous) r.host().failures.succeeded(r.connection().peer_host());
     co_return status;
 }
 
