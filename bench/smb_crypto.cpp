@@ -93,7 +93,7 @@ void our_signature(run& repeat, std::size_t size, signing_algorithm algorithm) {
     auto with = signer::create(algorithm, secret_bytes<16>()).value();
     std::uint64_t id = 0;
     message_signature signature{};
-    measure(repeat, [&] { signature = with.sign(sent.parts, {.message_id = ++id}); });
+    measure(repeat, [&] { signature = with.sign(sent.parts, {.message_id = ++id}).value(); });
     ENSURE(signature != message_signature{});
 }
 

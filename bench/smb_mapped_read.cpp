@@ -100,7 +100,7 @@ private:
     }
     void sign(bytes_view data) {
         const std::array<bytes_view, 2> parts{*bytes_view(header_).from(4), data};
-        const auto made = signer_.sign(parts, {.message_id = ++messages_});
+        const auto made = signer_.sign(parts, {.message_id = ++messages_}).value();
         std::ranges::copy(made, header_.begin() + 4 + 48);
     }
     void seal(bytes_view data) {

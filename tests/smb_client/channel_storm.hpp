@@ -45,7 +45,10 @@ public:
           dial_(std::move(dial)),
           who_(std::move(who)),
           how_(std::move(how)),
-          random_(how_.seed) {}
+          random_(how_.seed) {
+        how_.connection.channels = how_.channels;
+        how_.connection.offers_gmac = false;  // it binds more often than there are message ids for that
+    }
 
     /// Goes on until `is_over`, which each worker asks before every operation.
     io::task<void> run(std::function<bool()> is_over) {

@@ -34,7 +34,8 @@ using namespace smb::client;  // NOLINT: the names of one component
 TEST(client_without_memory, repeats_a_write_once_for_each_channel_and_then_says_why) {
     constexpr unsigned channels = 3;
     rig world;
-    connection_options options{.server_name = "server", .encryption = encryption::required};
+    connection_options options{
+        .server_name = "server", .encryption = encryption::required, .channels = channels};
     options.client_guid.bytes[0] = std::byte{1};  // all channels are one client's
     logged_on client(world, options);
     ASSERT_FALSE(client.error) << client.error->message();

@@ -57,7 +57,7 @@ void polite_client::cancel(std::uint64_t async_id) {
 
 void polite_client::take_message(const wire::message_view& message) {
     if (message.header().status == nt_status::pending) {
-        async_ids_[message.header().message_id] = message.header().async_id;
+        interims_[message.header().message_id] = message.header();
         return;
     }
     const bytes_view bytes = message.bytes();
@@ -68,6 +68,7 @@ void polite_client::send_all() {
     const bool is_last = sends_at_most and * sends_at_most < outgoing_.size();
     if (is_last) outgoing_.resize(*sends_at_most);
     if (sends_at_most) *sends_at_most -= outgoing_.size();
+    last_sent_ = outgoing_;
     (void)run(simulated_client::send());
     if (is_last) EXPECT_TRUE(socket_.shutdown(io::direction::out));
 }
@@ -165,9 +166,27 @@ wire::create_reply polite_client::create(std::string_view name, const wire::crea
 }
 
 std::uint64_t polite_client::async_id_of(std::uint64_t message_id) {
-    while (not async_ids_.contains(message_id))
-        if (not run(take_reply())) return 0;
-    return async_ids_[message_id];
+    return interim_of(message_id).async_id;
+}
+
+wire::header polite_client::interim_of(std::uint64_t message_id) {
+    while (not interims_.contains(message_id))
+        if (not run(take_reply())) return {};
+    return interims_[message_id];
+}
+
+void polite_client::sign(bool does) {
+    signer_.reset();
+    if (does) signer_.emplace(auth::signer::create(auth::signing_algorithm::aes_cmac, signing_key_).value());
+}
+
+std::uint64_t polite_client::send_copy(const std::vector<std::byte>& frame) {
+    const auto header = wire::decode_header(*bytes_view(frame).from(wire::frame_prefix_bytes));
+    next_message_id_ = std::max(next_message_id_, header->message_id + 1);
+    ++awaited_;
+    outgoing_ = frame;
+    send_all();
+    return header->message_id;
 }
 
 bool polite_client::is_answered(std::uint64_t message_id) {
@@ -178,7 +197,8 @@ bool polite_client::is_answered(std::uint64_t message_id) {
 polite_client::answer polite_client::answer_to(std::uint64_t message_id) {
     while (not answers_.contains(message_id))
         if (not run(take_reply())) return {};
-    return std::move(answers_.extract(message_id).mapped());
+    last_answer_ = std::move(answers_.extract(message_id).mapped());
+    return last_answer_;
 }
 
 // Until it has ended, however long that takes.

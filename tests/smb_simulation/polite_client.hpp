@@ -73,6 +73,18 @@ public:
     /// Message ids it may still use.
     [[nodiscard]] std::uint64_t credits() const noexcept { return credits_; }
 
+    /// Whether what it sends is signed with the key of its session or channel.
+    void sign(bool does);
+    /// The frames that went last, as they were.
+    [[nodiscard]] const std::vector<std::byte>& last_sent() const noexcept { return last_sent_; }
+    /// What answer_to() gave last.
+    [[nodiscard]] const answer& last_answer() const noexcept { return last_answer_; }
+    /// Sends a frame that another client sent, byte for byte; gives its message id.
+    std::uint64_t send_copy(const std::vector<std::byte>& frame);
+    [[nodiscard]] bool is_signed_by_key(const answer& said);
+    /// The header of the interim answer to a request sent.
+    [[nodiscard]] smb::wire::header interim_of(std::uint64_t message_id);
+
     /// The session and the tree that requests are sent in; none: those that are made next.
     struct standing {
         std::uint64_t session = 0;
@@ -118,12 +130,13 @@ private:
     void send_all();
     smb::wire::nt_status authenticate(std::string_view user, std::string_view password,
                                       smb::wire::session_setup_flags how);
-    [[nodiscard]] bool is_signed_by_key(const answer& said);
 
     world& world_;
     io::task_group tasks_;
-    std::map<std::uint64_t, answer> answers_;           // not asked for yet
-    std::map<std::uint64_t, std::uint64_t> async_ids_;  // by message id
+    std::map<std::uint64_t, answer> answers_;              // not asked for yet
+    std::map<std::uint64_t, smb::wire::header> interims_;  // by message id
+    std::vector<std::byte> last_sent_;
+    answer last_answer_;
     std::uint64_t cancelled_async_id_ = 0;
     smb::auth::secret_bytes<16> signing_key_;  // of the session, or of the channel this is
     smb::wire::session_flags session_flags_ = smb::wire::session_flags::none;

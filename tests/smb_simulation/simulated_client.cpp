@@ -52,7 +52,7 @@ void simulated_client::sign(mutable_bytes message) {
     const auth::signed_message which{.message_id = header->message_id,
                                      .sender = auth::message_sender::client,
                                      .is_cancel = header->command == command::cancel};
-    const auto made = signer_->sign(auth::with_zero_signature(message), which);
+    const auto made = signer_->sign(auth::with_zero_signature(message), which).value();
     std::memcpy(message.data() + wire::header_signature_offset, made.data(), made.size());
 }
 

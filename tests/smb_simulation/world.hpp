@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
 #include "sluice/io/task_group.hpp"
+#include "sluice/smb/auth/nonce_witness.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/user_database.hpp"
 #include "sluice/vfs/memory_volume.hpp"
@@ -33,6 +36,35 @@ public:
 
     smb::server::user_database users;
     std::string guest;  // empty: none
+};
+
+/// Expects that no nonce is used twice under one key, whoever signs or encrypts. One at a time: a second one
+/// ends the watch, as its world may have the same secrets. Thread safety: any thread.
+class nonce_registry final : public smb::auth::nonce_witness {
+public:
+    nonce_registry() { smb::auth::set_nonce_witness(count_++ == 0 ? this : nullptr); }
+    ~nonce_registry() {
+        smb::auth::set_nonce_witness(nullptr);
+        --count_;
+    }
+    nonce_registry(const nonce_registry&) = delete;
+    nonce_registry& operator=(const nonce_registry&) = delete;
+
+    void used(const smb::auth::key_fingerprint& key, bytes_view nonce) noexcept override {
+        const std::lock_guard held(mutex_);
+        std::vector<std::byte> both(key.begin(), key.end());
+        both.insert(both.end(), nonce.begin(), nonce.end());
+        EXPECT_TRUE(used_.insert(std::move(both)).second) << "a nonce is used a second time";
+    }
+    [[nodiscard]] std::size_t size() const {
+        const std::lock_guard held(mutex_);
+        return used_.size();
+    }
+
+private:
+    static inline int count_ = 0;
+    mutable std::mutex mutex_;
+    std::set<std::vector<std::byte>> used_;
 };
 
 /// A server with one share, "files", in memory, and one user, u, in simulated time. `adjust`, if any, has the
@@ -99,6 +131,7 @@ struct world {
         EXPECT_EQ(left.buffers, 0U) << "every buffer is given back";
     }
 
+    nonce_registry nonces;
     std::unique_ptr<io::simulated_multiplexer> loop;
     simulated_clock& clock;
     predictable_secrets_for_simulation secrets;

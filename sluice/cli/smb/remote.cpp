@@ -142,7 +142,8 @@ void remote_share::connect(const remote_options& options) {
         .server_name = url_.host,
         .dialect_max = dialect_of(options.dialect_max),
         .signs = not options.is_unsigned,
-        .encryption = options.encrypts ? encryption::required : encryption::as_server_asks};
+        .encryption = options.encrypts ? encryption::required : encryption::as_server_asks,
+        .channels = options.channels};
     const seams world{.loop = *loop_, .random = random_, .clock = clock_};
     auto dialled = run(dial(world, *addresses, how));
     if (not dialled) refuse(dialled.error().message());
@@ -153,7 +154,8 @@ void remote_share::connect(const remote_options& options) {
     auto connected = run(tree::connect(*session_, url_.share));
     if (not connected) fail(url_.path, connected.error().message());
     tree_ = connected->release();
-    if (options.channels > 1) add_channels(options.channels - 1, *addresses, how, who);
+    if (options.channels > 1)
+        add_channels(options.channels - 1, *addresses, session_->first().options(), who);
 }
 
 // To the addresses the server names, one after the other; to where it was found if those do not answer. With

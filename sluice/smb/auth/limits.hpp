@@ -20,4 +20,8 @@ inline constexpr std::size_t sealed_message_bytes_max = (1 << 24) - 1;
 /// How many sealers one key can have: the part of the nonce that tells them apart has 24 bits.
 inline constexpr std::uint32_t sealers_per_key_max = 1 << 24;
 
+/// Message ids without a signed reply among those with one, in ranges, that the nonces of a key are kept for:
+/// more than a server lets requests of one connection wait.
+inline constexpr std::size_t unsigned_gaps_max = 1024;
+
 }  // namespace sluice::smb::auth::limits

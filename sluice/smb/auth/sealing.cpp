@@ -118,6 +118,7 @@ result<void> sealer::seal(std::uint64_t session_id, std::span<const bytes_view> 
            sealed.size() - wire::transform_header_bytes == message_bytes);
     const auto nonce = nonces_.next();
     if (!nonce) return failure(error(std::errc::value_too_large, "seal a message with a used-up key"));
+    detail::report_nonce(fingerprint_, *bytes_view(bytes_of(*nonce)).first(nonce_bytes(algorithm_)));
 
     const mutable_bytes header = *sealed.first(wire::transform_header_bytes);
     byte_writer writer(header);
@@ -172,8 +173,7 @@ result<sealer> sealing_key::make_sealer(secret_random_source& random) noexcept {
     } while (!lanes_used_.compare_exchange_weak(lane, lane + 1, std::memory_order_relaxed));
     auto started = start(key_, detail::cipher_direction::encrypt);
     if (!started) return failure(started.error());
-    return sealer(std::move(*started), key_.algorithm(),
-                  nonce_sequence({.lane = lane, .start = random.next_u64()}));
+    return sealer(std::move(*started), key_, nonce_sequence({.lane = lane, .start = random.next_u64()}));
 }
 
 }  // namespace sluice::smb::auth

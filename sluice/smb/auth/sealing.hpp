@@ -10,6 +10,7 @@
 #include "sluice/smb/auth/gcm.hpp"
 #include "sluice/smb/auth/key_derivation.hpp"
 #include "sluice/smb/auth/nonce_sequence.hpp"
+#include "sluice/smb/auth/nonce_witness.hpp"
 
 namespace sluice::smb::auth {
 
@@ -41,12 +42,16 @@ public:
 
 private:
     friend class sealing_key;
-    sealer(detail::message_cipher cipher, cipher_algorithm algorithm, nonce_sequence nonces) noexcept
-        : cipher_(std::move(cipher)), algorithm_(algorithm), nonces_(nonces) {}
+    sealer(detail::message_cipher cipher, const cipher_key& key, nonce_sequence nonces) noexcept
+        : cipher_(std::move(cipher)),
+          algorithm_(key.algorithm()),
+          nonces_(nonces),
+          fingerprint_(fingerprint_of(key.view(), static_cast<std::uint16_t>(key.algorithm()))) {}
 
     detail::message_cipher cipher_;
     cipher_algorithm algorithm_;
     nonce_sequence nonces_;
+    key_fingerprint fingerprint_;
 };
 
 /// Decrypts messages. A channel has its own. Thread safety: none of its own. Allocates: only in create().

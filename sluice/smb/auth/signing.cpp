@@ -23,6 +23,12 @@ static_assert(std::is_trivially_copyable_v<gmac_nonce>);
 constexpr std::uint32_t from_server = 1;
 constexpr std::uint32_t of_cancel = 2;
 
+[[nodiscard]] gmac_nonce nonce_of(const signed_message& which) noexcept {
+    const std::uint32_t flags =
+        (which.sender == message_sender::server ? from_server : 0) | (which.is_cancel ? of_cancel : 0);
+    return {.message_id = le64(which.message_id), .flags = le32(flags)};
+}
+
 void xor_into(block& target, bytes_view other) noexcept {
     for (std::size_t i = 0; i < target.size(); ++i)
         target[i] ^= other[i];
@@ -100,7 +106,8 @@ std::array<bytes_view, 3> with_zero_signature(bytes_view message) noexcept {
     return {*message.first(signature_offset), bytes_view(zero), *message.from(header_bytes)};
 }
 
-result<signer> signer::create(signing_algorithm algorithm, const secret_bytes<16>& key) noexcept {
+result<signer> signer::create(signing_algorithm algorithm, const secret_bytes<16>& key,
+                              used_message_ids allowed) noexcept {
     signer made(algorithm);
     if (algorithm == signing_algorithm::hmac_sha256) {
         made.hmac_.emplace(key.view());
@@ -110,6 +117,8 @@ result<signer> signer::create(signing_algorithm algorithm, const secret_bytes<16
         auto keyed = detail::gcm::create(key.view(), detail::cipher_direction::encrypt);
         if (!keyed) return failure(keyed.error());
         made.gcm_ = std::move(*keyed);
+        made.used_ = std::move(allowed);
+        made.fingerprint_ = fingerprint_of(key.view(), static_cast<std::uint16_t>(algorithm));
         return made;
     }
     auto keyed = detail::start_cipher({.name = "AES-128-CBC"}, key.view());
@@ -128,7 +137,33 @@ void signer::make_cmac_subkeys() noexcept {
     double_in_field(whole_subkey_.view(), padded_subkey_.mutable_view());
 }
 
-message_signature signer::sign(std::span<const bytes_view> parts, const signed_message& which) noexcept {
+// A signer sends for one side only, so the sender needs no set of its own.
+std::optional<signing_permit> signer::permit(const signed_message& which) noexcept {
+    if (algorithm_ != signing_algorithm::aes_gmac) return signing_permit(which);
+    using enum used_message_ids::claim_result;
+    const auto claimed = which.is_cancel
+                             ? cancelled_.claim(which.message_id, 1)
+                             : used_.claim(which.message_id, std::max<std::uint16_t>(which.ids, 1));
+    ENSURE(claimed != used, "an AES-GMAC nonce was requested twice");
+    if (claimed != fresh) return std::nullopt;
+    const gmac_nonce nonce = nonce_of(which);
+    detail::report_nonce(fingerprint_, bytes_of(nonce));
+    return signing_permit(which);
+}
+
+message_signature signer::sign(std::span<const bytes_view> parts, signing_permit once) noexcept {
+    ENSURE(once.is_unused_, "a permit to sign was used twice");
+    return compute(parts, once.which_);
+}
+
+std::optional<message_signature> signer::sign(std::span<const bytes_view> parts,
+                                              const signed_message& which) noexcept {
+    std::optional<signing_permit> once = permit(which);
+    if (not once) return std::nullopt;
+    return sign(parts, *std::move(once));
+}
+
+message_signature signer::compute(std::span<const bytes_view> parts, const signed_message& which) noexcept {
     switch (algorithm_) {
         case signing_algorithm::hmac_sha256:
             return sign_hmac(parts);
@@ -142,7 +177,7 @@ message_signature signer::sign(std::span<const bytes_view> parts, const signed_m
 
 bool signer::verify(std::span<const bytes_view> parts, const signed_message& which,
                     const message_signature& claimed) noexcept {
-    return equal_in_constant_time(sign(parts, which), claimed);
+    return equal_in_constant_time(compute(parts, which), claimed);
 }
 
 message_signature signer::sign_hmac(std::span<const bytes_view> parts) noexcept {
@@ -160,9 +195,7 @@ message_signature signer::sign_cmac(std::span<const bytes_view> parts) noexcept 
 }
 
 message_signature signer::sign_gmac(std::span<const bytes_view> parts, const signed_message& which) noexcept {
-    const std::uint32_t flags =
-        (which.sender == message_sender::server ? from_server : 0) | (which.is_cancel ? of_cancel : 0);
-    const gmac_nonce nonce = {.message_id = le64(which.message_id), .flags = le32(flags)};
+    const gmac_nonce nonce = nonce_of(which);
     gcm_.start(bytes_of(nonce));
     for (const bytes_view part : parts)
         gcm_.authenticate(part);

@@ -58,9 +58,11 @@ io::task<outcome<reply>> connection::refused_for_memory(request_options how) noe
 
 io::task<outcome<reply>> connection::perform(wire::command code, pool_buffer memory,
                                              std::size_t message_bytes, request_options how) noexcept {
-    credit_wait credits(*this, charge_of(how.payload_bytes));
-    const outcome<void> paid = co_await credits;
-    if (not paid) co_return failed(client_error::of_io(how.step, paid.error().code()));
+    if (not how.uses_skipped) {
+        credit_wait credits(*this, charge_of(how.payload_bytes));
+        const outcome<void> paid = co_await credits;
+        if (not paid) co_return failed(client_error::of_io(how.step, paid.error().code()));
+    }
     exchange one(*this, std::move(memory), message_bytes, how);
     one.command_ = code;
     const outcome<reply> answered = co_await one;
@@ -96,6 +98,30 @@ std::uint32_t connection::write_bytes_max() const noexcept {
 void connection::grant(std::uint16_t credits) noexcept {
     credits_ = std::min(limits::credits_max, credits_ + credits);
     credits_seen_max_ = std::max(credits_seen_max_, std::min(limits::credits_max, credits_ + charged_));
+}
+
+bool connection::skip_to(std::uint64_t message_id) noexcept {
+    ENSURE(under_way_ == 0 and skipped_ == 0 and message_id >= next_message_id_);
+    const std::uint64_t count = message_id - next_message_id_;
+    if (count >= credits_) return false;
+    skipped_from_ = std::exchange(next_message_id_, message_id);
+    skipped_ = static_cast<std::uint32_t>(count);
+    credits_ -= skipped_;
+    return true;
+}
+
+io::task<void> connection::use_skipped() noexcept {
+    if (skipped_ == 0) co_return;
+    const request_options how{.step = "use message ids that were left out",
+                              .payload_bytes = std::uint64_t{skipped_} << 16,
+                              .uses_skipped = true};
+    io::task<outcome<reply>> asking = call(wire::command::echo, wire::echo_args{}, how);
+    (void)co_await std::move(asking);
+}
+
+bool connection::has_ids_for_channels() const noexcept {
+    const bool needs_ids = agreed_.signing == auth::signing_algorithm::aes_gmac and options_.channels > 2;
+    return not needs_ids or credits_ >= limits::binding_ids_per_channel * (options_.channels - 1);
 }
 
 // Resumes those who can pay, in order, up to the first who cannot.

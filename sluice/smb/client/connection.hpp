@@ -41,6 +41,10 @@ struct connection_options {
     wire::dialect dialect_max = wire::dialect::smb_3_1_1;
     bool signs = true;  ///< everything. If not: what must be, and all if the server insists
     client::encryption encryption = encryption::as_server_asks;
+    /// That the session is to have, this one among them. With AES-GMAC, and two or more, at most that many:
+    /// each needs message ids under which the session's key has signed nothing yet.
+    unsigned channels = 1;
+    bool offers_gmac = true;
     std::uint32_t credits_wanted = limits::credits_wanted;
     std::chrono::seconds reply_timeout = limits::reply_timeout;
     /// The same in every channel of a session. All zero: made up.
@@ -50,8 +54,9 @@ struct connection_options {
 /// What a connection and its server have agreed on in NEGOTIATE.
 struct agreement {
     wire::dialect dialect = wire::dialect::smb_2_0_2;
-    wire::capabilities capabilities = wire::capabilities::none;
-    wire::security_mode security_mode = wire::security_mode::none;  ///< the server's
+    wire::capabilities capabilities = wire::capabilities::none;         ///< what is used of the server's
+    wire::capabilities server_capabilities = wire::capabilities::none;  ///< as it said, for validation
+    wire::security_mode security_mode = wire::security_mode::none;      ///< the server's
     wire::guid server_guid{};
     std::uint32_t transact_bytes_max = 0;
     std::uint32_t read_bytes_max = 0;
@@ -132,6 +137,14 @@ public:
     /// A hash that takes in the next request, as it goes out: of SESSION_SETUP in 3.1.1.
     void hash_next_request(auth::preauth_integrity& into) noexcept { hashes_next_ = &into; }
 
+    /// Leaves out message ids, so that the next request has this one. False if there are not so many credits.
+    /// No request is under way.
+    [[nodiscard]] bool skip_to(std::uint64_t message_id) noexcept;
+    /// Uses up what was left out, if anything, as the server can grant no more ids otherwise: by an ECHO.
+    [[nodiscard]] io::task<void> use_skipped() noexcept;
+    /// Whether all channels that are wanted can be bound with what was agreed on.
+    [[nodiscard]] bool has_ids_for_channels() const noexcept;
+
     [[nodiscard]] bool is_broken() const noexcept { return broken_.has_value(); }
     /// Ends it soon; who waits is resumed from the loop.
     void break_soon(client_error why) noexcept;
@@ -192,7 +205,7 @@ private:
     void launch(exchange& one) noexcept;
     [[nodiscard]] wire::header header_for(exchange& one) noexcept;
     [[nodiscard]] bool seal(exchange& one) noexcept;
-    void sign(exchange& one) noexcept;
+    [[nodiscard]] bool sign(exchange& one) noexcept;
     [[nodiscard]] io::task<void> send_all() noexcept;
     void complete_sent() noexcept;
 
@@ -229,6 +242,8 @@ private:
     std::uint32_t credits_seen_max_ = 1;
     std::uint32_t charged_ = 0;  // by what is under way
     std::uint64_t next_message_id_ = 0;
+    std::uint64_t skipped_from_ = 0;
+    std::uint32_t skipped_ = 0;
     std::size_t under_way_ = 0;
     std::size_t direct_readers_ = 0;  // of them, large READs
     std::size_t async_under_way_ = 0;

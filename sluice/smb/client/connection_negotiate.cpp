@@ -19,6 +19,10 @@ constexpr std::array dialects{dialect::smb_2_0_2, dialect::smb_2_1, dialect::smb
 constexpr std::array<le16, 4> ciphers{le16(2), le16(4), le16(1), le16(3)};
 constexpr std::array<le16, 3> signings{le16(2), le16(1), le16(0)};
 
+[[nodiscard]] std::span<const le16> signings_for(const connection_options& how) noexcept {
+    return std::span<const le16>(signings).subspan(how.offers_gmac ? 0 : 1);
+}
+
 [[nodiscard]] bool is_128_or_256(auth::cipher_algorithm cipher) noexcept {
     return cipher >= auth::cipher_algorithm::aes_128_ccm and cipher <= auth::cipher_algorithm::aes_256_gcm;
 }
@@ -58,7 +62,7 @@ io::task<outcome<void>> connection::negotiate() noexcept {
         hello.contexts.preauth = wire::preauth_integrity{
             .hashes = wire::code_list<wire::hash_algorithm>(std::span(&sha_512, 1)), .salt = salt};
         hello.contexts.ciphers = wire::code_list<wire::cipher>(std::span(ciphers));
-        hello.contexts.signing = wire::code_list<wire::signing_algorithm>(std::span(signings));
+        hello.contexts.signing = wire::code_list<wire::signing_algorithm>(signings_for(options_));
     }
     auth::preauth_integrity hash;
     hash_next_request(hash);
@@ -82,7 +86,7 @@ outcome<void> connection::settle(const wire::negotiate_reply& said) noexcept {
         std::min({said.transact_bytes_max, said.read_bytes_max, said.write_bytes_max});
     if (least < 4096) return failed(client_error::of_protocol(step, "it takes requests of less than 4 KiB"));
     agreed_.dialect = said.dialect;
-    agreed_.capabilities = said.capabilities;
+    agreed_.capabilities = agreed_.server_capabilities = said.capabilities;
     agreed_.security_mode = said.security_mode;
     agreed_.server_guid = said.server_guid;
     agreed_.security_offer.assign(said.security_blob.begin(), said.security_blob.end());
@@ -117,7 +121,8 @@ outcome<void> connection::settle_contexts(const wire::negotiate_contexts& said) 
     }
     if (said.signing and said.signing->size() == 1) {
         const auto chosen = static_cast<auth::signing_algorithm>((*said.signing)[0]);
-        if (chosen > auth::signing_algorithm::aes_gmac)
+        const auto offered = signings_for(options_);
+        if (std::ranges::find(offered, static_cast<std::uint16_t>(chosen), &le16::value) == offered.end())
             return failed(client_error::of_protocol(step, "a way of signing that was not offered"));
         agreed_.signing = chosen;
     }

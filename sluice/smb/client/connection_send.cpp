@@ -30,13 +30,16 @@ wire::header connection::header_for(exchange& one) noexcept {
     header.credit_charge = agreed_.has_large_mtu() ? static_cast<std::uint16_t>(charge) : std::uint16_t{0};
     header.command = one.command_;
     header.credits = static_cast<std::uint16_t>(std::min(charge + more, credits_per_request_max));
-    header.message_id = next_message_id_;
+    header.message_id = one.how_.uses_skipped ? skipped_from_ : next_message_id_;
     header.tree_id = one.how_.tree_id;
     header.session_id = security_.session_id;
     if (one.how_.is_replay) header.flags |= wire::header_flags::replay;
     if (agreed_.dialect >= wire::dialect::smb_3_0) header.channel_sequence = one.how_.channel_sequence;
     if (one.is_signed_) header.flags |= wire::header_flags::signed_message;
-    next_message_id_ += charge;
+    if (one.how_.uses_skipped)
+        skipped_ = 0;
+    else
+        next_message_id_ += charge;
     return header;
 }
 
@@ -52,7 +55,7 @@ void connection::launch(exchange& one) noexcept {
     wire::encode_frame_prefix(prefix, one.head_bytes_ - wire::frame_prefix_bytes + one.payload_.size());
     byte_writer writer(*memory.from(wire::frame_prefix_bytes));
     encode(writer, header);
-    if (one.is_signed_) sign(one);
+    const bool has_signature = not one.is_signed_ or sign(one);
     if (hashes_next_ != nullptr) {  // as it goes out: with its signature
         const bytes_view message = *bytes_view(memory).slice(
             {.offset = wire::frame_prefix_bytes, .length = one.head_bytes_ - wire::frame_prefix_bytes});
@@ -61,6 +64,10 @@ void connection::launch(exchange& one) noexcept {
     bucket_of(one.message_id_).push_back(one);
     ++under_way_;
     if (one.how_.into.size() >= limits::direct_read_bytes_min) ++direct_readers_;
+    if (not has_signature) {
+        break_soon(client_error::of_protocol(one.how_.step, "it has used up the message ids of its key"));
+        return;
+    }
     if (one.is_sealed_ and not seal(one)) {
         break_soon(client_error::of_io(one.how_.step, ENOMEM));
         return;
@@ -69,7 +76,8 @@ void connection::launch(exchange& one) noexcept {
     call_attendant();
 }
 
-void connection::sign(exchange& one) noexcept {
+// False if the key has signed a message of that id already.
+bool connection::sign(exchange& one) noexcept {
     const mutable_bytes message = *mutable_bytes(one.memory_.bytes())
                                        .slice({.offset = wire::frame_prefix_bytes,
                                                .length = one.head_bytes_ - wire::frame_prefix_bytes});
@@ -77,8 +85,11 @@ void connection::sign(exchange& one) noexcept {
     const auto signature =
         security_.signer->sign(parts, {.message_id = one.message_id_,
                                        .sender = auth::message_sender::client,
-                                       .is_cancel = one.command_ == wire::command::cancel});
-    std::ranges::copy(signature, message.begin() + wire::header_signature_offset);
+                                       .is_cancel = one.command_ == wire::command::cancel,
+                                       .ids = static_cast<std::uint16_t>(charge_of(one.how_.payload_bytes))});
+    if (not signature) return false;
+    std::ranges::copy(*signature, message.begin() + wire::header_signature_offset);
+    return true;
 }
 
 // Encrypts head and payload into memory of the request's own.

@@ -21,9 +21,16 @@ io::task<outcome<owned<connection>>> dial(seams world, std::span<const io::socke
             last = client_error::of_io(step, connected.error());
             continue;
         }
-        io::task<outcome<owned<connection>>> opening =
-            connection::open(world, std::move(*socket), std::move(options));
-        co_return co_await std::move(opening);
+        io::task<outcome<owned<connection>>> opening = connection::open(world, std::move(*socket), options);
+        outcome<owned<connection>> opened = co_await std::move(opening);
+        if (not opened or (*opened)->has_ids_for_channels()) co_return std::move(opened);
+        // Once more, so that the server chooses an algorithm that has no use for different ids.
+        const std::unique_ptr<connection> given_up = opened->release();
+        io::task<void> closing = given_up->close();
+        co_await std::move(closing);
+        options.offers_gmac = false;
+        io::task<outcome<owned<connection>>> again = dial(world, std::span(&address, 1), std::move(options));
+        co_return co_await std::move(again);
     }
     co_return failed(last);
 }

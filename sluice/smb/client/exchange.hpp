@@ -32,6 +32,7 @@ struct request_options {
     bool must_seal = false;
     bool is_replay = false;  ///< sent before, over a connection that has died
     std::uint16_t channel_sequence = 0;
+    bool uses_skipped = false;       ///< the message ids of connection::skip_to(), which are paid for
     std::uint32_t room_bytes = 256;  ///< for the body, unless that is known to be longer
     bytes_view payload{};            ///< follows the body; stays until the reply is there
     mutable_bytes into{};            ///< where the data of a READ go; stays likewise

@@ -42,6 +42,9 @@ inline constexpr std::size_t bytes_per_write_max = 256U << 10;
 /// Messages a server puts into one frame.
 inline constexpr std::size_t messages_per_frame_max = 64;
 
+/// Rounds of a session set-up by NTLM: so many message ids each binding of a channel needs.
+inline constexpr unsigned binding_ids_per_channel = 2;
+
 /// Rounds of a session set-up.
 inline constexpr unsigned log_on_rounds_max = 8;
 

@@ -18,6 +18,14 @@ constexpr const char* step = "log on";
     return client_error::of_io("prepare signing and encryption", why);
 }
 
+// Credits that the first message pays more than it has to, so that these ids are left for the bindings.
+[[nodiscard]] std::uint64_t spare_ids_of(const connection& over) noexcept {
+    const bool needs_ids =
+        over.agreed().signing == auth::signing_algorithm::aes_gmac and over.options().channels > 2;
+    if (not needs_ids or not over.has_ids_for_channels()) return 0;
+    return limits::binding_ids_per_channel * (over.options().channels - 1) - 1;
+}
+
 }  // namespace
 
 io::task<outcome<owned<session>>> session::log_on(connection& first, const auth::credentials& who) noexcept {
@@ -61,9 +69,11 @@ io::task<outcome<session::set_up>> session::exchange_tokens(connection& over, co
             .capabilities = wire::capabilities::none,
             .security_blob = mine};
         if (hashes) over.hash_next_request(made.preauth);
-        io::task<outcome<reply>> asking = over.call(
-            wire::command::session_setup, asked,
-            {.step = step, .must_sign = binds, .room_bytes = static_cast<std::uint32_t>(mine.size() + 128)});
+        const request_options how{.step = step,
+                                  .payload_bytes = round == 0 and not binds ? spare_ids_of(over) << 16 : 0,
+                                  .must_sign = binds,
+                                  .room_bytes = static_cast<std::uint32_t>(mine.size() + 128)};
+        io::task<outcome<reply>> asking = over.call(wire::command::session_setup, asked, how);
         const outcome<reply> answered = co_await std::move(asking);
         if (not answered) co_return failed(answered.error());
         made.last = *answered;
@@ -93,7 +103,12 @@ outcome<auth::signer> session::signer_for(connection& over, const set_up& made) 
     if (over.agreed().cipher) from.cipher = *over.agreed().cipher;
     if (over.agreed().dialect >= dialect::smb_3_1_1) from.preauth_hash = made.preauth.value();
     auth::session_keys keys = auth::derive_session_keys(from);
-    auto signer = auth::signer::create(over.agreed().signing, keys.signing);
+    auth::used_message_ids ids;
+    if (not signs_with_) {  // the first channel's: the ids before are for bindings
+        binding_ids_end_ = made.last.header.message_id + 1;
+        ids = auth::used_message_ids({.first = binding_ids_end_, .end = ~std::uint64_t{0}});
+    }
+    auto signer = auth::signer::create(over.agreed().signing, keys.signing, std::move(ids));
     if (not signer) return failed(of_crypto(signer.error()));
     if (not seals_with_ and over.agreed().cipher) {
         seals_with_.emplace(std::move(keys.client_to_server));
@@ -163,6 +178,19 @@ outcome<void> session::take_keys(connection& over, const set_up& made) noexcept 
     return {};
 }
 
+// Each binding has ids of its own, so that the session's key signs no two requests, and the server's no two
+// replies, with one nonce.
+outcome<auth::used_message_ids> session::ids_to_bind(connection& further) noexcept {
+    if (further.agreed().signing != auth::signing_algorithm::aes_gmac) return auth::used_message_ids();
+    const std::uint64_t first = next_binding_id_;
+    const std::uint64_t end = first + limits::binding_ids_per_channel;
+    if (end > binding_ids_end_ or not further.skip_to(first))
+        return failed(client_error::of_policy(
+            "open another channel", "there are no message ids left that AES-GMAC has signed nothing with"));
+    next_binding_id_ = end;
+    return auth::used_message_ids({.first = first, .end = end});
+}
+
 io::task<outcome<void>> session::bind(connection& further, const auth::credentials& who) noexcept {
     constexpr const char* binding = "open another channel";
     const agreement& there = first().agreed();
@@ -174,7 +202,9 @@ io::task<outcome<void>> session::bind(connection& further, const auth::credentia
         co_return failed(client_error::of_policy(binding, "another server answers at that address"));
     // Who binds proves by the session's key that he belongs to it.
     const auto algorithm = further.agreed().signing;
-    auto proof = auth::signer::create(algorithm, *signs_with_);
+    outcome<auth::used_message_ids> ids = ids_to_bind(further);
+    if (not ids) co_return failed(ids.error());
+    auto proof = auth::signer::create(algorithm, *signs_with_, std::move(*ids));
     if (not proof) co_return failed(of_crypto(proof.error()));
     channel_security interim{.session_id = id_};
     interim.signer.emplace(std::move(*proof));
@@ -191,6 +221,8 @@ io::task<outcome<void>> session::bind(connection& further, const auth::credentia
     security.signs_all = first().security().signs_all;
     if (const auto sealed = seal_over(further, security); not sealed) co_return failed(sealed.error());
     further.secure(std::move(security));
+    io::task<void> using_skipped = further.use_skipped();
+    co_await std::move(using_skipped);
     channels_.push_back(&further);
     co_return outcome<void>{};
 }

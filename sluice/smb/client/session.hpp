@@ -75,6 +75,7 @@ private:
     [[nodiscard]] outcome<auth::signer> signer_for(connection& over, const set_up& made) noexcept;
     [[nodiscard]] static outcome<void> verify_last(connection& over, auth::signer& with,
                                                    const set_up& made) noexcept;
+    [[nodiscard]] outcome<auth::used_message_ids> ids_to_bind(connection& further) noexcept;
     [[nodiscard]] outcome<void> seal_over(connection& over, channel_security& security) noexcept;
 
     std::vector<connection*> channels_;
@@ -85,6 +86,10 @@ private:
     std::optional<auth::sealing_key> seals_with_;
     std::optional<auth::cipher_key> opens_with_;
     std::optional<auth::secret_bytes<16>> signs_with_;  // binding requests
+    // With AES-GMAC, the message ids of binding requests: those that the first channel used before it had a
+    // key.
+    std::uint64_t next_binding_id_ = 1;
+    std::uint64_t binding_ids_end_ = 0;
 };
 
 }  // namespace sluice::smb::client

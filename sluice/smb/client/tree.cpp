@@ -104,7 +104,8 @@ io::task<outcome<void>> tree::validate_negotiation() noexcept {
     if (not envelope) co_return failed(client_error::of_protocol(step, "an IOCTL reply that is damaged"));
     const auto said = wire::decode_validate_negotiate_reply(envelope->output);
     if (not said) co_return failed(client_error::of_protocol(step, "an answer that is damaged"));
-    const bool is_same = said->server == agreed.server_guid and
+    const bool is_same = said->capabilities == wire::bits_of(agreed.server_capabilities) and
+                         said->server == agreed.server_guid and
                          said->dialect_revision == static_cast<std::uint16_t>(agreed.dialect) and
                          said->security_mode == static_cast<std::uint16_t>(agreed.security_mode);
     if (is_same) co_return outcome<void>{};

@@ -2,6 +2,7 @@
 
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/server.hpp"
+#include "sluice/smb/wire/session_setup.hpp"
 
 namespace sluice::smb::server {
 
@@ -37,11 +38,18 @@ namespace {
     return nt_status::success;
 }
 
-// What signs with a session's own key, and as its first channel does. Null if there is none.
-[[nodiscard]] std::optional<auth::signer> session_signer(const session& of) noexcept {
-    if (not of.signing_key) return std::nullopt;
-    auto made = auth::signer::create(of.agreed.signing, *of.signing_key);
-    return made ? std::optional(*std::move(made)) : std::nullopt;
+// What signs one reply with a session's own key, and as its first channel does. Null if there is no key.
+[[nodiscard]] std::shared_ptr<auth::signer> session_signer(const session& of, std::uint64_t message_id) {
+    if (not of.signing_key) return nullptr;
+    auto made = auth::signer::create(of.agreed.signing, *of.signing_key,
+                                     auth::used_message_ids({.first = message_id, .end = message_id + 1}));
+    return made ? std::make_shared<auth::signer>(*std::move(made)) : nullptr;
+}
+
+[[nodiscard]] bool is_binding(const request& r) noexcept {
+    if (r.header().command != wire::command::session_setup) return false;
+    const auto args = wire::decode_session_setup(r.message());
+    return args and wire::has(args->flags, wire::session_setup_flags::binding);
 }
 
 [[nodiscard]] nt_status check(const request& r, const session* wanted) noexcept {
@@ -53,7 +61,7 @@ namespace {
     if (const nt_status unfit = check_state(*wanted); unfit != nt_status::success) return unfit;
     if (r.session != nullptr) return nt_status::request_not_accepted;  // it is here already
     // A connection that is to be trusted with a session proves first that it knows the session's key.
-    return r.channel != nullptr ? nt_status::success : nt_status::access_denied;
+    return r.knows_session_key ? nt_status::success : nt_status::access_denied;
 }
 
 }  // namespace
@@ -67,20 +75,25 @@ auth::session_key_material key_material(const negotiated& agreed, const auth::se
     return material;
 }
 
-void sign_as_session(request& r) {
-    if (not wire::has(r.header().flags, wire::header_flags::signed_message)) return;
-    const std::shared_ptr<session> elsewhere = r.host().find_session(r.header().session_id);
-    if (elsewhere == nullptr) return;
-    auto signer = session_signer(*elsewhere);
-    if (not signer) return;
+bool has_signed(auth::signer& by, const request& r) noexcept {
     const auth::signed_message which{.message_id = r.header().message_id,
                                      .sender = auth::message_sender::client,
                                      .is_cancel = r.header().command == wire::command::cancel};
     const auto parts = auth::with_zero_signature(r.message().bytes());
-    if (not signer->verify(parts, which, r.header().signature)) return;
-    r.channel = std::make_shared<channel>(elsewhere, r.connection());
-    r.channel->signer = std::move(signer);
-    r.must_sign_reply = true;
+    return by.verify(parts, which, r.header().signature);
+}
+
+void prove_session_key(request& r) {
+    if (not is_binding(r)) return;
+    const std::shared_ptr<session> elsewhere = r.host().find_session(r.header().session_id);
+    if (elsewhere == nullptr) return;
+    const std::uint64_t id = r.header().message_id;
+    std::shared_ptr<auth::signer> signer = session_signer(*elsewhere, id);
+    if (signer == nullptr or not has_signed(*signer, r)) return;
+    r.knows_session_key = true;
+    using enum auth::used_message_ids::claim_result;
+    const bool needs_nonce = signer->algorithm() == auth::signing_algorithm::aes_gmac;
+    if (not needs_nonce or elsewhere->binding_ids.claim(id, 1) == fresh) (void)r.sign_reply_with(signer);
 }
 
 nt_status find_or_begin_binding(request& r) {
@@ -91,10 +104,11 @@ nt_status find_or_begin_binding(request& r) {
     if (known != on.channels.end()) {
         r.channel = known->second;
     } else {
+        // Its nonce is used up: by a binding of another connection, or the request is a copy of that. To go
+        // on would have the client repeat a nonce, too, in its next request.
+        if (not r.is_reply_signed()) return nt_status::request_out_of_sequence;
         const std::shared_ptr<channel> fresh = r.host().make_channel(wanted, on);
         if (fresh == nullptr) return nt_status::insufficient_resources;
-        // Until the channel has a key of its own, its replies are signed as its requests are.
-        fresh->signer = std::move(r.channel->signer);
         r.channel = fresh;
     }
     r.session = wanted;
@@ -110,7 +124,8 @@ nt_status bind(request& r, const auth::step_done& who) {
         auth::derive_session_keys(key_material(r.connection().agreed, who.key, fresh.preauth));
     auto signer = auth::signer::create(r.connection().agreed.signing, keys.signing);
     if (not signer or not fresh.make_ciphers(r.host().random())) return nt_status::insufficient_resources;
-    fresh.signer.emplace(*std::move(signer));
+    fresh.signer = std::make_shared<auth::signer>(*std::move(signer));
+    if (not r.sign_reply_with(fresh.signer)) return nt_status::insufficient_resources;
     fresh.is_established = true;
     r.connection().has_had_session = true;
     r.host().log().write(event_severity::info, "a session has another channel",

@@ -12,20 +12,25 @@ namespace sluice::smb::server {
 [[nodiscard]] auth::session_key_material key_material(const negotiated& agreed, const auth::session_key& key,
                                                       const auth::preauth_integrity& preauth) noexcept;
 
-/// Of a request whose session is not one of its connection's: if the session exists elsewhere and its key has
-/// signed the request, the reply is signed with that key, so that its client believes it. What the request
-/// then has for a channel is in no table.
-void sign_as_session(request& r);
+/// Returns whether the request is signed with that key.
+[[nodiscard]] bool has_signed(auth::signer& by, const request& r) noexcept;
 
-/// After sign_as_session(): finds the channel that a request goes on binding, or begins one; it becomes the
+/// If the request binds a session of another connection, checks whether the session's key has signed it. If
+/// so, the reply is signed with that key, unless it has the key's channel's own
+/// ([MS-SMB2] 3.3.4.1.1, 3.3.5.2.4). With AES-GMAC only if no reply of that message id was signed with the
+/// key before: the request may be a copy. No other request of a session that this connection does not have is
+/// answered under the session's key.
+void prove_session_key(request& r);
+
+/// After prove_session_key(): finds the channel that a request goes on binding, or begins one; it becomes the
 /// request's. The session's key must have signed the request. Errors, in the order they are looked for:
 /// USER_SESSION_DELETED if there is no such session; REQUEST_OUT_OF_SEQUENCE if it signs with AES-GMAC and
 /// the connection does not, NOT_SUPPORTED the other way round; REQUEST_NOT_ACCEPTED before SMB 3.0;
 /// INVALID_PARAMETER for another dialect or cipher; USER_SESSION_DELETED for another client;
 /// INVALID_PARAMETER without a signature; REQUEST_NOT_ACCEPTED while the session is being made;
 /// NETWORK_SESSION_EXPIRED; NOT_SUPPORTED for guests and the anonymous; REQUEST_NOT_ACCEPTED where it is
-/// bound already; ACCESS_DENIED for a wrong signature; INSUFFICIENT_RESOURCES beyond
-/// limits::channels_per_session_max.
+/// bound already; ACCESS_DENIED for a wrong signature; REQUEST_OUT_OF_SEQUENCE if it signs with AES-GMAC and
+/// a binding has had that message id; INSUFFICIENT_RESOURCES beyond limits::channels_per_session_max.
 [[nodiscard]] wire::nt_status find_or_begin_binding(request& r);
 
 /// The client has proved who it is: gives the channel its keys, and it may be used.

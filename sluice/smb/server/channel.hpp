@@ -38,9 +38,9 @@ public:
     std::unique_ptr<auth::negotiator> negotiator;
     auth::preauth_integrity preauth;
 
-    /// Its own signing key; before it is bound, the session's. Null for guests and the anonymous: they have
-    /// none.
-    std::optional<auth::signer> signer;
+    /// Its own signing key, which no other connection uses. Null until it is established, and for guests and
+    /// the anonymous: they have none.
+    std::shared_ptr<auth::signer> signer;
     std::optional<auth::sealer> sealer;
     std::optional<auth::opener> opener;
 

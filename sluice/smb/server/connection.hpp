@@ -87,21 +87,22 @@ public:
     [[nodiscard]] bool send_interim(request& r) noexcept;
     /// Where something ends among all that is sent, once that is known: it may be another loop's to send.
     using place_in_stream = std::shared_ptr<std::atomic<std::uint64_t>>;
-    /// Sends a message nobody asked for, an oplock or lease break, `via` a channel of this connection.
-    /// `encode` writes the body. Where the message ends, for has_delivered(), is said in `end`. Any thread,
-    /// under the latch.
+    /// Sends a message nobody asked for, an oplock or lease break, `via` a channel of this connection;
+    /// encrypted if `is_sealed`. `encode` writes the body. Where the message ends, for has_delivered(), is
+    /// said in `end`. Any thread, under the latch.
     template <class Body>
-    void notify(std::shared_ptr<channel> via, wire::command code, const Body& body,
+    void notify(std::shared_ptr<channel> via, bool is_sealed, wire::command code, const Body& body,
                 place_in_stream end) noexcept {
-        at_home([by = std::move(via), code, body, end = std::move(end)](connection& self) noexcept {
-            reply message(self.buffers());
-            if (byte_writer* const writer = message.begin(notification_bytes_max)) {
-                encode(*writer, body);
-                self.send_notification(by.get(), code, message);
-            }
-            // relaxed: a number, that orders nothing.
-            end->store(self.writer_.queued_bytes(), std::memory_order_relaxed);
-        });
+        at_home(
+            [by = std::move(via), is_sealed, code, body, end = std::move(end)](connection& self) noexcept {
+                reply message(self.buffers());
+                if (byte_writer* const writer = message.begin(notification_bytes_max)) {
+                    encode(*writer, body);
+                    self.send_notification(is_sealed ? by.get() : nullptr, code, message);
+                }
+                // relaxed: a number, that orders nothing.
+                end->store(self.writer_.queued_bytes(), std::memory_order_relaxed);
+            });
         count_until_sent();
     }
     [[nodiscard]] static place_in_stream no_place_yet() {
@@ -117,6 +118,9 @@ public:
 
     /// Waits until a large reply would soon be sent; see frame_writer::has_room().
     [[nodiscard]] io::task<void> room_to_send() noexcept { return writer_.has_room(); }
+
+    /// Of a channel that ends: keeps its key, to say so to requests that it has signed. Under the latch.
+    void remember(const channel& ended) noexcept;
 
     /// Ends what `of` waits for, with `why`: all requests of a session, or of a tree of it. Any thread, under
     /// the latch.
@@ -151,6 +155,9 @@ private:
     [[nodiscard]] io::task<wire::nt_status> serve(request& r) noexcept;
     [[nodiscard]] wire::nt_status authorise(request& r) noexcept;
     [[nodiscard]] wire::nt_status find_session(request& r) noexcept;
+    void find_signer(request& r) noexcept;
+    [[nodiscard]] wire::nt_status may_sign_reply(request& r,
+                                                 const std::shared_ptr<auth::signer>& by) noexcept;
     [[nodiscard]] wire::nt_status check_signature(request& r) noexcept;
     [[nodiscard]] wire::nt_status find_tree(request& r) noexcept;
     void serve_cancel(request& r) noexcept;
@@ -164,7 +171,7 @@ private:
     void send(std::span<finished_reply> replies, channel* sealed_by) noexcept;
     void put_pieces(const reply_payload::file_pieces& what) noexcept;
     void send_sealed(std::span<const finished_reply> replies, channel& by) noexcept;
-    void send_notification(channel* via, wire::command code, reply& message) noexcept;
+    void send_notification(channel* sealed_by, wire::command code, reply& message) noexcept;
     void send_unasked(const wire::header& header, reply& message, channel* sealed_by) noexcept;
     [[nodiscard]] std::uint16_t grant_credits(const request& r) noexcept;
 
@@ -181,6 +188,12 @@ private:
     // Kept from frame to frame: room for what each would otherwise allocate.
     std::vector<finished_reply> spare_replies_;
     std::vector<bytes_view> parts_to_seal_;
+    // Sessions that ended while this was one of their channels. Under the latch, the latest last.
+    struct former_channel {
+        std::uint64_t session_id = 0;
+        std::shared_ptr<auth::signer> signer;
+    };
+    std::vector<former_channel> former_channels_;
     std::uint64_t next_async_id_ = 1;
     told_count pending_count_;
     std::optional<std::uint64_t> stuck_at_;

@@ -143,7 +143,7 @@ nt_status connection::authorise(request& r) noexcept {
     if (rule == nullptr) return nt_status::invalid_parameter;
     nt_status status = find_session(r);
     if (r.session == nullptr and r.sealed_by == nullptr and r.header().command != wire::command::negotiate)
-        sign_as_session(r);
+        find_signer(r);
     // A message without a session is no fault of those that need none; a wrong signature is, always.
     if (status != nt_status::success and (rule->needs_session or r.session != nullptr)) return status;
     if (r.session != nullptr) {
@@ -176,6 +176,33 @@ nt_status connection::find_session(request& r) noexcept {
     return nt_status::success;
 }
 
+// Of a request whose session is not one of this connection's: it may have been, and then the channel's key is
+// still good to say so; or it is to be.
+void connection::find_signer(request& r) noexcept {
+    if (not wire::has(r.header().flags, wire::header_flags::signed_message)) return;
+    for (const former_channel& one : former_channels_) {
+        if (one.session_id != r.header().session_id) continue;
+        if (has_signed(*one.signer, r)) (void)may_sign_reply(r, one.signer);
+        return;
+    }
+    prove_session_key(r);
+}
+
+nt_status connection::may_sign_reply(request& r, const std::shared_ptr<auth::signer>& by) noexcept {
+    // CANCEL has no reply, and the message id of another request.
+    if (r.header().command == wire::command::cancel or r.sign_reply_with(by)) return nt_status::success;
+    close("a request so late that its signing key may have been used for it before");
+    return nt_status::access_denied;
+}
+
+void connection::remember(const channel& ended) noexcept {
+    ENSURE(host_.latch().is_mine());
+    if (ended.signer == nullptr) return;
+    if (former_channels_.size() == limits::former_channels_max)
+        former_channels_.erase(former_channels_.begin());
+    former_channels_.push_back({.session_id = ended.session->id, .signer = ended.signer});
+}
+
 nt_status connection::check_signature(request& r) noexcept {
     session& by = *r.session;
     const bool is_signed = wire::has(r.header().flags, wire::header_flags::signed_message);
@@ -186,15 +213,11 @@ nt_status connection::check_signature(request& r) noexcept {
         return nt_status::access_denied;
     if (is_signed) {
         if (not r.channel->signer) return sets_up ? nt_status::success : nt_status::access_denied;
-        const auth::signed_message which{.message_id = r.header().message_id,
-                                         .sender = auth::message_sender::client,
-                                         .is_cancel = r.header().command == wire::command::cancel};
-        const auto parts = auth::with_zero_signature(r.message().bytes());
-        const server_latch::pause computing(host_.latch());
-        if (not r.channel->signer->verify(parts, which, r.header().signature))
-            return nt_status::access_denied;
-        r.must_sign_reply = true;
-        return nt_status::success;
+        {
+            const server_latch::pause computing(host_.latch());
+            if (not has_signed(*r.channel->signer, r)) return nt_status::access_denied;
+        }
+        return may_sign_reply(r, r.channel->signer);
     }
     if (by.requires_signing and r.channel->signer) return nt_status::access_denied;
     return nt_status::success;

@@ -23,6 +23,13 @@ namespace {
     return found == of.opens.end() ? nullptr : *found;
 }
 
+// Whether what is said of it is to be encrypted, whatever the session's other messages are ([MS-SMB2]
+// 3.3.4.1.4).
+[[nodiscard]] bool must_encrypt(const lease& of) noexcept {
+    return std::ranges::any_of(
+        of.opens, [](const open* one) { return one->tree != nullptr and one->tree->requires_encryption; });
+}
+
 [[nodiscard]] wire::oplock_break_reply message_of(const lease& of, const open& via,
                                                   const break_notice& notice) noexcept {
     if (of.is_oplock()) return {wire::oplock_break{.oplock_level = level_of(notice.to), .file = via.id}};
@@ -40,13 +47,14 @@ namespace {
 // before comes last.
 [[nodiscard]] std::vector<channel*> ways_to(smb_server& host, const lease& of, const open& via) {
     std::vector<session*> sessions{via.session};
+    const bool needs_cipher = must_encrypt(of);
     if (not of.is_oplock()) sessions = host.sessions_like(*via.session);
     std::vector<channel*> ways;
     for (const bool wants_stuck : {false, true})
         for (const session* one : sessions)
-            std::ranges::copy_if(one->channels, std::back_inserter(ways), [wants_stuck](const channel* way) {
+            std::ranges::copy_if(one->channels, std::back_inserter(ways), [=](const channel* way) {
                 return way->is_established and not way->connection->is_closing() and
-                       way->connection->is_stuck() == wants_stuck;
+                       way->connection->is_stuck() == wants_stuck and (way->sealer or not needs_cipher);
             });
     return ways;
 }
@@ -57,6 +65,7 @@ struct telling {
     std::uint32_t which = 0;  // of the lease's breaks
     wire::oplock_break_reply message;
     bool needs_answer = false;
+    bool must_encrypt = false;
     std::vector<std::weak_ptr<channel>> tried;  // the last of them is the one under way
     connection::place_in_stream end{};          // of it, on that
 
@@ -79,7 +88,9 @@ void look_later(smb_server& host, telling what) {
 
 void send_over(smb_server& host, telling what, channel& way) {
     what.end = connection::no_place_yet();
-    way.connection->notify(way.shared_from_this(), wire::command::oplock_break, what.message, what.end);
+    const bool is_sealed = what.must_encrypt or way.session->requires_encryption;
+    way.connection->notify(way.shared_from_this(), is_sealed, wire::command::oplock_break, what.message,
+                           what.end);
     what.tried.push_back(way.weak_from_this());
     // Who can have but one channel is not looked after.
     if (wire::has(way.session->agreed.capabilities, wire::capabilities::multi_channel))
@@ -117,6 +128,7 @@ void tell(smb_server& host, const std::shared_ptr<lease>& of, const break_notice
                  .which = ++of->breaks_told,
                  .message = message_of(*of, *via, notice),
                  .needs_answer = notice.needs_answer,
+                 .must_encrypt = must_encrypt(*of),
                  .tried = {}};
     // No way: the last connection is about to end, and with it what it has open.
     if (not ways.empty()) send_over(host, std::move(what), *ways.front());

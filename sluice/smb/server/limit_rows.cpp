@@ -59,6 +59,8 @@ std::vector<limit_row> limit_rows(const limits_in_use& now) {
          limits::sessions_per_connection_max, "", now.sessions_of_connection},
         {"channels_per_session_max", "Sessions and files", "channels of a session",
          limits::channels_per_session_max, "", now.channels_of_session},
+        {"former_channels_max", "Sessions and files", "ended sessions whose signing keys a connection keeps",
+         limits::former_channels_max},
         {"trees_per_session_max", "Sessions and files", "tree connections of a session",
          limits::trees_per_session_max, "", now.trees_of_session},
         {"opens_max", "Sessions and files", "opens", limits::opens_max, "", now.opens},

@@ -38,6 +38,8 @@ inline constexpr std::size_t sessions_max = 16'384;
 inline constexpr std::size_t sessions_per_connection_max = 1024;
 /// As Windows has it, and clients expect.
 inline constexpr std::size_t channels_per_session_max = 32;
+/// Sessions that have ended whose signing keys a connection keeps, to answer requests that came too late.
+inline constexpr std::size_t former_channels_max = 16;
 inline constexpr std::size_t trees_per_session_max = 1024;
 inline constexpr std::size_t opens_max = 131'072;
 inline constexpr std::size_t opens_per_session_max = 65'536;

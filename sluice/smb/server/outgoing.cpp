@@ -56,12 +56,22 @@ constexpr std::array<std::byte, 64U << 10> zeros{};
 void sign(finished_reply& one, bool is_padded) noexcept {
     const mutable_bytes message = message_of(one.head);
     std::memset(message.data() + wire::header_signature_offset, 0, sizeof(wire::message_signature));
-    const auto header = wire::decode_header(message);
     const std::array<bytes_view, 3> parts = parts_of(one, is_padded);
-    const auth::signed_message which{
-        .message_id = header->message_id, .sender = auth::message_sender::server, .is_cancel = false};
-    const auth::message_signature made = one.signed_by->signer->sign(parts, which);
+    const auth::message_signature made = one.signed_by->with->sign(parts, std::move(one.signed_by->once));
     std::memcpy(message.data() + wire::header_signature_offset, made.data(), made.size());
+}
+
+// What cannot be signed, as this connection has no key for it: the session is unknown, or the request was
+// refused before the session was found. Windows and Samba then return the flag and the signature of the
+// request, and clients that require signatures accept some errors only in this form. It is the client's own
+// signature, so that it says nothing new. A request with a wrong signature does not get it back.
+void echo_signature(const request& r, nt_status status, wire::header& header) noexcept {
+    const bool has_key = r.channel != nullptr and r.channel->signer != nullptr;
+    const bool is_meant = not has_key and wire::has(r.header().flags, wire::header_flags::signed_message) and
+                          wire::is_error(status) and status != nt_status::more_processing_required;
+    if (not is_meant) return;
+    header.flags |= wire::header_flags::signed_message;
+    header.signature = r.header().signature;
 }
 
 }  // namespace
@@ -91,9 +101,12 @@ finished_reply connection::finish(request& r, nt_status status) noexcept {
                             .payload = std::move(answer.payload()),
                             .signed_by = {},
                             .hashed_by = {}};
-    if (r.must_sign_reply and r.sealed_by == nullptr and r.channel != nullptr and r.channel->signer) {
-        header.flags |= wire::header_flags::signed_message;
-        finished.signed_by = r.channel;
+    if (r.sealed_by == nullptr) {
+        finished.signed_by = std::exchange(r.signs_reply_, std::nullopt);
+        if (finished.signed_by)
+            header.flags |= wire::header_flags::signed_message;
+        else
+            echo_signature(r, status, header);
     }
     put_header(finished.head, header);
     extend_preauth(r, status, finished);
@@ -130,7 +143,7 @@ void connection::send(std::span<finished_reply> replies, channel* sealed_by) noe
         const le32 next_command(is_last ? 0 : static_cast<std::uint32_t>(message_bytes));
         std::memcpy(message_of(one.head).data() + wire::header_next_command_offset, &next_command,
                     sizeof next_command);
-        if (one.signed_by != nullptr) sign(one, are_padded);
+        if (one.signed_by) sign(one, are_padded);
         if (one.hashed_by != nullptr) one.hashed_by->preauth.add(message_of(one.head));
         bytes += message_bytes;
     }
@@ -217,10 +230,7 @@ bool connection::send_interim(request& r) noexcept {
     header.credits = grant_credits(r);
     finished_reply finished{
         .head = std::move(interim.head()), .payload = {}, .signed_by = {}, .hashed_by = {}};
-    if (r.must_sign_reply and r.sealed_by == nullptr and r.channel != nullptr and r.channel->signer) {
-        header.flags |= wire::header_flags::signed_message;
-        finished.signed_by = r.channel;
-    }
+    // Never signed ([MS-SMB2] 3.3.4.2): the last reply has the same message id, and with AES-GMAC the nonce.
     put_header(finished.head, header);
     // What was answered before in the same frame must not wait as long.
     add(*r.replies_before, std::move(finished), r.sealed_by.get());
@@ -228,14 +238,14 @@ bool connection::send_interim(request& r) noexcept {
     return true;
 }
 
-void connection::send_notification(channel* via, wire::command code, reply& message) noexcept {
+void connection::send_notification(channel* sealed_by, wire::command code, reply& message) noexcept {
     if (is_closing() or not message.finish()) return;
     wire::header header;
     header.command = code;
     header.flags = wire::header_flags::response;
     // Neither message nor session nor tree: nobody asked, so nobody is answered ([MS-SMB2] 3.3.4.6).
     header.message_id = ~std::uint64_t{0};
-    send_unasked(header, message, via != nullptr and via->session->requires_encryption ? via : nullptr);
+    send_unasked(header, message, sealed_by);
 }
 
 // What was just given to this connection is a break under way until its writer, which that wakes, has had its

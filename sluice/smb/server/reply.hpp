@@ -7,6 +7,7 @@
 
 #include "sluice/base/buffer_pool.hpp"
 #include "sluice/base/byte_cursor.hpp"
+#include "sluice/smb/auth/signing.hpp"
 #include "sluice/smb/server/reply_payload.hpp"
 #include "sluice/smb/wire/compound.hpp"
 #include "sluice/smb/wire/frame.hpp"
@@ -50,12 +51,18 @@ private:
     std::optional<byte_writer> writer_;
 };
 
+/// What signs one reply, once.
+struct reply_signer {
+    std::shared_ptr<auth::signer> with;
+    auth::signing_permit once;
+};
+
 /// A reply that has its header and is to be signed and sent.
 struct finished_reply {
     pool_buffer head;  // room for a frame's length, header, body
     reply_payload payload;
-    std::shared_ptr<channel> signed_by;  // null: not signed
-    std::shared_ptr<channel> hashed_by;  // not null: goes into the keys being made, with its signature
+    std::optional<reply_signer> signed_by;  // none: not signed
+    std::shared_ptr<channel> hashed_by;     // not null: goes into the keys being made, with its signature
 
     [[nodiscard]] std::size_t message_bytes() const noexcept {
         return head.size() - wire::frame_prefix_bytes + payload.size();

@@ -28,6 +28,17 @@ smb_server& request::host() const noexcept {
     return connection_.host();
 }
 
+bool request::sign_reply_with(const std::shared_ptr<auth::signer>& by) noexcept {
+    if (signs_reply_ and signs_reply_->with == by) return true;
+    auto once = by->permit({.message_id = header().message_id,
+                            .sender = auth::message_sender::server,
+                            .is_cancel = false,
+                            .ids = header().credit_charge});
+    if (not once) return false;
+    signs_reply_.emplace(by, *std::move(once));
+    return true;
+}
+
 io::io_multiplexer& request::loop() const noexcept {
     return connection_.loop();
 }

@@ -82,7 +82,12 @@ public:
     reply answer;
     std::vector<std::byte> error_data;           // what some errors tell beside their status
     std::shared_ptr<server::channel> sealed_by;  // not null: encrypted, and so is the reply
-    bool must_sign_reply = false;                // the request was signed, or everything is
+    /// Has the reply signed. Only where the request has proved that its sender knows the key: see
+    /// docs/formats/smb2-signing.md. False if the key may not sign a reply of that id any more: then nothing
+    /// has changed, and the connection is to be closed.
+    [[nodiscard]] bool sign_reply_with(const std::shared_ptr<auth::signer>& by) noexcept;
+    [[nodiscard]] bool is_reply_signed() const noexcept { return signs_reply_.has_value(); }
+    bool knows_session_key = false;  // it binds a session, whose key has signed it
     bool is_last_of_frame = true;
     bool is_related = false;
     bool is_pending = false;                // counted among those of its connection that wait
@@ -100,6 +105,7 @@ private:
     event<wire::nt_status>* waits_for_ = nullptr;
     std::optional<wire::nt_status> interrupted_;
     std::optional<wire::nt_status> lateness_;
+    std::optional<reply_signer> signs_reply_;
     std::shared_ptr<open> in_sequence_of_;  // where it counts as under way
 
 public:

@@ -403,7 +403,9 @@ namespace {
 // A channel leaves both its tables. Its connection may go at once, and so may the channel.
 void take_out(channel& ending) noexcept {
     std::erase(ending.session->channels, &ending);
-    std::exchange(ending.connection, nullptr)->channels.erase(ending.session->id);
+    connection& on = *std::exchange(ending.connection, nullptr);
+    on.remember(ending);
+    on.channels.erase(ending.session->id);
 }
 
 void interrupt(const session& of, const tree* only, wire::nt_status why) noexcept {

@@ -11,6 +11,7 @@
 #include "sluice/smb/auth/authentication.hpp"
 #include "sluice/smb/auth/key_derivation.hpp"
 #include "sluice/smb/auth/sealing.hpp"
+#include "sluice/smb/auth/used_message_ids.hpp"
 #include "sluice/smb/server/agenda.hpp"
 #include "sluice/smb/server/negotiated.hpp"
 #include "sluice/smb/server/open.hpp"
@@ -74,6 +75,9 @@ public:
     std::optional<auth::sealing_key> sealing;           // for what we send; each channel has a sealer of it
     std::optional<auth::cipher_key> opening;            // of what we receive
     std::optional<auth::secret_bytes<16>> application_key;
+    /// With AES-GMAC: message ids below those that the first channel signs with that key, for the replies to
+    /// SESSION_SETUPs on other connections that bind them.
+    auth::used_message_ids binding_ids{{.first = 0, .end = 0}};
     bool requires_signing = false;
     bool requires_encryption = false;
 

@@ -141,7 +141,8 @@ io::task<nt_status> serve_negotiate(request& r) {
         with.close("the dialect was negotiated a second time");
         co_return nt_status::invalid_parameter;
     }
-    if (not args) co_return nt_status::invalid_parameter;
+    const bool is_signed = wire::has(r.header().flags, wire::header_flags::signed_message);
+    if (not args or is_signed) co_return nt_status::invalid_parameter;
     const std::optional<dialect> chosen = highest_common(*args, r.host().configuration());
     if (not chosen) co_return nt_status::not_supported;
 

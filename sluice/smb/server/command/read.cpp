@@ -63,7 +63,7 @@ namespace {
 }
 
 [[nodiscard]] read_path choose_path(const request& r, open& from, std::size_t bytes) noexcept {
-    return path_of({.is_signed = r.must_sign_reply,
+    return path_of({.is_signed = r.is_reply_signed(),
                     .is_sealed = r.sealed_by != nullptr,
                     .is_compounded = not r.is_last_of_frame or not r.replies_before->empty(),
                     .has_host_file = from.node->lends(),

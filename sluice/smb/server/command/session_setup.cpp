@@ -1,5 +1,7 @@
 #include "sluice/smb/wire/session_setup.hpp"
 
+#include <algorithm>
+
 #include "sluice/smb/server/binding.hpp"
 #include "sluice/smb/server/command.hpp"
 #include "sluice/smb/server/connection.hpp"
@@ -60,9 +62,14 @@ constexpr std::size_t reply_fixed_bytes = 16;
             fresh.sealing.emplace(std::move(keys.server_to_client));
         }
     }
-    auto signer = auth::signer::create(agreed.signing, *fresh.signing_key);
+    // Ids below were answered without this key, and belong to the bindings of other connections.
+    const std::uint64_t first_signed = r.header().message_id;
+    fresh.binding_ids = auth::used_message_ids({.first = 0, .end = first_signed});
+    auto signer =
+        auth::signer::create(agreed.signing, *fresh.signing_key,
+                             auth::used_message_ids({.first = first_signed, .end = ~std::uint64_t{0}}));
     if (not signer) return failure(signer.error());
-    r.channel->signer.emplace(*std::move(signer));
+    r.channel->signer = std::make_shared<auth::signer>(*std::move(signer));
     return r.channel->make_ciphers(r.host().random());
 }
 
@@ -74,6 +81,17 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     // An anonymous client proves no identity, so that it matches no session.
     if (not is_same_account(previous->user, fresh.user)) return;
     r.host().end_session(*previous, true);
+}
+
+// One client does not speak two dialects: somebody may have tampered with the negotiation
+// ([MS-SMB2] 3.3.5.5.3). Compared with sessions of the same user only: GUIDs travel in the clear, and nobody
+// is to lock out another.
+[[nodiscard]] bool has_other_dialect(const request& r) {
+    const session& fresh = *r.session;
+    if (fresh.agreed.client == wire::guid{} or fresh.user.is_anonymous or fresh.user.is_guest) return false;
+    return std::ranges::any_of(r.host().sessions_like(fresh), [&](const session* other) {
+        return other->signing_key and other->agreed.dialect != fresh.agreed.dialect;
+    });
 }
 
 [[nodiscard]] wire::session_flags flags_of(const session& fresh) noexcept {
@@ -98,6 +116,7 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     if (const nt_status refused = admit(r, who); refused != nt_status::success) return refused;
     session& fresh = *r.session;
     fresh.user = identity_of(who);
+    if (has_other_dialect(r)) return nt_status::user_session_deleted;
     // Nobody's key protects nothing: guests and the anonymous neither sign nor encrypt.
     if (not who.is_guest and not who.is_anonymous) {
         const result<void> made = make_keys(r, who);
@@ -123,8 +142,11 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     if (wire::has(args.flags, wire::session_setup_flags::binding)) return bind(r, who);
     const bool is_first = r.session->state == session::phase::in_progress;
     const nt_status status = is_first ? establish(r, args, who) : readmit(r, who);
-    if (status == nt_status::success) r.must_sign_reply = r.channel->signer.has_value();
-    return status;
+    if (status != nt_status::success) return status;
+    // A client that proved its password also has the key. An anonymous one proves that only by its signature.
+    if (not who.is_anonymous and r.channel->signer != nullptr and not r.sign_reply_with(r.channel->signer))
+        return nt_status::insufficient_resources;
+    return nt_status::success;
 }
 
 // The channel a request is about: of a new session, of the one it names, or one to be bound to that

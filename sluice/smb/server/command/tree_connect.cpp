@@ -22,6 +22,15 @@ namespace {
     return slash == std::string_view::npos ? std::string{} : std::string(path.substr(slash + 1));
 }
 
+// So that a client finds out whether somebody has tampered with the negotiation: only 3.1.1 has it in its
+// keys
+// ([MS-SMB2] 3.3.5.7).
+[[nodiscard]] bool lacks_protection(const request& r) noexcept {
+    const bool has_key = r.channel->signer != nullptr;  // guests and the anonymous have none
+    return r.connection().agreed.is_at_least(wire::dialect::smb_3_1_1) and has_key and
+           not r.is_reply_signed() and r.sealed_by == nullptr;
+}
+
 [[nodiscard]] nt_status may_connect(const request& r, const share& wanted) {
     const session& by = *r.session;
     if (by.user.is_anonymous and not r.host().configuration().allows_guests)
@@ -76,6 +85,10 @@ namespace {
 }  // namespace
 
 io::task<nt_status> serve_tree_connect(request& r) {
+    if (lacks_protection(r)) {
+        r.connection().close("a TREE_CONNECT that is neither signed nor encrypted");
+        co_return nt_status::access_denied;
+    }
     const auto args = wire::decode_tree_connect(r.message());
     if (not args) co_return nt_status::invalid_parameter;
     const auto path = wire::utf8_of(args->path);

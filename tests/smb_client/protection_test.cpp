@@ -1,0 +1,212 @@
+// Signing and encryption over one channel and several: which requests the server takes, and that no nonce is
+// used twice, which each world checks of every message.
+
+#include <gtest/gtest.h>
+
+#include "sluice/smb/wire/close.hpp"
+#include "sluice/smb/wire/compound.hpp"
+#include "sluice/smb/wire/create.hpp"
+#include "sluice/smb/wire/echo.hpp"
+#include "sluice/smb/wire/tree_connect.hpp"
+#include "sluice/smb/wire/utf16.hpp"
+#include "tests/smb_client/relay.hpp"
+#include "tests/smb_client/rig.hpp"
+
+namespace sluice::smb_client_testing {
+namespace {
+
+using namespace smb::client;  // NOLINT: the names of one component
+using smb::auth::signing_algorithm;
+using smb::server::protection;
+using smb::server::server_configuration;
+using smb::wire::dialect;
+using smb::wire::nt_status;
+
+constexpr open_options for_everything{
+    .access =
+        smb::wire::file_generic_read | smb::wire::file_generic_write | smb::wire::access_mask::delete_object,
+    .shares = smb::wire::share_access(7),
+    .disposition = smb::wire::create_disposition::open_if,
+};
+
+// A session of several channels.
+struct channels {
+    channels(rig& in, connection_options options) : first(in, options) {
+        if (first.error) return;
+        while (more.size() + 1 < options.channels) {
+            auto how = first.connection->options();
+            auto opened = in.wait_for(connection::open(in.seams(), in.connect(), how));
+            if (not opened) break;
+            more.push_back(opened->release());
+            if (const auto bound = in.wait_for(first.session->bind(*more.back(), rig::who())); not bound) {
+                refused = bound.error();
+                break;
+            }
+        }
+    }
+    ~channels() {
+        for (const auto& each : more)
+            first.where.wait_for(each->close());
+    }
+
+    logged_on first;
+    std::vector<std::unique_ptr<connection>> more;
+    std::optional<client_error> refused;
+};
+
+[[nodiscard]] bool echoes(rig& in, connection& over) {
+    const request_options how{.step = "echo", .must_sign = true};
+    return in.wait_for(over.call(smb::wire::command::echo, smb::wire::echo_args{}, how)).has_value();
+}
+
+TEST(protection_of_channels, by_gmac_repeats_no_nonce_on_any_of_eight) {
+    rig world;
+    channels client(world, {.channels = 8});
+    ASSERT_FALSE(client.refused) << client.refused->message();
+    EXPECT_EQ(client.first.connection->agreed().signing, signing_algorithm::aes_gmac);
+    for (int i = 0; i != 50; ++i)
+        for (connection* const each : client.first.session->channels())
+            ASSERT_TRUE(echoes(world, *each));
+    EXPECT_EQ(client.first.session->channels().size(), 8U);
+    EXPECT_GT(world.nonces.size(), 800U) << "each request and each reply has one";
+}
+
+TEST(protection_of_channels, by_gmac_ends_with_the_message_ids_that_were_spared) {
+    rig world;
+    channels client(world, {.channels = 2});
+    ASSERT_FALSE(client.refused) << client.refused->message();
+    auto opened =
+        world.wait_for(connection::open(world.seams(), world.connect(), client.first.connection->options()));
+    ASSERT_TRUE(opened);
+    const auto bound = world.wait_for(client.first.session->bind(**opened, rig::who()));
+    ASSERT_FALSE(bound);
+    EXPECT_EQ(bound.error().which(), client_error::kind::policy);
+    world.wait_for((*opened)->close());
+}
+
+TEST(protection_of_channels, by_cmac_takes_as_many_as_the_session_may_have) {
+    rig world;
+    channels client(world, {.channels = 12, .offers_gmac = false});
+    ASSERT_FALSE(client.refused) << client.refused->message();
+    EXPECT_EQ(client.first.connection->agreed().signing, signing_algorithm::aes_cmac);
+    EXPECT_EQ(client.first.session->channels().size(), 12U);
+}
+
+TEST(protection_of_channels, that_encrypt_repeats_no_nonce) {
+    rig world;
+    channels client(world, {.encryption = encryption::required, .channels = 4});
+    ASSERT_FALSE(client.refused) << client.refused->message();
+    for (int i = 0; i != 50; ++i)
+        for (connection* const each : client.first.session->channels())
+            ASSERT_TRUE(echoes(world, *each));
+    EXPECT_GT(world.nonces.size(), 400U);
+}
+
+// Counts the frames of a server: encrypted ones, and breaks that are not.
+struct heard {
+    std::size_t plain_breaks = 0;
+    std::size_t encrypted = 0;
+    void operator()(std::vector<std::byte>& messages) {
+        if (smb::wire::kind_of_frame(messages) == smb::wire::frame_kind::encrypted) {
+            ++encrypted;
+            return;
+        }
+        const auto message = smb::wire::message_view::of(messages);
+        if (message and message->header().command == smb::wire::command::oplock_break) ++plain_breaks;
+    }
+};
+
+void encrypt_share(server_configuration& c) {
+    c.shares.front().encryption = protection::required;
+}
+
+TEST(share_that_requires_encryption, has_breaks_of_oplocks_encrypted) {
+    rig world(encrypt_share);
+    heard said;
+    relay between(*world.loop, world.connect(), [&](std::vector<std::byte>& bytes) { said(bytes); });
+    logged_on holder(world, {}, between.take_clients_end());
+    ASSERT_FALSE(holder.error) << holder.error->message();
+    auto how = for_everything;
+    how.oplock = smb::wire::oplock_level::batch;
+    const auto held = world.wait_for(holder.tree->open("f", how));
+    ASSERT_TRUE(held) << held.error().message();
+    const std::size_t before = said.encrypted;
+    logged_on other(world);
+    const auto opened =
+        world.wait_for(other.tree->open("f", for_everything));  // once the break has timed out
+    EXPECT_TRUE(opened);
+    EXPECT_EQ(said.plain_breaks, 0U);
+    EXPECT_EQ(said.encrypted, before + 1) << "the break was sent";
+}
+
+TEST(share_that_requires_encryption, takes_no_plain_create_on_any_channel) {
+    rig world(encrypt_share);
+    channels client(world, {.channels = 2});
+    ASSERT_FALSE(client.refused) << client.refused->message();
+    const std::string name = smb::wire::utf16_of("f").value();
+    const smb::wire::create_args create{.desired_access = smb::wire::file_generic_read,
+                                        .share_access = smb::wire::share_access(7),
+                                        .disposition = smb::wire::create_disposition::open_if,
+                                        .name = std::as_bytes(std::span(name))};
+    for (connection* const each : client.first.session->channels()) {
+        auto how = client.first.tree->request("create");
+        ASSERT_TRUE(how.must_seal);
+        EXPECT_TRUE(world.wait_for(each->call(smb::wire::command::create, create, how)));
+        how.must_seal = false;
+        const auto plain = world.wait_for(each->call(smb::wire::command::create, create, how));
+        ASSERT_FALSE(plain);
+        EXPECT_EQ(plain.error().status(), nt_status::access_denied);
+    }
+}
+
+TEST(tree_connect, that_is_neither_signed_nor_encrypted_ends_a_connection_of_smb_3_1_1) {
+    for (const auto newest : {dialect::smb_3_1_1, dialect::smb_3_0_2}) {
+        rig world;
+        logged_on client(world, {.dialect_max = newest, .signs = false});
+        ASSERT_FALSE(client.error) << client.error->message();
+        const std::string path = smb::wire::utf16_of("\\\\server\\files").value();
+        const smb::wire::tree_connect_args connect{.path = std::as_bytes(std::span(path))};
+        const request_options how{.step = "connect"};
+        const auto answered =
+            world.wait_for(client.connection->call(smb::wire::command::tree_connect, connect, how));
+        EXPECT_EQ(answered.has_value(), newest != dialect::smb_3_1_1);
+        EXPECT_EQ(client.connection->is_broken(), newest == dialect::smb_3_1_1);
+    }
+}
+
+TEST(client_guid, with_a_session_of_one_dialect_gets_none_of_another) {
+    rig world;
+    connection_options options;
+    options.client_guid.bytes[0] = std::byte{1};
+    logged_on first(world, options);
+    ASSERT_FALSE(first.error);
+    options.dialect_max = dialect::smb_3_0_2;
+    {
+        logged_on second(world, options);
+        ASSERT_TRUE(second.error);
+        EXPECT_EQ(second.error->status(), nt_status::user_session_deleted);
+    }
+    options.client_guid.bytes[0] = std::byte{2};
+    const logged_on other(world, options);
+    EXPECT_FALSE(other.error) << "another client may";
+}
+
+// NEGOTIATE is not signed, so that an attacker can remove a capability from the reply.
+TEST(client_on_a_tampered_line, finds_missing_capabilities_by_validating_the_negotiation) {
+    for (const bool tampers : {false, true}) {
+        rig world;
+        relay between(*world.loop, world.connect(), [&](std::vector<std::byte>& bytes) {
+            constexpr std::size_t capabilities_offset = smb::wire::header_bytes + 24;
+            const auto message = smb::wire::message_view::of(bytes);
+            if (not tampers or not message or message->header().command != smb::wire::command::negotiate)
+                return;
+            bytes[capabilities_offset] &= ~std::byte{0x02};  // leasing
+        });
+        logged_on client(world, {.dialect_max = dialect::smb_3_0_2}, between.take_clients_end());
+        EXPECT_EQ(client.error.has_value(), tampers);
+        if (tampers) EXPECT_EQ(client.error->which(), client_error::kind::protocol);
+    }
+}
+
+}  // namespace
+}  // namespace sluice::smb_client_testing
