@@ -43,7 +43,7 @@ public:
 TEST(fat_changes, are_reported_by_a_volume_that_was_opened_without_a_descriptor_to_spare) {
     const auto loop = io::make_simulated_multiplexer({.seed = 1}).value();
     system_clock_source clock;
-    memory_device image = formatted(1440, "-F 12");
+    memory_device image(formatted(1440, "-F 12"));
     const auto shape = read_geometry(image).value();
     auto mounted = file_system::mount(image, shape, clock, {.zone = time_zone::utc()}).value();
     std::optional<volume> tested;

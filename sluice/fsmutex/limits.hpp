@@ -21,8 +21,8 @@ inline constexpr std::chrono::nanoseconds pause_max = std::chrono::milliseconds(
 /// nobody comes to unlock.
 inline constexpr std::chrono::nanoseconds pause_of_many_messages_max = std::chrono::milliseconds(96);
 
-/// How often an entity's file, or a mutex file, is created or opened again because it vanished just then,
-/// before its state counts as contention (of a mutex file: before opening it fails).
+/// How often a file that vanishes while it is opened is created or opened again. After that, the state of an
+/// entity counts as contention, and opening a mutex file fails.
 inline constexpr unsigned vanished_file_attempts_max = 16;
 
 }  // namespace sluice::fsmutex::limits

@@ -65,9 +65,9 @@ public:
     [[nodiscard]] virtual result<std::unique_ptr<change_watch>> watch(node& directory, bool recursive,
                                                                       change_listener& listener) noexcept = 0;
 
-    /// The same on behalf of an account of the host: the kernel checks its rights. Of what is below, only
-    /// directories that the account may list are watched, and others are left out without an error. Feeds of
-    /// volumes whose files do not belong to accounts of the host do as watch().
+    /// The same on behalf of an account of the host: the kernel checks its rights. A recursive watch skips
+    /// directories that the account may not list, without an error. Feeds of volumes whose files do not
+    /// belong to accounts of the host do as watch().
     [[nodiscard]] virtual result<std::unique_ptr<change_watch>> watch_as(
         const std::shared_ptr<const account_identity>&, node& directory, bool recursive,
         change_listener& listener) noexcept {

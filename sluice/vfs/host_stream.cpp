@@ -24,8 +24,8 @@ std::string attribute_of(std::string_view stream) {
 
 /// A named stream: an extended attribute, read whole, changed and written whole by every call. None of them
 /// suspends, so on the volume's one thread they are atomic, and all nodes of a stream see the same bytes.
-/// When the stream is removed, or renamed by another node that this one was not told of, what is left open
-/// fails with ENOENT and brings nothing back.
+/// After the stream is removed, or renamed by another node without follow_stream_name(), calls fail with
+/// ENOENT and do not create it again.
 class host_stream final : public node {
 public:
     host_stream(host_tree& tree, io::handle file, file_key key, std::string path, std::string name)

@@ -354,7 +354,7 @@ TEST_F(host_volume_test, creating_asks_for_the_permissions_of_the_volume_or_the_
 
 // In the file system of the temporary directory, which, unlike one in memory, may run out of room for
 // attributes.
-TEST(host_streams, that_are_to_be_replaced_are_kept_when_there_is_no_room_for_their_successor) {
+TEST(host_streams, keep_the_replaced_stream_when_there_is_no_room_for_its_successor) {
     const io::test_directory folder(std::filesystem::temp_directory_path());
     folder.write("f", "");
     const auto multiplexer = io::make_epoll_multiplexer().value();

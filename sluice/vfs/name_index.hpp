@@ -31,8 +31,8 @@ enum class tells_all : bool { no, yes };
 /// forgotten when the limits are reached; everything, when the kernel's queue ran over. A directory that
 /// cannot be watched (fs.inotify.max_user_watches) is looked through every time.
 ///
-/// What it holds is shared between the accounts of an impersonated volume. So before it answers for one of
-/// them, it asks the kernel whether the account may list the directory.
+/// The accounts of an impersonated volume share one index. Before the index answers for one of them, it asks
+/// the kernel whether the account may list the directory.
 ///
 /// Thread safety: one thread at a time. Invariants:
 ///   1. Every directory held has a watch that was set before its names were read.

@@ -142,7 +142,7 @@ public:
     /// EISDIR, ENOTDIR if what is there cannot be replaced; EINVAL for a directory into itself; EXDEV. Of a
     /// stream: `path` is the new stream name.
     [[nodiscard]] virtual result<void> rename(std::string_view path, when_taken taken) noexcept = 0;
-    /// Of a stream: another node of it has given it this name.
+    /// Takes the name that another node of this stream has given it. Does nothing for other nodes.
     virtual void follow_stream_name(std::string_view) noexcept {}
     /// Gives a file one more name. Errors: as rename; EPERM for directories; EMLINK; EOPNOTSUPP.
     [[nodiscard]] virtual result<void> link(std::string_view path, when_taken taken) noexcept = 0;

@@ -69,7 +69,7 @@ TEST_F(streams, that_are_open_are_not_replaced_by_others) {
     EXPECT_EQ(rename(first, ":second", true), nt_status::success) << "the name is free again";
     EXPECT_EQ(rename(first, ":Second", true), nt_status::success) << "its own name, in other case";
     EXPECT_EQ(close(second), nt_status::success);
-    EXPECT_EQ(rename(first, ":third", true), nt_status::success) << "nobody has it open";
+    EXPECT_EQ(rename(first, ":third", true), nt_status::success) << "the target has no opens";
     EXPECT_EQ(try_create("f:second", opening()), nt_status::object_name_not_found);
     EXPECT_EQ(try_create("f:third", opening()), nt_status::success);
 }

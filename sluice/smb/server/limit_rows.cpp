@@ -79,7 +79,7 @@ std::vector<limit_row> limit_rows(const limits_in_use& now) {
         {"path_units_max", "Sessions and files", "a path", limits::path_units_max, "UTF-16 units"},
         {"component_units_max", "Sessions and files", "one component of it", limits::component_units_max,
          "UTF-16 units"},
-        {"open_attempts_max", "Sessions and files", "attempts of an open whose name changes meanwhile",
+        {"open_attempts_max", "Sessions and files", "attempts of an open whose name changes",
          limits::open_attempts_max},
         {"caching_waits_max", "Sessions and files", "waits of an open, rename or removal for clients that cache",
          limits::caching_waits_max},

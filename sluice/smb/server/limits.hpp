@@ -65,8 +65,8 @@ inline constexpr unsigned open_attempts_max = 32;
 /// client that caches a file may end one wait.
 inline constexpr unsigned caching_waits_max = 4096;
 
-/// A turn of an event loop that lasts this long is reported. How often the loops are looked at, and how much
-/// time at most counts between two looks.
+/// A turn of an event loop that lasts this long is reported. The period in which the loops are sampled, and
+/// the most time that counts between two samples.
 inline constexpr std::chrono::milliseconds loop_turn_max{1000};
 inline constexpr std::chrono::milliseconds loop_sample_period{250};
 inline constexpr std::chrono::milliseconds loop_samples_apart_max{500};

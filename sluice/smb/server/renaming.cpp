@@ -28,8 +28,8 @@ namespace {
     const auto name = parse_stream_name(wish.target);
     if (not name) return name.error();
     if (name->empty()) return nt_status::invalid_parameter;  // onto the unnamed stream
-    // As of a file: what is open is not replaced, whatever the client asks. Another stream with the same
-    // number would share one state with this one.
+    // Like an open file, an open stream is never replaced, not even with POSIX semantics. Another stream with
+    // the same number would share one state with this one.
     vfs::file_key target = one.file->key();
     target.stream = vfs::stream_number(*name);
     const auto there = r.host().files.find(target);
