@@ -59,10 +59,11 @@ void server_hardening::apply(const serve_options& options, const std::string& co
     }
     measures_.push_back(protect_memory());
     measures_.push_back(drop_privileges(options.impersonate));
-    measures_.push_back(filter_system_calls());
-    if (options.impersonate)
+    if (options.impersonate) {
+        measures_.push_back(filter_system_calls());
         // Account databases of the system may be anywhere, and the kernel's permissions of the user hold.
         return skip("access to its own files only", "--impersonate needs the system's account databases");
+    }
     for (const char* const each : read_by_libraries)
         files_.allow(each, tree_access::read);
     for (const share_options& share : options.shares)
@@ -80,6 +81,8 @@ void server_hardening::apply(const serve_options& options, const std::string& co
         files_.allow(directory_of(options.status_socket), tree_access::write);
     }
     measures_.push_back(files_.enforce());
+    // Landlock also denies execve(2), mounts and tracing. Both together would cost every system call.
+    if (not measures_.back().is_active()) measures_.push_back(filter_system_calls());
 }
 
 std::string server_hardening::why_not(const share_options& share, bool read_only) const {
