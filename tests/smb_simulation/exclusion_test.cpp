@@ -234,27 +234,41 @@ TEST_F(exclusion, keeps_a_directory_from_being_renamed_while_a_file_in_it_is_ope
     EXPECT_EQ(rename(*first_, first_->create("inner", directory()), "renamed"), nt_status::access_denied);
 }
 
-// The state of a removed file may be held by a request that waits; its inode is used again at once.
+// A rename of the directory waits for the handle of the file, and holds its state; the file goes, and its
+// inode is used again before the rename goes on.
 TEST_F(exclusion, does_not_pass_from_a_removed_file_to_the_next_file_with_its_inode) {
-    auto caching = alone();
+    auto caching = polite_client::for_everything();
     caching.oplock_level = wire::oplock_level::batch;
     for (int i = 0; i != 20; ++i) {
-        const auto held = first_->create("f", caching);
+        const auto held = first_->create("inner\\f", caching);
         ASSERT_EQ(held.oplock_level, wire::oplock_level::batch);
         const auto second = connect("other");
-        const std::uint64_t waiting = second->send_create("f");
+        const auto inner = second->create("inner", directory());
+        std::array<std::byte, 64> room{};
+        byte_writer writer(room);
+        (void)encode(writer, wire::rename_information{.target = "renamed"});
+        const wire::set_info_args renaming{
+            .type = wire::info_type::file,
+            .information_class = static_cast<std::uint8_t>(wire::file_information_class::rename),
+            .file = inner.file,
+            .input = *writer.finish()};
+        const std::uint64_t waiting = second->send(command::set_info, renaming);
         EXPECT_FALSE(second->is_answered(waiting));
         ASSERT_EQ(dispose(*first_, held), nt_status::success);
         first_->begin_compound();
         const std::uint64_t closing = first_->send(command::close, wire::close_args{.file = held.file});
-        const std::uint64_t creating = first_->send_create("g", alone());
+        const std::uint64_t creating = first_->send_create("g");
+        const std::uint64_t opening = first_->send_create("g", reading());
         first_->end_compound();
         EXPECT_EQ(first_->answer_to(closing).status(), nt_status::success);
         const auto created = first_->answer_to(creating);
         ASSERT_EQ(created.status(), nt_status::success);
+        EXPECT_EQ(first_->answer_to(opening).status(), nt_status::success) << "round " << i;
         EXPECT_EQ(close(*first_, wire::decode_create_reply(created.message()).value()), nt_status::success);
         EXPECT_TRUE(std::filesystem::exists(folder_.path() / "g")) << "removed in the place of f";
         std::filesystem::remove(folder_.path() / "g");
+        if (second->answer_to(waiting).status() == nt_status::success)
+            std::filesystem::rename(folder_.path() / "renamed", folder_.path() / "inner");
     }
 }
 
@@ -291,6 +305,12 @@ TEST_F(two_images, with_the_same_serial_number_do_not_exclude_each_other) {
     how.share_access = wire::share_access::none;
     polite_client client(world_);
     ASSERT_EQ(client.log_on("u", "p"), nt_status::success);
+    for (const char* const share : {"image1", "image2"}) {
+        ASSERT_EQ(client.connect_tree(share), nt_status::success);
+        const auto made = client.create("f");
+        EXPECT_EQ(client.call(command::close, wire::close_args{.file = made.file}).status(),
+                  nt_status::success);
+    }
     ASSERT_EQ(client.connect_tree("image1"), nt_status::success);
     EXPECT_EQ(client.try_create("f", how), nt_status::success);
     ASSERT_EQ(client.connect_tree("image2"), nt_status::success);
