@@ -61,7 +61,7 @@ struct channels {
 
 TEST(protection_of_channels, by_gmac_repeats_no_nonce_on_any_of_eight) {
     rig world;
-    channels client(world, {.channels = 8});
+    channels client(world, {.server_name = "server", .channels = 8});
     ASSERT_FALSE(client.refused) << client.refused->message();
     EXPECT_EQ(client.first.connection->agreed().signing, signing_algorithm::aes_gmac);
     for (int i = 0; i != 50; ++i)
@@ -73,7 +73,7 @@ TEST(protection_of_channels, by_gmac_repeats_no_nonce_on_any_of_eight) {
 
 TEST(protection_of_channels, by_gmac_ends_with_the_message_ids_that_were_spared) {
     rig world;
-    channels client(world, {.channels = 2});
+    channels client(world, {.server_name = "server", .channels = 2});
     ASSERT_FALSE(client.refused) << client.refused->message();
     auto opened =
         world.wait_for(connection::open(world.seams(), world.connect(), client.first.connection->options()));
@@ -86,7 +86,7 @@ TEST(protection_of_channels, by_gmac_ends_with_the_message_ids_that_were_spared)
 
 TEST(protection_of_channels, by_cmac_takes_as_many_as_the_session_may_have) {
     rig world;
-    channels client(world, {.channels = 12, .offers_gmac = false});
+    channels client(world, {.server_name = "server", .channels = 12, .offers_gmac = false});
     ASSERT_FALSE(client.refused) << client.refused->message();
     EXPECT_EQ(client.first.connection->agreed().signing, signing_algorithm::aes_cmac);
     EXPECT_EQ(client.first.session->channels().size(), 12U);
@@ -94,7 +94,7 @@ TEST(protection_of_channels, by_cmac_takes_as_many_as_the_session_may_have) {
 
 TEST(protection_of_channels, that_encrypt_repeats_no_nonce) {
     rig world;
-    channels client(world, {.encryption = encryption::required, .channels = 4});
+    channels client(world, {.server_name = "server", .encryption = encryption::required, .channels = 4});
     ASSERT_FALSE(client.refused) << client.refused->message();
     for (int i = 0; i != 50; ++i)
         for (connection* const each : client.first.session->channels())
@@ -141,7 +141,7 @@ TEST(share_that_requires_encryption, has_breaks_of_oplocks_encrypted) {
 
 TEST(share_that_requires_encryption, takes_no_plain_create_on_any_channel) {
     rig world(encrypt_share);
-    channels client(world, {.channels = 2});
+    channels client(world, {.server_name = "server", .channels = 2});
     ASSERT_FALSE(client.refused) << client.refused->message();
     const std::string name = smb::wire::utf16_of("f").value();
     const smb::wire::create_args create{.desired_access = smb::wire::file_generic_read,
@@ -162,7 +162,7 @@ TEST(share_that_requires_encryption, takes_no_plain_create_on_any_channel) {
 TEST(tree_connect, that_is_neither_signed_nor_encrypted_ends_a_connection_of_smb_3_1_1) {
     for (const auto newest : {dialect::smb_3_1_1, dialect::smb_3_0_2}) {
         rig world;
-        logged_on client(world, {.dialect_max = newest, .signs = false});
+        logged_on client(world, {.server_name = "server", .dialect_max = newest, .signs = false});
         ASSERT_FALSE(client.error) << client.error->message();
         const std::string path = smb::wire::utf16_of("\\\\server\\files").value();
         const smb::wire::tree_connect_args connect{.path = std::as_bytes(std::span(path))};
@@ -202,7 +202,8 @@ TEST(client_on_a_tampered_line, finds_missing_capabilities_by_validating_the_neg
                 return;
             bytes[capabilities_offset] &= ~std::byte{0x02};  // leasing
         });
-        logged_on client(world, {.dialect_max = dialect::smb_3_0_2}, between.take_clients_end());
+        logged_on client(world, {.server_name = "server", .dialect_max = dialect::smb_3_0_2},
+                         between.take_clients_end());
         EXPECT_EQ(client.error.has_value(), tampers);
         if (tampers) EXPECT_EQ(client.error->which(), client_error::kind::protocol);
     }
