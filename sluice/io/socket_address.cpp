@@ -224,6 +224,19 @@ std::uint16_t socket_address::port() const noexcept {
     }
 }
 
+std::array<std::byte, 16> socket_address::ip_bytes() const noexcept {
+    std::array<std::byte, 16> bytes{};
+    if (family() == address_family::ip_v6) {
+        const auto native = to_native<sockaddr_in6>(*this);
+        std::memcpy(bytes.data(), &native.sin6_addr, bytes.size());
+    } else if (family() == address_family::ip_v4) {
+        const auto native = to_native<sockaddr_in>(*this);
+        bytes[10] = bytes[11] = std::byte{0xff};
+        std::memcpy(bytes.data() + 12, &native.sin_addr, 4);
+    }
+    return bytes;
+}
+
 std::string_view socket_address::local_name() const noexcept {
     if (family() != address_family::local or size_ <= path_offset) return {};
     const std::string_view name(reinterpret_cast<const char*>(bytes_.data()) + path_offset,

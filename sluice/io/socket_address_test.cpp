@@ -82,6 +82,14 @@ TEST(socket_address, text_that_was_written_is_read_back_as_the_same_address) {
     }
 }
 
+TEST(socket_address, ipv4_and_its_mapped_ipv6_form_have_the_same_ip_bytes) {
+    const auto plain = socket_address::ip("10.1.2.3", 445).value();
+    EXPECT_EQ(plain.ip_bytes(), socket_address::ip("::ffff:10.1.2.3", 9).value().ip_bytes());
+    EXPECT_NE(plain.ip_bytes(), socket_address::ip("10.1.2.4", 445).value().ip_bytes());
+    EXPECT_EQ(socket_address::ip("2001:db8::1", 445).value().ip_bytes()[15], std::byte{1});
+    EXPECT_EQ(socket_address::local("/run/x").value().ip_bytes(), (std::array<std::byte, 16>{}));
+}
+
 TEST(socket_address, malformed_text_is_refused) {
     for (const auto text :
          {"", ":", "1.2.3.4", "1.2.3.4:", "1.2.3.4:65536", "1.2.3.4:-1", "1.2.3.4:+1", "1.2.3.4:1x",

@@ -179,14 +179,26 @@ result<void> apply_options(int descriptor, const socket_options& options) noexce
     const auto bytes = [](std::size_t wanted) {
         return static_cast<int>(std::min<std::size_t>(wanted, INT_MAX));
     };
+    const keep_alive_times& after = options.keep_alive_after;
+    const bool is_tcp = is_ip and type == SOCK_STREAM;
+    const auto times = [&](auto value) {
+        return is_tcp and options.keep_alive and value != decltype(value){};
+    };
     struct setting {
         bool wanted;
         int level, option, value;
         const char* operation;
     };
     const setting settings[] = {
-        {is_ip and type == SOCK_STREAM and options.no_delay, IPPROTO_TCP, TCP_NODELAY, 1, "set TCP_NODELAY"},
+        {is_tcp and options.no_delay, IPPROTO_TCP, TCP_NODELAY, 1, "set TCP_NODELAY"},
         {options.keep_alive, SOL_SOCKET, SO_KEEPALIVE, 1, "set SO_KEEPALIVE"},
+        {times(after.idle), IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(after.idle.count()),
+         "set TCP_KEEPIDLE"},
+        {times(after.interval), IPPROTO_TCP, TCP_KEEPINTVL, static_cast<int>(after.interval.count()),
+         "set TCP_KEEPINTVL"},
+        {times(after.probes), IPPROTO_TCP, TCP_KEEPCNT, static_cast<int>(after.probes), "set TCP_KEEPCNT"},
+        {times(after.user_timeout), IPPROTO_TCP, TCP_USER_TIMEOUT,
+         static_cast<int>(after.user_timeout.count()), "set TCP_USER_TIMEOUT"},
         {options.reuse_port, SOL_SOCKET, SO_REUSEPORT, 1, "set SO_REUSEPORT"},
         {family == AF_INET6, IPPROTO_IPV6, IPV6_V6ONLY, options.v6_only ? 1 : 0, "set IPV6_V6ONLY"},
         {options.send_buffer_bytes != 0, SOL_SOCKET, SO_SNDBUF, bytes(options.send_buffer_bytes),

@@ -62,12 +62,21 @@ TEST(socket_handle, every_socket_is_closed_on_exec_and_in_blocking_mode) {
 }
 
 TEST(socket_handle, options_are_set_and_those_of_a_listener_are_inherited) {
-    const socket_options options{
-        .keep_alive = true, .send_buffer_bytes = 30'000, .receive_buffer_bytes = 20'000};
+    const socket_options options{.keep_alive = true,
+                                 .keep_alive_after = {.idle = std::chrono::seconds(60),
+                                                      .interval = std::chrono::seconds(10),
+                                                      .probes = 3,
+                                                      .user_timeout = std::chrono::seconds(90)},
+                                 .send_buffer_bytes = 30'000,
+                                 .receive_buffer_bytes = 20'000};
     const auto both = connect_streams({"", socket_address::loopback_v4(0)}, options);
     for (const auto* end : {&both.client, &both.server}) {
         EXPECT_NE(option(*end, IPPROTO_TCP, TCP_NODELAY), 0);
         EXPECT_NE(option(*end, SOL_SOCKET, SO_KEEPALIVE), 0);
+        EXPECT_EQ(option(*end, IPPROTO_TCP, TCP_KEEPIDLE), 60);
+        EXPECT_EQ(option(*end, IPPROTO_TCP, TCP_KEEPINTVL), 10);
+        EXPECT_EQ(option(*end, IPPROTO_TCP, TCP_KEEPCNT), 3);
+        EXPECT_EQ(option(*end, IPPROTO_TCP, TCP_USER_TIMEOUT), 90'000);
         EXPECT_EQ(option(*end, SOL_SOCKET, SO_SNDBUF), 60'000);  // the kernel doubles
         EXPECT_EQ(option(*end, SOL_SOCKET, SO_RCVBUF), 40'000);
     }
