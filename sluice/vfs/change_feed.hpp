@@ -35,6 +35,9 @@ public:
     virtual void overflowed() noexcept = 0;
     /// The watched directory itself has been removed, or its watch is at an end; nothing more comes.
     virtual void ended() noexcept = 0;
+    /// Returns whether changes make no difference now: some were lost already. The feed may skip them then,
+    /// which matters if a directory has many watches.
+    [[nodiscard]] virtual bool needs_no_changes() const noexcept { return false; }
 
 protected:
     ~change_listener() = default;

@@ -22,6 +22,7 @@ bool change_queue::is_of_making(const queued_watch& to, std::string_view path) c
 }
 
 void change_queue::add(queued_watch& to, change_kind what, bool is_directory, std::string path) {
+    if (to.listener().needs_no_changes()) return;
     if (what == change_kind::attributes and is_of_making(to, path)) return;
     told_next_.push_back({.to = &to, .what = what, .is_directory = is_directory, .path = std::move(path)});
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@ private:
 class change_queue {
 public:
     [[nodiscard]] bool empty() const noexcept { return told_next_.empty(); }
+    [[nodiscard]] std::size_t size() const noexcept { return told_next_.size(); }
     /// Drops a change of attributes that directly follows the making of the same name and was not told apart
     /// from it: who makes a file sets its attributes as well, and that is no change of its own.
     /// Complexity: linear in the changes of others that are not told yet.

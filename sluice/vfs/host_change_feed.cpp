@@ -228,6 +228,8 @@ void host_change_feed::tell() noexcept {
 
 void host_change_feed::dispatch() {
     for (std::size_t i = 0; i < events_.size(); ++i) {
+        // Between two events, when no table is walked.
+        if (queue_.size() >= limits::queued_changes_max) queue_.tell_all();
         const kernel_event& event = events_[i];
         if ((event.mask & IN_Q_OVERFLOW) != 0) {
             overflow();
@@ -246,6 +248,13 @@ void host_change_feed::dispatch() {
     events_.clear();
 }
 
+// A watch that needs no changes costs little, however many there are.
+void host_change_feed::queue_change(const place& where, change_kind what, bool is_directory,
+                                    std::string_view name) {
+    if (where.owner->listener().needs_no_changes()) return;
+    queue_.add(*where.owner, what, is_directory, where.shown_path_of(name));
+}
+
 void host_change_feed::dispatch_single(const kernel_event& event) {
     const bool is_directory = (event.mask & IN_ISDIR) != 0;
     const change_kind what = kind_of_change(event.mask);
@@ -254,7 +263,7 @@ void host_change_feed::dispatch_single(const kernel_event& event) {
     for (auto [each, last] = places_.equal_range(event.kernel_watch); each != last; ++each)
         concerned.push_back(each->second);
     for (place* const where : concerned) {
-        queue_.add(*where->owner, what, is_directory, where->shown_path_of(event.name));
+        queue_change(*where, what, is_directory, event.name);
         if (not is_directory) continue;
         if (what == change_kind::added) appear(*where, event.name);
         if (what == change_kind::removed) remove_child(*where, event.name);
@@ -321,11 +330,10 @@ void host_change_feed::dispatch_rename(const kernel_event& from, const kernel_ev
     for (place* const old_place : old_places) {
         const auto same = std::ranges::find(new_places, old_place->owner, &place::owner);
         place* const new_place = same == new_places.end() ? nullptr : *same;
-        queue_.add(*old_place->owner, new_place ? change_kind::renamed_old_name : change_kind::removed,
-                   is_directory, old_place->shown_path_of(from.name));
+        queue_change(*old_place, new_place ? change_kind::renamed_old_name : change_kind::removed,
+                     is_directory, from.name);
         if (new_place != nullptr)
-            queue_.add(*old_place->owner, change_kind::renamed_new_name, is_directory,
-                       new_place->shown_path_of(to.name));
+            queue_change(*new_place, change_kind::renamed_new_name, is_directory, to.name);
         const auto moved = old_place->find_child(from.name);
         if (moved == old_place->children.end()) continue;
         std::unique_ptr<place> child = std::move(*moved);
@@ -340,7 +348,7 @@ void host_change_feed::dispatch_rename(const kernel_event& from, const kernel_ev
     }
     for (place* const new_place : new_places) {
         if (std::ranges::find(old_places, new_place->owner, &place::owner) != old_places.end()) continue;
-        queue_.add(*new_place->owner, change_kind::added, is_directory, new_place->shown_path_of(to.name));
+        queue_change(*new_place, change_kind::added, is_directory, to.name);
         if (is_directory) appear(*new_place, to.name);
     }
 }

@@ -69,6 +69,7 @@ private:
     void take_events();
     void dispatch();
     void dispatch_rename(const kernel_event& from, const kernel_event& to);
+    void queue_change(const place& where, change_kind what, bool is_directory, std::string_view name);
     void dispatch_single(const kernel_event& event);
     void appear(place& where, const std::string& name);
     void remove_child(place& where, std::string_view name) noexcept;

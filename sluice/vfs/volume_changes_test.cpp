@@ -26,7 +26,9 @@ public:
     }
     void overflowed() noexcept override { ++overflows; }
     void ended() noexcept override { has_ended = true; }
+    [[nodiscard]] bool needs_no_changes() const noexcept override { return is_satisfied; }
 
+    bool is_satisfied = false;
     std::vector<std::string> lines;
     int overflows = 0;
     bool has_ended = false;
@@ -70,6 +72,24 @@ TEST_P(volume_changes, names_made_renamed_and_removed_are_told_in_order) {
     settle();
     std::erase_if(seen.lines, [](const auto& line) { return line.starts_with('@'); });
     EXPECT_THAT(seen.lines, ElementsAre("+f", "<f", ">g", "-g", "+d/"));
+}
+
+TEST_P(volume_changes, a_listener_that_needs_none_gets_none_and_others_get_all) {
+    recorder satisfied;
+    satisfied.is_satisfied = true;
+    recorder seen;
+    const auto one = watch("", true, satisfied);
+    const auto other = watch("", true, seen);
+    make_directory("d");
+    settle();
+    make_directory("d/below");
+    settle();
+    EXPECT_THAT(satisfied.lines, IsEmpty());
+    EXPECT_THAT(seen.lines, Contains("+d/below/"));
+    satisfied.is_satisfied = false;
+    make_directory("d/later");
+    settle();
+    EXPECT_THAT(satisfied.lines, Contains("+d/later/")) << "directories are followed in between";
 }
 
 TEST_P(volume_changes, content_and_attributes_are_told_apart) {
