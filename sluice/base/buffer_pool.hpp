@@ -17,6 +17,27 @@ namespace sluice {
 
 class buffer_pool;
 
+/// The bytes of the buffers that were taken on one account: of one connection, for instance.
+/// Lifetime: outlives the buffers taken on it (ENSURE). Thread safety: that of the pool; bytes() any thread.
+class buffer_account {
+public:
+    buffer_account() noexcept = default;
+    buffer_account(const buffer_account&) = delete;
+    buffer_account& operator=(const buffer_account&) = delete;
+    ~buffer_account() { ENSURE(bytes() == 0, "an account outlives the buffers taken on it"); }
+
+    /// As reserved, which is up to twice what was asked for.
+    [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+
+private:
+    friend class buffer_pool;
+    // One thread writes: a load and a store will do, and nothing is ordered by it.
+    void count(std::size_t more) noexcept {
+        bytes_.store(bytes_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+    }
+    std::atomic<std::size_t> bytes_{0};
+};
+
 /// Memory of a power of two, aligned to its size but at most to a page.
 struct aligned_delete {
     void operator()(std::byte* memory) const noexcept { std::free(memory); }
@@ -30,6 +51,7 @@ public:
     pool_buffer(pool_buffer&& other) noexcept
         : pool_(std::exchange(other.pool_, nullptr)),
           memory_(std::move(other.memory_)),
+          account_(std::exchange(other.account_, nullptr)),
           size_(std::exchange(other.size_, 0)),
           class_(other.class_) {}
     pool_buffer& operator=(pool_buffer&& other) noexcept {
@@ -37,6 +59,7 @@ public:
             give_back();
             pool_ = std::exchange(other.pool_, nullptr);
             memory_ = std::move(other.memory_);
+            account_ = std::exchange(other.account_, nullptr);
             size_ = std::exchange(other.size_, 0);
             class_ = other.class_;
         }
@@ -62,6 +85,7 @@ private:
 
     buffer_pool* pool_ = nullptr;
     aligned_memory memory_;
+    buffer_account* account_ = nullptr;
     std::size_t size_ = 0;
     unsigned class_ = 0;
 };
@@ -79,8 +103,9 @@ public:
     buffer_pool& operator=(const buffer_pool&) = delete;
     ~buffer_pool() { ENSURE(taken() == 0, "buffers are given back before their pool goes"); }
 
-    /// An empty one if there is no memory, or more is asked for than a frame can need.
-    [[nodiscard]] pool_buffer take(std::size_t bytes) noexcept {
+    /// An empty one if there is no memory, or more is asked for than a frame can need. On `account`, if not
+    /// null.
+    [[nodiscard]] pool_buffer take(std::size_t bytes, buffer_account* account = nullptr) noexcept {
         const unsigned size_class = class_of(bytes);
         if (size_class >= classes) return {};
         pool_buffer taken;
@@ -96,7 +121,8 @@ public:
         taken.pool_ = this;
         taken.size_ = bytes;
         taken.class_ = size_class;
-        count(1);
+        taken.account_ = account;
+        count(1, bytes_of(size_class), account);
         return taken;
     }
 
@@ -104,6 +130,8 @@ public:
     [[nodiscard]] std::size_t kept_bytes() const noexcept { return kept_bytes_; }
     /// Buffers in use.
     [[nodiscard]] std::size_t taken() const noexcept { return taken_.load(std::memory_order_relaxed); }
+    /// Their bytes, as reserved. Any thread, as taken().
+    [[nodiscard]] std::size_t taken_bytes() const noexcept { return all_.bytes(); }
 
 private:
     friend class pool_buffer;
@@ -119,8 +147,10 @@ private:
     }
 
     // One thread writes: a load and a store will do, and nothing is ordered by it.
-    void count(std::size_t more) noexcept {
+    void count(std::size_t more, std::size_t more_bytes, buffer_account* account) noexcept {
         taken_.store(taken_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+        all_.count(more_bytes);
+        if (account != nullptr) account->count(more_bytes);
     }
 
     // Not where malloc puts what is large, 16 bytes into a page: there the processor's copy (`rep movsb`, by
@@ -131,8 +161,8 @@ private:
             static_cast<std::byte*>(std::aligned_alloc(std::min(bytes, page_bytes), bytes)));
     }
 
-    void put_back(aligned_memory memory, unsigned size_class) noexcept {
-        count(~std::size_t{0});
+    void put_back(aligned_memory memory, unsigned size_class, buffer_account* account) noexcept {
+        count(~std::size_t{0}, ~bytes_of(size_class) + 1, account);
         if (bytes_of(size_class) > kept_bytes_max_ - kept_bytes_) return;
         kept_bytes_ += bytes_of(size_class);
         kept_[size_class].push_back(std::move(memory));
@@ -142,11 +172,27 @@ private:
     std::size_t kept_bytes_ = 0;
     std::size_t kept_bytes_max_;
     std::atomic<std::size_t> taken_{0};
+    buffer_account all_;
+};
+
+/// Takes buffers of a pool on an account, or on none. Thread safety: as the pool.
+class buffer_source {
+public:
+    // Not explicit: a pool is a source without an account.
+    buffer_source(buffer_pool& pool, buffer_account* account = nullptr) noexcept
+        : pool_(&pool), account_(account) {}
+
+    /// As buffer_pool::take().
+    [[nodiscard]] pool_buffer take(std::size_t bytes) const noexcept { return pool_->take(bytes, account_); }
+
+private:
+    buffer_pool* pool_;
+    buffer_account* account_;
 };
 
 inline void pool_buffer::give_back() noexcept {
     if (memory_ == nullptr) return;
-    pool_->put_back(std::move(memory_), class_);
+    pool_->put_back(std::move(memory_), class_, std::exchange(account_, nullptr));
 }
 
 }  // namespace sluice

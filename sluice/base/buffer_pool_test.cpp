@@ -76,6 +76,27 @@ TEST(buffer_pool, keeps_no_more_than_it_may) {
     EXPECT_EQ(pool.kept_bytes(), 4096U);
 }
 
+TEST(buffer_pool, counts_the_bytes_of_each_account_until_the_buffers_come_back) {
+    buffer_pool pool;
+    buffer_account one;
+    buffer_account other;
+    const buffer_source source(pool, &one);
+    pool_buffer first = source.take(600);
+    pool_buffer moved = std::move(first);
+    pool_buffer second = pool.take(512, &other);
+    const pool_buffer uncounted = pool.take(512);
+    EXPECT_EQ(one.bytes(), 1024U) << "as reserved";
+    EXPECT_EQ(other.bytes(), 512U);
+    EXPECT_EQ(pool.taken_bytes(), 2048U);
+    moved.shrink(1);
+    EXPECT_EQ(one.bytes(), 1024U);
+    second = std::move(moved);
+    EXPECT_EQ(other.bytes(), 0U);
+    second = {};
+    EXPECT_EQ(one.bytes(), 0U);
+    EXPECT_EQ(pool.taken_bytes(), 512U);
+}
+
 TEST(buffer_pool, a_shrunk_buffer_goes_back_whole) {
     buffer_pool pool;
     pool_buffer buffer = pool.take(8192);

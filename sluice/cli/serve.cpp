@@ -23,6 +23,7 @@
 #include "sluice/cli/limits.hpp"
 #include "sluice/cli/log_writer.hpp"
 #include "sluice/cli/loop_threads.hpp"
+#include "sluice/cli/process_resources.hpp"
 #include "sluice/cli/serve_options.hpp"
 #include "sluice/cli/shared_locks.hpp"
 #include "sluice/cli/signals.hpp"
@@ -359,10 +360,12 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
 
 // What the options say about the server itself.
 [[nodiscard]] smb::server::server_configuration configuration_for(
-    const serve_options& options, std::vector<smb::server::share_configuration> shares) {
+    const serve_options& options, std::vector<smb::server::share_configuration> shares,
+    const smb::server::process_resources& resources) {
     smb::server::server_configuration configuration;
     configuration.name = options.name.empty() ? "SLUICE" : options.name;
     configuration.shares = std::move(shares);
+    configuration.bounds = smb::server::server_bounds::of(resources);
     configuration.allows_guests = options.guest;
     configuration.interfaces = interfaces_for(options);
     configuration.session_lifetime = std::chrono::minutes(options.session_lifetime);
@@ -381,6 +384,8 @@ void serve(const serve_options& given, const std::string& file) {
     const serve_options& options = *read;
     users_result users = open_users(options);
 
+    // Before the files that tell it are out of reach.
+    const smb::server::process_resources resources = claim_process_resources();
     // Before the first thread and ring, which inherit it.
     server_hardening hardening;
     hardening.apply(options, file, users.database->path());
@@ -411,7 +416,7 @@ void serve(const serve_options& given, const std::string& file) {
                        .peers = peers.get(),
                        .other_loops = (*others)->loops(),
                        .watchdog = &watchdog},
-                      configuration_for(options, *std::move(shares)));
+                      configuration_for(options, *std::move(shares), resources));
     const auto watching_loops = watchdog_thread::start(watchdog);
     if (not watching_loops) fail(watching_loops.error().message());
     const signals handling(

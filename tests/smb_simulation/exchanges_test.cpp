@@ -173,10 +173,10 @@ TEST_F(renames, in_a_compound_wait_for_those_who_cache_the_file_and_then_go_on) 
 
 TEST_F(renames, that_wait_count_among_the_requests_that_do) {
     client().credits_wanted = 512;
-    while (client().credits() < server::limits::pending_requests_max + 16)
+    while (client().credits() < server::limits::pending_requests_per_connection_max + 16)
         ASSERT_EQ(client().call(command::echo, wire::echo_args{}).status(), nt_status::success);
     std::vector<std::uint64_t> waiting;
-    for (std::size_t i = 0; i != server::limits::pending_requests_max; ++i)
+    for (std::size_t i = 0; i != server::limits::pending_requests_per_connection_max; ++i)
         waiting.push_back(client().send(command::set_info, renaming));
     EXPECT_FALSE(client().is_answered(waiting.back()));
     EXPECT_EQ(client().call(command::set_info, renaming).status(), nt_status::insufficient_resources);

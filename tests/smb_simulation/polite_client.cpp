@@ -30,7 +30,10 @@ nt_status polite_client::answer::status() const {
 }
 
 polite_client::polite_client(world& where, std::uint64_t seed)
-    : simulated_client(where.connect(), where.clock, seed), world_(where), tasks_(*where.loop) {
+    : polite_client(where, io::socket_address::loopback_v4(1), seed) {}
+
+polite_client::polite_client(world& where, const io::socket_address& from, std::uint64_t seed)
+    : simulated_client(where.connect(from), where.clock, seed), world_(where), tasks_(*where.loop) {
     EXPECT_TRUE(run(negotiate()));
 }
 
@@ -86,6 +89,43 @@ nt_status polite_client::begin_log_on() {
              wire::session_setup_args{.security_blob = std::get<auth::step_continue>(first).token});
     session_id_ = said.message().header().session_id;
     return said.status();
+}
+
+nt_status polite_client::begin_session() {
+    const auth::credentials unnamed{};
+    auth::initiating_negotiator initiator(unnamed, world_.secrets, world_.clock);
+    const auto step = initiator.step({});
+    const std::uint64_t before = std::exchange(session_id_, 0);
+    const auto& token = std::get<auth::step_continue>(step).token;
+    const answer said = call(command::session_setup, wire::session_setup_args{.security_blob = token});
+    session_id_ = before;
+    return said.status();
+}
+
+void polite_client::announce_frame(std::size_t bytes) {
+    std::array<std::byte, wire::frame_prefix_bytes> prefix{};
+    byte_writer writer(prefix);
+    wire::encode_frame_prefix(writer, bytes);
+    outgoing_.insert(outgoing_.end(), prefix.begin(), prefix.end());
+    send_all();
+}
+
+std::uint64_t polite_client::send_proof(std::string_view user, std::string_view password) {
+    const auth::credentials who{.user = std::string(user),
+                                .domain = {},
+                                .workstation = {},
+                                .target_name = {},
+                                .hash = auth::nt_hash::of_password(password).value()};
+    auth::initiating_negotiator initiator(who, world_.secrets, world_.clock);
+    auto step = initiator.step({});
+    const answer said =
+        call(command::session_setup,
+             wire::session_setup_args{.security_blob = std::get<auth::step_continue>(step).token});
+    session_id_ = said.message().header().session_id;
+    const auto reply = wire::decode_session_setup_reply(said.message());
+    step = initiator.step(reply->security_blob);
+    return send(command::session_setup,
+                wire::session_setup_args{.security_blob = std::get<auth::step_continue>(step).token});
 }
 
 nt_status polite_client::bind_to(const polite_client& first, std::string_view user,

@@ -29,6 +29,8 @@ public:
     /// Connects and agrees on a dialect. The world outlives the client. Clients of one `seed` have one client
     /// GUID.
     explicit polite_client(world& where, std::uint64_t seed = 1);
+    /// The same, from another address.
+    polite_client(world& where, const io::socket_address& from, std::uint64_t seed = 1);
     polite_client(const polite_client&) = delete;
     polite_client& operator=(const polite_client&) = delete;
     /// Hangs up, and lets everything come to its end.
@@ -42,6 +44,12 @@ public:
     smb::wire::nt_status log_on(std::string_view user, std::string_view password);
     /// Sends the first token of an authentication only. The session's id is known afterwards.
     smb::wire::nt_status begin_log_on();
+    /// Starts a session and leaves it unfinished. Gives what the server says to that.
+    smb::wire::nt_status begin_session();
+    /// Sends the proof of a password, and does not wait for the answer; gives the message id.
+    std::uint64_t send_proof(std::string_view user, std::string_view password);
+    /// Sends the length of a frame, and nothing of the frame.
+    void announce_frame(std::size_t bytes);
     /// What the server said of the session.
     [[nodiscard]] smb::wire::session_flags session_flags() const { return session_flags_; }
     smb::wire::nt_status connect_tree(std::string_view share);

@@ -97,7 +97,7 @@ TEST_F(snapshot, counts_requests_by_command_and_failures_among_them) {
 }
 
 TEST(limit_rows, have_each_limit_once_and_none_is_exceeded_by_nothing) {
-    const auto rows = smb::server::limit_rows({});
+    const auto rows = smb::server::limit_rows(smb::server::server_bounds::of({}));
     std::vector<std::string_view> names;
     for (const server::limit_row& row : rows) {
         names.push_back(row.name);

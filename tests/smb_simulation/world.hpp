@@ -104,12 +104,13 @@ struct world {
         EXPECT_TRUE(users.admit(only));
     }
 
-    /// The client's end of a new connection.
-    [[nodiscard]] io::socket_handle connect() {
+    /// The client's end of a new connection from an address.
+    [[nodiscard]] io::socket_handle connect(
+        const io::socket_address& from = io::socket_address::loopback_v4(1)) {
         auto pair = io::socket_handle::pair().value();
         EXPECT_TRUE(pair.first.set_multiplexer(loop.get()));
         EXPECT_TRUE(pair.second.set_multiplexer(loop.get()));
-        server->adopt(std::move(pair.first), io::socket_address::loopback_v4(1));
+        server->adopt(std::move(pair.first), from);
         return std::move(pair.second);
     }
 

@@ -104,9 +104,17 @@ void add_limits(metric_writer& to, const limits_in_use& fullest) {
     to.family("sluice_smb_limit", metric_kind::gauge, "Limits on what clients can make the server hold.");
     for (const limit_row& row : rows)
         if (row.in_use) to.sample("name", row.name, row.limit);
-    to.family("sluice_smb_limit_in_use", metric_kind::gauge, "How much the fullest has of each.");
+    to.family("sluice_smb_limit_in_use", metric_kind::gauge, "Highest current use of each limit.");
     for (const limit_row& row : rows)
         if (row.in_use) to.sample("name", row.name, *row.in_use);
+    to.family("sluice_smb_limit_in_use_of_client", metric_kind::gauge,
+              "Current use of each limit by the user or address with most.");
+    for (const limit_row& row : rows)
+        if (row.of_client) to.sample("name", row.name, *row.of_client);
+    to.family("sluice_smb_limit_rejections_total", metric_kind::counter,
+              "Requests, sessions or connections rejected or dropped at each limit.");
+    for (const limit_row& row : rows)
+        if (row.rejected) to.sample("name", row.name, *row.rejected);
 }
 
 [[nodiscard]] double seconds_of(const timeval& time) noexcept {

@@ -179,6 +179,11 @@ void write_status_tail(json_writer& to, const server_snapshot& totals, const ope
         to.begin_object().member("name", row.name).member("what", row.what).member("limit", row.limit);
         to.member("unit", row.unit).key("in_use");
         row.in_use ? to.value(*row.in_use) : to.null();
+        to.key("in_use_of_client");
+        row.of_client ? to.value(*row.of_client) : to.null();
+        to.key("rejected");
+        row.rejected ? to.value(*row.rejected) : to.null();
+        to.member("when_reached", row.when_reached);
         to.end_object();
     }
     to.end_array().end_object();

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import socket
 import stat
@@ -21,7 +22,9 @@ from server_testing import running_server  # noqa: E402  (found through the line
 
 PROGRAM = sys.argv.pop() if __name__ == "__main__" else None
 LIMITS = pathlib.Path(__file__).resolve().parents[2] / "smb" / "server" / "limits.hpp"
+GUIDE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "guide" / "serve.md"
 NOBODY = 65534
+TCP_ESTABLISHED, KEEPALIVE_TIMER = "01", "02"
 HAS_SMBCLIENT = unittest.skipUnless(shutil.which("smbclient"), "smbclient is not installed (Debian package smbclient)")
 
 
@@ -93,6 +96,56 @@ class Status(Observed):
         self.assertGreater(len(declared), 20)
         with self.server():
             self.assertEqual(sorted(row["name"] for row in self.document()["limits"]), sorted(declared))
+
+    def test_the_guide_has_every_limit_at_which_something_is_rejected(self):
+        guide = GUIDE.read_text(encoding="utf-8")
+        with self.server():
+            for row in self.document()["limits"]:
+                if row["rejected"] is not None:
+                    self.assertIn(f"`{row['name']}`", guide)
+                    self.assertNotEqual(row["when_reached"], "")
+
+    def test_rejections_at_a_limit_are_counted_and_logged_once(self):
+        with contextlib.ExitStack() as silent, self.server() as (port, _):
+            limits = {row["name"]: row for row in self.document()["limits"]}
+            bound = limits["connections_without_session_max"]["limit"]
+            self.assertEqual(limits["connections_without_session_max"]["rejected"], 0)
+            for _ in range(bound + 5):
+                silent.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+            deadline = time.monotonic() + 20
+            while True:
+                limits = {row["name"]: row for row in self.document()["limits"]}
+                if limits["connections_without_session_max"]["rejected"] >= 5:
+                    break
+                self.assertLess(time.monotonic(), deadline, "the oldest connections are dropped")
+                time.sleep(0.05)
+            self.assertLessEqual(limits["connections_without_session_max"]["in_use"], bound)
+            self.assertRegex(self.status().stdout, r"(?m)^connections without a session +\d+$")
+
+    def test_the_server_raises_its_descriptor_limit(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 512), hard))
+        with self.server():
+            process = self.document()["program"]["pid"]
+            self.assertEqual(resource.prlimit(process, resource.RLIMIT_NOFILE), (hard, hard))
+
+    def test_an_idle_connection_has_a_keepalive_timer(self):
+        with self.server() as (port, _), socket.create_connection(("127.0.0.1", port)) as client:
+            ports = port, client.getsockname()[1]
+            deadline = time.monotonic() + 20
+            while self.tcp_timer(*ports) != KEEPALIVE_TIMER:
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.05)
+
+    @staticmethod
+    def tcp_timer(local_port, remote_port):
+        for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
+            _, local, remote, state, _, timer, *_ = line.split()
+            ports = int(local.split(":")[1], 16), int(remote.split(":")[1], 16)
+            if ports == (local_port, remote_port) and state == TCP_ESTABLISHED:
+                return timer.split(":")[0]
+        return None
 
     def test_only_the_account_of_the_server_reaches_the_socket(self):
         with self.server() as (port, _):
@@ -252,7 +305,10 @@ class Metrics(Observed):
             self.assertEqual(seen["sluice_smb_read_bytes_total"], 5000)
             self.assertEqual(seen['sluice_smb_requests_total{command="negotiate"}'], 1)
             self.assertEqual(seen["sluice_smb_sessions"], 1)
-            self.assertEqual(seen['sluice_smb_limit{name="opens_max"}'], 131_072)
+            descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+            opens = 131_072 if descriptors == resource.RLIM_INFINITY else min(131_072, descriptors // 8 * 3)
+            self.assertEqual(seen['sluice_smb_limit{name="opens_max"}'], opens)
+            self.assertEqual(seen['sluice_smb_limit_rejections_total{name="opens_max"}'], 0)
             self.assertEqual(seen['sluice_smb_limit_in_use{name="trees_per_session_max"}'], 1)
             self.assertAlmostEqual(seen["sluice_smb_start_time_seconds"], time.time(), delta=60)
             self.assertGreater(seen["process_cpu_seconds_total"], 0)

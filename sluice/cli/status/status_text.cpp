@@ -153,13 +153,23 @@ namespace {
     return table.text();
 }
 
+// Only if there were any.
+[[nodiscard]] std::string rejections(const json_value& list) {
+    text_table table({{"LIMIT REACHED"}, {"TIMES", column_kind::number}});
+    for (const json_value& one : list.elements())
+        if (one["rejected"].is_number() and one["rejected"].count() != 0)
+            table.add({one["what"].text(), std::to_string(one["rejected"].count())});
+    return table.text();
+}
+
 }  // namespace
 
 std::string status_text(const json_value& document) {
     std::string text = heading(document) + counts(document["counts"]);
     for (const std::string& part :
          {throughput(document), paths(document["paths"]), shares(document["shares"]),
-          sessions(document["sessions"]), opens(document["opens"]), limits(document["limits"])})
+          sessions(document["sessions"]), opens(document["opens"]), limits(document["limits"]),
+          rejections(document["limits"])})
         if (not part.empty()) text += '\n' + part;
     return text;
 }

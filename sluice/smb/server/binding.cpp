@@ -124,10 +124,10 @@ nt_status bind(request& r, const auth::step_done& who) {
         auth::derive_session_keys(key_material(r.connection().agreed, who.key, fresh.preauth));
     auto signer = auth::signer::create(r.connection().agreed.signing, keys.signing);
     if (not signer or not fresh.make_ciphers(r.host().random())) return nt_status::insufficient_resources;
+    if (not r.host().admission.establish(fresh)) return nt_status::insufficient_resources;
     fresh.signer = std::make_shared<auth::signer>(*std::move(signer));
     if (not r.sign_reply_with(fresh.signer)) return nt_status::insufficient_resources;
     fresh.is_established = true;
-    r.connection().has_had_session = true;
     r.host().log().write(event_severity::info, "a session has another channel",
                          {{"user", user.name}, {"peer", r.connection().peer_text()}});
     return nt_status::success;

@@ -9,6 +9,7 @@
 #include "sluice/smb/auth/preauth_integrity.hpp"
 #include "sluice/smb/auth/sealing.hpp"
 #include "sluice/smb/auth/signing.hpp"
+#include "sluice/smb/server/client_quotas.hpp"
 
 namespace sluice::smb::server {
 
@@ -33,6 +34,8 @@ public:
     server::connection* connection;  // null once it has ended
     /// False until the client has proved on this connection, too, who it is: nothing is served on it before.
     bool is_established = false;
+
+    quota_hold counted;  // once it is established
 
     /// While authentication goes on: the first time, or again.
     std::unique_ptr<auth::negotiator> negotiator;

@@ -80,6 +80,7 @@ nt_status let_go(smb_server& host, open& one) noexcept {
     nt_status status = nt_status::success;
     if (one.file != nullptr) {
         one.file->locks().release_all(one);
+        one.counted_locks.reset();
         one.file->remove(one);
         if (one.deletes_on_close) {
             one.file->set_delete_pending(host.opens.find(one.id));
@@ -92,6 +93,8 @@ nt_status let_go(smb_server& host, open& one) noexcept {
         status = remove_if_last(host, one);
         remove_base_if_last(host, one);
     }
+    one.counted_kept.reset();
+    one.counted.reset();
     host.opens.remove(one);  // perhaps the last to hold it: nothing of it is touched after
     return status;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/io/socket_address.hpp"
+#include "sluice/smb/server/server_bounds.hpp"
 #include "sluice/smb/wire/negotiate.hpp"
 #include "sluice/vfs/impersonated_volume.hpp"
 
@@ -60,6 +61,8 @@ struct server_configuration {
     /// Gives the Unix account a user acts with on files; nothing: that user may not connect. Empty: everybody
     /// acts as the account the server runs as.
     std::function<std::optional<vfs::unix_account>(const std::string& user)> account_of{};
+    /// Of what all clients share.
+    server_bounds bounds = server_bounds::of({});
     wire::dialect dialect_min = wire::dialect::smb_2_0_2;
     wire::dialect dialect_max = wire::dialect::smb_3_1_1;
 };

@@ -1,5 +1,7 @@
 #include "sluice/smb/server/connection.hpp"
 
+#include <algorithm>
+
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/wire/create.hpp"
 
@@ -12,9 +14,11 @@ connection::connection(smb_server& host, server_loop& home, io::socket_handle so
       socket_(std::move(socket)),
       peer_(peer),
       peer_text_(peer.text()),
-      reader_(socket_, home.buffers),
+      reader_(socket_, {home.buffers, &buffer_use_}),
       writer_(home.multiplexer, socket_, home.data.pipes),
-      tasks_(home.multiplexer) {}
+      tasks_(home.multiplexer) {
+    admitted.from = client_address(peer);
+}
 
 connection::~connection() {
     ENSURE(requests_.empty() and channels.empty(), "a connection ends before it goes");
@@ -88,9 +92,43 @@ void connection::close_here(std::string_view why) noexcept {
     tasks_.cancel();
 }
 
+namespace {
+
+constexpr std::size_t buffer_bytes_always = 1U << 20;
+constexpr std::chrono::milliseconds pause_without_buffers{5};
+
+}  // namespace
+
+// Whether the requests that are served and the replies that are not sent leave room for another request.
+// While all connections of the loop together have much less than its bound, each may have much; the fewer
+// bytes are free, the less. One request at a time is always possible.
+bool connection::may_receive() const noexcept {
+    const std::size_t mine = buffer_use_.bytes();
+    if (mine < buffer_bytes_always) return true;
+    const std::size_t wanted_max = home_.buffer_bytes_max / 2;
+    const std::size_t taken = home_.buffers.taken_bytes();
+    return mine <= limits::buffer_bytes_per_connection_max and
+           mine <= wanted_max - std::min(wanted_max, taken);
+}
+
+// Polls, because buffers come back in many places, and this is rare.
+io::task<void> connection::room_to_receive() noexcept {
+    while (not is_closing() and not may_receive()) {
+        const deadline until(pause_without_buffers);
+        io::task<bool> waiting = pass(loop(), until);
+        const bool has_slept = co_await std::move(waiting);
+        if (not has_slept) co_return;
+    }
+}
+
 io::task<void> connection::receive_all() noexcept {
     while (not is_closing()) {
         co_await writer_.drained_to(limits::unsent_bytes_max);
+        if (home_.buffers.taken_bytes() > home_.buffer_bytes_max) host_.relieve_buffers(home_);
+        if (not may_receive()) {
+            io::task<void> waiting = room_to_receive();
+            co_await std::move(waiting);
+        }
         const std::size_t bytes_max =
             has_had_session ? limits::frame_bytes_max : limits::frame_bytes_max_before_session;
         result<pool_buffer> frame = co_await reader_.next(bytes_max);
@@ -114,7 +152,10 @@ io::task<void> connection::send_all() noexcept {
 io::task<void> connection::expect_session() noexcept {
     const deadline until(limits::first_session_within);
     const auto slept = co_await io::co_sleep(loop(), until);
-    if (slept and not has_had_session) close("no session was set up in time");
+    if (not slept or has_had_session) co_return;
+    const server_latch::hold held(host_.latch());
+    host_.rejections.add(limit::first_session, admitted.from.text());
+    close("no session was set up in time");
 }
 
 void connection::end_channels() noexcept {

@@ -12,6 +12,7 @@
 #include "sluice/base/intrusive_list.hpp"
 #include "sluice/io/task_group.hpp"
 #include "sluice/smb/auth/preauth_integrity.hpp"
+#include "sluice/smb/server/admission.hpp"
 #include "sluice/smb/server/channel.hpp"
 #include "sluice/smb/server/credit_window.hpp"
 #include "sluice/smb/server/data_path.hpp"
@@ -61,11 +62,14 @@ public:
     [[nodiscard]] smb_server& host() const noexcept { return host_; }
     [[nodiscard]] server_loop& home() const noexcept { return home_; }
     [[nodiscard]] io::io_multiplexer& loop() const noexcept { return home_.multiplexer; }
-    [[nodiscard]] buffer_pool& buffers() const noexcept { return home_.buffers; }
+    /// Of the loop; counted for this connection.
+    [[nodiscard]] buffer_source buffers() noexcept { return {home_.buffers, &buffer_use_}; }
+    /// Any thread.
+    [[nodiscard]] std::size_t buffer_bytes() const noexcept { return buffer_use_.bytes(); }
     [[nodiscard]] data_path& data() const noexcept { return home_.data; }
     [[nodiscard]] const io::socket_address& peer() const noexcept { return peer_; }
     [[nodiscard]] const std::string& peer_text() const noexcept { return peer_text_; }
-    /// The address without its port.
+    /// The address without its port: for the choice of a loop.
     [[nodiscard]] std::string peer_host() const { return peer_text_.substr(0, peer_text_.rfind(':')); }
 
     /// What `sluice status` tells of it. Allocates: the texts.
@@ -80,6 +84,7 @@ public:
     /// The sessions this connection is a channel of, or is to become one of, by the session's id.
     std::unordered_map<std::uint64_t, std::shared_ptr<channel>> channels;
     bool has_had_session = false;
+    admitted_connection admitted;
 
     /// Counts the request among those that wait, until it ends; again: does nothing. False if too many do.
     [[nodiscard]] bool count_pending(request& r) noexcept;
@@ -142,6 +147,8 @@ private:
 
     // connection.cpp: bytes in and out.
     [[nodiscard]] io::task<void> receive_all() noexcept;
+    [[nodiscard]] bool may_receive() const noexcept;
+    [[nodiscard]] io::task<void> room_to_receive() noexcept;
     [[nodiscard]] io::task<void> send_all() noexcept;
     [[nodiscard]] io::task<void> expect_session() noexcept;
     void end_channels() noexcept;
@@ -177,6 +184,7 @@ private:
 
     smb_server& host_;
     server_loop& home_;
+    buffer_account buffer_use_;  // before everything that has buffers
     io::socket_handle socket_;
     io::socket_address peer_;
     std::string peer_text_;

@@ -104,6 +104,8 @@ bool keep_without_client(smb_server& host, open& one) noexcept {
     const bool is_cached =
         caches_handle(one) and not one.lease->is_breaking() and not locks_without_caching_writes(one);
     if (not is_cached and not one.durable->is_resilient) return false;
+    one.counted_kept = host.quotas.take(one.counted.client(), limit::kept_opens);
+    if (one.counted_kept.amount() == 0) return false;
     one.session->opens.erase(one.id.volatile_part.value());
     one.session = nullptr;
     one.watch.reset();
@@ -135,6 +137,7 @@ std::expected<std::shared_ptr<open>, nt_status> reconnect(request& r, const wire
     if (by.opens.size() >= limits::opens_per_session_max)
         return std::unexpected(nt_status::too_many_opened_files);
     r.host().later.strike_out(*std::exchange(one->durable->end, std::nullopt));
+    one->counted_kept.reset();
     one->session = &by;
     one->tree = r.tree;
     by.opens.emplace(one->id.volatile_part.value(), one);

@@ -20,7 +20,7 @@ constexpr std::size_t nearly_drained_bytes = 256U << 10;
 
 }  // namespace
 
-frame_reader::frame_reader(io::socket_handle& socket, buffer_pool& buffers) noexcept
+frame_reader::frame_reader(io::socket_handle& socket, buffer_source buffers) noexcept
     : socket_(socket), low_water_(socket), buffers_(buffers), few_(few_bytes) {}
 
 io::task<result<std::size_t>> frame_reader::read_some(std::span<std::byte> into) noexcept {

@@ -29,7 +29,7 @@ namespace sluice::smb::server {
 /// thread; one receive at a time.
 class frame_reader {
 public:
-    frame_reader(io::socket_handle& socket, buffer_pool& buffers) noexcept;
+    frame_reader(io::socket_handle& socket, buffer_source buffers) noexcept;
 
     /// The next frame, without its length. Errors: those of the socket; EMSGSIZE if it is longer than
     /// `bytes_max`; EPROTO if its first byte is not zero, or the stream ends within it; ENOMEM. An empty
@@ -44,7 +44,7 @@ private:
 
     io::socket_handle& socket_;
     io::receive_low_water low_water_;
-    buffer_pool& buffers_;
+    buffer_source buffers_;
     std::vector<std::byte> few_;
     pool_buffer many_;       // what is staged stands here, if there is one
     std::size_t begin_ = 0;  // of what is staged and not yet taken

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
-// Everything a client can make the server hold or do, and how much of it. `sluice serve --limits` prints
-// them.
+// Everything that a client can make the server hold or do, and how much of it. `sluice serve --limits` prints
+// the limits; limit_rows.cpp says what happens at each. The resources that all clients share are divided by
+// client_quotas.hpp. Those that need descriptors have smaller bounds where the process may have few
+// (server_bounds.hpp).
 namespace sluice::smb::server::limits {
 
 /// Largest READ, WRITE or other transaction, in bytes: what Windows uses with multi-credit requests.
@@ -20,36 +22,68 @@ inline constexpr std::size_t frame_bytes_max_before_session = 128U << 10;
 inline constexpr std::chrono::seconds first_session_within{30};
 
 inline constexpr std::size_t connections_max = 4096;
-/// Connections without a session, of all clients together: those beyond are refused.
+/// Connections without a session. Beyond, the oldest of the address with most of them is closed.
 inline constexpr std::size_t connections_without_session_max = 512;
+/// A client that has vanished is detected after keep_alive_idle without traffic and keep_alive_probes
+/// unanswered probes.
+inline constexpr std::chrono::seconds keep_alive_idle{120};
+inline constexpr std::chrono::seconds keep_alive_interval{20};
+inline constexpr unsigned keep_alive_probes = 3;
+/// How long a client may leave data unacknowledged, or take no replies, before its connection ends.
+inline constexpr std::chrono::seconds user_timeout{180};
 /// Message ids a client may use ahead of our replies.
 inline constexpr std::uint16_t credits_max = 8192;
 /// Credits granted before there is a session.
 inline constexpr std::uint16_t credits_before_session_max = 16;
-/// Requests of one connection that wait for something with an interim reply.
-inline constexpr std::size_t pending_requests_max = 512;
+/// Requests that wait for something with an interim reply: of all clients, and of one connection.
+inline constexpr std::size_t pending_requests_max = 32'768;
+inline constexpr std::size_t pending_requests_per_connection_max = 512;
 inline constexpr std::size_t messages_per_compound_max = 128;
 /// Bytes of replies that a client does not take before we stop reading its requests.
 inline constexpr std::size_t unsent_bytes_max = 32U << 20;
 /// Bytes of replies to one frame after which the messages behind it are refused.
 inline constexpr std::size_t reply_bytes_per_frame_max = 32U << 20;
 
+/// Bytes of buffers for requests and replies, of all clients: a quarter of the memory of the machine, at most
+/// this.
+inline constexpr std::size_t buffer_bytes_max = 4UL << 30;
+/// Bytes of buffers that one connection may have in use before no more of its requests are read.
+inline constexpr std::size_t buffer_bytes_per_connection_max = 64U << 20;
+
 inline constexpr std::size_t sessions_max = 16'384;
+/// Sessions whose client has not authenticated yet. Beyond, the oldest of the address with most of them ends.
+inline constexpr std::size_t sessions_in_progress_max = 1024;
+inline constexpr std::size_t sessions_in_progress_per_connection_max = 64;
 inline constexpr std::size_t sessions_per_connection_max = 1024;
 /// As Windows has it, and clients expect.
 inline constexpr std::size_t channels_per_session_max = 32;
 /// Sessions that have ended whose signing keys a connection keeps, to answer requests that came too late.
 inline constexpr std::size_t former_channels_max = 16;
+inline constexpr std::size_t channels_max = 32'768;
+inline constexpr std::size_t trees_max = 65'536;
 inline constexpr std::size_t trees_per_session_max = 1024;
 inline constexpr std::size_t opens_max = 131'072;
 inline constexpr std::size_t opens_per_session_max = 65'536;
+/// Durable opens without their client.
+inline constexpr std::size_t kept_opens_max = 16'384;
+inline constexpr std::size_t locks_max = 262'144;
 inline constexpr std::size_t locks_per_open_max = 8192;
+/// Directories with a watch, and the memory of the changes queued for their clients.
+inline constexpr std::size_t watches_max = 16'384;
+inline constexpr std::size_t queued_change_bytes_max = 16U << 20;
 /// Changes kept for a watched directory until its client asks; beyond, it is told to look for itself.
 inline constexpr std::size_t notify_changes_max = 1024;
 
-/// Failed log-ons of one address after which each further one is answered late, and how late at most.
-inline constexpr unsigned log_on_failures_free = 5;
-inline constexpr std::chrono::milliseconds log_on_delay_max{5000};
+/// Failed logons of an address without delay, and the longest pause before each further check of a password.
+inline constexpr unsigned logon_failures_free = 5;
+/// The same of an IPv6 network of 64 bits, of which every host may have many addresses.
+inline constexpr unsigned logon_failures_free_per_network = 64;
+inline constexpr std::chrono::milliseconds logon_delay_max{5000};
+/// Attempts that wait for their check; those beyond are rejected unchecked. All of one address come to their
+/// turn before first_session_within has passed.
+inline constexpr std::size_t logon_waiters_max = 512;
+inline constexpr std::size_t logon_waiters_per_address_max = 4;
+static_assert(logon_waiters_per_address_max * logon_delay_max < first_session_within);
 
 /// How long the holder of an oplock or a lease may take to answer a break.
 inline constexpr std::chrono::seconds break_within{35};

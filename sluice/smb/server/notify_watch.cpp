@@ -82,6 +82,7 @@ nt_status notify_watch::take(wire::notify_writer& into) noexcept {
         if (not is_all) break;
         is_all = into.put({.action = change.action, .name = change.path}) != wire::entry_outcome::no_room;
     }
+    (void)counted_bytes_.resize(0);
     return is_all and into.count() != 0 ? nt_status::success : nt_status::notify_enum_dir;
 }
 
@@ -96,13 +97,16 @@ void notify_watch::changed(const vfs::change& what) noexcept {
 
 void notify_watch::overflowed() noexcept {
     has_lost_some_ = true;
-    changes_.clear();
+    std::exchange(changes_, {});
+    (void)counted_bytes_.resize(0);
     wake_next();
 }
 
 void notify_watch::keep(notify_action action, std::string_view path) {
     if (has_lost_some_) return;
     if (changes_.size() >= limits::notify_changes_max) {
+        if (const client_reference& of = counted_bytes_.client())
+            of.quotas().rejections().add(limit::notify_changes, of.name());
         overflowed();
         return;
     }
@@ -111,7 +115,13 @@ void notify_watch::keep(notify_action action, std::string_view path) {
     // One write after another is one change.
     const bool is_repeated = action == notify_action::modified and not changes_.empty() and
                              changes_.back().action == action and changes_.back().path == told;
-    if (not is_repeated) changes_.push_back({.action = action, .path = std::move(told)});
+    if (is_repeated) return;
+    const std::size_t bytes = sizeof(kept_change) + told.capacity();
+    if (counted_bytes_.client() and not counted_bytes_.resize(counted_bytes_.amount() + bytes)) {
+        overflowed();
+        return;
+    }
+    changes_.push_back({.action = action, .path = std::move(told)});
 }
 
 void notify_watch::end(nt_status why) noexcept {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/smb/server/client_quotas.hpp"
 #include "sluice/smb/server/event.hpp"
 #include "sluice/smb/wire/change_notify.hpp"
 #include "sluice/smb/wire/fscc_notify.hpp"
@@ -36,6 +37,13 @@ public:
     notify_watch& operator=(const notify_watch&) = delete;
     ~notify_watch();
 
+    /// Counts the watch among those of its client, and from now on the memory of its changes. Before, or
+    /// without, they are limited by their number alone.
+    void count(quota_hold watch, quota_hold change_bytes) noexcept {
+        counted_ = std::move(watch);
+        counted_bytes_ = std::move(change_bytes);
+    }
+
     /// Has `told` set to success when it is its turn to take changes; to what ended the watch if that comes
     /// first. It lives until forget(), which passes the turn on, or the watch's end.
     void wait(event<wire::nt_status>& told);
@@ -66,6 +74,7 @@ private:
     void changed(const vfs::change& what) noexcept override;
     void overflowed() noexcept override;
     void ended() noexcept override { end_for_removal(); }
+    [[nodiscard]] bool needs_no_changes() const noexcept override { return has_lost_some_; }
 
     void keep(wire::notify_action action, std::string_view path);
     void end(wire::nt_status why) noexcept;
@@ -76,6 +85,8 @@ private:
     std::uint32_t bytes_max_;
     std::unique_ptr<vfs::change_watch> watch_;
     std::deque<kept_change> changes_;
+    quota_hold counted_;
+    quota_hold counted_bytes_;  // of `changes_`
     bool has_lost_some_ = false;
     wire::nt_status ended_by_ = wire::nt_status::success;
     std::vector<event<wire::nt_status>*> waiting_;

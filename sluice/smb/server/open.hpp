@@ -8,6 +8,7 @@
 #include "sluice/smb/server/agenda.hpp"
 #include "sluice/smb/server/app_instance.hpp"
 #include "sluice/smb/server/channel_sequence.hpp"
+#include "sluice/smb/server/client_quotas.hpp"
 #include "sluice/smb/server/directory_scan.hpp"
 #include "sluice/smb/server/file_state.hpp"
 #include "sluice/smb/server/lock_sequences.hpp"
@@ -54,6 +55,10 @@ public:
     }
     /// Whether all of `rights` were granted.
     [[nodiscard]] bool grants(wire::access_mask rights) const noexcept { return wire::has(access, rights); }
+
+    quota_hold counted;        // among the opens
+    quota_hold counted_locks;  // its locks, and those it waits for
+    quota_hold counted_kept;   // while it is kept without its client
 
     wire::file_id id{};
     server::session* session = nullptr;  // null once closed, and while durable and without its client

@@ -1,14 +1,16 @@
 #include "sluice/smb/server/open_table.hpp"
 
-#include "sluice/smb/server/limits.hpp"
-
 namespace sluice::smb::server {
 
-std::shared_ptr<open> open_table::make() {
-    if (opens_.size() >= limits::opens_max) return nullptr;
+std::shared_ptr<open> open_table::make(const client_reference& by) {
+    if (not by) return nullptr;
+    quota_hold counted = by.quotas().take(by, limit::opens);
+    if (counted.amount() == 0) return nullptr;
     auto one = std::allocate_shared<open>(std::pmr::polymorphic_allocator<open>(&memory_));
     const std::uint64_t number = next_++;
     one->id = {.persistent_part = le64(number), .volatile_part = le64(number)};
+    one->counted = std::move(counted);
+    one->counted_locks = by.quotas().take(by, limit::locks, 0);
     opens_.emplace(number, one);
     return one;
 }

@@ -18,8 +18,9 @@ public:
     open_table(const open_table&) = delete;
     open_table& operator=(const open_table&) = delete;
 
-    /// A new open, with an id by which it is found; null when there are too many. Allocates: in memory().
-    [[nodiscard]] std::shared_ptr<open> make();
+    /// A new open of a client, with an id by which it is found; null when the client may have no more.
+    /// Allocates: in memory().
+    [[nodiscard]] std::shared_ptr<open> make(const client_reference& by);
     void remove(const open& one) noexcept;
     [[nodiscard]] std::shared_ptr<open> find(const wire::file_id& id) const noexcept;
     /// By the persistent part alone: for reconnection.

@@ -503,8 +503,11 @@ nt_status opening::open_data() noexcept {
 
 nt_status opening::register_open() noexcept {
     session& by = *r_.session;
-    if (by.opens.size() >= limits::opens_per_session_max) return nt_status::too_many_opened_files;
-    std::shared_ptr<open> one = r_.host().opens.make();
+    if (by.opens.size() >= limits::opens_per_session_max) {
+        r_.host().rejections.add(limit::opens_per_session, by.user.name);
+        return nt_status::too_many_opened_files;
+    }
+    std::shared_ptr<open> one = r_.host().opens.make(by.admitted.client);
     if (one == nullptr) return nt_status::too_many_opened_files;
     one->session = &by;
     one->tree = r_.tree;

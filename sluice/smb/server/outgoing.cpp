@@ -212,7 +212,17 @@ void connection::send_sealed(std::span<const finished_reply> replies, channel& b
 
 bool connection::count_pending(request& r) noexcept {
     if (r.is_pending) return true;
-    if (pending_count_.value() >= limits::pending_requests_max) return false;
+    if (pending_count_.value() >= limits::pending_requests_per_connection_max) {
+        host_.rejections.add(limit::pending_requests_per_connection, admitted.from.text());
+        return false;
+    }
+    // One that waits keeps its frame: those of a connection must not stop it from reading the requests that
+    // end them.
+    if (buffer_use_.bytes() > limits::buffer_bytes_per_connection_max / 2) return false;
+    if (r.session != nullptr) {
+        r.counted = host_.quotas.take(r.session->admitted.client, limit::pending_requests);
+        if (r.counted.amount() == 0) return false;
+    }
     pending_count_.set(pending_count_.value() + 1);
     r.is_pending = true;
     return true;

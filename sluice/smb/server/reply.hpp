@@ -25,7 +25,7 @@ class channel;
 /// more. Thread safety: the loop's thread.
 class reply {
 public:
-    explicit reply(buffer_pool& buffers) noexcept : buffers_(buffers) {}
+    explicit reply(buffer_source buffers) noexcept : buffers_(buffers) {}
 
     /// Makes room for a body of up to `bytes_max` and returns what to encode it with, begun at the header.
     /// Null if there is no memory. Again: begins anew. Allocates: a buffer of the pool.
@@ -36,7 +36,7 @@ public:
     void discard() noexcept;
 
     [[nodiscard]] bool has_body() const noexcept { return writer_.has_value(); }
-    [[nodiscard]] buffer_pool& buffers() noexcept { return buffers_; }
+    [[nodiscard]] const buffer_source& buffers() const noexcept { return buffers_; }
 
     /// Ends the body. `head()` and `payload()` are what is to be sent, the header still zero.
     /// False if more was encoded than there is room for: a bug in the caller's count.
@@ -45,7 +45,7 @@ public:
     [[nodiscard]] reply_payload& payload() noexcept { return payload_; }
 
 private:
-    buffer_pool& buffers_;
+    buffer_source buffers_;
     pool_buffer head_;
     reply_payload payload_;
     std::optional<byte_writer> writer_;

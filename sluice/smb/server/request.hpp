@@ -91,6 +91,7 @@ public:
     bool is_last_of_frame = true;
     bool is_related = false;
     bool is_pending = false;                // counted among those of its connection that wait
+    quota_hold counted;                     // and among those of its client
     std::uint64_t async_id = 0;             // not zero: an interim reply was sent
     reply_batch* replies_before = nullptr;  // of its frame
 

@@ -14,11 +14,22 @@ namespace {
 
 constexpr std::chrono::milliseconds pause_when_out_of_descriptors{50};
 
+// A client that has vanished must not keep what it has open from others for ever.
+constexpr io::socket_options kept_alive{.keep_alive = true,
+                                        .keep_alive_after = {.idle = limits::keep_alive_idle,
+                                                             .interval = limits::keep_alive_interval,
+                                                             .probes = limits::keep_alive_probes,
+                                                             .user_timeout = limits::user_timeout}};
+
 }  // namespace
 
 smb_server::smb_server(const server_seams& seams, server_configuration configuration) noexcept
-    : failures(seams.clock),
-      refusals(seams.log, seams.clock),
+    : log_(seams.log, seams.clock),
+      rejections(log_, seams.clock),
+      quotas(configuration.bounds.shared, rejections),
+      admission(configuration.bounds, quotas, rejections),
+      logons(seams.clock, rejections),
+      refusals(log_, seams.clock),
       background(seams.loop, latch_),
       later(seams.clock, background),
       seams_(seams),
@@ -26,9 +37,10 @@ smb_server::smb_server(const server_seams& seams, server_configuration configura
       homes_(1 + seams.other_loops.size()),
       listening_(seams.loop),
       started_at_(seams.clock.utc_now()) {
-    loops_.push_back(std::make_unique<server_loop>(seams_.loop));
+    const std::size_t loop_bytes_max = admission.bounds().buffer_bytes / (1 + seams_.other_loops.size());
+    loops_.push_back(std::make_unique<server_loop>(seams_.loop, loop_bytes_max));
     for (io::io_multiplexer* const other : seams_.other_loops)
-        loops_.push_back(std::make_unique<server_loop>(*other));
+        loops_.push_back(std::make_unique<server_loop>(*other, loop_bytes_max));
     // From now on the first loop is this thread's.
     (void)seams_.loop.invoke_posted_items(0);
     seams_.random.fill(identity_.bytes);
@@ -123,7 +135,7 @@ smb_server::~smb_server() {
 result<void> smb_server::start(std::span<const io::socket_address> where) noexcept {
     std::vector<std::unique_ptr<io::listening_socket_handle>> bound;
     for (const io::socket_address& address : where) {
-        auto listener = io::listening_socket_handle::listen(address);
+        auto listener = io::listening_socket_handle::listen(address, {.accepted = kept_alive});
         if (not listener) return failure(listener.error());
         bound.push_back(std::make_unique<io::listening_socket_handle>(*std::move(listener)));
         const auto attached = bound.back()->set_multiplexer(&loop());
@@ -150,13 +162,6 @@ io::task<void> smb_server::accept_on(io::listening_socket_handle& listener) noex
     }
 }
 
-bool smb_server::has_room_for_connection() const noexcept {
-    const auto without_session = static_cast<std::size_t>(std::ranges::count_if(
-        connections_, [](const auto& entry) { return not entry.first->has_had_session; }));
-    return not is_stopping_ and connections_.size() < limits::connections_max and
-           without_session < limits::connections_without_session_max;
-}
-
 namespace {
 
 [[nodiscard]] std::string host_of(const io::socket_address& peer) {
@@ -181,7 +186,23 @@ std::size_t smb_server::number_of(const server_loop& one) const noexcept {
     return static_cast<std::size_t>(found - loops_.begin());
 }
 
+// Those that end are among them for a moment.
+std::size_t smb_server::sockets_max() const noexcept {
+    const server_bounds& bounds = admission.bounds();
+    return quotas.bound_of(limit::connections) + 2 * bounds.connections_without_session;
+}
+
 void smb_server::adopt(io::socket_handle socket, const io::socket_address& peer) noexcept {
+    {
+        // Here already: a loop that is busy takes its connections later, and their descriptors must not be
+        // all there are.
+        const server_latch::hold held(latch_);
+        if (sockets_ >= sockets_max()) {
+            rejections.add(limit::connections_without_session, client_address(peer).text());
+            return;
+        }
+        ++sockets_;
+    }
     const std::size_t number = choose_home(socket, peer);
     loops_[number]->do_here([this, number, given = std::move(socket), peer]() mutable noexcept {
         serve_at(number, std::move(given), peer);
@@ -194,13 +215,10 @@ void smb_server::serve_at(std::size_t loop, io::socket_handle socket,
     server_loop& home = *loops_[loop];
     {
         const server_latch::hold held(latch_);
-        const bool may_come = has_room_for_connection();
-        if (not may_come)
-            log().write(event_severity::warning, "a connection was refused: there are too many",
-                        {{"peer", peer.text()}});
-        if (not may_come or
+        if (is_stopping_ or
             (socket.multiplexer() == nullptr and not socket.set_multiplexer(&home.multiplexer))) {
             homes_.leave(host_of(peer), loop);
+            --sockets_;
             return;
         }
     }
@@ -213,13 +231,17 @@ io::task<void> smb_server::serve(std::size_t loop, io::socket_handle socket,
     {
         const server_latch::hold held(latch_);
         connections_.emplace(client.get(), client.get());
+        if (connection* const evicted = admission.enter(*client))
+            evicted->close("its address has too many connections without a session");
     }
     io::task<void> running = client->run();
     co_await std::move(running);
     const server_latch::hold held(latch_);
     traffic_of_ended_ += client->counters.now();
+    admission.leave(*client);
     connections_.erase(client.get());
     homes_.leave(client->peer_host(), loop);
+    --sockets_;
 }
 
 void smb_server::stop() noexcept {
@@ -293,20 +315,26 @@ server_gauges smb_server::gauges() const noexcept {
 }
 
 std::shared_ptr<channel> smb_server::make_session(connection& on) {
-    if (sessions_.size() >= limits::sessions_max) return nullptr;
+    if (not admission.may_begin(on)) return nullptr;
     const auto fresh = std::make_shared<session>(next_session_id_ + 1, on.agreed, opens.memory());
     fresh->since = clock().utc_now();
     std::shared_ptr<channel> first = make_channel(fresh, on);
     if (first == nullptr) return nullptr;
     sessions_.emplace(++next_session_id_, fresh);
+    if (const std::optional<std::uint64_t> evicted = admission.begin(*fresh, on))
+        end_session(*sessions_.at(*evicted), false);
     return first;
 }
 
 std::shared_ptr<channel> smb_server::make_channel(const std::shared_ptr<session>& of, connection& on) {
     // What a connection still serves while it ends must not leave anything with it.
-    if (on.is_closing() or on.channels.size() >= limits::sessions_per_connection_max or
-        of->channels.size() >= limits::channels_per_session_max)
+    if (on.is_closing()) return nullptr;
+    const bool is_connection_full = on.channels.size() >= limits::sessions_per_connection_max;
+    if (is_connection_full or of->channels.size() >= limits::channels_per_session_max) {
+        rejections.add(is_connection_full ? limit::sessions_per_connection : limit::channels_per_session,
+                       on.admitted.from.text());
         return nullptr;
+    }
     auto fresh = std::make_shared<channel>(of, on);
     fresh->preauth = on.preauth;
     on.channels.emplace(of->id, fresh);
@@ -403,6 +431,7 @@ namespace {
 // A channel leaves both its tables. Its connection may go at once, and so may the channel.
 void take_out(channel& ending) noexcept {
     std::erase(ending.session->channels, &ending);
+    ending.counted.reset();
     connection& on = *std::exchange(ending.connection, nullptr);
     on.remember(ending);
     on.channels.erase(ending.session->id);
@@ -419,6 +448,7 @@ void smb_server::end_session(session& ending, bool keep_durable) noexcept {
     ENSURE(latch_.is_mine());
     if (ending.state == session::phase::gone) return;
     ending.state = session::phase::gone;
+    admission.end(ending);
     if (ending.expiry) later.strike_out(*std::exchange(ending.expiry, std::nullopt));
     const std::shared_ptr<session> held = find_session(ending.id);
     interrupt(ending, nullptr, wire::nt_status::user_session_deleted);

@@ -10,16 +10,20 @@
 #include "sluice/io/listening_socket_handle.hpp"
 #include "sluice/io/task_group.hpp"
 #include "sluice/smb/auth/negotiator.hpp"
+#include "sluice/smb/server/admission.hpp"
 #include "sluice/smb/server/agenda.hpp"
 #include "sluice/smb/server/background.hpp"
+#include "sluice/smb/server/bounded_log.hpp"
 #include "sluice/smb/server/breaks_under_way.hpp"
+#include "sluice/smb/server/client_quotas.hpp"
 #include "sluice/smb/server/configuration.hpp"
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/data_path.hpp"
 #include "sluice/smb/server/event_log.hpp"
 #include "sluice/smb/server/file_state.hpp"
 #include "sluice/smb/server/lease_table.hpp"
-#include "sluice/smb/server/log_on_failures.hpp"
+#include "sluice/smb/server/limit_rejections.hpp"
+#include "sluice/smb/server/logon_throttle.hpp"
 #include "sluice/smb/server/loop_watchdog.hpp"
 #include "sluice/smb/server/open_table.hpp"
 #include "sluice/smb/server/peer_servers.hpp"
@@ -119,7 +123,7 @@ public:
     [[nodiscard]] clock_source& clock() const noexcept { return seams_.clock; }
     [[nodiscard]] secret_random_source& random() const noexcept { return seams_.random; }
     [[nodiscard]] auth::account_source& accounts() const noexcept { return seams_.accounts; }
-    [[nodiscard]] event_log& log() const noexcept { return seams_.log; }
+    [[nodiscard]] event_log& log() const noexcept { return log_; }
     /// Null if nobody else serves the same files.
     [[nodiscard]] peer_servers* peers() const noexcept { return seams_.peers; }
     [[nodiscard]] const wire::guid& identity() const noexcept { return identity_; }
@@ -130,12 +134,16 @@ public:
 
 private:
     mutable server_latch latch_;  // first, for it is everybody's
+    mutable bounded_log log_;
 
 public:
+    limit_rejections rejections;
+    client_quotas quotas;  // before everything that is counted
+    server::admission admission;
+    logon_throttle logons;
     file_table files;  // before whatever holds a file's state
     open_table opens;
     lease_table leases;  // before what may remember a lease that has ended
-    log_on_failures failures;
     refusal_log refusals;
     /// Work that belongs to no connection: time limits of breaks and of durable opens.
     background_work background;
@@ -143,6 +151,10 @@ public:
     agenda later;
     breaks_under_way breaks;
     replay_table replays;
+
+    /// Closes a connection of a loop whose buffers are more than its part: the one with most of the client
+    /// with most. Complexity: O(n log n) in the connections. Any thread.
+    void relieve_buffers(const server_loop& of) noexcept;
 
     // --- sessions, for the commands ------------------------------------------------------------------------
 
@@ -191,8 +203,8 @@ private:
                                        io::socket_address peer) noexcept;
     [[nodiscard]] std::size_t choose_home(const io::socket_handle& socket, const io::socket_address& peer);
     void serve_at(std::size_t loop, io::socket_handle socket, const io::socket_address& peer) noexcept;
-    [[nodiscard]] bool has_room_for_connection() const noexcept;
     void end_opens_left() noexcept;
+    [[nodiscard]] std::size_t sockets_max() const noexcept;
     // To be held on that loop only, where connections end.
     [[nodiscard]] std::vector<std::shared_ptr<connection>> connections_of(const std::string& client,
                                                                           const server_loop& at) noexcept;
@@ -217,6 +229,8 @@ private:
     std::vector<std::byte> security_offer_;
     vfs::time_point started_at_{};
     std::uint64_t next_session_id_ = 0;
+    std::size_t sockets_ = 0;  // of connections, from their acceptance on
+    clock_source::steady_time relieve_next_{};
     bool is_stopping_ = false;
 };
 

@@ -14,10 +14,12 @@ namespace sluice::smb::server {
 /// One of the loops a server runs on, with what belongs to it alone. A connection has its home on one, and
 /// all its coroutines stay there. Thread safety: the loop's thread, but for what says otherwise.
 struct server_loop {
-    explicit server_loop(io::io_multiplexer& with) noexcept : multiplexer(with), connections(with) {}
+    server_loop(io::io_multiplexer& with, std::size_t bytes_max) noexcept
+        : multiplexer(with), buffer_bytes_max(bytes_max), connections(with) {}
 
     io::io_multiplexer& multiplexer;
     buffer_pool buffers;
+    const std::size_t buffer_bytes_max;  // its part of limits::buffer_bytes_max
     data_path data;
     io::task_group connections;
 

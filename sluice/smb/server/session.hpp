@@ -12,6 +12,7 @@
 #include "sluice/smb/auth/key_derivation.hpp"
 #include "sluice/smb/auth/sealing.hpp"
 #include "sluice/smb/auth/used_message_ids.hpp"
+#include "sluice/smb/server/admission.hpp"
 #include "sluice/smb/server/agenda.hpp"
 #include "sluice/smb/server/negotiated.hpp"
 #include "sluice/smb/server/open.hpp"
@@ -69,6 +70,7 @@ public:
     std::vector<channel*> channels;       // in the order they came; their connections own them
     user_identity user;                   // its account never changes
     clock_source::utc_time since{};       // when it was begun
+    admitted_session admitted;            // before what is counted for its client
 
     /// Null for guests and the anonymous: they have no key.
     std::optional<auth::secret_bytes<16>> signing_key;  // that of the first channel, which vouches for others

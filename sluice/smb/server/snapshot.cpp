@@ -152,10 +152,10 @@ channel_status connection::status() const {
 }
 
 void connection::add_to(limits_in_use& sum) const noexcept {
-    if (not has_had_session) ++sum.connections_without_session;
     sum.merge({.credits_of_connection = credits_.outstanding(),
                .pending_requests_of_connection = pending_count_.value(),
                .unsent_bytes_of_connection = writer_.unsent_bytes(),
+               .buffer_bytes_of_connection = buffer_use_.bytes(),
                .sessions_of_connection = channels.size()});
 }
 
@@ -175,8 +175,23 @@ limits_in_use smb_server::in_use() const noexcept {
                    .trees_of_session = one->trees.size(),
                    .opens_of_session = one->opens.size()});
     sum.connections = connections_.size();
+    sum.connections_without_session = admission.connections_without_session();
+    sum.connections_without_session_bound = admission.bounds().connections_without_session;
     sum.sessions = sessions_.size();
+    sum.sessions_in_progress = admission.sessions_in_progress();
     sum.opens = opens.size();
+    sum.logon_waiters = logons.waiting();
+    sum.buffer_bytes_bound = admission.bounds().buffer_bytes;
+    for (const auto& each : loops_)
+        sum.buffer_bytes += each->buffers.taken_bytes();
+    for (std::size_t i = 0; i != shared_limits_count; ++i) {
+        const auto which = static_cast<limit>(i);
+        sum.shared[i] = {.bound = quotas.bound_of(which),
+                         .in_use = quotas.in_use(which),
+                         .of_client = quotas.most_of_client(which)};
+    }
+    for (std::size_t i = 0; i != limits_count; ++i)
+        sum.rejections[i] = rejections.of(static_cast<limit>(i));
     return sum;
 }
 

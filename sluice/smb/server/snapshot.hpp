@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "sluice/base/clock.hpp"
+#include "sluice/smb/server/server_bounds.hpp"
 #include "sluice/smb/server/traffic.hpp"
 #include "sluice/smb/wire/lease.hpp"
 
@@ -17,16 +19,32 @@
 
 namespace sluice::smb::server {
 
-/// How full the fullest of each thing is that limits.hpp limits.
+/// A resource that clients share (client_quotas.hpp).
+struct shared_use {
+    std::size_t bound = 0;
+    std::size_t in_use = 0;
+    std::size_t of_client = 0;  // that has most
+};
+
+/// The current use of each limit of limits.hpp, and what was rejected at it.
 struct limits_in_use {
     std::size_t connections = 0;
     std::size_t connections_without_session = 0;
     std::size_t sessions = 0;
+    std::size_t sessions_in_progress = 0;
     std::size_t opens = 0;
+    std::size_t logon_waiters = 0;
+    std::size_t buffer_bytes = 0;
+    std::array<shared_use, shared_limits_count> shared{};  // by limit
+    std::array<std::uint64_t, limits_count> rejections{};  // by limit; so far
+    // The bounds of this server: see server_bounds.hpp.
+    std::size_t connections_without_session_bound = 0;
+    std::size_t buffer_bytes_bound = 0;
     // Of the connection, session, open or directory that has most.
     std::size_t credits_of_connection = 0;
     std::size_t pending_requests_of_connection = 0;
     std::size_t unsent_bytes_of_connection = 0;
+    std::size_t buffer_bytes_of_connection = 0;
     std::size_t sessions_of_connection = 0;
     std::size_t channels_of_session = 0;
     std::size_t trees_of_session = 0;
@@ -162,10 +180,15 @@ struct limit_row {
     std::string_view what;   // for people
     std::uint64_t limit = 0;
     std::string_view unit{};                // empty: a number of things
-    std::optional<std::uint64_t> in_use{};  // nothing: it limits something that is not held
+    std::optional<std::uint64_t> in_use{};  // std::nullopt: it limits something that is not held
+    std::string_view when_reached{};        // what the server does then; empty: it follows from the protocol
+    std::optional<std::uint64_t> rejected{};   // so far; std::nullopt: not counted
+    std::optional<std::uint64_t> of_client{};  // of `in_use`, what the client with most has
 };
 
-/// Every limit, in the order people are told them. Allocates: the list.
+/// Every limit, in the order in which they are shown. Allocates: the list.
 [[nodiscard]] std::vector<limit_row> limit_rows(const limits_in_use& now);
+/// The same for a server that is not running: nothing is in use.
+[[nodiscard]] std::vector<limit_row> limit_rows(const server_bounds& bounds);
 
 }  // namespace sluice::smb::server

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "sluice/smb/server/client_quotas.hpp"
 #include "sluice/smb/server/share.hpp"
 #include "sluice/smb/wire/access_mask.hpp"
 
@@ -16,6 +17,7 @@ struct tree {
     std::shared_ptr<share> target;
     wire::access_mask access_max = wire::access_mask::none;  // what opens on it can be granted at most
     bool requires_encryption = false;
+    quota_hold counted;
     bool is_gone = false;  // disconnected; requests under way still hold it
 
     /// The share's volume with the rights of the session's account, when the server impersonates.

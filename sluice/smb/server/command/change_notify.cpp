@@ -26,15 +26,19 @@ namespace {
     return nt_status::success;
 }
 
-[[nodiscard]] nt_status begin_watch(open& of, const wire::change_notify_args& args) {
+[[nodiscard]] nt_status begin_watch(const request& r, open& of, const wire::change_notify_args& args) {
     vfs::change_feed* const feed = of.tree->volume().changes();
     if (feed == nullptr) return nt_status::not_supported;
     const notify_watch::interest wanted{
         .filter = args.filter,
         .recursive = wire::has(args.flags, wire::change_notify_flags::watch_tree),
         .bytes_max = args.output_bytes_max};
+    const client_reference& by = r.session->admitted.client;
+    quota_hold counted = r.host().quotas.take(by, limit::watches);
+    if (counted.amount() == 0) return nt_status::insufficient_resources;
     auto watch = notify_watch::begin(*feed, *of.node, wanted);
     if (not watch) return status_of(watch.error());
+    (*watch)->count(std::move(counted), r.host().quotas.take(by, limit::queued_change_bytes, 0));
     of.watch = *std::move(watch);
     return nt_status::success;
 }
@@ -64,7 +68,7 @@ io::task<nt_status> serve_change_notify(request& r) {
     if (const nt_status refused = check(r, *of, *args); refused != nt_status::success) co_return refused;
     if (of->file->is_delete_pending()) co_return nt_status::delete_pending;
     if (of->watch == nullptr) {
-        const nt_status refused = begin_watch(*of, *args);
+        const nt_status refused = begin_watch(r, *of, *args);
         if (refused != nt_status::success) co_return refused;
     }
     event<nt_status> told(r.loop());

@@ -34,21 +34,30 @@ using range = byte_range_locks::range;
     return nt_status::success;
 }
 
+// After locks came or went: what was counted ahead may not have been granted.
+void count_locks(open& of) noexcept {
+    (void)of.counted_locks.resize(of.file->locks().claims_of(of));
+}
+
 // What was unlocked before the one that fails stays so ([MS-SMB2] 3.3.5.14.1).
 [[nodiscard]] nt_status unlock(open& of, const wire::lock_list& elements) noexcept {
     for (std::size_t i = 0; i != elements.size(); ++i) {
         const wire::lock_element element = elements[i];
         if (element.flags != lock_flags::unlock) return nt_status::invalid_parameter;
         if (not of.file->locks().unlock(of, range_of(element))) return nt_status::range_not_locked;
+        count_locks(of);
     }
     return nt_status::success;
 }
 
 // Several at once cannot wait: which of them would be held meanwhile?
-[[nodiscard]] nt_status check_wanted(const open& of, const wire::lock_list& elements) noexcept {
+[[nodiscard]] nt_status check_wanted(const request& r, open& of, const wire::lock_list& elements) noexcept {
     // What waits will be held.
-    const std::size_t claims = of.file->locks().claims_of(of);
-    if (claims + elements.size() > limits::locks_per_open_max) return nt_status::insufficient_resources;
+    const std::size_t claims = of.file->locks().claims_of(of) + elements.size();
+    if (claims > limits::locks_per_open_max) {
+        r.host().rejections.add(limit::locks_per_open, r.session->user.name);
+        return nt_status::insufficient_resources;
+    }
     for (std::size_t i = 0; i != elements.size(); ++i) {
         const wire::lock_element element = elements[i];
         const bool waits = not wire::has(element.flags, lock_flags::fail_immediately);
@@ -57,7 +66,7 @@ using range = byte_range_locks::range;
         if (waits and elements.size() > 1) return nt_status::invalid_parameter;
         if (not byte_range_locks::is_lockable(range_of(element))) return nt_status::invalid_lock_range;
     }
-    return nt_status::success;
+    return of.counted_locks.resize(claims) ? nt_status::success : nt_status::insufficient_resources;
 }
 
 [[nodiscard]] byte_range_locks::lock wanted_by(const open& of, const wire::lock_element& element) noexcept {
@@ -98,11 +107,13 @@ using range = byte_range_locks::range;
     byte_range_locks::waiter waiting{.wanted = wanted_by(*of, element), .granted = &granted};
     const std::shared_ptr<file_state> file = of->file;
     file->locks().enqueue(waiting);
+    count_locks(*of);
     if (file->peers() != nullptr and not file->retries_locks)
         r.host().background.spawn(retry_locks(r.host(), file));
     io::task<nt_status> pending = r.pend(granted);
     const nt_status outcome = co_await std::move(pending);
     file->locks().forget(waiting);
+    count_locks(*of);
     // To who waits for a lock, the end of the session or tree is that of the open ([MS-FSA] 2.1.5.9).
     const bool has_lost_open =
         outcome == nt_status::user_session_deleted or outcome == nt_status::network_name_deleted;
@@ -110,10 +121,12 @@ using range = byte_range_locks::range;
 }
 
 [[nodiscard]] io::task<nt_status> lock(request& r, std::shared_ptr<open> of, wire::lock_list elements) {
-    if (const nt_status refused = check_wanted(*of, elements); refused != nt_status::success)
+    if (const nt_status refused = check_wanted(r, *of, elements); refused != nt_status::success)
         co_return refused;
     end_read_caching(r.host(), *of->file, of.get());
-    if (try_lock_all(*of, elements)) co_return nt_status::success;
+    const bool is_granted = try_lock_all(*of, elements);
+    count_locks(*of);
+    if (is_granted) co_return nt_status::success;
     if (wire::has(elements[0].flags, lock_flags::fail_immediately)) co_return nt_status::lock_not_granted;
     io::task<nt_status> waiting = wait_for_lock(r, of, elements[0]);
     co_return co_await std::move(waiting);

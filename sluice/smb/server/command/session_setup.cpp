@@ -5,6 +5,7 @@
 #include "sluice/smb/server/binding.hpp"
 #include "sluice/smb/server/command.hpp"
 #include "sluice/smb/server/connection.hpp"
+#include "sluice/smb/server/logon_turn.hpp"
 #include "sluice/smb/server/server.hpp"
 
 namespace sluice::smb::server {
@@ -127,8 +128,8 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
             r.host().configuration().encryption == protection::required and fresh.sealing;
     }
     end_previous(r, args.previous_session_id, fresh);
+    if (not r.host().admission.establish(*r.channel)) return nt_status::insufficient_resources;
     r.channel->is_established = true;
-    r.connection().has_had_session = true;
     r.host().log().write(event_severity::info, "a user has logged on",
                          {{"user", fresh.user.name}, {"peer", r.connection().peer_text()}});
     fresh.state = session::phase::valid;
@@ -170,7 +171,7 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     return nt_status::success;
 }
 
-// Says no, late if it was said often. A session that fails to authenticate again is over, as one is that
+// A session that fails to authenticate again is over, as one is that
 // never did; what it waits for is answered at once. One that could not be bound goes on where it was.
 [[nodiscard]] io::task<nt_status> refuse(request& r, auth::step_refused refused, bool is_binding) noexcept {
     smb_server& host = r.host();
@@ -178,17 +179,13 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
                      {{"peer", r.connection().peer_text()},
                       {"why", refused.reason},
                       {"remedy", "check user and password; 'sluice user list' shows the users there are"}});
-    const std::chrono::milliseconds delay = host.failures.failed(r.connection().peer_host());
+    if (r.session != nullptr) ++r.session->admitted.failed_proofs;
+    if (refused.why != nt_status::insufficient_resources) host.logons.failed(r.connection().peer());
     r.channel->negotiator.reset();
     if (is_binding)
         host.end_channel(*r.channel);
     else
         host.end_session(*r.session, false);
-    if (delay.count() != 0) {
-        const deadline until(delay);
-        io::task<bool> waiting = pass(r.loop(), until);
-        (void)co_await unlatched(r.host().latch(), std::move(waiting));
-    }
     co_return refused.why;
 }
 
@@ -201,6 +198,10 @@ io::task<nt_status> serve_session_setup(request& r) {
     if (r.header().session_id == 0) {
         io::task<void> noticing = r.host().notice_losses(r.connection());
         co_await std::move(noticing);
+    } else {
+        io::task<nt_status> waiting = wait_for_logon_turn(r);
+        if (const nt_status refused = co_await std::move(waiting); refused != nt_status::success)
+            co_return refused;
     }
     if (const nt_status refused = find_or_make(r, is_binding); refused != nt_status::success)
         co_return refused;
@@ -223,8 +224,6 @@ io::task<nt_status> serve_session_setup(request& r) {
         io::task<nt_status> refusing = refuse(r, why, is_binding);
         co_return co_await std::move(refusing);
     }
-    // An anonymous client has proved nothing that would excuse its failures.
-    if (not who.is_anonymous) r.host().failures.succeeded(r.connection().peer_host());
     co_return status;
 }
 

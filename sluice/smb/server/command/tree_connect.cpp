@@ -97,13 +97,19 @@ io::task<nt_status> serve_tree_connect(request& r) {
     if (wanted == nullptr) co_return nt_status::bad_network_name;
     if (const nt_status refused = may_connect(r, *wanted); refused != nt_status::success) co_return refused;
     session& by = *r.session;
-    if (by.trees.size() >= limits::trees_per_session_max) co_return nt_status::insufficient_resources;
+    if (by.trees.size() >= limits::trees_per_session_max) {
+        r.host().rejections.add(limit::trees_per_session, by.admitted.client.name());
+        co_return nt_status::insufficient_resources;
+    }
+    quota_hold counted = r.host().quotas.take(by.admitted.client, limit::trees);
+    if (counted.amount() == 0) co_return nt_status::insufficient_resources;
 
     byte_writer* const body = r.begin_reply(16);
     if (body == nullptr) co_return nt_status::insufficient_resources;
     auto fresh = std::make_shared<tree>();
     fresh->id = by.next_tree_id++;
     fresh->target = wanted;
+    fresh->counted = std::move(counted);
     fresh->access_max = access_max_of(*wanted);
     fresh->requires_encryption = wanted->configuration().encryption == protection::required;
     if (const nt_status refused = impersonate(r, *fresh); refused != nt_status::success) {

@@ -1,0 +1,348 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "sluice/smb/server/limits.hpp"
+#include "sluice/smb/wire/change_notify.hpp"
+#include "sluice/smb/wire/close.hpp"
+#include "sluice/smb/wire/echo.hpp"
+#include "sluice/smb/wire/lock.hpp"
+#include "tests/smb_simulation/polite_client.hpp"
+
+// One client cannot starve the others: what it gets of each shared resource, and which clients are dropped
+// first.
+
+namespace sluice::smb_simulation {
+namespace {
+
+using namespace smb;  // NOLINT: the names of one protocol
+using server::limit;
+using wire::command;
+using wire::nt_status;
+
+constexpr std::size_t bound = 10;  // for each shared resource
+
+void few_of_everything(server::server_configuration& rules) {
+    rules.bounds.shared.fill(bound);
+    rules.bounds.connections_without_session = bound;
+    rules.bounds.sessions_in_progress = bound;
+    rules.bounds.buffer_bytes = std::size_t{7} << 19;  // three MiB and a half
+    rules.allows_guests = true;
+}
+
+io::socket_address address(const std::string& text) {
+    return io::socket_address::ip(text, 1).value();
+}
+
+class quotas : public testing::Test {
+protected:
+    quotas() : where_(io::simulation_options{.seed = 1}, 1, few_of_everything) {
+        const std::array<server::user_database::admission, 2> both{
+            {{.name = "greedy", .password = "p"}, {.name = "honest", .password = "p"}}};
+        EXPECT_TRUE(where_.users.admit(both));
+    }
+    ~quotas() override {
+        silent_.clear();
+        clients_.clear();
+        where_.run();
+        EXPECT_EQ(where_.server->quotas.clients(), 0U) << "no client is remembered that holds nothing";
+        EXPECT_EQ(where_.server->admission.connections_without_session(), 0U);
+        EXPECT_EQ(where_.server->admission.sessions_in_progress(), 0U);
+        where_.stop();
+    }
+
+    polite_client& connect(const std::string& from = "10.0.0.1") {
+        clients_.push_back(std::make_unique<polite_client>(where_, address(from)));
+        return *clients_.back();
+    }
+    polite_client& log_on(const std::string& user, const std::string& from = "10.0.0.1") {
+        polite_client& client = connect(from);
+        EXPECT_EQ(client.log_on(user, user.empty() ? "" : "p"), nt_status::success);
+        EXPECT_EQ(client.connect_tree("files"), nt_status::success);
+        return client;
+    }
+    void connect_silently(std::size_t count, const std::string& from = "10.0.0.1") {
+        for (std::size_t i = 0; i != count; ++i)
+            silent_.push_back(where_.connect(address(from)));
+    }
+    [[nodiscard]] std::uint64_t rejections(limit which) { return where_.server->rejections.of(which); }
+    static nt_status open(polite_client& by, const std::string& name, bool is_directory = false,
+                          wire::file_id* made = nullptr) {
+        auto how = polite_client::for_everything();
+        if (is_directory) how.options = wire::create_options::directory_file;
+        const auto said = by.answer_to(by.send_create(name, how));
+        if (said.status() == nt_status::success and made != nullptr)
+            *made = wire::decode_create_reply(said.message()).value().file;
+        return said.status();
+    }
+    static nt_status lock(polite_client& by, const wire::file_id& file, std::uint64_t offset,
+                          bool waits = false) {
+        const auto at_once = waits ? wire::lock_flags::none : wire::lock_flags::fail_immediately;
+        const wire::raw_lock_element element = wire::encode_lock_element(
+            {.offset_bytes = offset, .length_bytes = 1, .flags = wire::lock_flags::exclusive | at_once});
+        const wire::lock_args args{.file = file, .elements = wire::lock_list(std::span(&element, 1))};
+        return by.call(command::lock, args).status();
+    }
+    static std::uint64_t watch(polite_client& by, const wire::file_id& directory) {
+        return by.send(
+            command::change_notify,
+            wire::change_notify_args{
+                .output_bytes_max = 1000, .file = directory, .filter = wire::completion_filter(0xfff)});
+    }
+
+    world where_;
+    std::vector<io::socket_handle> silent_;
+    std::vector<std::unique_ptr<polite_client>> clients_;
+};
+
+TEST_F(quotas, silent_connections_of_one_address_are_closed_for_a_client_of_another) {
+    polite_client& early = connect("10.0.0.2");
+    connect_silently(5 * bound);
+    EXPECT_EQ(where_.server->admission.connections_without_session(), bound);
+    EXPECT_GT(rejections(limit::connections_without_session), 0U);
+    EXPECT_EQ(early.log_on("honest", "p"), nt_status::success)
+        << "its connection is not of the address with most";
+    EXPECT_EQ(connect("10.0.0.3").log_on("honest", "p"), nt_status::success);
+}
+
+TEST_F(quotas, unfinished_sessions_of_one_address_end_for_a_client_of_another) {
+    std::size_t begun = 0;
+    for (int i = 0; i != 3; ++i) {
+        polite_client& attacker = connect();
+        for (int tried = 0; tried != 50; ++tried)
+            if (attacker.begin_session() == nt_status::more_processing_required) ++begun;
+    }
+    EXPECT_GT(begun, bound);
+    EXPECT_EQ(where_.server->admission.sessions_in_progress(), bound);
+    EXPECT_GT(rejections(limit::sessions_in_progress), 0U);
+    EXPECT_EQ(connect("10.0.0.2").log_on("honest", "p"), nt_status::success);
+}
+
+TEST_F(quotas, unfinished_sessions_of_one_connection_end_the_oldest_of_them) {
+    polite_client& attacker = connect();
+    for (std::size_t i = 0; i != server::limits::sessions_in_progress_per_connection_max; ++i)
+        ASSERT_EQ(attacker.begin_session(), nt_status::more_processing_required) << i;
+    EXPECT_EQ(where_.server->admission.sessions_in_progress(), bound) << "the oldest of them ended";
+}
+
+TEST_F(quotas, a_user_gets_half_of_the_connections_and_others_find_room) {
+    std::size_t logged_on = 0;
+    while (connect().log_on("greedy", "p") == nt_status::success)
+        ASSERT_LT(++logged_on, bound);
+    EXPECT_EQ(logged_on, bound / 2);
+    EXPECT_GT(rejections(limit::connections) + rejections(limit::sessions) + rejections(limit::channels), 0U);
+    EXPECT_EQ(connect().log_on("honest", "p"), nt_status::success) << "from the same address, as by NAT";
+}
+
+TEST_F(quotas, a_user_that_has_too_many_sessions_is_not_taken_for_one_that_guesses_passwords) {
+    for (int i = 0; i != 20; ++i)
+        (void)connect().log_on("greedy", "p");
+    const auto before = where_.clock.steady_now();
+    EXPECT_EQ(connect().log_on("honest", "p"), nt_status::success);
+    EXPECT_LT(where_.clock.steady_now() - before, std::chrono::milliseconds(50));
+}
+
+TEST_F(quotas, opens_of_a_user_are_rejected_while_others_can_open) {
+    polite_client& greedy = log_on("greedy");
+    polite_client& honest = log_on("honest");
+    std::size_t opened = 0;
+    while (open(greedy, std::to_string(opened)) == nt_status::success)
+        ASSERT_LT(++opened, bound);
+    EXPECT_EQ(opened, bound / 2);
+    EXPECT_EQ(open(greedy, "more"), nt_status::too_many_opened_files);
+    EXPECT_EQ(open(log_on("greedy", "10.0.0.9"), "more"), nt_status::too_many_opened_files)
+        << "another session, from another address";
+    EXPECT_EQ(open(honest, "of honest"), nt_status::success);
+    EXPECT_EQ(rejections(limit::opens), 3U);
+}
+
+TEST_F(quotas, opens_that_end_can_be_opened_again) {
+    polite_client& greedy = log_on("greedy");
+    for (int i = 0; i != 100; ++i) {
+        wire::file_id file{};
+        ASSERT_EQ(open(greedy, "f", false, &file), nt_status::success) << i;
+        ASSERT_EQ(greedy.call(command::close, wire::close_args{.file = file}).status(), nt_status::success);
+    }
+    EXPECT_EQ(rejections(limit::opens), 0U);
+}
+
+TEST_F(quotas, locks_of_a_user_are_rejected_while_others_can_lock) {
+    polite_client& greedy = log_on("greedy");
+    polite_client& honest = log_on("honest");
+    wire::file_id of_greedy{};
+    wire::file_id of_honest{};
+    ASSERT_EQ(open(greedy, "f", false, &of_greedy), nt_status::success);
+    ASSERT_EQ(open(honest, "f", false, &of_honest), nt_status::success);
+    std::uint64_t locked = 0;
+    while (lock(greedy, of_greedy, locked) == nt_status::success)
+        ASSERT_LT(++locked, bound);
+    EXPECT_EQ(locked, bound / 2);
+    EXPECT_EQ(lock(honest, of_honest, 1000), nt_status::success);
+    EXPECT_EQ(lock(honest, of_honest, 0), nt_status::lock_not_granted);
+    EXPECT_EQ(where_.server->quotas.in_use(limit::locks), bound / 2 + 1)
+        << "a lock that was not granted does not count";
+    EXPECT_EQ(greedy.call(command::close, wire::close_args{.file = of_greedy}).status(), nt_status::success);
+    EXPECT_EQ(where_.server->quotas.in_use(limit::locks), 1U);
+}
+
+TEST_F(quotas, requests_of_a_user_that_wait_are_rejected_while_those_of_others_can_wait) {
+    polite_client& greedy = log_on("greedy");
+    polite_client& honest = log_on("honest");
+    wire::file_id of_greedy{};
+    wire::file_id of_honest{};
+    ASSERT_EQ(open(greedy, "d", true, &of_greedy), nt_status::success);
+    ASSERT_EQ(open(honest, "d", true, &of_honest), nt_status::success);
+    std::vector<std::uint64_t> waiting;
+    for (std::size_t i = 0; i != bound / 2; ++i)
+        waiting.push_back(watch(greedy, of_greedy));
+    EXPECT_EQ(greedy.answer_to(watch(greedy, of_greedy)).status(), nt_status::insufficient_resources);
+    const std::uint64_t of_other = watch(honest, of_honest);
+    EXPECT_FALSE(honest.is_answered(of_other));
+    EXPECT_EQ(where_.server->quotas.in_use(limit::pending_requests), bound / 2 + 1);
+}
+
+TEST_F(quotas, watches_of_a_user_are_rejected_while_others_can_watch) {
+    polite_client& greedy = log_on("greedy");
+    polite_client& honest = log_on("honest");
+    std::vector<wire::file_id> directories(3);
+    // A smaller bound than that of the opens, which the directories count among.
+    const server::client_reference by = where_.server->quotas.user("greedy");
+    const server::quota_hold before = where_.server->quotas.take(by, limit::watches, bound / 2 - 1);
+    for (wire::file_id& one : directories)
+        ASSERT_EQ(open(greedy, "d", true, &one), nt_status::success);
+    (void)watch(greedy, directories[0]);
+    EXPECT_EQ(greedy.answer_to(watch(greedy, directories[1])).status(), nt_status::insufficient_resources);
+    wire::file_id of_honest{};
+    ASSERT_EQ(open(honest, "d", true, &of_honest), nt_status::success);
+    EXPECT_FALSE(honest.is_answered(watch(honest, of_honest)));
+}
+
+TEST_F(quotas, queued_changes_beyond_the_memory_of_a_user_are_dropped_and_its_client_is_told_to_list) {
+    polite_client& greedy = log_on("greedy");
+    wire::file_id directory{};
+    ASSERT_EQ(open(greedy, "d", true, &directory), nt_status::success);
+    const std::uint64_t first = watch(greedy, directory);
+    greedy.cancel(greedy.async_id_of(first));
+    EXPECT_EQ(greedy.answer_to(first).status(), nt_status::cancelled);
+    // No change fits into this bound.
+    ASSERT_EQ(open(greedy, "d\\new"), nt_status::success);
+    EXPECT_EQ(greedy.answer_to(watch(greedy, directory)).status(), nt_status::notify_enum_dir);
+    EXPECT_GT(rejections(limit::queued_change_bytes), 0U);
+    EXPECT_EQ(where_.server->quotas.in_use(limit::queued_change_bytes), 0U);
+}
+
+TEST_F(quotas, tree_connections_of_a_user_are_rejected_while_others_can_connect) {
+    polite_client& greedy = log_on("greedy");
+    std::size_t connected = 1;
+    while (greedy.connect_tree("files") == nt_status::success)
+        ASSERT_LT(++connected, bound);
+    EXPECT_EQ(connected, bound / 2);
+    (void)log_on("honest");
+}
+
+TEST_F(quotas, durable_opens_beyond_the_share_of_a_user_end_with_their_connection) {
+    polite_client& greedy = log_on("greedy");
+    auto how = polite_client::for_everything();
+    how.oplock_level = wire::oplock_level::batch;
+    how.contexts.durable = true;
+    const server::client_reference by = where_.server->quotas.user("greedy");
+    const server::quota_hold before = where_.server->quotas.take(by, limit::kept_opens, bound / 2 - 1);
+    for (int i = 0; i != 3; ++i)
+        (void)greedy.create(std::to_string(i), how);
+    greedy.hang_up();
+    polite_client& honest = log_on("honest");
+    EXPECT_EQ(honest.call(command::echo, wire::echo_args{}).status(), nt_status::success);
+    EXPECT_EQ(where_.server->gauges().opens, 1U) << "one is kept";
+    EXPECT_EQ(rejections(limit::kept_opens), 2U);
+}
+
+TEST_F(quotas, the_connection_with_most_memory_of_the_user_with_most_is_closed_when_there_is_no_more) {
+    polite_client& honest = log_on("honest");
+    for (int i = 0; i != 4; ++i)
+        log_on("greedy").announce_frame(900'000);  // one MiB each, as reserved
+    EXPECT_EQ(rejections(limit::buffer_bytes), 0U);
+    for (int i = 0; i != 4; ++i) {
+        EXPECT_EQ(honest.call(command::echo, wire::echo_args{}).status(), nt_status::success);
+        where_.clock.advance(std::chrono::seconds(1));
+    }
+    EXPECT_EQ(rejections(limit::buffer_bytes), 1U) << "no more than necessary";
+    EXPECT_EQ(honest.call(command::echo, wire::echo_args{}).status(), nt_status::success);
+}
+
+TEST_F(quotas, guests_of_all_addresses_together_have_the_share_of_one_user) {
+    std::size_t logged_on = 0;
+    for (int i = 0; i != 20; ++i)
+        if (connect("10.0.1." + std::to_string(i)).log_on("", "") == nt_status::success) ++logged_on;
+    EXPECT_EQ(logged_on, bound / 2);
+    (void)log_on("honest");
+}
+
+// Attempts that an address may not have checked yet.
+class password_guessing : public quotas {
+protected:
+    void guess(unsigned times) {
+        for (unsigned i = 0; i != times; ++i)
+            EXPECT_EQ(connect().log_on("honest", "wrong"), nt_status::logon_failure);
+    }
+    std::chrono::nanoseconds time_to_log_on(const std::string& from) {
+        const auto before = where_.clock.steady_now();
+        EXPECT_EQ(connect(from).log_on("honest", "p"), nt_status::success);
+        return where_.clock.steady_now() - before;
+    }
+};
+
+TEST_F(password_guessing, delays_the_check_of_its_address_and_no_other) {
+    guess(server::limits::logon_failures_free + 4);
+    EXPECT_LT(time_to_log_on("10.0.0.2"), std::chrono::milliseconds(50));
+    EXPECT_GE(time_to_log_on("10.0.0.1"), std::chrono::milliseconds(500));
+}
+
+TEST_F(password_guessing, is_not_forgiven_by_a_success) {
+    guess(server::limits::logon_failures_free + 4);
+    EXPECT_GE(time_to_log_on("10.0.0.1"), std::chrono::milliseconds(500));
+    EXPECT_GE(time_to_log_on("10.0.0.1"), std::chrono::milliseconds(500));
+}
+
+TEST_F(password_guessing, in_parallel_has_few_attempts_wait_and_the_others_rejected_unchecked) {
+    guess(server::limits::logon_failures_free + 1);
+    std::vector<std::pair<polite_client*, std::uint64_t>> sent;
+    for (std::size_t i = 0; i != server::limits::logon_waiters_per_address_max; ++i) {
+        polite_client& one = connect();
+        sent.emplace_back(&one, one.send_proof("honest", "wrong"));
+    }
+    EXPECT_EQ(where_.server->logons.waiting(), sent.size());
+    polite_client& beyond = connect();
+    EXPECT_EQ(beyond.answer_to(beyond.send_proof("honest", "p")).status(), nt_status::request_not_accepted);
+    EXPECT_EQ(rejections(limit::logon_waiters_per_address), 1U);
+    for (const auto& [one, id] : sent)
+        EXPECT_EQ(one->answer_to(id).status(), nt_status::logon_failure) << "checked when its turn comes";
+    EXPECT_EQ(where_.server->logons.waiting(), 0U);
+}
+
+TEST_F(password_guessing, that_closes_its_connection_before_its_turn_is_never_checked) {
+    guess(server::limits::logon_failures_free + 5);
+    polite_client& abandoned = connect();
+    (void)abandoned.send_proof("honest", "p");
+    (void)connect("10.0.0.3");  // until the proof has arrived
+    EXPECT_EQ(where_.server->logons.waiting(), 1U);
+    const auto sessions = where_.server->gauges().sessions;
+    abandoned.hang_up();
+    EXPECT_LT(time_to_log_on("10.0.0.2"), std::chrono::milliseconds(50));
+    EXPECT_EQ(where_.server->logons.waiting(), 0U);
+    EXPECT_EQ(where_.server->gauges().sessions, sessions)
+        << "its own session is gone, and that of the other address there";
+}
+
+TEST_F(password_guessing, does_not_delay_channels_of_a_session_of_its_address) {
+    polite_client& first = log_on("honest");
+    guess(server::limits::logon_failures_free + 5);
+    polite_client& second = connect();
+    const auto before = where_.clock.steady_now();
+    EXPECT_EQ(second.bind_to(first, "honest", "p"), nt_status::success);
+    EXPECT_LT(where_.clock.steady_now() - before, std::chrono::milliseconds(50));
+}
+
+}  // namespace
+}  // namespace sluice::smb_simulation
