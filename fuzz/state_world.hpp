@@ -26,6 +26,9 @@ public:
 class accounts final : public smb::auth::account_source {
 public:
     std::optional<smb::auth::account> find(std::string_view user, std::string_view domain) noexcept override;
+    bool is_same(const account_name& one, const account_name& other) const noexcept override {
+        return users_.is_same(one, other);
+    }
     /// From now on only users in this set may log on: bits for u, v and the guest g, with password p.
     void admit(unsigned set);
 

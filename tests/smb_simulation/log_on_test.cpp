@@ -3,7 +3,7 @@
 #include "sluice/smb/wire/read.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// Who gets in, as what, and what becomes of a session that authenticates again.
+// Logon as a user and anonymously, and the lifetime of sessions. See also reauthentication_test.cpp.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -70,17 +70,6 @@ TEST_F(log_on, that_fails_in_a_session_ends_it_and_what_it_waits_for) {
     EXPECT_EQ(client.log_on("u", "wrong"), nt_status::logon_failure);
     EXPECT_EQ(client.answer_to(watching).status(), nt_status::notify_cleanup);
     EXPECT_EQ(client.connect_tree("files"), nt_status::user_session_deleted);
-}
-
-// The session goes on under its keys; what it may, only nobody's rights decide.
-TEST_F(log_on, as_nobody_in_a_session_takes_its_rights_until_the_user_comes_back) {
-    polite_client client(serve());
-    ASSERT_EQ(client.log_on("u", "p"), nt_status::success);
-    ASSERT_EQ(client.connect_tree("files"), nt_status::success);
-    EXPECT_EQ(client.log_on("", ""), nt_status::success);
-    EXPECT_EQ(client.connect_tree("files"), nt_status::access_denied);
-    EXPECT_EQ(client.log_on("u", "p"), nt_status::success);
-    EXPECT_EQ(client.connect_tree("files"), nt_status::success);
 }
 
 TEST_F(log_on, lasts_as_long_as_it_may_and_then_has_to_be_done_again) {

@@ -19,9 +19,9 @@ using smb::server::session_status;
 using smb::wire::command;
 using smb::wire::nt_status;
 
-enum class identity : std::uint8_t { account, reduced, removed, anonymous, guest };
-constexpr std::array identities{"an account", "an account with anonymous rights", "a removed account",
-                                "anonymous", "a guest"};
+enum class identity : std::uint8_t { account, unproved, removed, anonymous, guest };
+constexpr std::array identities{"an account", "an account that authenticated anonymously",
+                                "a removed account", "anonymous", "a guest"};
 
 enum class renewal : std::uint8_t {
     same,
@@ -41,8 +41,7 @@ enum class phase : std::uint8_t { valid, expired, binding, binding_expired, gone
 
 /// The state of the session afterwards.
 enum class fate : std::uint8_t {
-    renewed,    // valid, with the rights of its account
-    reduced,    // valid, with the rights of an anonymous client
+    renewed,    // valid
     untouched,  // as it was
     over
 };
@@ -52,8 +51,7 @@ struct outcome {
     fate becomes;
 };
 constexpr outcome ok{nt_status::success, fate::renewed};
-constexpr outcome bound{nt_status::success, fate::untouched};
-constexpr outcome less{nt_status::success, fate::reduced};
+constexpr outcome taken{nt_status::success, fate::untouched};
 constexpr outcome bad{nt_status::logon_failure, fate::over};
 constexpr outcome denied{nt_status::access_denied, fate::over};
 constexpr outcome gone{nt_status::user_session_deleted, fate::over};
@@ -74,24 +72,24 @@ constexpr row all(const outcome& one) {
 
 // clang-format off
 constexpr table valid_session{phase::valid, {{
-    //          same  case  domain other kind anonymous wrong
-    /*account*/ {ok,  ok,   bad,   bad,  bad, less,     bad},
-    /*reduced*/ {ok,  ok,   bad,   bad,  bad, less,     bad},
-    /*removed*/ all(gone),
-    /*anonym.*/ {bad, bad,  bad,   bad,  bad, less,     bad},
-    /*guest*/   {ok,  ok,   bad,   bad,  bad, less,     bad}}}};
+    //           same  case  domain other kind anonymous wrong
+    /*account*/  {ok,  ok,   ok,    bad,  bad, taken,    bad},
+    /*unproved*/ {ok,  ok,   ok,    bad,  bad, taken,    bad},
+    /*removed*/  all(gone),
+    /*anonym.*/  {bad, bad,  bad,   bad,  bad, ok,       bad},
+    /*guest*/    {ok,  ok,   ok,    bad,  bad, taken,    bad}}}};
 constexpr table expired_session{phase::expired, {{
-    /*account*/ {ok,  ok,   bad,   bad,  bad, denied,   bad},
-    /*reduced*/ {ok,  ok,   bad,   bad,  bad, denied,   bad},
-    /*removed*/ all(gone),
-    /*anonym.*/ {bad, bad,  bad,   bad,  bad, less,     bad},
-    /*guest*/   {ok,  ok,   bad,   bad,  bad, denied,   bad}}}};
+    /*account*/  {ok,  ok,   ok,    bad,  bad, denied,   bad},
+    /*unproved*/ {ok,  ok,   ok,    bad,  bad, denied,   bad},
+    /*removed*/  all(gone),
+    /*anonym.*/  {bad, bad,  bad,   bad,  bad, ok,       bad},
+    /*guest*/    {ok,  ok,   ok,    bad,  bad, denied,   bad}}}};
 constexpr table bound_session{phase::binding, {{
-    /*account*/ {bound, bound, unbound, unbound, unbound, unbound, wrong},
-    /*reduced*/ all(keyless),
-    /*removed*/ all(gone),
-    /*anonym.*/ all(keyless),
-    /*guest*/   all(keyless)}}};
+    /*account*/  {taken, taken, taken, unbound, unbound, unbound, wrong},
+    /*unproved*/ {taken, taken, taken, unbound, unbound, unbound, wrong},
+    /*removed*/  all(gone),
+    /*anonym.*/  all(keyless),
+    /*guest*/    all(keyless)}}};
 constexpr table bound_expired_session{phase::binding_expired,
     {{all(late), all(late), all(gone), all(late), all(late)}}};
 constexpr table ended_session{phase::gone, {{all(gone), all(gone), all(gone), all(gone), all(gone)}}};
@@ -122,7 +120,7 @@ protected:
         auto reading = polite_client::for_everything();
         reading.desired_access = smb::wire::file_generic_read;
         file_ = client_->create("a", reading).file;
-        if (old == identity::reduced) ASSERT_EQ(client_->log_on("", ""), nt_status::success);
+        if (old == identity::unproved) ASSERT_EQ(client_->log_on("", ""), nt_status::success);
         if (old == identity::removed) remove_user();
     }
     // By a user: guests and anonymous clients may only read.
@@ -178,8 +176,7 @@ protected:
         ASSERT_TRUE(before.has_value());
         EXPECT_EQ(now->user, before->user) << "the account of a session never changes";
         EXPECT_EQ(now->is_guest, before->is_guest);
-        EXPECT_EQ(now->is_anonymous,
-                  becomes == fate::untouched ? before->is_anonymous : becomes == fate::reduced);
+        EXPECT_EQ(now->is_anonymous, before->is_anonymous);
         EXPECT_EQ(now->state, becomes == fate::untouched ? before->state : "valid");
         const bool is_expired = now->state == "expired";
         EXPECT_EQ(read(*client_), is_expired ? nt_status::network_session_expired : nt_status::end_of_file);
@@ -274,9 +271,8 @@ TEST_F(reauthentication, by_an_anonymous_client_does_not_prolong_the_lifetime) {
     end();
 }
 
-// The session authenticated anonymously, and so counts as no user's: its opens are the user's still.
 TEST_F(reauthentication, as_anonymous_does_not_save_a_session_from_the_removal_of_its_user) {
-    begin(identity::reduced);
+    begin(identity::unproved);
     EXPECT_EQ(read(*client_), nt_status::end_of_file);
     remove_user();
     EXPECT_EQ(read(*client_), nt_status::user_session_deleted);
@@ -293,6 +289,14 @@ protected:
         EXPECT_EQ(server_of_test().end_sessions_of_removed_users(), 1U);
     }
 };
+
+TEST_F(removed_user, is_one_whose_password_was_changed) {
+    EXPECT_EQ(server_of_test().end_sessions_of_removed_users(), 0U);
+    const smb::server::user_database::admission changed{.name = "u", .password = "another"};
+    ASSERT_TRUE(where_.users.admit(std::span(&changed, 1)));
+    EXPECT_EQ(server_of_test().end_sessions_of_removed_users(), 1U);
+    EXPECT_EQ(client().log_on("u", "p"), nt_status::user_session_deleted);
+}
 
 TEST_F(removed_user, is_no_longer_served_on_any_channel) {
     polite_client second(where_);

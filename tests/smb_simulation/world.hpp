@@ -34,6 +34,10 @@ public:
         return found;
     }
 
+    bool is_same(const account_name& one, const account_name& other) const noexcept override {
+        return users.is_same(one, other);
+    }
+
     smb::server::user_database users;
     std::string guest;  // empty: none
 };

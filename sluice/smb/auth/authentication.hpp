@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sluice/base/bytes.hpp"
+#include "sluice/base/case_fold.hpp"
 #include "sluice/smb/auth/nt_hash.hpp"
 #include "sluice/smb/auth/secret.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
@@ -28,6 +29,16 @@ class account_source {
 public:
     [[nodiscard]] virtual std::optional<account> find(std::string_view user,
                                                       std::string_view domain) noexcept = 0;
+
+    struct account_name {
+        std::string_view user;
+        std::string_view domain;
+    };
+    /// Returns whether both names mean the same account. By default, if users and domains are equal without
+    /// case.
+    [[nodiscard]] virtual bool is_same(const account_name& one, const account_name& other) const noexcept {
+        return equal_ignoring_case(one.user, other.user) and equal_ignoring_case(one.domain, other.domain);
+    }
 
     account_source(const account_source&) = delete;
     account_source& operator=(const account_source&) = delete;

@@ -117,7 +117,7 @@ nt_status find_or_begin_binding(request& r) {
 
 nt_status bind(request& r, const auth::step_done& who) {
     const user_identity& user = r.session->user;
-    const bool is_same_user = not who.is_anonymous and is_same_account(user, identity_of(who));
+    const bool is_same_user = is_same_account(r.host().accounts(), user, identity_of(who));
     if (not is_same_user or who.is_guest) return nt_status::access_denied;
     channel& fresh = *r.channel;
     const auth::session_keys keys =

@@ -408,11 +408,14 @@ void smb_server::begin_lifetime(session& of) {
 
 std::size_t smb_server::end_sessions_of_removed_users() noexcept {
     const server_latch::hold held(latch_);
-    // Also of a session that has only the rights of an anonymous client for now: its opens are the user's.
     std::vector<std::shared_ptr<session>> removed;
-    for (const auto& [id, one] : sessions_)
-        if (is_account(one->user) and not accounts().find(one->user.name, one->user.domain))
-            removed.push_back(one);
+    for (const auto& [id, one] : sessions_) {
+        if (not one->proved) continue;
+        const auto now = accounts().find(one->user.name, one->user.domain);
+        const bool is_known = now and now->is_guest == one->user.is_guest and not now->is_disabled and
+                              auth::equal_in_constant_time(now->hash.view(), one->proved->view());
+        if (not is_known) removed.push_back(one);
+    }
     // Not kept as durable: the client could not come back for them.
     for (const std::shared_ptr<session>& one : removed)
         end_session(*one, false);

@@ -86,8 +86,9 @@ public:
     /// Serves a connection that somebody else has accepted, on the loop its socket is attached to; else on
     /// one that is chosen (loop_choice).
     void adopt(io::socket_handle socket, const io::socket_address& peer) noexcept;
-    /// Ends the sessions of users whom the accounts do not know any more, with their pending requests, opens
-    /// and watches; and their durable opens, with or without a session. Returns the number of sessions.
+    /// Ends the sessions of users who were removed, or have another password, with their pending requests,
+    /// opens and watches; and the durable opens of removed users that wait for their client. Returns the
+    /// number of sessions.
     std::size_t end_sessions_of_removed_users() noexcept;
     /// Takes no more connections and ends those there are. Requests under way are answered or cut short.
     void stop() noexcept;

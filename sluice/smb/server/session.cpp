@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "sluice/base/case_fold.hpp"
 #include "sluice/smb/server/channel.hpp"
 
 namespace sluice::smb::server {
@@ -12,9 +11,10 @@ user_identity identity_of(const auth::step_done& who) {
     return {.name = who.user, .domain = who.domain, .is_guest = who.is_guest, .is_anonymous = false};
 }
 
-bool is_same_account(const user_identity& one, const user_identity& other) noexcept {
-    return is_account(one) and is_account(other) and equal_ignoring_case(one.name, other.name) and
-           equal_ignoring_case(one.domain, other.domain) and one.is_guest == other.is_guest;
+bool is_same_account(const auth::account_source& accounts, const user_identity& one,
+                     const user_identity& other) noexcept {
+    if (one.is_anonymous or other.is_anonymous or one.is_guest != other.is_guest) return false;
+    return accounts.is_same({one.name, one.domain}, {other.name, other.domain});
 }
 
 channel* session::first_channel() const noexcept {

@@ -27,19 +27,15 @@ struct user_identity {
     std::string name;
     std::string domain;
     bool is_guest = false;
-    bool is_anonymous = false;  // no rights of an account, even if there is a name
+    bool is_anonymous = false;
 };
 
 /// The identity that an authentication has proved.
 [[nodiscard]] user_identity identity_of(const auth::step_done& who);
-/// Returns whether the identity names an account, the rights of which it may lack for now. False for a client
-/// that logged on anonymously.
-[[nodiscard]] inline bool is_account(const user_identity& one) noexcept {
-    return not one.name.empty();
-}
-/// Returns whether both identities name one account: name and domain are compared without case, and a guest
-/// differs from a user. False if either is not an account.
-[[nodiscard]] bool is_same_account(const user_identity& one, const user_identity& other) noexcept;
+/// Returns whether both identities mean the same account, according to `accounts`. A guest differs from a
+/// user of the same name. False if either is anonymous.
+[[nodiscard]] bool is_same_account(const auth::account_source& accounts, const user_identity& one,
+                                   const user_identity& other) noexcept;
 
 /// A log-on: a user, the keys it gave, what it has connected to and opened ([MS-SMB2] 3.3.1.8).
 ///
@@ -68,7 +64,8 @@ public:
     phase state = phase::in_progress;
     std::optional<agenda::entry> expiry;  // when a valid one is to be authenticated again
     std::vector<channel*> channels;       // in the order they came; their connections own them
-    user_identity user;                   // its account never changes
+    user_identity user;                   // never changes once the session is established
+    std::optional<auth::nt_hash> proved;  // of the password that the user knew; none: anonymous
     clock_source::utc_time since{};       // when it was begun
     admitted_session admitted;            // before what is counted for its client
 

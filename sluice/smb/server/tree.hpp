@@ -30,7 +30,7 @@ struct tree {
         std::uint32_t user_id = 0;
         std::uint32_t group_id = 0;
         std::uint16_t permission_bits = 0;
-        bool is_anonymous = false;  // which a session may become
+        bool is_anonymous = false;
 
         [[nodiscard]] friend bool operator==(const default_rights&, const default_rights&) noexcept = default;
     };

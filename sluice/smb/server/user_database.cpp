@@ -163,6 +163,10 @@ std::optional<auth::account> user_database::find(std::string_view user, std::str
     return auth::account{.hash = found->second.hash.copy()};
 }
 
+bool user_database::is_same(const account_name& one, const account_name& other) const noexcept {
+    return equal_ignoring_case(one.user, other.user);
+}
+
 std::vector<std::string> user_database::names() const {
     std::vector<std::string> all;
     for (const auto& [key, one] : users_)

@@ -47,6 +47,9 @@ public:
     [[nodiscard]] std::optional<auth::account> find(std::string_view user,
                                                     std::string_view domain) noexcept override;
 
+    /// Domains are ignored.
+    [[nodiscard]] bool is_same(const account_name& one, const account_name& other) const noexcept override;
+
     struct admission {
         std::string name;
         std::optional<std::string> password;  // none: the file's

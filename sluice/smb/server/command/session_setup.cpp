@@ -28,19 +28,24 @@ constexpr std::size_t reply_fixed_bytes = 16;
     return nt_status::success;
 }
 
-// Reauthentication never changes the account of a session. An anonymous exchange proves no identity: it takes
-// rights from a valid session, as clients expect, but neither renews a session nor revives an expired one
+// The hash of the password that has just been checked.
+[[nodiscard]] std::optional<auth::nt_hash> proof_of(const request& r, const user_identity& user) noexcept {
+    if (user.is_anonymous) return std::nullopt;
+    auto known = r.host().accounts().find(user.name, user.domain);
+    if (not known) return std::nullopt;
+    return std::move(known->hash);
+}
+
+// Reauthentication never changes the identity of a session. An anonymous exchange proves none: a valid
+// session of a user takes it, as clients expect, and stays as it was; an expired one ends
 // (docs/formats/smb2_reauthentication.md).
 [[nodiscard]] nt_status readmit(request& r, const auth::step_done& who) noexcept {
     session& known = *r.session;
-    if (who.is_anonymous and is_account(known.user)) {
-        if (known.state == session::phase::expired) return nt_status::access_denied;
-        known.user.is_anonymous = true;
-        return nt_status::success;
-    }
-    if (not who.is_anonymous and not is_same_account(known.user, identity_of(who)))
+    if (who.is_anonymous and not known.user.is_anonymous)
+        return known.state == session::phase::expired ? nt_status::access_denied : nt_status::success;
+    if (not who.is_anonymous and not is_same_account(r.host().accounts(), known.user, identity_of(who)))
         return nt_status::logon_failure;
-    known.user.is_anonymous = who.is_anonymous;
+    known.proved = proof_of(r, known.user);
     known.state = session::phase::valid;
     r.host().begin_lifetime(known);
     return nt_status::success;
@@ -80,7 +85,7 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     const std::shared_ptr<session> previous = r.host().find_session(previous_id);
     if (previous == nullptr or previous->state == session::phase::in_progress) return;
     // An anonymous client proves no identity, so that it matches no session.
-    if (not is_same_account(previous->user, fresh.user)) return;
+    if (not is_same_account(r.host().accounts(), previous->user, fresh.user)) return;
     r.host().end_session(*previous, true);
 }
 
@@ -118,6 +123,7 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     session& fresh = *r.session;
     fresh.user = identity_of(who);
     if (has_other_dialect(r)) return nt_status::user_session_deleted;
+    fresh.proved = proof_of(r, fresh.user);
     // Nobody's key protects nothing: guests and the anonymous neither sign nor encrypt.
     if (not who.is_guest and not who.is_anonymous) {
         const result<void> made = make_keys(r, who);
@@ -216,9 +222,12 @@ io::task<nt_status> serve_session_setup(request& r) {
     }
     const auth::step_done& who = std::get<auth::step_done>(outcome);
     r.channel->negotiator.reset();
+    const bool is_new = r.session->state == session::phase::in_progress;
     nt_status status = conclude(r, *args, who);
     if (status == nt_status::success)
         status = write_reply(r, flags_of(*r.session), who.token, nt_status::success);
+    // The server's lack of room says nothing about the client.
+    if (status == nt_status::insufficient_resources and not is_new and not is_binding) co_return status;
     if (status != nt_status::success) {
         const auth::step_refused why{status, "this server does not let in users of that kind"};
         io::task<nt_status> refusing = refuse(r, why, is_binding);

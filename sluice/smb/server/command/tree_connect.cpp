@@ -58,7 +58,6 @@ namespace {
 [[nodiscard]] nt_status impersonate(const request& r, tree& fresh) {
     const auto& account_of = r.host().configuration().account_of;
     if (not account_of or fresh.target->is_pipes()) return nt_status::success;
-    // A session that has authenticated again as nobody still has its user's name.
     const user_identity& user = r.session->user;
     const std::optional<vfs::unix_account> account = user.is_anonymous ? std::nullopt : account_of(user.name);
     if (not account) {
