@@ -45,11 +45,13 @@ private:
 /// A mounted image with the memory it is in.
 class image_volume final : public vfs::volume {
 public:
-    image_volume(io::io_multiplexer& loop, const clock_source& clock, std::vector<std::byte> bytes)
+    image_volume(io::io_multiplexer& loop, const clock_source& clock, std::vector<std::byte> bytes,
+                 std::uint64_t number)
         : device_(std::move(bytes)),
           volume_(loop, fat::file_system::mount(device_, fat::read_geometry(device_).value(), clock,
                                                 {.zone = fat::time_zone::utc()})
-                            .value()) {}
+                            .value(),
+                  number) {}
 
     [[nodiscard]] const vfs::volume_features& features() const noexcept override {
         return volume_.features();
@@ -140,7 +142,7 @@ world::world(const circumstances& how)
 world::~world() = default;
 
 std::unique_ptr<vfs::volume> world::image() {
-    return std::make_unique<image_volume>(*loop_, clock(), empty_image());
+    return std::make_unique<image_volume>(*loop_, clock(), empty_image(), ++images_mounted_);
 }
 
 std::vector<smb::server::share_configuration> world::shares(unsigned stays, unsigned changes) {
@@ -238,18 +240,21 @@ void world::stop() {
     ENSURE(left.buffers == 0, "a buffer is not released");
 }
 
-// Locks of one file: an exclusive one overlaps no other, whichever open has it.
+// Locks of one file: an exclusive one overlaps no other, whichever open has it, through whichever share. The
+// image is left out: a reload mounts it again, which gives other files with the same names.
 void world::check() const {
     struct range {
         smb::server::locked_range locked;
         std::uint64_t open;
     };
-    std::map<std::tuple<std::string, std::string, std::string>, std::vector<range>> locks;
+    std::map<std::pair<std::string, std::string>, std::vector<range>> locks;
     const auto numbers = server_->snapshot({.has_totals = true}).open_numbers;
     const auto found = server_->snapshot({.has_names = true, .opens = numbers});
-    for (const auto& one : found.opens)
+    for (const auto& one : found.opens) {
+        if (one.share == "image") continue;
         for (const auto& locked : one.first_locks)
-            locks[{one.share, fold(one.path), fold(one.stream)}].push_back({locked, one.number});
+            locks[{fold(one.path), fold(one.stream)}].push_back({locked, one.number});
+    }
     const auto overlap = [](const smb::server::locked_range& a, const smb::server::locked_range& b) {
         if (a.length == 0 or b.length == 0) return false;
         return a.offset <= b.offset ? b.offset - a.offset < a.length : a.offset - b.offset < b.length;

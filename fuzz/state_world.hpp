@@ -93,6 +93,7 @@ private:
     silent_log log_;
     std::shared_ptr<vfs::memory_volume> memory_;
     bool has_shared_feed_ = false;  // the first share of the memory volume has its change feed
+    std::uint64_t images_mounted_ = 0;
     std::unique_ptr<smb::server::smb_server> server_;
 };
 

@@ -49,7 +49,7 @@ TEST(fat_changes, are_reported_by_a_volume_that_was_opened_without_a_descriptor_
     std::optional<volume> tested;
     {
         const no_more_descriptors now;
-        tested.emplace(*loop, std::move(mounted));
+        tested.emplace(*loop, std::move(mounted), 1);
     }
     recorder seen;
     const auto root = tested->find("", vfs::follow_links::yes).value();

@@ -130,7 +130,7 @@ protected:
         device* on = &slow_image_;
         if (kind == "journal") on = &with_journal();
         if (kind == "overlay") on = &with_overlay();
-        volume_.emplace(*loop_, mount(*on), &threads_);
+        volume_.emplace(*loop_, mount(*on), 1, &threads_);
         file_ = volume_->find("file", vfs::follow_links::yes).value();
         EXPECT_TRUE(file_->open_data({.read = true, .write = true}));
     }
@@ -325,7 +325,7 @@ TEST_P(image_in_a_file, is_read_past_the_engine_where_nothing_is_at_hand) {
     put(*file_system::mount(image, shape, clock).value(), "file", content);
     auto mounted = file_system::mount(slow, shape, clock, {.is_read_only = true}).value();
     ASSERT_TRUE(mounted->lends());
-    volume served(*loop, std::move(mounted), &threads);
+    volume served(*loop, std::move(mounted), 1, &threads);
     const auto file = served.find("file", vfs::follow_links::yes).value();
     ASSERT_TRUE(file->open_data({.read = true}));
     std::string found(content.size(), '?');
