@@ -34,7 +34,7 @@ void client::connect(unsigned at) {
 void client::drop(unsigned at) {
     if (wires_[at].descriptor >= 0) ::close(std::exchange(wires_[at].descriptor, -1));
     for (session& one : sessions_) {
-        one.signers.erase(at);
+        one.signing_keys.erase(at);
         one.sealers.erase(at);
     }
 }
@@ -143,20 +143,20 @@ void client::sign(unsigned connection, mutable_bytes message) {
     session* const by = find_session(header->session_id);
     if (by == nullptr or not by->signing_key) return;
     const wire_end& at = wires_[connection];
-    auto found = by->signers.find(connection);
-    if (found == by->signers.end()) {
-        // A connection that is to be bound signs with the session's key.
-        auto made = auth::signer::create(at.signing, *by->signing_key);
-        if (not made) return;
-        found = by->signers.emplace(connection, *std::move(made)).first;
-    }
+    // A connection that is to be bound signs with the session's key.
+    const auto own = by->signing_keys.find(connection);
+    const auto& key = own == by->signing_keys.end() ? *by->signing_key : own->second;
+    // A signer of its own for each message: this client also repeats message IDs, for which a signer aborts.
+    auto signer = auth::signer::create(at.signing, key);
+    if (not signer) return;
     const le32 flags(static_cast<std::uint32_t>(header->flags | wire::header_flags::signed_message));
     std::memcpy(message.data() + wire::header_flags_offset, &flags, sizeof flags);
     const auth::signed_message which{.message_id = header->message_id,
                                      .sender = auth::message_sender::client,
                                      .is_cancel = header->command == command::cancel};
-    const auto made = found->second.sign(auth::with_zero_signature(message), which);
-    std::memcpy(message.data() + wire::header_signature_offset, made.data(), made.size());
+    const auto made = signer->sign(auth::with_zero_signature(message), which);
+    if (not made) return;
+    std::memcpy(message.data() + wire::header_signature_offset, made->data(), made->size());
 }
 
 std::vector<std::byte> client::sealed(const envelope& how, bytes_view messages) {
@@ -459,10 +459,8 @@ void client::establish(const envelope& how, const logon& as, const auth::session
             if (auto made = auth::opener::create(keys.server_to_client)) by->opening = *std::move(made);
         }
     }
-    auto made = auth::signer::create(at.signing, signing_key);
-    if (not made) return;
-    by->signers.erase(how.connection);
-    by->signers.emplace(how.connection, *std::move(made));
+    by->signing_keys.erase(how.connection);
+    by->signing_keys.emplace(how.connection, signing_key.copy());
     if (not by->signing_key) by->signing_key = std::move(signing_key);
 }
 

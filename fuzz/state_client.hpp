@@ -127,7 +127,7 @@ private:
         std::optional<smb::auth::secret_bytes<16>> signing_key;
         std::unique_ptr<smb::auth::sealing_key> sealing;
         std::optional<smb::auth::opener> opening;
-        std::map<unsigned, smb::auth::signer> signers;  // by connection
+        std::map<unsigned, smb::auth::secret_bytes<16>> signing_keys;  // by connection
         std::map<unsigned, smb::auth::sealer> sealers;
     };
     struct setup_reply {

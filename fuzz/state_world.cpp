@@ -48,9 +48,10 @@ public:
     image_volume(io::io_multiplexer& loop, const clock_source& clock, std::vector<std::byte> bytes,
                  std::uint64_t number)
         : device_(std::move(bytes)),
-          volume_(loop, fat::file_system::mount(device_, fat::read_geometry(device_).value(), clock,
-                                                {.zone = fat::time_zone::utc()})
-                            .value(),
+          volume_(loop,
+                  fat::file_system::mount(device_, fat::read_geometry(device_).value(), clock,
+                                          {.zone = fat::time_zone::utc()})
+                      .value(),
                   number) {}
 
     [[nodiscard]] const vfs::volume_features& features() const noexcept override {

@@ -28,7 +28,8 @@ inline constexpr unsigned attribute_reads_max = 8;
 /// Directories one feed may watch, with all below the watched ones.
 inline constexpr std::size_t watched_directories_max = 16U << 10;
 
-/// Changes a feed queues before it delivers them: one event of the kernel is a change for each watch of its directory.
+/// Changes a feed queues before it delivers them: one event of the kernel is a change for each watch of its
+/// directory.
 inline constexpr std::size_t queued_changes_max = 8192;
 
 /// How often a look-up is begun again because names changed underneath.

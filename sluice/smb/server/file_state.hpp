@@ -107,8 +107,8 @@ public:
     /// Whether any stream of `file` has opens.
     [[nodiscard]] bool has_open_streams(const vfs::file_key& file) const noexcept;
     /// A stream has another name, or an open file has become another inode, and so another key. Another state
-    /// that had this key is of a stream that was replaced: it is not found any more, and lasts as long as those
-    /// who hold it.
+    /// that had this key is of a stream that was replaced: it is not found any more, and lasts as long as
+    /// those who hold it.
     void change_key(file_state& of, const vfs::file_key& key);
     /// The file is about to be removed, and has no opens: requests may still hold its state, but it is not
     /// that of the next file, which may get the same key.

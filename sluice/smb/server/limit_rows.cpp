@@ -191,11 +191,16 @@ void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
     to.push_back({"path_units_max", group, "a path", limits::path_units_max, "UTF-16 units"});
     to.push_back(
         {"component_units_max", group, "one component of it", limits::component_units_max, "UTF-16 units"});
-    to.push_back({"open_attempts_max", group, "attempts of an open whose name changes", limits::open_attempts_max});
+    to.push_back(
+        {"open_attempts_max", group, "attempts of an open whose name changes", limits::open_attempts_max});
     to.push_back({"caching_waits_max", group, "waits of an open, rename or removal for clients that cache",
                   limits::caching_waits_max});
     to.push_back({"loop_turn_max", group, "a turn of an event loop until it is reported",
                   ms(limits::loop_turn_max), "ms"});
+    to.push_back({"loop_sample_period", group, "between two samples of the event loops",
+                  ms(limits::loop_sample_period), "ms"});
+    to.push_back({"loop_samples_apart_max", group, "the most that counts between two samples",
+                  ms(limits::loop_samples_apart_max), "ms"});
 }
 
 void add_other_servers(std::vector<limit_row>& to) {
