@@ -341,18 +341,25 @@ public:
         add_file(from, to);
     }
 
-    std::vector<given_file> files;
-    std::uint64_t total_bytes = 0;
+    /// What is sent at the same time, in any order.
+    struct batch {
+        std::vector<given_file> files;
+        std::uint64_t total_bytes = 0;
+    };
+    batch first;
+    /// Files whose name differs from that of another only in case. Most servers ignore case, and the second
+    /// file must not replace the first: it is sent once the first is there, and does not replace anything.
+    batch second;
 
 private:
     void add_file(const fs::path& from, const std::string& to) {
         std::error_code why;
         const std::uint64_t bytes = fs::file_size(from, why);
         if (why) share_.fail(to, from.string() + ": " + why.message());
-        // Most servers ignore case: the second of two such names must not replace the first.
         const bool is_first = names_taken_.insert(fold(to)).second;
-        files.push_back({.from = from, .to = to, .bytes = bytes, .may_replace = is_first});
-        total_bytes += bytes;
+        batch& in = is_first ? first : second;
+        in.files.push_back({.from = from, .to = to, .bytes = bytes, .may_replace = is_first});
+        in.total_bytes += bytes;
     }
 
     void add_folder(const fs::path& from, const std::string& to) {
@@ -393,8 +400,11 @@ void run_put(const put_arguments& arguments) {
         const std::string& source = arguments.operands[i];
         gathered.add(source, is_into ? joined_path(path, last_name_of(source)) : path);
     }
-    const std::size_t count = gathered.files.size();
-    putter(share, arguments.how, std::move(gathered.files), gathered.total_bytes).run(count);
+    for (gathering::batch* const each : {&gathered.first, &gathered.second}) {
+        const std::size_t count = each->files.size();
+        if (count == 0) continue;
+        putter(share, arguments.how, std::move(each->files), each->total_bytes).run(count);
+    }
 }
 
 }  // namespace
