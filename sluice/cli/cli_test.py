@@ -76,6 +76,32 @@ class Configuration(unittest.TestCase):
             self.assertIn("loops 65 is not between 0 and 64", done.stderr)
 
 
+    def refused_with(self, *arguments, file=""):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "sluice.toml")
+            with open(path, "w") as text:
+                text.write(file)
+            done = sluice("serve", folder, "--config", path, *arguments)
+            self.assertEqual(done.returncode, 1)
+            return done.stderr
+
+    def test_an_unknown_signing_algorithm_is_refused_with_its_name_and_the_known_ones(self):
+        refusal = ("invalid signing algorithm '{}': use a list of aes-gmac, aes-cmac, and hmac-sha256, "
+                   "as in 'aes-gmac,aes-cmac'\n")
+        for given, unknown in ("aes-cbc", "aes-cbc"), ("aes-cmac,x,aes-gmac", "x"), ("aes-cmac,", ""):
+            self.assertEqual(self.refused_with("--signing-algorithms", given), "sluice serve: " + refusal.format(unknown))
+        self.assertIn("line 2: the server: " + refusal.format("gmac"),
+                      self.refused_with(file='port = 0\nsigning-algorithms = ["aes-cmac", "gmac"]\n'))
+        self.assertIn("line 1: the server: 'signing-algorithms' must be a list",
+                      self.refused_with(file='signing-algorithms = "aes-cmac"\n'))
+
+    def test_an_empty_list_of_signing_algorithms_is_refused_with_the_known_ones(self):
+        refusal = ("empty list of signing algorithms: name at least one of aes-gmac, aes-cmac, and hmac-sha256, "
+                   "or omit the option\n")
+        self.assertEqual(self.refused_with("--signing-algorithms", ""), "sluice serve: " + refusal)
+        self.assertIn("line 1: the server: " + refusal, self.refused_with(file="signing-algorithms = []\n"))
+
+
 class Probe(unittest.TestCase):
     def test_atomicity_reports_every_size_and_leaves_nothing_behind(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -165,6 +165,9 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
             fmt::format("the name '{}' cannot be: NetBIOS allows 1 to 15 letters, digits and hyphens, as in "
                         "'--name FILES'",
                         options.name));
+    if (not options.signing_algorithms.empty())
+        if (const auto chosen = signing_algorithms_of(options.signing_algorithms); not chosen)
+            return std::unexpected(chosen.error());
     name_shares(options.shares);
     return options;
 }
@@ -375,6 +378,8 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
     }
     if (options.encrypt) configuration.encryption = smb::server::protection::required;
     if (options.no_signing) configuration.signing = smb::server::protection::offered;
+    if (not options.signing_algorithms.empty())
+        configuration.signing_algorithms = signing_algorithms_of(options.signing_algorithms).value();
     return configuration;
 }
 
@@ -438,6 +443,12 @@ void serve(const serve_options& given, const std::string& file) {
 void add_protection_options(command_syntax command, serve_options& options, bool& no_confinement) {
     command.add_flag("--encrypt", options.encrypt, "refuse clients that do not encrypt");
     command.add_flag("--no-signing", options.no_signing, "do not insist on signed messages");
+    command
+        .add_option("--signing-algorithms", options.signing_algorithms,
+                    "signing algorithms for SMB 3.1.1 in order of preference; aes-cmac permits more than two "
+                    "connections per session (repeatable) [default: aes-gmac,aes-cmac,hmac-sha256]")
+        .one_value_each_time()
+        .value_name("LIST");
     command.add_flag("--guest", options.guest,
                      "let clients in that log on as nobody (anonymously), without protection");
     command.add_flag("--impersonate", options.impersonate,

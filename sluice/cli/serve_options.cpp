@@ -1,9 +1,12 @@
 #include "sluice/cli/serve_options.hpp"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <array>
+#include <ranges>
 #include <string_view>
 
 namespace sluice::cli {
@@ -77,6 +80,17 @@ private:
     return reader.problem;
 }
 
+// The order is a preference, so a list of the command line replaces that of the file.
+void read_signing_algorithms(table_reader& reader, serve_options& options) {
+    constexpr std::string_view key = "signing-algorithms";
+    const toml::node* const node = reader.find(key);
+    if (node == nullptr) return;
+    std::vector<std::string> texts;
+    reader.take(key, texts);
+    if (const auto checked = signing_algorithms_of(texts); not checked) reader.refuse(*node, checked.error());
+    if (options.signing_algorithms.empty()) options.signing_algorithms = std::move(texts);
+}
+
 [[nodiscard]] std::string read_table(const toml::table& table, serve_options& options) {
     table_reader reader(table, "the server");
     reader.take("name", options.name);
@@ -92,6 +106,7 @@ private:
     reader.take("read-only", options.read_only);
     reader.take("encrypt", options.encrypt);
     reader.take("no-signing", options.no_signing);
+    read_signing_algorithms(reader, options);
     reader.take("guest", options.guest);
     reader.take("impersonate", options.impersonate);
     reader.take("confine-to", options.confine_to);
@@ -137,6 +152,30 @@ share_options parse_share(const std::string& text) {
     if (is_named) share.name = text.substr(0, equals);
     share.path = is_named ? text.substr(equals + 1) : text;
     return share;
+}
+
+std::expected<std::vector<smb::wire::signing_algorithm>, std::string> signing_algorithms_of(
+    const std::vector<std::string>& texts) {
+    using enum smb::wire::signing_algorithm;
+    constexpr std::array<std::pair<std::string_view, smb::wire::signing_algorithm>, 3> known{
+        {{"aes-gmac", aes_gmac}, {"aes-cmac", aes_cmac}, {"hmac-sha256", hmac_sha256}}};
+    const std::string all = fmt::format("{}", fmt::join(texts, ","));
+    std::vector<smb::wire::signing_algorithm> named;
+    for (const auto part : std::views::split(std::string_view(all), ',')) {
+        const std::string_view name(part);
+        const auto found = std::ranges::find(known, name, [](const auto& one) { return one.first; });
+        if (found == known.end())
+            return std::unexpected(
+                fmt::format("invalid signing algorithm '{}': use a list of aes-gmac, aes-cmac, and "
+                            "hmac-sha256, as in 'aes-gmac,aes-cmac'",
+                            name));
+        named.push_back(found->second);
+    }
+    if (named.empty())
+        return std::unexpected(
+            std::string("empty list of signing algorithms: name at least one of aes-gmac, aes-cmac, and "
+                        "hmac-sha256, or omit the option"));
+    return named;
 }
 
 std::expected<void, std::string> read_configuration(const std::string& path, serve_options& options) {

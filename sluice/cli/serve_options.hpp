@@ -6,6 +6,7 @@
 
 #include "sluice/base/result.hpp"
 #include "sluice/cli/fat/image_options.hpp"
+#include "sluice/smb/wire/negotiate_contexts.hpp"
 
 namespace sluice::cli {
 
@@ -41,6 +42,7 @@ struct serve_options {
     bool read_only = false;
     bool encrypt = false;
     bool no_signing = false;
+    std::vector<std::string> signing_algorithms;  // names or comma lists; none: the server's default
     bool guest = false;
     bool impersonate = false;
     bool verbose = false;
@@ -52,6 +54,11 @@ struct serve_options {
 
 /// A share of the form PATH or NAME=PATH.
 [[nodiscard]] share_options parse_share(const std::string& text);
+
+/// The algorithms that the texts, each a name or a comma list, name; in their order.
+/// Errors: the text names the value, the rule and the remedy if a name is unknown or there is none.
+[[nodiscard]] std::expected<std::vector<smb::wire::signing_algorithm>, std::string> signing_algorithms_of(
+    const std::vector<std::string>& texts);
 
 /// Adds what a configuration file says; what the command line said comes first. On failure the text says
 /// which line is wrong, and why.

@@ -54,6 +54,11 @@ struct server_configuration {
     /// Asked whenever a client asks, for they come and go; null: there are none to tell.
     std::function<std::vector<network_interface>()> interfaces{};
     protection signing = protection::required;
+    /// For SMB 3.1.1, best first. AES-CMAC is the default of the protocol, so it is used where the client
+    /// offers none of these, even if it is not among them ([MS-SMB2] 3.3.5.4).
+    std::vector<wire::signing_algorithm> signing_algorithms = {wire::signing_algorithm::aes_gmac,
+                                                               wire::signing_algorithm::aes_cmac,
+                                                               wire::signing_algorithm::hmac_sha256};
     protection encryption = protection::offered;
     bool allows_guests = false;
     /// After which a session has to be authenticated again before it is served; zero: never.

@@ -18,12 +18,10 @@ namespace {
 constexpr std::size_t reply_bytes_max = 1024;
 constexpr std::size_t salt_bytes = 32;
 
-// What we choose from, best first. AES-128-GCM is the fastest that is safe; 256 bits for who asks for no
-// less.
+// The ciphers to choose from, best first. AES-128-GCM is the fastest that is safe; 256 bits for who asks for
+// no less.
 constexpr std::array ciphers{wire::cipher::aes_128_gcm, wire::cipher::aes_256_gcm, wire::cipher::aes_128_ccm,
                              wire::cipher::aes_256_ccm};
-constexpr std::array signings{wire::signing_algorithm::aes_gmac, wire::signing_algorithm::aes_cmac,
-                              wire::signing_algorithm::hmac_sha256};
 
 // The contexts of a 3.1.1 reply and the memory their lists stand in.
 struct reply_contexts {
@@ -81,9 +79,10 @@ struct reply_contexts {
         made.contexts.ciphers = wire::code_list<wire::cipher>(std::span(&made.cipher, 1));
     }
     if (offered.signing) {
+        const auto& allowed = with.host().configuration().signing_algorithms;
         const auto best = std::ranges::find_if(
-            signings, [&](wire::signing_algorithm one) { return offered.signing->contains(one); });
-        if (best != signings.end()) {
+            allowed, [&](wire::signing_algorithm one) { return offered.signing->contains(one); });
+        if (best != allowed.end()) {
             with.agreed.signing = static_cast<auth::signing_algorithm>(*best);
             made.signing = le16(static_cast<std::uint16_t>(*best));
             made.contexts.signing = wire::code_list<wire::signing_algorithm>(std::span(&made.signing, 1));
