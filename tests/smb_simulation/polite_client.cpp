@@ -4,6 +4,7 @@
 #include "sluice/smb/auth/negotiator.hpp"
 #include "sluice/smb/wire/cancel.hpp"
 #include "sluice/smb/wire/echo.hpp"
+#include "sluice/smb/wire/negotiate.hpp"
 #include "sluice/smb/wire/tree_connect.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 
@@ -35,6 +36,17 @@ polite_client::polite_client(world& where, std::uint64_t seed)
 polite_client::polite_client(world& where, const io::socket_address& from, std::uint64_t seed)
     : simulated_client(where.connect(from), where.clock, seed), world_(where), tasks_(*where.loop) {
     EXPECT_TRUE(run(negotiate()));
+}
+
+polite_client::polite_client(world& where, std::vector<wire::signing_algorithm> offered)
+    : simulated_client(where.connect(), where.clock, 1), world_(where), tasks_(*where.loop) {
+    signing_offers_ = std::move(offered);
+    EXPECT_TRUE(run(negotiate()));
+    const auto reply = wire::decode_negotiate_reply(wire::message_view::of(received_).value());
+    const bool is_newest = reply and reply->dialect == wire::dialect::smb_3_1_1;
+    EXPECT_TRUE(is_newest);
+    signing_was_chosen_ = is_newest and reply->contexts.signing;
+    if (signing_was_chosen_) signing_ = static_cast<auth::signing_algorithm>((*reply->contexts.signing)[0]);
 }
 
 polite_client::~polite_client() {
@@ -131,7 +143,7 @@ std::uint64_t polite_client::send_proof(std::string_view user, std::string_view 
 nt_status polite_client::bind_to(const polite_client& first, std::string_view user,
                                  std::string_view password) {
     session_id_ = first.session_id_;
-    signer_.emplace(auth::signer::create(auth::signing_algorithm::aes_cmac, first.signing_key_).value());
+    signer_.emplace(auth::signer::create(first.signing_, first.signing_key_).value());
     const nt_status status = authenticate(user, password, wire::session_setup_flags::binding);
     signer_.reset();
     tree_id_ = first.tree_id_;
@@ -146,6 +158,7 @@ nt_status polite_client::authenticate(std::string_view user, std::string_view pa
     auth::initiating_negotiator initiator(who, world_.secrets, world_.clock);
     std::vector<std::byte> token;
     answer said;
+    auth::preauth_integrity transcript = preauth_;
     // Who authenticates again keeps the keys he had.
     const bool gets_key = session_id_ == 0 or how == wire::session_setup_flags::binding;
     for (;;) {
@@ -154,7 +167,10 @@ nt_status polite_client::authenticate(std::string_view user, std::string_view pa
             if (done->is_anonymous or session_flags_ == wire::session_flags::guest) return nt_status::success;
             if (gets_key)
                 signing_key_ =
-                    auth::derive_session_keys({.full_session_key = done->key.view(), .preauth_hash = {}})
+                    auth::derive_session_keys({.full_session_key = done->key.view(),
+                                               .preauth_hash = signing_offers_.empty()
+                                                                   ? std::nullopt
+                                                                   : std::optional(transcript.value())})
                         .signing;
             EXPECT_TRUE(is_signed_by_key(said)) << "the last reply has the new key's signature";
         }
@@ -162,8 +178,10 @@ nt_status polite_client::authenticate(std::string_view user, std::string_view pa
         if (next == nullptr) return nt_status::success;
         said = call(command::session_setup,
                     wire::session_setup_args{.flags = how, .security_blob = next->token});
+        transcript.add(*bytes_view(last_sent_).from(wire::frame_prefix_bytes));
         const bool goes_on = said.status() == nt_status::more_processing_required;
         if (not goes_on and said.status() != nt_status::success) return said.status();
+        if (goes_on) transcript.add(said.bytes);
         session_id_ = said.message().header().session_id;
         const auto reply = wire::decode_session_setup_reply(said.message());
         session_flags_ = reply->flags;
@@ -175,7 +193,7 @@ bool polite_client::is_signed_by_key(const answer& said) {
     const auth::signed_message which{.message_id = said.message().header().message_id,
                                      .sender = auth::message_sender::server,
                                      .is_cancel = false};
-    auto by = auth::signer::create(auth::signing_algorithm::aes_cmac, signing_key_);
+    auto by = auth::signer::create(signing_, signing_key_);
     return by.value().verify(auth::with_zero_signature(said.bytes), which, said.message().header().signature);
 }
 
@@ -217,7 +235,7 @@ wire::header polite_client::interim_of(std::uint64_t message_id) {
 
 void polite_client::sign(bool does) {
     signer_.reset();
-    if (does) signer_.emplace(auth::signer::create(auth::signing_algorithm::aes_cmac, signing_key_).value());
+    if (does) signer_.emplace(auth::signer::create(signing_, signing_key_).value());
 }
 
 std::uint64_t polite_client::send_copy(const std::vector<std::byte>& frame) {

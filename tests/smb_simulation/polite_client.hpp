@@ -14,7 +14,8 @@
 namespace sluice::smb_simulation {
 
 /// A client for tests that know what they want to hear: one request, its answer, as plain calls that run the
-/// simulation meanwhile. It neither signs nor encrypts. SMB 3.0.2. Thread safety: the loop's thread.
+/// simulation meanwhile. It neither signs nor encrypts. SMB 3.0.2, or 3.1.1 without ciphers. Thread safety:
+/// the loop's thread.
 class polite_client final : private simulated_client {
 public:
     /// What the server said last to a request: an interim answer is not the last.
@@ -29,6 +30,8 @@ public:
     /// Connects and agrees on a dialect. The world outlives the client. Clients of one `seed` have one client
     /// GUID.
     explicit polite_client(world& where, std::uint64_t seed = 1);
+    /// The same with SMB 3.1.1, offering these algorithms, of which there is one at least.
+    polite_client(world& where, std::vector<smb::wire::signing_algorithm> offered);
     /// The same, from another address.
     polite_client(world& where, const io::socket_address& from, std::uint64_t seed = 1);
     polite_client(const polite_client&) = delete;
@@ -81,6 +84,10 @@ public:
     /// Message ids it may still use.
     [[nodiscard]] std::uint64_t credits() const noexcept { return credits_; }
 
+    /// The algorithm that the server chose; std::nullopt if it left that to the default, AES-CMAC.
+    [[nodiscard]] std::optional<smb::auth::signing_algorithm> chosen_signing() const {
+        return signing_was_chosen_ ? std::optional(signing_) : std::nullopt;
+    }
     /// Whether what it sends is signed with the key of its session or channel.
     void sign(bool does);
     /// The frames that went last, as they were.
@@ -146,6 +153,8 @@ private:
     std::vector<std::byte> last_sent_;
     answer last_answer_;
     std::uint64_t cancelled_async_id_ = 0;
+    smb::auth::signing_algorithm signing_ = smb::auth::signing_algorithm::aes_cmac;
+    bool signing_was_chosen_ = false;          // by the server's reply; otherwise it is the default
     smb::auth::secret_bytes<16> signing_key_;  // of the session, or of the channel this is
     smb::wire::session_flags session_flags_ = smb::wire::session_flags::none;
 };

@@ -27,6 +27,7 @@ void simulated_client::begin_anew(io::socket_handle socket) {
     session_id_ = 0;
     tree_id_ = 0;
     signer_.reset();
+    preauth_ = {};
 }
 
 wire::header simulated_client::next_header(command code) {
@@ -161,18 +162,32 @@ io::task<bool> simulated_client::set_up() {
 }
 
 io::task<bool> simulated_client::negotiate() {
-    const std::array dialects{le16(0x0210), le16(0x0302)};
-    const wire::negotiate_args hello{.capabilities = wire::capabilities::large_mtu |
-                                                     wire::capabilities::leasing |
-                                                     wire::capabilities::multi_channel,
-                                     .client_guid = guid_,
-                                     .dialects = wire::code_list<wire::dialect>(std::span(dialects)),
-                                     .contexts = {}};
+    const std::array older{le16(0x0210), le16(0x0302)};
+    const std::array newest{le16(0x0311)};
+    const le16 hash(static_cast<std::uint16_t>(wire::hash_algorithm::sha_512));
+    std::vector<le16> signing;
+    for (const wire::signing_algorithm one : signing_offers_)
+        signing.emplace_back(static_cast<std::uint16_t>(one));
+    const bool is_newest = not signing.empty();
+    const auto dialects = is_newest ? std::span<const le16>(newest) : std::span<const le16>(older);
+    wire::negotiate_args hello{.capabilities = wire::capabilities::large_mtu | wire::capabilities::leasing |
+                                               wire::capabilities::multi_channel,
+                               .client_guid = guid_,
+                               .dialects = wire::code_list<wire::dialect>(dialects),
+                               .contexts = {}};
+    if (is_newest) {
+        hello.contexts.preauth = wire::preauth_integrity{
+            .hashes = wire::code_list<wire::hash_algorithm>(std::span(&hash, 1)), .salt = {}};
+        hello.contexts.signing = wire::code_list<wire::signing_algorithm>(signing);
+    }
     put(command::negotiate, hello);
+    preauth_.add(*bytes_view(outgoing_).from(wire::frame_prefix_bytes));
     io::task<bool> sending = send();
     if (not co_await std::move(sending)) co_return false;
     io::task<bool> taking = take_reply();
-    co_return co_await std::move(taking);
+    if (not co_await std::move(taking)) co_return false;
+    preauth_.add(received_);
+    co_return true;
 }
 
 io::task<bool> simulated_client::log_on() {

@@ -11,10 +11,12 @@
 #include "sluice/io/socket_handle.hpp"
 #include "sluice/io/task.hpp"
 #include "sluice/smb/auth/ntlm_initiator.hpp"
+#include "sluice/smb/auth/preauth_integrity.hpp"
 #include "sluice/smb/auth/signing.hpp"
 #include "sluice/smb/wire/frame.hpp"
 #include "sluice/smb/wire/guid.hpp"
 #include "sluice/smb/wire/header.hpp"
+#include "sluice/smb/wire/negotiate_contexts.hpp"
 
 namespace sluice::smb_simulation {
 
@@ -82,6 +84,9 @@ protected:
     std::uint64_t awaited_ = 0;  // replies that must come
     std::uint64_t session_id_ = 0;
     std::uint32_t tree_id_ = 0;
+    /// For SMB 3.1.1, which negotiate() offers alone if there are any.
+    std::vector<smb::wire::signing_algorithm> signing_offers_;
+    smb::auth::preauth_integrity preauth_;     // of the negotiation
     bool is_related_ = false;                  // the next message put belongs to the one before
     std::optional<smb::auth::signer> signer_;  // of what is put, but for compounds
     std::string complaint_;

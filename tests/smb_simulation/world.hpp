@@ -54,7 +54,13 @@ public:
     nonce_registry(const nonce_registry&) = delete;
     nonce_registry& operator=(const nonce_registry&) = delete;
 
+    /// From now on AES-GMAC is watched for the server only, as there is a client that repeats its nonces.
+    void ignore_clients() noexcept { ignores_clients_ = true; }
     void used(const smb::auth::key_fingerprint& key, bytes_view nonce) noexcept override {
+        // [MS-SMB2] 3.1.4.1: the message ID, and a bit for the server.
+        constexpr std::size_t sender_offset = 8;
+        const bool is_servers = (nonce[sender_offset] & std::byte{1}) != std::byte{0};
+        if (ignores_clients_ and not is_servers) return;
         const std::lock_guard held(mutex_);
         std::vector<std::byte> both(key.begin(), key.end());
         both.insert(both.end(), nonce.begin(), nonce.end());
@@ -67,6 +73,7 @@ public:
 
 private:
     static inline int count_ = 0;
+    bool ignores_clients_ = false;
     mutable std::mutex mutex_;
     std::set<std::vector<std::byte>> used_;
 };

@@ -1,0 +1,102 @@
+#include "sluice/smb/wire/echo.hpp"
+#include "tests/smb_simulation/polite_client.hpp"
+
+// The choice of an algorithm for signatures, and the number of channels that it permits to a client that
+// numbers its messages from 0 on each connection: see docs/formats/smb2-signing.md.
+
+namespace sluice::smb_simulation {
+namespace {
+
+using namespace smb;  // NOLINT: the names of one protocol
+using auth::signing_algorithm;
+using wire::command;
+using wire::nt_status;
+using offers = std::vector<wire::signing_algorithm>;
+using enum wire::signing_algorithm;
+
+constexpr auto gmac = signing_algorithm::aes_gmac;
+constexpr auto cmac = signing_algorithm::aes_cmac;
+constexpr auto hmac = signing_algorithm::hmac_sha256;
+
+class signing_algorithms : public testing::Test {
+protected:
+    // A server with these algorithms, instead of its defaults.
+    void serve(void (*adjust)(server::server_configuration&) = nullptr) {
+        where_.emplace(io::simulation_options{.seed = 1}, 1, adjust);
+    }
+    // The server's choice for a new client, which can log on with it.
+    [[nodiscard]] std::optional<signing_algorithm> choice_of(const offers& offered) {
+        polite_client client(*where_, offered);
+        EXPECT_EQ(client.log_on("u", "p"), nt_status::success);
+        client.sign(true);
+        EXPECT_TRUE(client.is_signed_by_key(client.call(command::echo, wire::echo_args{})));
+        return client.chosen_signing();
+    }
+    void TearDown() override { where_->stop(); }
+
+    std::optional<world> where_;
+};
+
+TEST_F(signing_algorithms, are_chosen_in_the_order_of_the_defaults_without_a_list) {
+    serve();
+    EXPECT_EQ(choice_of({hmac_sha256, aes_cmac, aes_gmac}), gmac);
+    EXPECT_EQ(choice_of({hmac_sha256, aes_cmac}), cmac);
+    EXPECT_EQ(choice_of({hmac_sha256}), hmac);
+}
+
+TEST_F(signing_algorithms, are_chosen_in_the_order_of_the_servers_list) {
+    serve([](server::server_configuration& c) { c.signing_algorithms = {hmac_sha256, aes_gmac}; });
+    EXPECT_EQ(choice_of({aes_gmac, aes_cmac, hmac_sha256}), hmac);
+    EXPECT_EQ(choice_of({aes_cmac, aes_gmac}), gmac);
+}
+
+TEST_F(signing_algorithms, are_the_protocols_default_if_the_client_offers_none_of_the_list) {
+    serve([](server::server_configuration& c) { c.signing_algorithms = {hmac_sha256}; });
+    EXPECT_EQ(choice_of({aes_gmac}), std::nullopt);
+    EXPECT_EQ(choice_of({aes_cmac, aes_gmac}), std::nullopt);
+}
+
+TEST_F(signing_algorithms, without_nonces_permit_many_channels_with_repeated_message_ids) {
+    serve([](server::server_configuration& c) { c.signing_algorithms = {aes_cmac}; });
+    {
+        const offers both{aes_gmac, aes_cmac};
+        polite_client first(*where_, both);
+        ASSERT_EQ(first.log_on("u", "p"), nt_status::success);
+        std::vector<std::unique_ptr<polite_client>> more;
+        for (int i = 0; i != 8; ++i) {
+            more.push_back(std::make_unique<polite_client>(*where_, both));
+            ASSERT_EQ(more.back()->bind_to(first, "u", "p"), nt_status::success) << i;
+        }
+        for (const auto& each : more) {
+            each->sign(true);
+            EXPECT_TRUE(each->is_signed_by_key(each->call(command::echo, wire::echo_args{})));
+        }
+    }
+    EXPECT_EQ(where_->nonces.size(), 0U) << "none was used";
+}
+
+TEST_F(signing_algorithms, with_nonces_permit_one_further_channel_with_repeated_message_ids) {
+    serve();
+    where_->nonces.ignore_clients();
+    {
+        polite_client first(*where_, offers{aes_gmac});
+        ASSERT_EQ(first.log_on("u", "p"), nt_status::success);
+        polite_client second(*where_, offers{aes_gmac});
+        ASSERT_EQ(second.bind_to(first, "u", "p"), nt_status::success);
+        const std::size_t nonces = where_->nonces.size();
+        EXPECT_EQ(nonces, 3U) << "the last reply to the logon has one, and both replies to the binding";
+        for (int i = 0; i != 2; ++i) {
+            polite_client third(*where_, offers{aes_gmac});
+            EXPECT_EQ(third.bind_to(first, "u", "p"), nt_status::request_out_of_sequence);
+            EXPECT_FALSE(first.is_signed_by_key(third.last_answer()));
+        }
+        EXPECT_EQ(where_->nonces.size(), nonces) << "nothing was signed for the rejected bindings";
+        first.sign(true);
+        second.sign(true);
+        EXPECT_TRUE(first.is_signed_by_key(first.call(command::echo, wire::echo_args{})));
+        EXPECT_TRUE(second.is_signed_by_key(second.call(command::echo, wire::echo_args{})));
+    }
+}
+
+}  // namespace
+}  // namespace sluice::smb_simulation
