@@ -17,7 +17,7 @@ namespace sluice {
 
 class buffer_pool;
 
-/// The bytes of the buffers that were taken on one account: of one connection, for instance.
+/// The bytes of the buffers that were taken on one account, for example by one connection.
 /// Lifetime: outlives the buffers taken on it (ENSURE). Thread safety: that of the pool; bytes() any thread.
 class buffer_account {
 public:
@@ -26,7 +26,7 @@ public:
     buffer_account& operator=(const buffer_account&) = delete;
     ~buffer_account() { ENSURE(bytes() == 0, "an account outlives the buffers taken on it"); }
 
-    /// As reserved, which is up to twice what was asked for.
+    /// As reserved, which is up to twice the requested size.
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
 private:

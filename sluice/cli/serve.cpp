@@ -361,7 +361,7 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
     co_await std::move(ending);
 }
 
-// What the options say about the server itself.
+// The configuration of the server itself.
 [[nodiscard]] smb::server::server_configuration configuration_for(
     const serve_options& options, std::vector<smb::server::share_configuration> shares,
     const smb::server::process_resources& resources) {
@@ -439,7 +439,7 @@ void serve(const serve_options& given, const std::string& file) {
     if (not watching) fail(watching.error());
 }
 
-// Who is let in, and what the process may do.
+// Options for logons, encryption and confinement.
 void add_protection_options(command_syntax command, serve_options& options, bool& no_confinement) {
     command.add_flag("--encrypt", options.encrypt, "refuse clients that do not encrypt");
     command.add_flag("--no-signing", options.no_signing, "do not insist on signed messages");
@@ -449,8 +449,7 @@ void add_protection_options(command_syntax command, serve_options& options, bool
                     "connections per session (repeatable) [default: aes-gmac,aes-cmac,hmac-sha256]")
         .one_value_each_time()
         .value_name("LIST");
-    command.add_flag("--guest", options.guest,
-                     "let clients in that log on as nobody (anonymously), without protection");
+    command.add_flag("--guest", options.guest, "let clients in that log on anonymously, without protection");
     command.add_flag("--impersonate", options.impersonate,
                      "use files with the rights of the Unix account of the user's name (as root)");
     command

@@ -47,8 +47,8 @@ struct serve_options {
     bool impersonate = false;
     bool verbose = false;
     bool confines = true;
-    std::vector<std::string> confine_to;  // besides what is named otherwise
-    unsigned session_lifetime = 0;        // minutes; 0: for ever
+    std::vector<std::string> confine_to;  // in addition to the shares and own files
+    unsigned session_lifetime = 0;        // minutes; 0: unlimited
     unsigned loops = 0;                   // 0: as many as there are processors
 };
 

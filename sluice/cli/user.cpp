@@ -44,7 +44,7 @@ void set_password(const user_arguments& arguments, bool is_new) {
                                   arguments.name)
                     : fmt::format("there is no '{0}'; sluice user add {0} makes one", arguments.name));
     const secret_text password = ask_password("Password for " + arguments.name);
-    if (password.view().empty()) fail("an empty password lets everybody in; nothing was changed");
+    if (password.view().empty()) fail("an empty password protects nothing; the users file was not changed");
     const auto stored = users->set(arguments.name, password.view());
     if (not stored) fail(stored.error().message());
     fmt::print("{} {}\n", is_new ? "added" : "changed", arguments.name);

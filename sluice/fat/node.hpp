@@ -18,7 +18,7 @@ namespace sluice::fat {
 /// What the nodes of a volume have in common.
 struct surroundings {
     std::unique_ptr<file_system> system;
-    std::uint64_t number = 0;                // of the engine
+    std::uint64_t number = 0;                // number of the engine
     std::vector<io::io_multiplexer*> loops;  // that transfers are made on
     io::call_threads* threads = nullptr;     // for what waits; none: it waits on the loop
     std::unique_ptr<own_change_feed> feed;

@@ -21,9 +21,9 @@ struct surroundings;
 /// safety: as vfs::volume; what is below, the file system, may be used by other threads all the while.
 class volume final : public vfs::volume {
 public:
-    /// `multiplexer` and `threads`, for what would keep a loop waiting, outlive it; null: it does. `number`,
-    /// not 0, is this engine's alone: copies of an image differ by nothing else (vfs::file_key::image).
-    /// Allocates: yes.
+    /// `multiplexer` and `threads` outlive it; `threads` make the calls that block (null: the loop makes
+    /// them). `number`, not 0, is this engine's alone: copies of an image differ by nothing else
+    /// (vfs::file_key::image). Allocates: yes.
     volume(io::io_multiplexer& multiplexer, std::unique_ptr<file_system> mounted, std::uint64_t number,
            io::call_threads* threads = nullptr);
     ~volume() override;

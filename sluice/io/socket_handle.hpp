@@ -16,7 +16,7 @@ enum class socket_type : std::uint8_t {
     datagram,   ///< messages: Unix, or UDP
 };
 
-/// When the kernel gives up a TCP connection whose peer has vanished. 0: the system's default.
+/// The times after which the kernel ends a TCP connection whose peer has vanished. 0: the system's default.
 struct keep_alive_times {
     std::chrono::seconds idle{};      ///< without traffic, before the first probe (TCP_KEEPIDLE)
     std::chrono::seconds interval{};  ///< between probes (TCP_KEEPINTVL)

@@ -39,7 +39,7 @@ enum class dos_attributes : std::uint8_t {
 /// with the same key share one file. A stream of a file has the file's key and a number of its own.
 struct file_key {
     std::uint64_t image = 0;   // 0: a file of the host; else the number of the disk-image engine
-    std::uint64_t volume = 0;  // of the host: the device; copies of an image have the same serial number here
+    std::uint64_t volume = 0;  // on the host, the device; copies of an image have the same serial number here
     std::uint64_t file = 0;
     std::uint64_t stream = 0;  // 0: the unnamed stream; else a hash of the folded stream name
 

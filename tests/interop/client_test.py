@@ -27,7 +27,7 @@ SAMBA_SETTINGS = ("store dos attributes = yes", "vfs objects = catia",
 class Client:
     """What the cases below share: they differ in the server."""
 
-    port_override = None  # of a relay
+    port_override = None  # the port of a relay
 
     def url(self, path=""):
         return f"smb://{self.user}@127.0.0.1:{self.port_override or self.port}/share/{path}"

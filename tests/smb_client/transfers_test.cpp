@@ -17,7 +17,7 @@ protected:
     transfers() : client(world) {}
     void SetUp() override { ASSERT_FALSE(client.error) << client.error->message(); }
 
-    // A file of so many bytes, open.
+    // Creates a file of this size, and returns it open.
     [[nodiscard]] std::unique_ptr<remote_file> make_file(const std::string& name, std::uint64_t bytes) {
         const open_options how{.access = smb::wire::file_generic_read | smb::wire::file_generic_write |
                                          smb::wire::access_mask::delete_object,

@@ -235,7 +235,7 @@ TEST_F(exclusion, keeps_a_directory_from_being_renamed_while_a_file_in_it_is_ope
 }
 
 // A rename of the directory waits for the handle of the file, and holds its state; the file goes, and its
-// inode is used again before the rename goes on.
+// inode is used again before the rename continues.
 TEST_F(exclusion, does_not_pass_from_a_removed_file_to_the_next_file_with_its_inode) {
     auto caching = polite_client::for_everything();
     caching.oplock_level = wire::oplock_level::batch;

@@ -47,7 +47,7 @@ public:
     smb::wire::nt_status log_on(std::string_view user, std::string_view password);
     /// Sends the first token of an authentication only. The session's id is known afterwards.
     smb::wire::nt_status begin_log_on();
-    /// Starts a session and leaves it unfinished. Gives what the server says to that.
+    /// Starts a session and leaves it unfinished. Returns the status of the reply.
     smb::wire::nt_status begin_session();
     /// Sends the proof of a password, and does not wait for the answer; gives the message id.
     std::uint64_t send_proof(std::string_view user, std::string_view password);
@@ -92,7 +92,7 @@ public:
     void sign(bool does);
     /// The frames that went last, as they were.
     [[nodiscard]] const std::vector<std::byte>& last_sent() const noexcept { return last_sent_; }
-    /// What answer_to() gave last.
+    /// The last result of answer_to().
     [[nodiscard]] const answer& last_answer() const noexcept { return last_answer_; }
     /// Sends a frame that another client sent, byte for byte; gives its message id.
     std::uint64_t send_copy(const std::vector<std::byte>& frame);

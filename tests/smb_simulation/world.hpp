@@ -42,8 +42,8 @@ public:
     std::string guest;  // empty: none
 };
 
-/// Expects that no nonce is used twice under one key, whoever signs or encrypts. One at a time: a second one
-/// ends the watch, as its world may have the same secrets. Thread safety: any thread.
+/// Expects that no nonce is used twice under one key, by server or clients. One at a time: a second one ends
+/// the check, as its world may have the same secrets. Thread safety: any thread.
 class nonce_registry final : public smb::auth::nonce_witness {
 public:
     nonce_registry() { smb::auth::set_nonce_witness(count_++ == 0 ? this : nullptr); }

@@ -60,7 +60,7 @@ private:
     const descriptor opened(::open(path.c_str(), O_PATH | O_CLOEXEC));
     struct stat status{};
     if (opened.number() < 0 or ::fstat(opened.number(), &status) != 0)
-        return errno == ENOENT;  // it was removed meanwhile
+        return errno == ENOENT;  // it has been removed since allow()
     std::uint64_t rights = (how == tree_access::write ? rights_to_write : rights_to_read) & handled;
     if (not S_ISDIR(status.st_mode)) rights &= rights_of_files;
     const landlock_path_beneath_attr rule{.allowed_access = rights, .parent_fd = opened.number()};

@@ -8,21 +8,21 @@
 
 namespace sluice::cli {
 
-/// What the server may do in one of the directory trees that it may access.
+/// The access to one directory tree.
 enum class tree_access : std::uint8_t { read, write };
 
 /// The directory trees, and single files, that this process may access; the kernel (Landlock) denies all
 /// others.
 ///
 /// Needed: Linux 5.19 (Landlock ABI 2). The first version denies every rename between directories, which
-/// clients do all the time. What is open already stays usable; sockets, stat(2) and inotify are not
-/// restricted.
+/// clients do all the time. Open descriptors stay usable. Sockets, stat(2) and inotify are not restricted:
+/// the process can still connect to Unix sockets of other programs.
 ///
 /// Thread safety: enforce() before the process has a second thread or a ring: the rules belong to the calling
 /// thread, and those that it starts from then on. covers() from any thread.
 class file_confinement {
 public:
-    /// Adds a file or a directory with all that is in it. What does not exist is left out, and stays
+    /// Adds a file or a directory with all that is in it. A missing one is ignored, and stays
     /// inaccessible. `path` is resolved now: links to other trees need trees of their own.
     void allow(const std::string& path, tree_access how);
 

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
     return fs::is_directory(path, unknown);
 }
 
-// What the system's own libraries read after startup: modules of OpenSSL and of the C library, time zones,
+// The system's own libraries read these after startup: modules of OpenSSL and of the C library, time zones,
 // the description of processes (own descriptors; other servers with --shared-locks) and of network
 // interfaces.
 constexpr const char* read_by_libraries[] = {

@@ -8,8 +8,8 @@
 
 namespace sluice::cli {
 
-/// What `sluice serve` does against an attacker who controls the process: it gives up all that a server of
-/// these shares does not need. Which measure is active, and why one is not, is told at startup.
+/// The protection of the host from an attacker who controls the process of `sluice serve`: it drops all that
+/// a server of these shares does not need. The banner reports the active measures, and why others are not.
 class server_hardening {
 public:
     /// Call it once, before the process has a second thread or a ring, with the options as the file completes

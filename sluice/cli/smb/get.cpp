@@ -130,7 +130,7 @@ private:
                             std::optional<partial_file>& part) noexcept {
         const std::uint64_t size = remote.status().end_of_file_bytes;
         std::optional<partial_names::record> version;
-        // Without a change time, as on FAT, two versions cannot be told apart.
+        // Without a change time, as on FAT, two versions cannot be distinguished.
         if (size >= resumable_bytes_min and remote.status().change_time != smb::wire::filetime{}) {
             io::task<outcome<partial_names::record>> asking = version_of(file, remote);
             const auto answered = co_await std::move(asking);

@@ -23,7 +23,7 @@ constexpr unsigned open_attempts_max = 4;
     return fetched and fetched->size() == found.size() and found == wanted;
 }
 
-// What a new file would have; the mask belongs to the process, which has one thread here.
+// The permissions of a new file; the mask belongs to the process, which has one thread here.
 [[nodiscard]] unsigned usual_permissions() noexcept {
     const mode_t mask = ::umask(0);
     (void)::umask(mask);

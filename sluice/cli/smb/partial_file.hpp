@@ -21,8 +21,8 @@ public:
     /// Where the file is, and what it is a part of.
     struct place {
         const io::path_handle& directory;  ///< outlives the partial file
-        std::string name;                  ///< of the partial file
-        std::string target;                ///< of the complete file
+        std::string name;                  ///< name of the partial file
+        std::string target;                ///< name of the complete file
     };
 
     /// Creates the partial file; with `resumes`, opens the one that an earlier run left if its record is
@@ -44,7 +44,7 @@ public:
 
     /// Returns how many bytes an earlier run left; 0 for a new file.
     [[nodiscard]] std::uint64_t bytes_before() const noexcept { return bytes_before_; }
-    /// Discards what an earlier run left.
+    /// Discards the data of an earlier run.
     [[nodiscard]] result<void> start_over() noexcept;
 
     /// Leaves the file for a later run with `resumes`. Without effect if that could not find or verify it.

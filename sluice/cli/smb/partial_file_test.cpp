@@ -67,7 +67,7 @@ TEST_F(partial_files, have_names_that_only_the_key_of_the_account_gives) {
               fs::perms::owner_read | fs::perms::owner_write);
 }
 
-TEST_F(partial_files, of_an_account_whose_key_others_can_read_get_a_new_key) {
+TEST_F(partial_files, get_names_by_a_new_key_if_others_can_read_the_old_one) {
     const std::string before = names().name_of("x");
     fs::permissions(path / "state" / "key", fs::perms::owner_all | fs::perms::group_read);
     const partial_names now = names();

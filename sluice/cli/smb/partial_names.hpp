@@ -13,7 +13,7 @@ namespace sluice::cli {
 
 /// The version of a file that a partial copy is of. Two versions of one file differ in at least one field.
 struct source_version {
-    std::string_view place;  ///< of the file that is copied: its URL without the port, or its absolute path
+    std::string_view place;  ///< location of the source: its URL without the port, or its absolute path
     std::uint64_t bytes = 0;
     std::uint64_t created = 0;
     std::uint64_t written = 0;
@@ -45,7 +45,7 @@ public:
     /// Returns the name, without a directory, of the partial file of `target`, if it can be resumed.
     [[nodiscard]] std::string name_of(std::string_view target) const;
 
-    /// Returns a name that no file has: of a partial file that cannot be resumed, or whose usual name is
+    /// Returns a name that no file has, for a partial file that cannot be resumed, or whose usual name is
     /// taken.
     [[nodiscard]] std::string fresh_name() noexcept;
 

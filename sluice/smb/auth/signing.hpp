@@ -73,7 +73,7 @@ public:
     [[nodiscard]] std::optional<signing_permit> permit(const signed_message& which) noexcept;
 
     /// The signature of a message that stands in `parts`, one after another, with zeros for its signature.
-    /// Of one in a compound, the padding behind it is a part of it. Aborts if
+    /// In a compound, the padding after the message is a part of it. Aborts if
     /// `once`, which permit() gave, was used before.
     [[nodiscard]] message_signature sign(std::span<const bytes_view> parts, signing_permit once) noexcept;
     /// Both at once.

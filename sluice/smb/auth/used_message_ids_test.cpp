@@ -50,7 +50,7 @@ TEST(used_message_ids, remember_the_id_of_a_request_that_waits_for_long) {
     EXPECT_EQ(ids.claim(5, 1), claim_result::used);
 }
 
-TEST(used_message_ids, refuse_what_they_cannot_know_after_too_many_gaps) {
+TEST(used_message_ids, refuse_ids_in_forgotten_gaps) {
     used_message_ids ids;
     for (std::uint64_t id = 1; id < 10 * limits::unsigned_gaps_max; id += 2)
         ASSERT_EQ(ids.claim(id, 1), claim_result::fresh);
@@ -70,7 +70,7 @@ TEST(used_message_ids, refuse_ids_outside_of_their_range) {
     EXPECT_EQ(ids.claim(6, 1), claim_result::used);
 }
 
-TEST(used_message_ids, of_a_signer_have_it_refuse_ids_of_other_signers_of_the_key) {
+TEST(used_message_ids, make_a_signer_refuse_ids_of_other_signers_of_the_key) {
     auto with = signer::create(signing_algorithm::aes_gmac, secret_bytes<16>(),
                                used_message_ids({.first = 5, .end = 6}))
                     .value();

@@ -112,7 +112,7 @@ bool connection::skip_to(std::uint64_t message_id) noexcept {
 
 io::task<void> connection::use_skipped() noexcept {
     if (skipped_ == 0) co_return;
-    const request_options how{.step = "use message ids that were left out",
+    const request_options how{.step = "use skipped message ids",
                               .payload_bytes = std::uint64_t{skipped_} << 16,
                               .uses_skipped = true};
     io::task<outcome<reply>> asking = call(wire::command::echo, wire::echo_args{}, how);

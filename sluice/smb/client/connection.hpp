@@ -54,7 +54,7 @@ struct connection_options {
 /// What a connection and its server have agreed on in NEGOTIATE.
 struct agreement {
     wire::dialect dialect = wire::dialect::smb_2_0_2;
-    wire::capabilities capabilities = wire::capabilities::none;         ///< what is used of the server's
+    wire::capabilities capabilities = wire::capabilities::none;         ///< those of the server that are used
     wire::capabilities server_capabilities = wire::capabilities::none;  ///< as it said, for validation
     wire::security_mode security_mode = wire::security_mode::none;      ///< the server's
     wire::guid server_guid{};
@@ -137,12 +137,12 @@ public:
     /// A hash that takes in the next request, as it goes out: of SESSION_SETUP in 3.1.1.
     void hash_next_request(auth::preauth_integrity& into) noexcept { hashes_next_ = &into; }
 
-    /// Leaves out message ids, so that the next request has this one. False if there are not so many credits.
-    /// No request is under way.
+    /// Skips message ids, so that the next request has this one. False if there are too few credits. No
+    /// request is in flight.
     [[nodiscard]] bool skip_to(std::uint64_t message_id) noexcept;
-    /// Uses up what was left out, if anything, as the server can grant no more ids otherwise: by an ECHO.
+    /// Uses the skipped ids, if any, with an ECHO. Otherwise the server can grant no more ids.
     [[nodiscard]] io::task<void> use_skipped() noexcept;
-    /// Whether all channels that are wanted can be bound with what was agreed on.
+    /// Whether all channels that are wanted can be bound with the agreed algorithms.
     [[nodiscard]] bool has_ids_for_channels() const noexcept;
 
     [[nodiscard]] bool is_broken() const noexcept { return broken_.has_value(); }

@@ -38,7 +38,8 @@ namespace {
     return nt_status::success;
 }
 
-// What signs one reply with a session's own key, and as its first channel does. Null if there is no key.
+// Returns a signer of one reply with the session's own key, as its first channel has. Null if there is no
+// key.
 [[nodiscard]] std::shared_ptr<auth::signer> session_signer(const session& of, std::uint64_t message_id) {
     if (not of.signing_key) return nullptr;
     auto made = auth::signer::create(of.agreed.signing, *of.signing_key,

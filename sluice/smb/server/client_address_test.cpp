@@ -35,7 +35,7 @@ TEST(client_address, is_the_whole_address_on_a_link) {
     EXPECT_NE(of("fe80::1"), of("fe80::2"));
 }
 
-TEST(client_address, of_a_unix_socket_is_the_same_for_all_of_them) {
+TEST(client_address, is_the_same_for_all_unix_sockets) {
     EXPECT_EQ(client_address(io::socket_address::local("/a").value()),
               client_address(io::socket_address::local("/b").value()));
     EXPECT_EQ(client_address(io::socket_address::local("/a").value()).text(), "-");

@@ -48,7 +48,7 @@ TEST_F(client_quotas_of_ten, give_one_client_half_and_leave_room_for_each_that_c
     EXPECT_EQ(quotas_.most_of_client(limit::opens), 5U);
 }
 
-TEST_F(client_quotas_of_ten, give_greedy_clients_that_take_in_turns_equal_shares_and_keep_one_share_free) {
+TEST_F(client_quotas_of_ten, give_greedy_clients_equal_shares_and_keep_one_share_free) {
     std::vector<client_reference> clients{quotas_.user("a"), quotas_.user("b"), quotas_.user("c"),
                                           quotas_.user("d")};
     for (int round = 0; round != 10; ++round)
@@ -89,7 +89,7 @@ TEST_F(client_quotas_of_ten, count_each_resource_by_itself) {
     EXPECT_EQ(quotas_.take(one, limit::locks).amount(), 1U);
 }
 
-TEST_F(client_quotas_of_ten, give_back_what_a_hold_had_when_it_ends) {
+TEST_F(client_quotas_of_ten, release_the_amount_of_a_hold_when_it_ends) {
     (void)take_all(quotas_.user("a"));
     EXPECT_GT(quotas_.clients(), 0U);
     holds_.clear();

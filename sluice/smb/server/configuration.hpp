@@ -23,7 +23,7 @@ enum class protection : std::uint8_t {
 /// A folder or image as clients see it.
 struct share_configuration {
     std::string name;                     // as in \\server\name; compared without case
-    std::string comment;                  // shown beside it in lists
+    std::string comment;                  // shown next to the name in lists
     std::string source;                   // the folder or image, to tell after a reload whether it is another
     std::shared_ptr<vfs::volume> volume;  // of several shares, and after a reload, if it is the same image
     bool is_read_only = false;
@@ -66,7 +66,7 @@ struct server_configuration {
     /// Gives the Unix account a user acts with on files; nothing: that user may not connect. Empty: everybody
     /// acts as the account the server runs as.
     std::function<std::optional<vfs::unix_account>(const std::string& user)> account_of{};
-    /// Of what all clients share.
+    /// Bounds of the resources that all clients share.
     server_bounds bounds = server_bounds::of({});
     wire::dialect dialect_min = wire::dialect::smb_2_0_2;
     wire::dialect dialect_max = wire::dialect::smb_3_1_1;

@@ -62,7 +62,7 @@ public:
     [[nodiscard]] smb_server& host() const noexcept { return host_; }
     [[nodiscard]] server_loop& home() const noexcept { return home_; }
     [[nodiscard]] io::io_multiplexer& loop() const noexcept { return home_.multiplexer; }
-    /// Of the loop; counted for this connection.
+    /// The buffers of the loop, counted for this connection.
     [[nodiscard]] buffer_source buffers() noexcept { return {home_.buffers, &buffer_use_}; }
     /// Any thread.
     [[nodiscard]] std::size_t buffer_bytes() const noexcept { return buffer_use_.bytes(); }
@@ -92,7 +92,7 @@ public:
     [[nodiscard]] bool send_interim(request& r) noexcept;
     /// Where something ends among all that is sent, once that is known: it may be another loop's to send.
     using place_in_stream = std::shared_ptr<std::atomic<std::uint64_t>>;
-    /// Sends a message nobody asked for, an oplock or lease break, `via` a channel of this connection;
+    /// Sends an unsolicited message, an oplock or lease break, `via` a channel of this connection;
     /// encrypted if `is_sealed`. `encode` writes the body. Where the message ends, for has_delivered(), is
     /// said in `end`. Any thread, under the latch.
     template <class Body>
@@ -124,7 +124,7 @@ public:
     /// Waits until a large reply would soon be sent; see frame_writer::has_room().
     [[nodiscard]] io::task<void> room_to_send() noexcept { return writer_.has_room(); }
 
-    /// Of a channel that ends: keeps its key, to say so to requests that it has signed. Under the latch.
+    /// Keeps the key of a channel that ends, for the errors to requests that it has signed. Under the latch.
     void remember(const channel& ended) noexcept;
 
     /// Ends what `of` waits for, with `why`: all requests of a session, or of a tree of it. Any thread, under

@@ -20,8 +20,8 @@ void grant_durability(const request& r, open& fresh, const wire::create_args& ar
 void tell_durability(const open& one, wire::create_reply& reply) noexcept;
 
 /// Keeps a durable open when its connection is lost, for its client to come back to: takes it from its
-/// session and ends it after its time. False if it is not durable, its caching is being given up, or its
-/// client has too many such opens; then it is to be ended.
+/// session and ends it after its time. False if it is not durable, its caching is being broken, or its
+/// client has too many such opens; then the caller must end it.
 [[nodiscard]] bool keep_without_client(smb_server& host, open& one) noexcept;
 
 /// Which open a client wants back.

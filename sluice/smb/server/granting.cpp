@@ -19,7 +19,7 @@ struct others {
     bool cache_writes = false;
     bool have_oplocks = false;
     bool forbid_writing = false;  // there is somebody who would have to be asked at each write
-    bool are_writing = false;     // the content is changing: what would be read now may be stale at once
+    bool are_writing = false;     // the content is changing: data read now may be stale at once
 };
 
 [[nodiscard]] others others_than(const open& fresh, const lease* own) {

@@ -176,8 +176,8 @@ nt_status connection::find_session(request& r) noexcept {
     return nt_status::success;
 }
 
-// Of a request whose session is not one of this connection's: it may have been, and then the channel's key is
-// still good to say so; or it is to be.
+// Finds the signer for a request whose session is not one of this connection's. If the session was one
+// before, the key of its channel still signs the error; or the request binds the session.
 void connection::find_signer(request& r) noexcept {
     if (not wire::has(r.header().flags, wire::header_flags::signed_message)) return;
     for (const former_channel& one : former_channels_) {

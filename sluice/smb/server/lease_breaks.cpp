@@ -23,7 +23,7 @@ namespace {
     return found == of.opens.end() ? nullptr : *found;
 }
 
-// Whether what is said of it is to be encrypted, whatever the session's other messages are ([MS-SMB2]
+// Whether breaks of it must be encrypted, independently of the session's other messages ([MS-SMB2]
 // 3.3.4.1.4).
 [[nodiscard]] bool must_encrypt(const lease& of) noexcept {
     return std::ranges::any_of(

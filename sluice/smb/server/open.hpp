@@ -102,7 +102,7 @@ public:
     // Whether the same CREATE once more gives this open: until something is done with it
     // ([MS-SMB2] 3.3.1.10).
     bool is_replay_eligible = false;
-    std::optional<app_instance> instance;  // of the application that has it
+    std::optional<app_instance> instance;  // the application that has it open
 
     server::lock_sequences lock_requests;
     std::unique_ptr<directory_scan> scan;

@@ -51,7 +51,7 @@ void opening::undo() noexcept {
         (void)end_open(r_.host(), *fresh_);
         r_.compound().file.reset();
     } else if (has_created and node_ != nullptr) {
-        // Another open, also of another server, may have found it meanwhile.
+        // Another open, also of another server, may have found it since then.
         const auto file = r_.host().files.find(node_->key());
         const bool is_open = file != nullptr and not file->opens().empty();
         if (not is_open and r_.host().peers() == nullptr) (void)node_->remove();

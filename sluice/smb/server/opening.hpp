@@ -12,14 +12,14 @@ namespace sluice::smb::server {
 /// makes it, and asks everybody who has a say. Lives in the command's frame.
 ///
 /// Each step says `success`, or why not. Between finding the file and registering the open nothing may
-/// suspend except make_way() and settle_with_peers(), after which everything is looked at again. Nothing
+/// suspend except make_way() and settle_with_peers(), after which everything is checked again. Nothing
 /// suspends between registering the open and keep().
 class opening {
 public:
     opening(request& r, const wire::create_args& args, file_name name) noexcept;
     opening(const opening&) = delete;
     opening& operator=(const opening&) = delete;
-    /// Without keep(), undoes it all: ends the open, and removes what was created.
+    /// Without keep(), undoes it all: ends the open, and removes the created file.
     ~opening();
 
     /// Does it all; afterwards fresh() is registered. When limits::open_attempts_max or caching_waits_max is

@@ -61,8 +61,8 @@ void sign(finished_reply& one, bool is_padded) noexcept {
     std::memcpy(message.data() + wire::header_signature_offset, made.data(), made.size());
 }
 
-// What cannot be signed, as this connection has no key for it: the session is unknown, or the request was
-// refused before the session was found. Windows and Samba then return the flag and the signature of the
+// For replies that cannot be signed, as this connection has no key: the session is unknown, or the request
+// was refused before the session was found. Windows and Samba then return the flag and the signature of the
 // request, and clients that require signatures accept some errors only in this form. It is the client's own
 // signature, so that it says nothing new. A request with a wrong signature does not get it back.
 void echo_signature(const request& r, nt_status status, wire::header& header) noexcept {

@@ -84,7 +84,7 @@ private:
     [[nodiscard]] bool is_beneath(const open& one) {
         return may_reach(*one.tree->target) and one.node->location().starts_with(prefix_);
     }
-    // Opens of shares that are elsewhere are not looked at one by one.
+    // Opens of shares that are elsewhere are not checked one by one.
     [[nodiscard]] bool may_reach(share& through) {
         const auto [known, is_new] = reach_.try_emplace(&through, true);
         if (not is_new) return known->second;

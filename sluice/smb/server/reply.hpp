@@ -51,7 +51,7 @@ private:
     std::optional<byte_writer> writer_;
 };
 
-/// What signs one reply, once.
+/// A signer with the permit for one reply.
 struct reply_signer {
     std::shared_ptr<auth::signer> with;
     auth::signing_permit once;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::milliseconds pause_when_out_of_descriptors{50};
 
-// A client that has vanished must not keep what it has open from others for ever.
+// A client that has vanished must not block others with its opens indefinitely.
 constexpr io::socket_options kept_alive{.keep_alive = true,
                                         .keep_alive_after = {.idle = limits::keep_alive_idle,
                                                              .interval = limits::keep_alive_interval,
@@ -68,7 +68,7 @@ void smb_server::add_shares(std::vector<share_configuration> fresh) {
     shares_.push_back(std::make_shared<share>());
 }
 
-// A volume is told its loops once: others may be using them already.
+// A volume gets its loops once: others may be using them already.
 smb_server::served_volume& smb_server::served_as(const std::shared_ptr<vfs::volume>& which,
                                                  std::span<io::io_multiplexer* const> loops) {
     std::erase_if(volumes_, [](const served_volume& each) { return each.volume.expired(); });

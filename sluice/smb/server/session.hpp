@@ -65,9 +65,9 @@ public:
     std::optional<agenda::entry> expiry;  // when a valid one is to be authenticated again
     std::vector<channel*> channels;       // in the order they came; their connections own them
     user_identity user;                   // never changes once the session is established
-    std::optional<auth::nt_hash> proved;  // of the password that the user knew; none: anonymous
+    std::optional<auth::nt_hash> proved;  // hash of the user's password; none: anonymous
     clock_source::utc_time since{};       // when it was begun
-    admitted_session admitted;            // before what is counted for its client
+    admitted_session admitted;            // declared before all that counts for its client
 
     /// Null for guests and the anonymous: they have no key.
     std::optional<auth::secret_bytes<16>> signing_key;  // that of the first channel, which vouches for others

@@ -26,7 +26,7 @@ struct shared_use {
     std::size_t of_client = 0;  // that has most
 };
 
-/// The current use of each limit of limits.hpp, and what was rejected at it.
+/// The current use of each limit of limits.hpp, and the rejections at it.
 struct limits_in_use {
     std::size_t connections = 0;
     std::size_t connections_without_session = 0;

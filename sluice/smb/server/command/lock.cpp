@@ -34,7 +34,7 @@ using range = byte_range_locks::range;
     return nt_status::success;
 }
 
-// After locks came or went: what was counted ahead may not have been granted.
+// Call it after locks were added or removed: those counted in advance may not have been granted.
 void count_locks(open& of) noexcept {
     (void)of.counted_locks.resize(of.file->locks().claims_of(of));
 }

@@ -89,9 +89,8 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     r.host().end_session(*previous, true);
 }
 
-// One client does not speak two dialects: somebody may have tampered with the negotiation
-// ([MS-SMB2] 3.3.5.5.3). Compared with sessions of the same user only: GUIDs travel in the clear, and nobody
-// is to lock out another.
+// One client does not use two dialects: an attacker may have changed the negotiation ([MS-SMB2] 3.3.5.5.3).
+// Compared with sessions of the same user only: GUIDs are not encrypted, and no user may lock out another.
 [[nodiscard]] bool has_other_dialect(const request& r) {
     const session& fresh = *r.session;
     if (fresh.agreed.client == wire::guid{} or fresh.user.is_anonymous or fresh.user.is_guest) return false;
@@ -143,7 +142,7 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     return nt_status::success;
 }
 
-// What a successful authentication means: another channel, a new session, or the same user again.
+// Completes a successful authentication: of another channel, a new session, or the same user again.
 [[nodiscard]] nt_status conclude(request& r, const wire::session_setup_args& args,
                                  const auth::step_done& who) noexcept {
     if (wire::has(args.flags, wire::session_setup_flags::binding)) return bind(r, who);

@@ -22,9 +22,7 @@ namespace {
     return slash == std::string_view::npos ? std::string{} : std::string(path.substr(slash + 1));
 }
 
-// So that a client finds out whether somebody has tampered with the negotiation: only 3.1.1 has it in its
-// keys
-// ([MS-SMB2] 3.3.5.7).
+// Lets a client detect a changed negotiation: only the keys of 3.1.1 depend on it ([MS-SMB2] 3.3.5.7).
 [[nodiscard]] bool lacks_protection(const request& r) noexcept {
     const bool has_key = r.channel->signer != nullptr;  // guests and the anonymous have none
     return r.connection().agreed.is_at_least(wire::dialect::smb_3_1_1) and has_key and
