@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -319,6 +320,22 @@ class Serve(unittest.TestCase):
         self.assertIn("FROMLINE serves", self.banner("--name", "FROMLINE", "--config", file))
         self.assertIn("FROMFILE serves", self.banner("--config", file))
         self.assertIn("(read-only)", self.banner("--config", file))
+
+    @unittest.skipUnless(shutil.which("smbclient"), "smbclient is not installed")
+    def test_the_signing_algorithms_of_the_command_line_replace_those_of_the_file(self):
+        file = os.path.join(self.folder, "serve.toml")
+        with open(file, "w") as text:
+            text.write('signing-algorithms = ["aes-cmac", "aes-gmac"]\n')
+        def algorithm(*arguments):
+            socket_path = os.path.join(self.folder, "status")
+            with self.server("--user", "alice%a", "--status-socket", socket_path, *arguments) as (port, _):
+                shown = subprocess.run(["smbclient", "-p", str(port), "//127.0.0.1/files", "-U", "alice%a"],
+                                       input=f"!'{PROGRAM}' status --json --socket '{socket_path}'\n",
+                                       capture_output=True, text=True, timeout=60)
+                return re.search('"signing": ?"([^"]+)"', shown.stdout)[1]
+        self.assertEqual(algorithm(), "AES-GMAC")
+        self.assertEqual(algorithm("--config", file), "AES-CMAC")
+        self.assertEqual(algorithm("--config", file, "--signing-algorithms", "hmac-sha256,aes-gmac"), "HMAC-SHA256")
 
     def test_a_user_there_is_not_is_refused_with_the_command_that_makes_one(self):
         done = sluice("serve", self.folder, "--users-file", self.users, "--user", "bob")
