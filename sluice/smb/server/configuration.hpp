@@ -55,7 +55,7 @@ struct server_configuration {
     std::function<std::vector<network_interface>()> interfaces{};
     protection signing = protection::required;
     /// For SMB 3.1.1, best first. AES-CMAC is the default of the protocol, so it is used where the client
-    /// offers none of these, even if it is not among them ([MS-SMB2] 3.3.5.4).
+    /// offers none of these, even if it is not among them ([MS-SMB2] 3.1.4.1).
     std::vector<wire::signing_algorithm> signing_algorithms = {wire::signing_algorithm::aes_gmac,
                                                                wire::signing_algorithm::aes_cmac,
                                                                wire::signing_algorithm::hmac_sha256};
