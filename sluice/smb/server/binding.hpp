@@ -23,7 +23,7 @@ namespace sluice::smb::server {
 void prove_session_key(request& r);
 
 /// After prove_session_key(): finds the channel that a request continues to bind, or begins one; it becomes
-/// the request's. The session's key must have signed the request. Errors, in the order they are looked for:
+/// the request's. The session's key must have signed the request. Errors, in the order of the checks:
 /// USER_SESSION_DELETED if there is no such session; REQUEST_OUT_OF_SEQUENCE if it signs with AES-GMAC and
 /// the connection does not, NOT_SUPPORTED the other way round; REQUEST_NOT_ACCEPTED before SMB 3.0;
 /// INVALID_PARAMETER for another dialect or cipher; USER_SESSION_DELETED for another client;
