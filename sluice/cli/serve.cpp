@@ -307,8 +307,15 @@ struct users_result {
     return true;
 }
 
+// The account that files are used with.
+[[nodiscard]] std::string runs_as_text(const serve_options& options) {
+    if (options.impersonate) return "the Unix account of whoever logs on";
+    return fmt::format("{} (uid {}), whoever logs on", account_name(), geteuid());
+}
+
 void print_banner(const smb_server& server, const serve_options& options, const users_result& users,
-                  bool is_fallback_port, const observers& watching, const server_hardening& hardening) {
+                  bool is_fallback_port, const observers& watching, const server_hardening& hardening,
+                  std::string runs_as) {
     std::error_code unknown;
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
     banner_facts facts{.program = unknown ? std::string("$(command -v sluice)") : program.string(),
@@ -323,9 +330,7 @@ void print_banner(const smb_server& server, const serve_options& options, const 
                        .users_are_for_now = users.are_for_now,
                        .users_file = users.database->path(),
                        .multiplexer = std::string(io::best_available_reason()),
-                       .runs_as = options.impersonate ? std::string("the Unix account of whoever logs on")
-                                                      : fmt::format("{} (uid {}), whoever logs on",
-                                                                    account_name(), geteuid()),
+                       .runs_as = std::move(runs_as),
                        .hardening = hardening_text(hardening.measures()),
                        .allows_guests = options.guest,
                        .insists_on_signing = not options.no_signing,
@@ -389,8 +394,9 @@ void serve(const serve_options& given, const std::string& file) {
     const serve_options& options = *read;
     users_result users = open_users(options);
 
-    // Before the files that tell it are out of reach.
+    // Before the files that describe them become inaccessible: control groups, and accounts of the system.
     const smb::server::process_resources resources = claim_process_resources();
+    std::string runs_as = runs_as_text(options);
     // Before the first thread and ring, which inherit it.
     server_hardening hardening;
     hardening.apply(options, file, users.database->path());
@@ -431,7 +437,7 @@ void serve(const serve_options& given, const std::string& file) {
     const auto watching =
         observers::open(server, {.status_socket = options.status_socket, .metrics = options.metrics});
     if (watching)
-        print_banner(server, options, users, is_fallback_port, **watching, hardening);
+        print_banner(server, options, users, is_fallback_port, **watching, hardening, std::move(runs_as));
     else
         stop.set(true);
     smb::auth::wipe(std::as_writable_bytes(std::span(users.fresh_password)));

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import pwd
 import re
 import shutil
 import signal
@@ -96,6 +97,15 @@ class Hardened(unittest.TestCase):
         self.requires("access to its own files only")
         self.assertIn("Hardening   " + ", ".join(ALL_MEASURES), self.text())
         self.assertNotIn("not active", self.text())
+
+    def test_the_account_is_named(self):
+        self.start()
+        account = os.geteuid()
+        try:
+            name = pwd.getpwuid(account).pw_name
+        except KeyError:
+            self.skipTest("the account has no name")
+        self.assertIn(f"Files       used as {name} (uid {account})", self.text())
 
     def test_every_thread_is_restricted(self):
         self.start("--loops", "4")
