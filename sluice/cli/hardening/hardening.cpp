@@ -16,10 +16,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files that are replaced by renaming, or come and go, are reached through their directory.
-[[nodiscard]] std::string directory_of(const std::string& file) {
+// Files that are replaced by renaming, or come and go, are reached through their directory: that of the name,
+// and that of the file if the name is a symbolic link.
+void allow_directories_of(file_confinement& files, const std::string& file, tree_access how) {
     std::error_code unknown;
-    return fs::absolute(file, unknown).parent_path().string();
+    files.allow(fs::absolute(file, unknown).parent_path().string(), how);
+    const fs::path resolved = fs::canonical(file, unknown);
+    if (not unknown) files.allow(resolved.parent_path().string(), how);
 }
 
 [[nodiscard]] bool is_directory(const std::string& path) {
@@ -42,8 +45,8 @@ void allow_share(file_confinement& files, const share_options& share, bool read_
     const std::string image = parse_image(share.path).file;
     files.allow(image, tree_access::write);
     std::error_code unknown;
-    if (fs::is_regular_file(image, unknown)) files.allow(directory_of(image), tree_access::write);
-    if (not share.image.overlay.empty()) files.allow(directory_of(share.image.overlay), tree_access::write);
+    if (fs::is_regular_file(image, unknown)) allow_directories_of(files, image, tree_access::write);
+    if (not share.image.overlay.empty()) allow_directories_of(files, share.image.overlay, tree_access::write);
 }
 
 }  // namespace
@@ -70,15 +73,15 @@ void server_hardening::apply(const serve_options& options, const std::string& co
         allow_share(files_, share, share.read_only or options.read_only);
     for (const std::string& each : options.confine_to)
         files_.allow(each, tree_access::write);
-    if (not configuration.empty()) files_.allow(directory_of(configuration), tree_access::read);
-    files_.allow(directory_of(users), tree_access::read);
+    if (not configuration.empty()) allow_directories_of(files_, configuration, tree_access::read);
+    allow_directories_of(files_, users, tree_access::read);
     if (not options.shared_locks.empty())
-        files_.allow(directory_of(options.shared_locks), tree_access::write);
+        allow_directories_of(files_, options.shared_locks, tree_access::write);
     if (options.status_socket.empty()) {
         (void)make_status_folder();  // observers::open reports why it cannot be used
         files_.allow(status_folder(), tree_access::write);
     } else {
-        files_.allow(directory_of(options.status_socket), tree_access::write);
+        allow_directories_of(files_, options.status_socket, tree_access::write);
     }
     measures_.push_back(files_.enforce());
     // Landlock also denies execve(2), mounts and tracing. Both together would cost every system call.

@@ -34,10 +34,12 @@ class Hardened(unittest.TestCase):
         self.log = self.scratch / "log"
         self.log.touch()
 
-    def start(self, *arguments, shares=None, environment=None):
+    def start(self, *arguments, shares=None, environment=None, users=None):
+        """Serves with one user of the command line, or with those of the file `users`."""
+        admitted = ["--users-file", str(self.state / "users"), "--user", f"walker%{PASSWORD}"]
         command = [PROGRAM, "serve", *(shares if shares is not None else [f"share={self.share}"]),
-                   "--listen", "127.0.0.1:0", "--users-file", str(self.state / "users"),
-                   "--user", f"walker%{PASSWORD}", "--status-socket", str(self.state / "socket"), *arguments]
+                   "--listen", "127.0.0.1:0", *(["--users-file", str(users)] if users else admitted),
+                   "--status-socket", str(self.state / "socket"), *arguments]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                                             env={**os.environ, **(environment or {})})
@@ -64,13 +66,13 @@ class Hardened(unittest.TestCase):
         path = f"/proc/{self.process.pid}/status" if thread is None else f"/proc/{self.process.pid}/task/{thread}/status"
         return re.search(rf"^{key}:\s*(\S+)", pathlib.Path(path).read_text(), re.MULTILINE)[1]
 
-    def client(self, *arguments):
-        return subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.scratch, stdin=subprocess.DEVNULL,
+    def client(self, *arguments, given=b""):
+        return subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.scratch, input=given,
                               capture_output=True, timeout=60,
                               env={**os.environ, "SLUICE_PASSWORD": PASSWORD, "XDG_STATE_HOME": str(self.scratch / "own")})
 
-    def do(self, *arguments):
-        done = self.client(*arguments)
+    def do(self, *arguments, **how):
+        done = self.client(*arguments, **how)
         self.assertEqual((done.returncode, done.stderr.decode()), (0, ""), (arguments, self.text()))
         return done.stdout
 
@@ -172,6 +174,27 @@ class Hardened(unittest.TestCase):
         self.process.send_signal(signal.SIGHUP)
         self.wait_for("users and shares were read again|configuration reloaded")
         self.assert_usable("inner")
+
+    def test_users_and_configuration_that_are_links_are_read_again(self):
+        files = self.scratch / "files"
+        links = self.scratch / "links"  # no other rule covers these two directories
+        files.mkdir()
+        links.mkdir()
+        for name in ("users", "config.toml"):
+            (links / name).symlink_to(files / name)
+        (files / "config.toml").write_text(f'[[share]]\nname = "share"\npath = "{self.share}"\n')
+        for user in ("walker", "removed"):
+            self.do("user", "--users-file", files / "users", "add", user, given=PASSWORD.encode() + b"\n")
+        self.start("--config", str(links / "config.toml"), shares=[], users=links / "users")
+        removed = ("ls", f"smb://removed@127.0.0.1:{self.port}/share")
+        self.do(*removed)
+        self.do("user", "--users-file", files / "users", "remove", "removed")
+        (files / "config.toml").write_text(f'[[share]]\nname = "other"\npath = "{self.share}"\n')
+        self.process.send_signal(signal.SIGHUP)
+        self.wait_for("users and shares were read again|configuration reloaded")
+        self.assertNotIn("could not be read again", self.text())
+        self.assertEqual(self.client(*removed).returncode, 1)
+        self.assert_usable("other")
 
     def test_a_new_share_elsewhere_is_refused_with_the_remedy(self):
         elsewhere = self.scratch / "elsewhere"
