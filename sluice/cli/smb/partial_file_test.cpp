@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -73,6 +74,24 @@ TEST_F(partial_files, get_names_by_a_new_key_if_others_can_read_the_old_one) {
     const partial_names now = names();
     EXPECT_FALSE(now.key_problem().empty());
     EXPECT_NE(now.name_of("x"), before);
+}
+
+TEST_F(partial_files, have_a_key_in_new_directories_of_this_account_only) {
+    const fs::path key = path / "home" / ".local" / "state" / "sluice" / "key";
+    EXPECT_EQ(partial_names(random, key.string()).key_problem(), "");
+    for (fs::path made = key.parent_path(); made != path; made = made.parent_path())
+        EXPECT_EQ(fs::status(made).permissions() & fs::perms::mask, fs::perms::owner_all) << made;
+}
+
+TEST_F(partial_files, create_no_directory_in_that_of_another_account) {
+    constexpr uid_t another = 65534;
+    const fs::path home = path / "home";
+    fs::create_directory(home);
+    if (::geteuid() != 0 or ::chown(home.c_str(), another, static_cast<gid_t>(-1)) != 0)
+        GTEST_SKIP() << "needs root";
+    const partial_names found(random, (home / ".local" / "state" / "key").string());
+    EXPECT_FALSE(found.key_problem().empty());
+    EXPECT_TRUE(fs::is_empty(home));
 }
 
 TEST_F(partial_files, get_the_name_of_the_target_when_they_are_complete) {

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <ranges>
+#include <vector>
 
 #include "sluice/base/endian.hpp"
+#include "sluice/io/directory_handle.hpp"
 #include "sluice/io/file_handle.hpp"
 #include "sluice/io/file_status.hpp"
 #include "sluice/io/fs_location.hpp"
@@ -22,17 +25,40 @@ using key_bytes = std::array<std::byte, 32>;
 // Another process of this account may create the file at the same time: the first complete one stays.
 constexpr unsigned key_attempts_max = 2;
 
+// With sudo, HOME may be another account's, which could use neither the key nor the directories.
+constexpr error not_of_this_account(EPERM, "create a key in the directory of another account");
+
+// Creates the directory and those above it, unless the lowest one that exists belongs to another account.
+// Root may own it: only an ordinary account that may write there, as in /tmp, gets further.
+[[nodiscard]] result<void> create_own_directory(const fs::path& path) {
+    constexpr std::uint32_t root = 0;
+    constexpr unsigned own_only = 0700;
+    std::vector<fs::path> missing;
+    fs::path lowest = path;
+    auto status = io::status_at({}, lowest.string(), io::follow::yes);
+    while (not status and status.error() == std::errc::no_such_file_or_directory and
+           lowest.has_relative_path()) {
+        missing.push_back(lowest);
+        lowest = lowest.parent_path();
+        status = io::status_at({}, lowest.string(), io::follow::yes);
+    }
+    if (not status) return failure(status.error());
+    if (status->user_id != ::geteuid() and status->user_id != root) return failure(not_of_this_account);
+    for (const fs::path& each : missing | std::views::reverse) {
+        const auto made =
+            io::directory_handle::open({}, each.string(), io::mode::none, io::creation::if_needed, own_only);
+        if (not made) return failure(made.error());
+    }
+    return {};
+}
+
 [[nodiscard]] result<void> create_key(const fs::path& path, secret_random_source& random) {
-    std::error_code why;
-    fs::create_directories(path.parent_path(), why);
-    if (why) return failure({why.value(), "create the directory of the key"});
+    if (const auto made = create_own_directory(path.parent_path()); not made) return made;
     auto directory = io::path_handle::open(path.parent_path().string());
     if (not directory) return failure(directory.error());
-    // With sudo, HOME may be another account's, which could not read the key.
     const auto owner = io::status_of(*directory);
     if (not owner) return failure(owner.error());
-    if (owner->user_id != ::geteuid())
-        return failure({EPERM, "create a key in the directory of another account"});
+    if (owner->user_id != ::geteuid()) return failure(not_of_this_account);
     auto file = io::file_handle::temp_file(*directory);  // 0600, removed when it closes
     if (not file) return failure(file.error());
     smb::auth::secret_bytes<32> fresh;
