@@ -3,14 +3,16 @@
 import socket
 import struct
 import threading
-import time
 
 CREATE, READ, WRITE = 5, 8, 9
 HEADER_BYTES = 64
+STATUS_PENDING = 0x103
+NOTIFICATION = 0xffffffffffffffff  # the message ID of a message that is not a reply
+REPLIES_SECONDS_MAX = 30
 
 
 class Cut(Exception):
-    """Raised by `on_request`: the connection ends before this request."""
+    """Raised by `on_request`: the connection ends before this request, and after the replies to earlier ones."""
 
 
 class Relay:
@@ -47,40 +49,78 @@ class Relay:
                 client, _ = self._listening.accept()
                 server = socket.create_connection(self._to)
                 self._open += [client, server]
-                threading.Thread(target=self._forward_replies, args=(client, server), daemon=True).start()
-                threading.Thread(target=self._forward_requests, args=(client, server), daemon=True).start()
+                unanswered = Unanswered()
+                for forward in (self._forward_replies, self._forward_requests):
+                    threading.Thread(target=forward, args=(client, server, unanswered), daemon=True).start()
         except OSError:
             pass
 
-    def _forward_replies(self, client, server):
+    def _forward_replies(self, client, server, unanswered):
         try:
-            while piece := server.recv(1 << 20):
-                client.sendall(piece)
+            for frame in frames_of(server):
+                client.sendall(frame)
+                for _, message, status in headers_of(frame):
+                    if status != STATUS_PENDING and message != NOTIFICATION:
+                        unanswered.change(-1)
         except OSError:
             pass
         self._end(client, server)
 
-    def _forward_requests(self, client, server):
+    def _forward_requests(self, client, server, unanswered):
         try:
-            stream = client.makefile("rb")
-            while prefix := stream.read(4):
-                frame = stream.read(int.from_bytes(prefix, "big"))
-                for command in commands_of(frame):
+            for frame in frames_of(client):
+                headers = list(headers_of(frame))
+                for command, _, _ in headers:
                     self._on_request(command)
-                server.sendall(prefix + frame)
+                unanswered.change(len(headers))
+                server.sendall(frame)
         except Cut:
-            time.sleep(0.3)  # the replies to earlier requests pass before the end
+            unanswered.wait_for_none()
+            self._end_after_its_bytes(client)
         except OSError:
             pass
         self._end(client, server)
 
+    @staticmethod
+    def _end_after_its_bytes(client):
+        """Ends the connection without a reset, at which the client would lose the replies that it has not read."""
+        try:
+            client.shutdown(socket.SHUT_WR)
+            while client.recv(1 << 20):
+                pass
+        except OSError:
+            pass
 
-def commands_of(frame):
-    """The commands of the messages in a frame; none of an encrypted one."""
-    at = 0
+
+class Unanswered:
+    """The number of requests of a connection whose replies were not forwarded yet."""
+
+    def __init__(self):
+        self._count, self._changed = 0, threading.Condition()
+
+    def change(self, by):
+        with self._changed:
+            self._count += by
+            self._changed.notify_all()
+
+    def wait_for_none(self):
+        with self._changed:
+            self._changed.wait_for(lambda: self._count == 0, REPLIES_SECONDS_MAX)
+
+
+def frames_of(connection):
+    """The frames that arrive, with their prefixes."""
+    stream = connection.makefile("rb")
+    while prefix := stream.read(4):
+        yield prefix + stream.read(int.from_bytes(prefix, "big"))
+
+
+def headers_of(frame):
+    """Command, message ID and status of the messages in a frame; none of an encrypted one."""
+    at = 4
     while frame[at:at + 4] == b"\xfeSMB" and len(frame) >= at + HEADER_BYTES:
-        yield struct.unpack_from("<H", frame, at + 12)[0]
-        following = struct.unpack_from("<I", frame, at + 20)[0]
+        status, command, _, _, following, message = struct.unpack_from("<IHHIIQ", frame, at + 8)
+        yield command, message, status
         if not following:
             return
         at += following
