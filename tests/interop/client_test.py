@@ -3,7 +3,9 @@
 
 import os
 import pathlib
+import queue
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -31,14 +33,18 @@ class Client:
     def url(self, path=""):
         return f"smb://{self.user}@127.0.0.1:{self.port_override or self.port}/share/{path}"
 
-    def run_client(self, *arguments, password=served.PASSWORD):
+    def client_environment(self, password=served.PASSWORD):
         environment = {key: value for key, value in os.environ.items() if key != "SLUICE_PASSWORD"}
         environment["XDG_STATE_HOME"] = str(self.local.parent / "state")
         environment["SLUICE_MULTIPLEXER"] = getattr(self, "multiplexer", "io_uring")
         if password is not None:
             environment["SLUICE_PASSWORD"] = password
+        return environment
+
+    def run_client(self, *arguments, password=served.PASSWORD):
         return subprocess.run([str(served.ServedCase.program), *map(str, arguments)], stdin=subprocess.DEVNULL,
-                              capture_output=True, cwd=self.local, env=environment, timeout=COMMAND_SECONDS_MAX)
+                              capture_output=True, cwd=self.local, env=self.client_environment(password),
+                              timeout=COMMAND_SECONDS_MAX)
 
     def do(self, *arguments):
         done = self.run_client(*arguments)
@@ -126,18 +132,32 @@ class Client:
     def partial_files(self, folder):
         return [path for path in folder.iterdir() if path.name.startswith(".sluice-")]
 
-    def copy_through(self, between, command, *arguments):
-        """Runs the client with URLs of a relay in the place of "@path"."""
+    def operands_through(self, between, arguments):
+        """Operands with URLs of a relay in the place of "@path"."""
         self.port_override = between.port
         operands = [self.url(each[1:]) if each.startswith("@") else each for each in arguments]
         self.port_override = None
-        return self.run_client(command, *operands)
+        return operands
+
+    def copy_through(self, between, command, *arguments):
+        return self.run_client(command, *self.operands_through(between, arguments))
 
     def interrupt(self, command, request, *arguments):
         """Copies through a relay that cuts the connection after some of the file's bytes."""
         with relay.Relay(self.port, relay.at_request(request, 14, relay.cut)) as between:
             done = self.copy_through(between, command, *arguments)
         self.assertEqual(done.returncode, 1, done.stderr)
+
+    def kill_during(self, command, request, *arguments):
+        """Copies through a relay, and kills the client when it sends the third of these requests."""
+        started = queue.SimpleQueue()
+        with relay.Relay(self.port, relay.at_request(request, 3, lambda: started.get().kill())) as between:
+            operands = self.operands_through(between, arguments)
+            with subprocess.Popen([str(served.ServedCase.program), command, *operands], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self.local,
+                                  env=self.client_environment()) as client:
+                started.put(client)
+                self.assertEqual(client.wait(COMMAND_SECONDS_MAX), -signal.SIGKILL)
 
     def requires_attributes(self):
         try:
@@ -209,6 +229,38 @@ class Client:
         self.assertTrue(got[1:] == data[1:])
         self.assertNotEqual(got[0], data[0], "the copy started over")
         self.assertEqual(self.partial_files(self.folder), [])
+
+    def test_the_next_copy_removes_the_partial_files_of_a_killed_client(self):
+        self.requires_attributes()
+        for folder in (self.local, self.folder):
+            (folder / "tree").mkdir()
+            for number in range(6):
+                (folder / "tree" / str(number)).write_bytes(bytes([number]) * 900_000)
+        self.do("mkdir", self.url("copy"))
+        (self.local / "copy").mkdir()
+        cases = {"put": (relay.WRITE, self.folder / "copy" / "tree", ("-r", "tree"), "@copy"),
+                 "get": (relay.READ, self.local / "copy" / "tree", ("-r", "@tree"), "copy")}
+        for command, (request, target, source, to) in cases.items():
+            with self.subTest(command=command):
+                self.kill_during(command, request, *source, to)
+                self.assertNotEqual(self.partial_files(target), [])
+                urls = [self.url(each[1:]) if each.startswith("@") else each for each in (*source, to)]
+                self.do(command, "--resume", *urls)  # waits until the server knows that the client ended
+                self.assert_same_tree(self.local / "tree", target)
+
+    def test_partial_files_in_a_tree_are_skipped_and_reported(self):
+        name = f".sluice-{'0123456789abcdef' * 2}.part"
+        for folder in (self.local, self.folder):
+            (folder / "d").mkdir()
+            (folder / "d" / name).write_text("part")
+            (folder / "d" / f"{name}.txt").write_text("complete")
+        for command, operands, copied in (("put", ("d", self.url("copy")), self.folder / "copy"),
+                                          ("get", (self.url("d"), "copy"), self.local / "copy")):
+            with self.subTest(command=command):
+                done = self.run_client(command, "-r", *operands)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(b"interrupted copy", done.stderr)
+                self.assertEqual(os.listdir(copied), [f"{name}.txt"])
 
     def test_an_interrupted_put_of_an_older_version_starts_over(self):
         size = 100 << 20

@@ -109,18 +109,16 @@ private:
         co_return co_await std::move(finishing);
     }
 
-    // Under a new name if the usual one is taken by a file that is not ours, or serves no purpose.
+    // Files that cannot be resumed have the usual name as well: the next copy to the target removes the
+    // partial file of a killed client. The name is a new one if a file that is not ours has the usual one.
     [[nodiscard]] result<partial_file> open_part(
         const fetched_file& file, const io::path_handle& directory,
         const std::optional<partial_names::record>& version) noexcept {
         const std::string target = file.to.filename().string();
-        if (version) {
-            const std::string path = fs::absolute(file.to).lexically_normal().string();
-            auto usual =
-                partial_file::open({.directory = directory, .name = names_.name_of(path), .target = target},
-                                   version, how_.resumes);
-            if (usual or usual.error() != std::errc::file_exists) return usual;
-        }
+        const std::string path = fs::absolute(file.to).lexically_normal().string();
+        auto usual = partial_file::open(
+            {.directory = directory, .name = names_.name_of(path), .target = target}, version, how_.resumes);
+        if (usual or usual.error() != std::errc::file_exists) return usual;
         return partial_file::open({.directory = directory, .name = names_.fresh_name(), .target = target},
                                   std::nullopt, false);
     }
@@ -254,6 +252,8 @@ void run_get(const get_arguments& arguments) {
         std::error_code why;
         if (is_link(each.status)) {
             share.complain(each.path, "skipped: a link that the server does not follow");
+        } else if (not below.empty() and partial_names::is_one(last_name_of(each.path))) {
+            share.complain(each.path, "skipped: the partial file of an interrupted copy");
         } else if (not names_taken.insert(to).second) {
             // Else one of the two would replace the other.
             share.fail(each.path,

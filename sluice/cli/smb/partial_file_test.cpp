@@ -68,7 +68,15 @@ TEST_F(partial_files, have_names_that_only_the_key_of_the_account_gives) {
               fs::perms::owner_read | fs::perms::owner_write);
 }
 
-TEST_F(partial_files, get_names_by_a_new_key_if_others_can_read_the_old_one) {
+TEST_F(partial_files, are_recognised_by_their_names) {
+    const std::string name = names().name_of("x");
+    EXPECT_TRUE(partial_names::is_one(name));
+    for (const std::string& other : {std::string(".sluice-.part"), std::string("x.part"), "x" + name,
+                                     name + "x", name.substr(0, 20) + "g" + name.substr(21)})
+        EXPECT_FALSE(partial_names::is_one(other)) << other;
+}
+
+TEST_F(partial_files, of_an_account_whose_key_others_can_read_get_a_new_key) {
     const std::string before = names().name_of("x");
     fs::permissions(path / "state" / "key", fs::perms::owner_all | fs::perms::group_read);
     const partial_names now = names();

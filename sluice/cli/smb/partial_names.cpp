@@ -99,11 +99,14 @@ constexpr error not_of_this_account(EPERM, "create a key in the directory of ano
 
 constexpr std::size_t name_bytes = 16;
 
+constexpr std::string_view name_prefix = ".sluice-";
+constexpr std::string_view name_suffix = ".part";
+
 [[nodiscard]] std::string name_with(bytes_view unguessable) {
-    std::string name = ".sluice-";
+    std::string name(name_prefix);
     for (const std::byte each : unguessable.span())
         name += fmt::format("{:02x}", std::to_integer<unsigned>(each));
-    return name + ".part";
+    return name.append(name_suffix);
 }
 
 }  // namespace
@@ -123,6 +126,14 @@ std::string partial_names::default_key_path() {
         return std::string(configured) + "/sluice/partial-files.key";
     if (home != nullptr and *home == '/') return std::string(home) + "/.local/state/sluice/partial-files.key";
     return {};
+}
+
+bool partial_names::is_one(std::string_view name) noexcept {
+    if (not name.starts_with(name_prefix) or not name.ends_with(name_suffix)) return false;
+    name.remove_prefix(name_prefix.size());
+    name.remove_suffix(name_suffix.size());
+    return name.size() == 2 * name_bytes and
+           name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 std::string partial_names::name_of(std::string_view target) const {

@@ -13,7 +13,7 @@ namespace sluice::cli {
 
 /// The version of a file that a partial copy is of. Two versions of one file differ in at least one field.
 struct source_version {
-    std::string_view place;  ///< location of the source: its URL without the port, or its absolute path
+    std::string_view place;  ///< of the file that is copied: its URL without the port, or its absolute path
     std::uint64_t bytes = 0;
     std::uint64_t created = 0;
     std::uint64_t written = 0;
@@ -42,11 +42,13 @@ public:
     /// Returns why a later run cannot resume; empty if it can.
     [[nodiscard]] const std::string& key_problem() const noexcept { return problem_; }
 
-    /// Returns the name, without a directory, of the partial file of `target`, if it can be resumed.
+    /// Returns whether a name has the form of those below. Allocates: nothing.
+    [[nodiscard]] static bool is_one(std::string_view name) noexcept;
+
+    /// Returns the name, without a directory, of the partial file of `target`.
     [[nodiscard]] std::string name_of(std::string_view target) const;
 
-    /// Returns a name that no file has, for a partial file that cannot be resumed, or whose usual name is
-    /// taken.
+    /// Returns a name that no file has, for a partial file whose usual name is taken.
     [[nodiscard]] std::string fresh_name() noexcept;
 
     /// Returns a proof that a partial file was made by this account from this version of the source.

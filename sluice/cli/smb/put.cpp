@@ -88,7 +88,7 @@ private:
     struct partial {
         std::unique_ptr<remote_file> file;
         std::uint64_t bytes_before = 0;
-        bool is_marked = false;  // a later run finds it
+        bool is_marked = false;  // under the usual name: a later run finds it
     };
 
     [[nodiscard]] std::string share_path_of(const given_file& file) const {
@@ -161,16 +161,14 @@ private:
     }
 
     // Creates a new file, or opens our own leftover of the same version. Never follows a link, and never
-    // changes or removes a file that is not marked as ours.
+    // changes or removes a file that is not one of ours.
     io::task<outcome<partial>> open_partial(const given_file& file, const original& of) noexcept {
         const std::size_t slash = file.to.rfind('/');
         const std::string directory = slash == std::string::npos ? std::string() : file.to.substr(0, slash);
-        if (of.can_be_resumed()) {
-            io::task<outcome<partial>> opening =
-                open_usual(joined_path(directory, names_.name_of(share_path_of(file))), of);
-            auto usual = co_await std::move(opening);
-            if (usual or usual.error().is_of_connection()) co_return std::move(usual);
-        }
+        io::task<outcome<partial>> opening =
+            open_usual(joined_path(directory, names_.name_of(share_path_of(file))), of);
+        auto usual = co_await std::move(opening);
+        if (usual or usual.error().is_of_connection()) co_return std::move(usual);
         const std::string name = joined_path(directory, names_.fresh_name());
         io::task<outcome<owned<remote_file>>> creating =
             share_.tree().open(name, exclusively(smb::wire::create_disposition::create));
@@ -197,8 +195,7 @@ private:
                 found.bytes_before = bytes_present(*found.file);
                 co_return found;
             }
-            const file_status& there = found.file->status();
-            const bool is_ours = not is_link(there) and is_mark_of_target(there.creation_time, of.mark);
+            const bool is_ours = is_leftover(*found.file, of);
             if (is_ours) {
                 io::task<outcome<void>> removing = found.file->delete_on_close();
                 (void)co_await std::move(removing);
@@ -236,6 +233,16 @@ private:
                there.end_of_file_bytes > resumed_bytes_min and there.end_of_file_bytes <= of.bytes();
     }
 
+    // A file of ours is empty until it is marked, and complete with the times of the source before it is
+    // renamed.
+    [[nodiscard]] static bool is_leftover(const remote_file& found, const original& of) noexcept {
+        const file_status& there = found.status();
+        const bool is_complete = there.end_of_file_bytes == of.bytes() and
+                                 there.creation_time == of.modified and there.last_write_time == of.modified;
+        return not is_link(there) and (there.end_of_file_bytes == 0 or is_complete or
+                                       is_mark_of_target(there.creation_time, of.mark));
+    }
+
     // Where to begin: after the bytes of an earlier run, if the server still has them.
     io::task<transferred<std::uint64_t>> begin(io::file_handle& source, partial& to,
                                                const original& of) noexcept {
@@ -262,7 +269,7 @@ private:
         io::task<transferred<std::uint64_t>> uploading = send_bytes(source, to, of);
         const auto end = co_await std::move(uploading);
         if (not end) {
-            keeps = to.is_marked and (how_.resumes or end.error().is_of_connection());
+            keeps = to.is_marked and of.can_be_resumed() and (how_.resumes or end.error().is_of_connection());
             co_return end.error().message();
         }
         const auto now = io::status_of(source);
@@ -372,6 +379,9 @@ private:
                 share_.complain(below, each.path().string() + ": skipped: neither a file nor a directory");
             else if (each.is_directory())
                 add_folder(each.path(), below);
+            else if (partial_names::is_one(each.path().filename().string()))
+                share_.complain(below,
+                                each.path().string() + ": skipped: the partial file of an interrupted copy");
             else
                 add_file(each.path(), below);
         }
