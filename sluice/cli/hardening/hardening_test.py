@@ -135,7 +135,12 @@ class Hardened(unittest.TestCase):
     def test_both_multiplexers_are_usable(self):
         for multiplexer in ("io_uring", "epoll"):
             with self.subTest(multiplexer=multiplexer):
-                self.start(environment={"SLUICE_MULTIPLEXER": multiplexer})
+                try:
+                    self.start(environment={"SLUICE_MULTIPLEXER": multiplexer})
+                except AssertionError:
+                    if denied := re.search("io_uring_setup, denied by .*", self.text()):
+                        self.skipTest(denied[0])
+                    raise
                 self.assert_usable()
                 self.stop()
 
@@ -255,8 +260,11 @@ class Hardened(unittest.TestCase):
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
     def test_an_ordinary_account_can_serve(self):
-        for path in (self.scratch, self.share, self.state):
-            os.chown(path, 65534, 65534)
+        try:
+            for path in (self.scratch, self.share, self.state):
+                os.chown(path, 65534, 65534)
+        except OSError as why:  # a user namespace with one account
+            self.skipTest(f"cannot give files to another account: {why.strerror}")
         global PROGRAM
         program, copy = PROGRAM, self.scratch / "sluice"
         shutil.copy(program, copy)
