@@ -17,6 +17,7 @@ import unittest
 PROGRAM = None
 PASSWORD = "Stone-Bridge-7"
 START_SECONDS_MAX = 30
+STOP_SECONDS_MAX = 30
 ALL_MEASURES = ["no core dumps", "no unused privileges", "access to its own files only"]
 # CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID, NET_BIND_SERVICE, IPC_LOCK, SYS_RESOURCE
 KEPT = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 10 | 1 << 14 | 1 << 24
@@ -48,9 +49,16 @@ class Hardened(unittest.TestCase):
         self.port = int(re.search(r"^Listening +\S+:(\d+)", self.text(), re.MULTILINE)[1])
 
     def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            self.assertEqual(self.process.wait(30), 0, self.text())
+        if self.process.poll() is not None:
+            return
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.assertEqual(self.process.wait(STOP_SECONDS_MAX), 0, self.text())
+        except subprocess.TimeoutExpired:
+            self.fail(f"the server did not end {STOP_SECONDS_MAX} s after SIGTERM:\n{self.text()}")
+        finally:
+            self.process.kill()  # no effect on a process that has ended
+            self.process.wait()
 
     def text(self):
         return self.log.read_text(errors="replace")
