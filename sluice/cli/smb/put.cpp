@@ -223,7 +223,7 @@ private:
         }
     }
 
-    // All bytes of a partial file except those of the last window are certain to be there.
+    // Of a partial file, all bytes but those of the last window are certain to be there.
     [[nodiscard]] static std::uint64_t bytes_present(const remote_file& partial) noexcept {
         return partial.status().end_of_file_bytes - transfer_window_bytes;
     }
@@ -348,25 +348,18 @@ public:
         add_file(from, to);
     }
 
-    /// What is sent at the same time, in any order.
-    struct batch {
-        std::vector<given_file> files;
-        std::uint64_t total_bytes = 0;
-    };
-    batch first;
-    /// Files whose name differs from that of another only in case. Most servers ignore case, and the second
-    /// file must not replace the first: it is sent once the first is there, and does not replace anything.
-    batch second;
+    std::vector<given_file> files;
+    std::vector<given_file> later_files;  // copied after `files`, which they must not replace
 
 private:
     void add_file(const fs::path& from, const std::string& to) {
         std::error_code why;
         const std::uint64_t bytes = fs::file_size(from, why);
         if (why) share_.fail(to, from.string() + ": " + why.message());
+        // Most servers ignore case: the second of two such names must not replace the first.
         const bool is_first = names_taken_.insert(fold(to)).second;
-        batch& in = is_first ? first : second;
-        in.files.push_back({.from = from, .to = to, .bytes = bytes, .may_replace = is_first});
-        in.total_bytes += bytes;
+        (is_first ? files : later_files)
+            .push_back({.from = from, .to = to, .bytes = bytes, .may_replace = is_first});
     }
 
     void add_folder(const fs::path& from, const std::string& to) {
@@ -397,6 +390,14 @@ private:
     return shown((normal.has_filename() ? normal : normal.parent_path()).filename().string());
 }
 
+void put_all(remote_share& share, const copy_options& how, std::vector<given_file> files) {
+    const std::size_t count = files.size();
+    std::uint64_t total_bytes = 0;
+    for (const given_file& each : files)
+        total_bytes += each.bytes;
+    putter(share, how, std::move(files), total_bytes).run(count);
+}
+
 void run_put(const put_arguments& arguments) {
     remote_share share("put", arguments.operands.back(), arguments.how.remote);
     const std::string& path = share.url().path;
@@ -410,11 +411,8 @@ void run_put(const put_arguments& arguments) {
         const std::string& source = arguments.operands[i];
         gathered.add(source, is_into ? joined_path(path, last_name_of(source)) : path);
     }
-    for (gathering::batch* const each : {&gathered.first, &gathered.second}) {
-        const std::size_t count = each->files.size();
-        if (count == 0) continue;
-        putter(share, arguments.how, std::move(each->files), each->total_bytes).run(count);
-    }
+    put_all(share, arguments.how, std::move(gathered.files));
+    if (not gathered.later_files.empty()) put_all(share, arguments.how, std::move(gathered.later_files));
 }
 
 }  // namespace
