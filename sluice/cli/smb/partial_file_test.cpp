@@ -76,7 +76,7 @@ TEST_F(partial_files, are_recognised_by_their_names) {
         EXPECT_FALSE(partial_names::is_one(other)) << other;
 }
 
-TEST_F(partial_files, of_an_account_whose_key_others_can_read_get_a_new_key) {
+TEST_F(partial_files, get_names_by_a_new_key_if_others_can_read_the_old_one) {
     const std::string before = names().name_of("x");
     fs::permissions(path / "state" / "key", fs::perms::owner_all | fs::perms::group_read);
     const partial_names now = names();

@@ -13,7 +13,7 @@ namespace sluice::cli {
 
 /// The version of a file that a partial copy is of. Two versions of one file differ in at least one field.
 struct source_version {
-    std::string_view place;  ///< of the file that is copied: its URL without the port, or its absolute path
+    std::string_view place;  ///< location of the source: its URL without the port, or its absolute path
     std::uint64_t bytes = 0;
     std::uint64_t created = 0;
     std::uint64_t written = 0;
