@@ -187,6 +187,18 @@ TEST_F(quotas, locks_of_a_user_are_rejected_while_others_can_lock) {
     EXPECT_EQ(where_.server->quotas.in_use(limit::locks), 1U);
 }
 
+TEST_F(quotas, an_open_made_while_its_user_can_lock_no_more_can_lock_when_there_is_room_again) {
+    polite_client& greedy = log_on("greedy");
+    server::client_quotas& all = where_.server->quotas;
+    server::quota_hold most = all.take(all.user("greedy"), limit::locks, bound / 2);
+    const server::quota_hold of_other = all.take(all.user("honest"), limit::locks, bound / 4);
+    wire::file_id file{};
+    ASSERT_EQ(open(greedy, "f", false, &file), nt_status::success);
+    EXPECT_NE(lock(greedy, file, 0), nt_status::success);
+    most.reset();
+    EXPECT_EQ(lock(greedy, file, 0), nt_status::success);
+}
+
 TEST_F(quotas, requests_of_a_user_that_wait_are_rejected_while_those_of_others_can_wait) {
     polite_client& greedy = log_on("greedy");
     polite_client& honest = log_on("honest");
@@ -231,6 +243,20 @@ TEST_F(quotas, queued_changes_beyond_the_memory_of_a_user_are_dropped_and_its_cl
     EXPECT_EQ(greedy.answer_to(watch(greedy, directory)).status(), nt_status::notify_enum_dir);
     EXPECT_GT(rejections(limit::queued_change_bytes), 0U);
     EXPECT_EQ(where_.server->quotas.in_use(limit::queued_change_bytes), 0U);
+}
+
+TEST_F(quotas, queued_changes_of_a_watch_count_that_was_begun_while_its_user_had_no_memory_for_any) {
+    polite_client& greedy = log_on("greedy");
+    server::client_quotas& all = where_.server->quotas;
+    const server::quota_hold most = all.take(all.user("greedy"), limit::queued_change_bytes, bound / 2);
+    const server::quota_hold other = all.take(all.user("honest"), limit::queued_change_bytes, bound / 4);
+    wire::file_id directory{};
+    ASSERT_EQ(open(greedy, "d", true, &directory), nt_status::success);
+    const std::uint64_t first = watch(greedy, directory);
+    greedy.cancel(greedy.async_id_of(first));
+    EXPECT_EQ(greedy.answer_to(first).status(), nt_status::cancelled);
+    ASSERT_EQ(open(greedy, "d\\new"), nt_status::success);
+    EXPECT_EQ(greedy.answer_to(watch(greedy, directory)).status(), nt_status::notify_enum_dir);
 }
 
 TEST_F(quotas, tree_connections_of_a_user_are_rejected_while_others_can_connect) {

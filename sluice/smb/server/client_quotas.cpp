@@ -60,6 +60,7 @@ quota_hold client_quotas::take(const client_reference& by, limit what, std::size
 }
 
 bool client_quotas::try_take(client_reference::use& by, limit what, std::size_t amount) noexcept {
+    if (amount == 0) return true;  // nothing is taken, however little is free
     const std::size_t i = index(what);
     const std::size_t free = bounds_[i] - in_use_[i];
     client_reference::use* const group = by.group.use_;

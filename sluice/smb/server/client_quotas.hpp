@@ -117,7 +117,8 @@ public:
     [[nodiscard]] client_reference guest(const client_address& where);
 
     /// `amount` of `what` for a client. Returns an empty hold if the client may not take it; that is counted
-    /// as a rejection. A null client may take nothing. An amount of 0 gives a hold to be resized later.
+    /// as a rejection. A null client may take nothing. An amount of 0 always gives a hold, to be
+    /// resized later.
     [[nodiscard]] quota_hold take(const client_reference& by, limit what, std::size_t amount = 1) noexcept;
 
     [[nodiscard]] std::size_t bound_of(limit what) const noexcept { return bounds_[index(what)]; }

@@ -119,6 +119,18 @@ TEST_F(client_quotas_of_ten, refuse_amounts_beyond_the_bound_without_overflow) {
     EXPECT_EQ(quotas_.take({}, limit::queued_change_bytes).amount(), 0U) << "no client, no share";
 }
 
+TEST_F(client_quotas_of_ten, give_a_hold_of_nothing_to_a_client_that_holds_more_than_is_free) {
+    quota_hold most = quotas_.take(quotas_.user("a"), limit::locks, 5);
+    quota_hold others = quotas_.take(quotas_.user("b"), limit::locks, 3);
+    ASSERT_EQ(quotas_.in_use(limit::locks), 8U);
+    quota_hold later = quotas_.take(quotas_.user("a"), limit::locks, 0);
+    EXPECT_EQ(later.client(), quotas_.user("a"));
+    EXPECT_EQ(rejections_.of(limit::locks), 0U) << "nothing was refused";
+    EXPECT_FALSE(later.resize(1));
+    most.reset();
+    EXPECT_TRUE(later.resize(1));
+}
+
 TEST_F(client_quotas_of_ten, count_rejections_and_log_them_at_a_bounded_rate) {
     (void)take_all(quotas_.user("a"));
     for (int i = 0; i != 99; ++i)
