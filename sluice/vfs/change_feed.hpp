@@ -27,7 +27,8 @@ struct change {
     std::string_view path;
 };
 
-/// Is told what happens in a directory. Called from the feed's task, never from inside watch().
+/// Is told what happens in a directory. Called from the feed's task, never from inside watch(), with the one
+/// exception of may_watch().
 class change_listener {
 public:
     virtual void changed(const change& what) noexcept = 0;
@@ -38,6 +39,10 @@ public:
     /// Returns whether changes make no difference now: some were lost already. The feed may skip them then,
     /// which matters if a directory has many watches.
     [[nodiscard]] virtual bool needs_no_changes() const noexcept { return false; }
+    /// Returns whether the watch may have that many directories watched one by one, the first included. Asked
+    /// before there are more, also from inside watch(), and called when there are fewer, which is
+    /// always allowed.
+    [[nodiscard]] virtual bool may_watch(std::size_t) noexcept { return true; }
 
 protected:
     ~change_listener() = default;
@@ -64,7 +69,8 @@ public:
     change_feed& operator=(const change_feed&) = delete;
 
     /// Watches a directory, with all below it if `recursive`. `listener` outlives the watch.
-    /// Errors: ENOSPC when no more watches are allowed, by the system or by limits; ENOTDIR; EMFILE.
+    /// Errors: ENOSPC when no more watches are allowed, by the system, by limits or by the listener; ENOTDIR;
+    /// EMFILE.
     [[nodiscard]] virtual result<std::unique_ptr<change_watch>> watch(node& directory, bool recursive,
                                                                       change_listener& listener) noexcept = 0;
 

@@ -80,6 +80,10 @@ public:
     io::path_handle root;
     bool is_recursive;
     std::unique_ptr<place> first;
+    std::size_t places = 0;  // in the table
+
+    // After there are fewer.
+    void tell_places() noexcept { (void)listener().may_watch(places); }
 
 private:
     host_change_feed& feed_;
@@ -124,10 +128,16 @@ result<std::unique_ptr<change_watch>> host_change_feed::watch_as(const account_p
 result<host_change_feed::place*> host_change_feed::add_place(held_watch& owner, place* parent,
                                                              const io::handle& directory,
                                                              std::string_view name) {
-    if (places_.size() >= limits::watched_directories_max) return failure({ENOSPC, "watch"});
+    const bool has_room = places_.size() < limits::watched_directories_max;
+    if (not has_room or not owner.listener().may_watch(owner.places + 1)) return failure({ENOSPC, "watch"});
     const io::descriptor_path path(directory.descriptor());
     const int watched = ::inotify_add_watch(kernel_queue_.descriptor(), path.c_str(), changes_told);
-    if (watched < 0) return failure(error::last("inotify_add_watch", directory.descriptor()));
+    if (watched < 0) {
+        const error why = error::last("inotify_add_watch", directory.descriptor());
+        owner.tell_places();
+        return failure(why);
+    }
+    ++owner.places;
     auto made = std::make_unique<place>(
         place{.owner = &owner, .kernel_watch = watched, .parent = parent, .name = std::string(name)});
     place* const added = made.get();
@@ -180,6 +190,7 @@ void host_change_feed::release(place& which) noexcept {
     const auto found = std::find_if(first, last, [&](const auto& each) { return each.second == &which; });
     if (found == last) return;  // the kernel ended it
     places_.erase(found);
+    --which.owner->places;
     if (is_only) (void)::inotify_rm_watch(kernel_queue_.descriptor(), which.kernel_watch);
 }
 
@@ -276,6 +287,7 @@ void host_change_feed::remove_child(place& where, std::string_view name) noexcep
     if (gone == where.children.end()) return;
     release(**gone);
     where.children.erase(gone);
+    where.owner->tell_places();
 }
 
 // The permissions of a directory may have changed. Its name may lead to another one by now, so that the
@@ -340,6 +352,7 @@ void host_change_feed::dispatch_rename(const kernel_event& from, const kernel_ev
         old_place->children.erase(moved);
         if (new_place == nullptr) {
             release(*child);
+            old_place->owner->tell_places();
             continue;
         }
         child->name = to.name;
@@ -355,8 +368,12 @@ void host_change_feed::dispatch_rename(const kernel_event& from, const kernel_ev
 
 // The kernel has ended a watch: the directory is gone. Or we have, and know.
 void host_change_feed::end(int kernel_watch) {
-    for (auto [each, last] = places_.equal_range(kernel_watch); each != last; ++each)
-        if (each->second->parent == nullptr) queue_.add_end(*each->second->owner);
+    for (auto [each, last] = places_.equal_range(kernel_watch); each != last; ++each) {
+        held_watch& owner = *each->second->owner;
+        --owner.places;
+        owner.tell_places();
+        if (each->second->parent == nullptr) queue_.add_end(owner);
+    }
     places_.erase(kernel_watch);
 }
 

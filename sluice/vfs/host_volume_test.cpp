@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
+#include "sluice/io/sync_wait.hpp"
 #include "sluice/io/volume_test.hpp"
 #include "sluice/io/xattr.hpp"
 #include "sluice/vfs/host_metadata.hpp"
@@ -290,6 +291,53 @@ TEST_F(host_volume_test, only_the_file_that_is_held_is_removed) {
     put("f");
     EXPECT_EQ(code(held->remove()), ENOENT);
     EXPECT_TRUE(fs::exists(path_of("f")));
+}
+
+// Has room for a few directories.
+class bounded_listener final : public change_listener {
+public:
+    void changed(const change&) noexcept override {}
+    void overflowed() noexcept override { ++overflows; }
+    void ended() noexcept override {}
+    [[nodiscard]] bool may_watch(std::size_t directories) noexcept override {
+        if (directories > at_most) return false;
+        watched = directories;
+        return true;
+    }
+
+    std::size_t at_most = 3;
+    std::size_t watched = 0;
+    int overflows = 0;
+};
+
+TEST_F(host_volume_test, a_watch_has_no_more_directories_than_its_listener_allows) {
+    for (const char* name : {"a", "a/b", "c"})
+        fs::create_directory(path_of(name));
+    bounded_listener seen;
+    const node_ptr root = find("").value();
+    EXPECT_EQ(code(opened->changes()->watch(*root, true, seen)), ENOSPC);
+    seen.at_most = 4;
+    const auto watch = opened->changes()->watch(*root, true, seen);
+    ASSERT_EQ(code(watch), 0);
+    EXPECT_EQ(seen.watched, 4U);
+    bounded_listener other;
+    EXPECT_EQ(code(opened->changes()->watch(*root, false, other)), 0) << "each has its own";
+    EXPECT_EQ(other.watched, 1U);
+
+    const auto hear = [&] {
+        EXPECT_TRUE(io::sync_wait(*multiplexer, opened->changes()->co_changed()));
+        opened->changes()->tell();
+    };
+    fs::create_directory(path_of("c/beyond"));
+    hear();
+    EXPECT_EQ(seen.overflows, 1);
+    EXPECT_EQ(seen.watched, 4U);
+    fs::remove_all(path_of("a"));
+    hear();
+    EXPECT_EQ(seen.watched, 2U);
+    fs::rename(path_of("c"), folder.path_of("outside"));
+    hear();
+    EXPECT_EQ(seen.watched, 1U);
 }
 
 TEST_F(host_volume_test, a_read_only_volume_changes_nothing) {

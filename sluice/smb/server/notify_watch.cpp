@@ -5,6 +5,7 @@
 #include "sluice/smb/server/file_state.hpp"
 #include "sluice/smb/server/limits.hpp"
 #include "sluice/smb/server/open.hpp"
+#include "sluice/vfs/limits.hpp"
 
 namespace sluice::smb::server {
 
@@ -13,6 +14,9 @@ using wire::notify_action;
 using wire::nt_status;
 
 namespace {
+
+// So that what one client has watched leaves room in each volume for the share of any other.
+static_assert(vfs::limits::watched_directories_max >= limits::watches_max);
 
 // Which filters a change passes. The system does not tell which attribute was changed, so each of them may
 // have been.
@@ -49,8 +53,8 @@ namespace {
 }  // namespace
 
 result<std::unique_ptr<notify_watch>> notify_watch::begin(vfs::change_feed& feed, vfs::node& directory,
-                                                          const interest& wanted) {
-    std::unique_ptr<notify_watch> fresh(new notify_watch(wanted));
+                                                          const interest& wanted, counted by) {
+    std::unique_ptr<notify_watch> fresh(new notify_watch(wanted, std::move(by)));
     auto watch = feed.watch(directory, wanted.recursive, *fresh);
     if (not watch) return failure(watch.error());
     fresh->watch_ = *std::move(watch);
@@ -82,7 +86,7 @@ nt_status notify_watch::take(wire::notify_writer& into) noexcept {
         if (not is_all) break;
         is_all = into.put({.action = change.action, .name = change.path}) != wire::entry_outcome::no_room;
     }
-    (void)counted_bytes_.resize(0);
+    (void)counted_.change_bytes.resize(0);
     return is_all and into.count() != 0 ? nt_status::success : nt_status::notify_enum_dir;
 }
 
@@ -95,17 +99,23 @@ void notify_watch::changed(const vfs::change& what) noexcept {
     wake_next();
 }
 
+// One at least, however few are left: the watch is there.
+bool notify_watch::may_watch(std::size_t directories) noexcept {
+    quota_hold& held = counted_.directories;
+    return not held.client() or held.resize(std::max(directories, std::size_t{1}));
+}
+
 void notify_watch::overflowed() noexcept {
     has_lost_some_ = true;
     std::exchange(changes_, {});
-    (void)counted_bytes_.resize(0);
+    (void)counted_.change_bytes.resize(0);
     wake_next();
 }
 
 void notify_watch::keep(notify_action action, std::string_view path) {
     if (has_lost_some_) return;
     if (changes_.size() >= limits::notify_changes_max) {
-        if (const client_reference& of = counted_bytes_.client())
+        if (const client_reference& of = counted_.change_bytes.client())
             of.quotas().rejections().add(limit::notify_changes, of.name());
         overflowed();
         return;
@@ -117,7 +127,9 @@ void notify_watch::keep(notify_action action, std::string_view path) {
                              changes_.back().action == action and changes_.back().path == told;
     if (is_repeated) return;
     const std::size_t bytes = sizeof(kept_change) + told.capacity();
-    if (counted_bytes_.client() and not counted_bytes_.resize(counted_bytes_.amount() + bytes)) {
+    const bool is_counted = static_cast<bool>(counted_.directories.client());
+    quota_hold& held = counted_.change_bytes;
+    if (is_counted and not held.resize(held.amount() + bytes)) {
         overflowed();
         return;
     }

@@ -29,20 +29,21 @@ public:
         bool recursive = false;
         std::uint32_t bytes_max = UINT32_MAX;  // a reply may have; what does not fit is lost
     };
-    /// Begins to watch. Errors: those of change_feed::watch. Blocks: for the file system, if recursive.
+    /// The parts of a client's shares: the directories that are watched one by one for it, and the memory of
+    /// its changes.
+    struct counted {
+        quota_hold directories;
+        quota_hold change_bytes;
+    };
+    /// Begins to watch. Without `by`, changes are limited by their number alone. Errors: those of
+    /// change_feed::watch; ENOSPC also if the client may not have more directories watched. Blocks: for the
+    /// file system, if recursive.
     [[nodiscard]] static result<std::unique_ptr<notify_watch>> begin(vfs::change_feed& feed,
                                                                      vfs::node& directory,
-                                                                     const interest& wanted);
+                                                                     const interest& wanted, counted by = {});
     notify_watch(const notify_watch&) = delete;
     notify_watch& operator=(const notify_watch&) = delete;
     ~notify_watch();
-
-    /// Counts the watch among those of its client, and from now on the memory of its changes. Before, or
-    /// without, they are limited by their number alone.
-    void count(quota_hold watch, quota_hold change_bytes) noexcept {
-        counted_ = std::move(watch);
-        counted_bytes_ = std::move(change_bytes);
-    }
 
     /// Has `told` set to success when it is its turn to take changes; to what ended the watch if that comes
     /// first. It lives until forget(), which passes the turn on, or the watch's end.
@@ -68,13 +69,14 @@ private:
         std::string path;
     };
 
-    explicit notify_watch(const interest& wanted) noexcept
-        : filter_(wanted.filter), bytes_max_(wanted.bytes_max) {}
+    notify_watch(const interest& wanted, counted by) noexcept
+        : filter_(wanted.filter), bytes_max_(wanted.bytes_max), counted_(std::move(by)) {}
 
     void changed(const vfs::change& what) noexcept override;
     void overflowed() noexcept override;
     void ended() noexcept override { end_for_removal(); }
     [[nodiscard]] bool needs_no_changes() const noexcept override { return has_lost_some_; }
+    [[nodiscard]] bool may_watch(std::size_t directories) noexcept override;
 
     void keep(wire::notify_action action, std::string_view path);
     void end(wire::nt_status why) noexcept;
@@ -85,8 +87,7 @@ private:
     std::uint32_t bytes_max_;
     std::unique_ptr<vfs::change_watch> watch_;
     std::deque<kept_change> changes_;
-    quota_hold counted_;
-    quota_hold counted_bytes_;  // of `changes_`
+    counted counted_;  // its bytes are those of `changes_`
     bool has_lost_some_ = false;
     wire::nt_status ended_by_ = wire::nt_status::success;
     std::vector<event<wire::nt_status>*> waiting_;

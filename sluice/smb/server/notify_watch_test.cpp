@@ -171,6 +171,51 @@ TEST_F(notify_watch_test, who_waits_is_told_how_the_watch_ended) {
     EXPECT_EQ(after.value(), nt_status::delete_pending);
 }
 
+class silent_log final : public event_log {
+public:
+    void write(event_severity, std::string_view, std::initializer_list<event_field>) noexcept override {}
+};
+
+// One client's share of ten of each resource.
+class counted_notify_watch : public notify_watch_test {
+protected:
+    ~counted_notify_watch() override { watch.reset(); }
+
+    static client_quotas::bounds of_each(std::size_t amount) {
+        client_quotas::bounds all{};
+        all.fill(amount);
+        return all;
+    }
+
+    silent_log log_;
+    limit_rejections rejections_{log_, clock};
+    client_quotas quotas_{of_each(10), rejections_};
+};
+
+TEST_F(counted_notify_watch, has_its_client_hold_each_directory_that_is_watched_and_one_at_least) {
+    watch = notify_watch::begin(
+                feed, *root, {.filter = completion_filter::file_name},
+                {.directories = quotas_.take(quotas_.user("u"), limit::watches), .change_bytes = {}})
+                .value();
+    EXPECT_TRUE(feed.listener->may_watch(5));
+    EXPECT_EQ(quotas_.in_use(limit::watches), 5U);
+    EXPECT_FALSE(feed.listener->may_watch(6)) << "half is for others";
+    EXPECT_EQ(quotas_.in_use(limit::watches), 5U);
+    EXPECT_TRUE(feed.listener->may_watch(0));
+    EXPECT_EQ(quotas_.in_use(limit::watches), 1U);
+    watch.reset();
+    EXPECT_EQ(quotas_.in_use(limit::watches), 0U);
+}
+
+TEST_F(counted_notify_watch, drops_changes_that_no_client_is_charged_for) {
+    watch = notify_watch::begin(
+                feed, *root, {.filter = completion_filter::file_name},
+                {.directories = quotas_.take(quotas_.user("u"), limit::watches), .change_bytes = {}})
+                .value();
+    tell(change_kind::added, "a");
+    EXPECT_EQ(taken(), "look for yourself");
+}
+
 }  // namespace
 
 }  // namespace sluice::smb::server

@@ -34,11 +34,15 @@ namespace {
         .recursive = wire::has(args.flags, wire::change_notify_flags::watch_tree),
         .bytes_max = args.output_bytes_max};
     const client_reference& by = r.session->admitted.client;
-    quota_hold counted = r.host().quotas.take(by, limit::watches);
-    if (counted.amount() == 0) return nt_status::insufficient_resources;
-    auto watch = notify_watch::begin(*feed, *of.node, wanted);
-    if (not watch) return status_of(watch.error());
-    (*watch)->count(std::move(counted), r.host().quotas.take(by, limit::queued_change_bytes, 0));
+    client_quotas& quotas = r.host().quotas;
+    notify_watch::counted counted{.directories = quotas.take(by, limit::watches),
+                                  .change_bytes = quotas.take(by, limit::queued_change_bytes, 0)};
+    if (counted.directories.amount() == 0) return nt_status::insufficient_resources;
+    auto watch = notify_watch::begin(*feed, *of.node, wanted, std::move(counted));
+    if (not watch) {
+        const bool are_too_many = watch.error() == std::errc::no_space_on_device;
+        return are_too_many ? nt_status::insufficient_resources : status_of(watch.error());
+    }
     of.watch = *std::move(watch);
     return nt_status::success;
 }
