@@ -229,6 +229,7 @@ result<void> host_node::hold_again(const std::string& where) {
     const auto status = io::status_of(*fresh, io::stat_fields::type | io::stat_fields::inode);
     if (not status) return failure(status.error());
     held_ = std::move(*fresh);
+    granted_ = {};  // to what was held
     asked_.reset();
     path_ = where;
     identify(*status);
@@ -240,10 +241,12 @@ result<void> host_node::become_link(std::string_view target) noexcept {
     const auto where = tree_.present_path(held());
     if (not where) return failure({ENOENT, "become a link", held().descriptor()});
     if (kind_ == node_kind::symlink and target.empty()) return become_file(*where);
-    const auto itself = io::status_of(held(), io::stat_fields::size);
+    const auto itself = io::status_of(held(), io::stat_fields::size | io::stat_fields::links);
     if (not itself) return failure(itself.error());
     if (kind_ == node_kind::file and itself->size_bytes != 0)
         return failure(error::with_path(ENOTEMPTY, "become a link", *where));
+    if (kind_ == node_kind::file and itself->links > 1)
+        return failure(error::with_path(EMLINK, "become a link", *where));
     if (target.empty() or kind_ == node_kind::other) return failure({EINVAL, "become a link"});
 
     // A directory cannot be replaced by a link in one step.

@@ -354,6 +354,7 @@ result<void> memory_node::become_link(std::string_view target) noexcept {
     const bool is_back = kind() == node_kind::symlink and target.empty();
     if (file_->content.size() != 0 or not file_->children.empty())
         return failure({ENOTEMPTY, "become a link"});
+    if (kind() == node_kind::file and file_->status.links > 1) return failure({EMLINK, "become a link"});
     if (target.empty() and not is_back) return failure({EINVAL, "become a link"});
     // A new file, as on a host, under the same name.
     auto fresh = tree_.make_file(is_back ? node_kind::file : node_kind::symlink);

@@ -150,7 +150,9 @@ public:
     [[nodiscard]] virtual result<void> remove() noexcept = 0;
     /// Where a symbolic link leads, as it is written there.
     [[nodiscard]] virtual result<std::string> read_link() noexcept = 0;
-    /// Turns an empty file or directory that only this holds into a symbolic link with its name, and back.
+    /// Turns an empty file or directory that only this holds into a symbolic link with its name, and back. It
+    /// is another file then, and its data is not open any more. Errors: ENOTEMPTY; EMLINK if the file has
+    /// other names, by which it would stay; EINVAL; as create for the link.
     [[nodiscard]] virtual result<void> become_link(std::string_view target) noexcept = 0;
 
     // --- what hangs on it

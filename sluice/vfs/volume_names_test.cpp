@@ -299,5 +299,17 @@ TEST_P(volume_names, an_empty_directory_or_file_becomes_a_link_and_a_file_again)
     EXPECT_EQ(code(full->become_link("target")), ENOTEMPTY);
 }
 
+TEST_P(volume_names, a_file_that_has_a_second_name_does_not_become_a_link) {
+    SLUICE_NEEDS(has_symlinks);
+    const auto file = make_file("f");
+    ASSERT_EQ(code(file->link("g", when_taken::refuse)), 0);
+    ASSERT_EQ(code(file->open_data(writes)), 0);
+    EXPECT_EQ(code(file->become_link("target")), EMLINK);
+    EXPECT_EQ(file->kind(), node_kind::file);
+    ASSERT_EQ(code(at("g")->remove()), 0);
+    EXPECT_EQ(code(file->become_link("target")), 0);
+    EXPECT_EQ(code(write(*file, "x")), EBADF) << "the data that was open is gone";
+}
+
 }  // namespace
 }  // namespace sluice::vfs

@@ -3,6 +3,7 @@
 #include "sluice/smb/wire/close.hpp"
 #include "sluice/smb/wire/fsctl_copy.hpp"
 #include "sluice/smb/wire/ioctl.hpp"
+#include "sluice/smb/wire/reparse_point.hpp"
 #include "sluice/smb/wire/write.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
@@ -82,6 +83,19 @@ TEST_F(writes_in_progress, count_until_they_end_even_if_their_open_has_ended) {
     (void)send_write(file.file);
     (void)client().send(command::close, wire::close_args{.file = file.file});
     EXPECT_EQ(granted(second_.create("f", with_lease(std::byte{1}, read_and_handle))), lease_state::none);
+}
+
+TEST_F(writes_in_progress, keep_their_file_from_becoming_a_link) {
+    const auto file = client().create("f");
+    slow_down();
+    const std::uint64_t writing = send_write(file.file);
+    std::array<std::byte, 256> room;
+    byte_writer writer(room);
+    ASSERT_TRUE(encode(writer, wire::reparse_symlink{.substitute = "x", .print = "x", .relative = true}));
+    const wire::ioctl_args asked{
+        .code = wire::control_code::set_reparse_point, .file = file.file, .input = *writer.finish()};
+    EXPECT_EQ(client().call(command::ioctl, asked).status(), nt_status::sharing_violation);
+    EXPECT_EQ(client().answer_to(writing).status(), nt_status::success);
 }
 
 TEST_F(writes_in_progress, leave_the_writer_its_own_lease) {

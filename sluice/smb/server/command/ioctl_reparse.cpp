@@ -29,11 +29,12 @@ constexpr std::size_t buffer_bytes_max = 8 + wire::reparse_data_bytes_max;
                : nt_status::access_denied;
 }
 
-// What becomes a link, or stops being one, is another inode: its state goes with it, and opens of what it was
-// must not.
+// To become a link, or to stop being one, makes the file another inode. Its state goes along; other opens of
+// the old inode, and writes to it, could not.
 [[nodiscard]] nt_status become_link(control& c, std::string_view target) {
     file_table& files = c.r.host().files;
     file_state& file = *c.file->file;
+    if (c.file->writes_under_way != 0) return nt_status::sharing_violation;
     if (file.opens().size() != 1 or files.has_open_streams(file.key())) return nt_status::sharing_violation;
     const result<void> made = c.file->node->become_link(target);
     files.change_key(file, c.file->node->key());
