@@ -86,6 +86,20 @@ TEST_F(streams, that_are_renamed_take_all_their_opens_along) {
     EXPECT_EQ(try_create("f:third", alone), nt_status::sharing_violation);
 }
 
+TEST_F(streams, that_are_renamed_take_their_lease_along) {
+    auto leased = polite_client::for_everything();
+    leased.oplock_level = smb::wire::oplock_level::lease;
+    leased.contexts.lease.emplace(
+        smb::wire::lease{.key = {}, .state = smb::wire::lease_state::read | smb::wire::lease_state::handle});
+    leased.contexts.lease->key.bytes[0] = std::byte{1};
+    const auto first = client().create("f:first", leased);
+    ASSERT_EQ(rename(first, ":second", false), nt_status::success);
+    EXPECT_EQ(try_create("f:second", leased), nt_status::success);
+    EXPECT_EQ(try_create("f:first", leased), nt_status::invalid_parameter) << "another stream";
+    EXPECT_EQ(close(client().create("f:first")), nt_status::success);
+    EXPECT_EQ(try_create("f:first", leased), nt_status::invalid_parameter);
+}
+
 TEST_F(streams, are_never_directories) {
     auto how = polite_client::for_everything();
     how.options = create_options::directory_file;

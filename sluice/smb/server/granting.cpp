@@ -69,8 +69,7 @@ void grant_oplock(const request& r, open& fresh, const wire::create_args& args, 
     if (rest.cache_handles) state = lease_state::none;
     state = state_of(level_of(state));
     if (state == lease_state::none) return;
-    fresh.lease = r.host().leases.make(lease::kind::oplock, lease::identity{}, fresh.file->key(), state,
-                                       std::uint16_t{0});
+    fresh.lease = r.host().leases.make(lease::kind::oplock, lease::identity{}, state, std::uint16_t{0});
     fresh.lease->opens.push_back(&fresh);
 }
 
@@ -86,7 +85,7 @@ void grant_lease(request& r, open& fresh, const wire::create_args& args, wire::c
         const auto kind = asked.v2 ? lease::kind::lease_v2 : lease::kind::lease_v1;
         const std::uint16_t epoch = asked.v2 ? asked.v2->epoch : std::uint16_t{0};
         const lease::identity who{.client = r.connection().agreed.client, .key = asked.key};
-        held = r.host().leases.make(kind, who, fresh.file->key(), state, epoch);
+        held = r.host().leases.make(kind, who, state, epoch);
         r.host().leases.add(held);
     }
     if (asked.v2 and wire::has(asked.flags, wire::lease_flags::parent_key_set))

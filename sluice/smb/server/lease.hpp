@@ -51,12 +51,11 @@ public:
 
     /// `epoch` is what the client said; a lease of version 2 counts its changes from there, of which being
     /// granted something is the first. `memory`, for the list of opens, outlives it.
-    lease(kind which, const identity& who, const vfs::file_key& file, wire::lease_state granted,
-          std::uint16_t epoch, std::pmr::memory_resource& memory = *std::pmr::get_default_resource()) noexcept
+    lease(kind which, const identity& who, wire::lease_state granted, std::uint16_t epoch,
+          std::pmr::memory_resource& memory = *std::pmr::get_default_resource()) noexcept
         : opens(&memory),
           kind_(which),
           who_(who),
-          file_(file),
           epoch_(static_cast<std::uint16_t>(granted == wire::lease_state::none ? epoch : epoch + 1)),
           held_(granted) {}
     lease(const lease&) = delete;
@@ -65,7 +64,6 @@ public:
     [[nodiscard]] bool is_oplock() const noexcept { return kind_ == kind::oplock; }
     [[nodiscard]] bool has_epoch() const noexcept { return kind_ == kind::lease_v2; }
     [[nodiscard]] const identity& who() const noexcept { return who_; }
-    [[nodiscard]] const vfs::file_key& file() const noexcept { return file_; }
     [[nodiscard]] wire::lease_state held() const noexcept { return held_; }
     [[nodiscard]] bool is_breaking() const noexcept { return is_breaking_; }
     /// Zero but for version 2.
@@ -102,7 +100,6 @@ public:
 private:
     kind kind_;
     identity who_;
-    vfs::file_key file_;
     std::uint16_t epoch_;
     wire::lease_state held_;
     bool is_breaking_ = false;

@@ -154,7 +154,8 @@ void end_time_limit(smb_server& host, lease& of) noexcept {
 }
 
 void wake_waiters(const lease& of) noexcept {
-    if (not of.opens.empty()) of.opens.front()->file->wake_caching_waiters();
+    for (const open* one : of.opens)
+        one->file->wake_caching_waiters();
 }
 
 void end_opens(smb_server& host, const lease& of) {

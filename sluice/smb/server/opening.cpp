@@ -367,8 +367,11 @@ io::task<opening::step> opening::settle_with_peers(peer_servers& peers) noexcept
 // A key stands for one file of its client ([MS-SMB2] 3.3.5.9.8).
 nt_status opening::check_lease_key() const noexcept {
     const std::shared_ptr<lease> held = find_lease(r_, args_);
-    if (held == nullptr or (node_ != nullptr and held->file() == node_->key())) return nt_status::success;
-    return nt_status::invalid_parameter;
+    if (held == nullptr) return nt_status::success;
+    // By its state: a key changes when the file is renamed or replaced.
+    const auto file = node_ == nullptr ? nullptr : r_.host().files.find(node_->key());
+    const bool is_same = file != nullptr and file == held->opens.front()->file;
+    return is_same ? nt_status::success : nt_status::invalid_parameter;
 }
 
 nt_status opening::check_making(const vfs::found_node& directory, bool makes_directory) const {
