@@ -4,8 +4,10 @@
 #include <functional>
 
 #include "sluice/smb/wire/close.hpp"
+#include "sluice/smb/wire/ioctl.hpp"
 #include "sluice/smb/wire/lock.hpp"
 #include "sluice/smb/wire/read.hpp"
+#include "sluice/smb/wire/reparse_point.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // A server beside another one, which the tests play: what it says at the worst of moments.
@@ -149,6 +151,17 @@ TEST_F(peers, do_not_keep_a_file_that_is_to_go_when_the_server_ends) {
     world_.stop();
     EXPECT_FALSE(found());
     EXPECT_GT(other_.open_for_seals, 900U);
+}
+
+TEST_F(peers, know_files_by_what_they_are_so_that_none_becomes_a_link) {
+    const wire::file_id file = client_->create("file").file;
+    std::array<std::byte, 256> room;
+    byte_writer writer(room);
+    ASSERT_TRUE(encode(writer, wire::reparse_symlink{.substitute = "x", .print = "x", .relative = true}));
+    const wire::ioctl_args asked{
+        .code = wire::control_code::set_reparse_point, .file = file, .input = *writer.finish()};
+    EXPECT_EQ(client_->call(command::ioctl, asked).status(), nt_status::not_supported);
+    EXPECT_EQ((*found())->kind(), vfs::node_kind::file);
 }
 
 TEST_F(peers, leave_nothing_to_cache) {

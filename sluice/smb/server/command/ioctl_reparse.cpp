@@ -30,10 +30,11 @@ constexpr std::size_t buffer_bytes_max = 8 + wire::reparse_data_bytes_max;
 }
 
 // To become a link, or to stop being one, makes the file another inode. Its state goes along; other opens of
-// the old inode, and writes to it, could not.
+// the old inode, writes to it, and the signs that tell other servers of it could not.
 [[nodiscard]] nt_status become_link(control& c, std::string_view target) {
     file_table& files = c.r.host().files;
     file_state& file = *c.file->file;
+    if (file.peers() != nullptr) return nt_status::not_supported;
     if (c.file->writes_under_way != 0) return nt_status::sharing_violation;
     if (file.opens().size() != 1 or files.has_open_streams(file.key())) return nt_status::sharing_violation;
     const result<void> made = c.file->node->become_link(target);
