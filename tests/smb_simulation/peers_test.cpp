@@ -153,6 +153,17 @@ TEST_F(peers, do_not_keep_a_file_that_is_to_go_when_the_server_ends) {
     EXPECT_GT(other_.open_for_seals, 900U);
 }
 
+TEST_F(peers, that_replace_a_file_just_when_it_is_created_have_their_own_found_and_kept) {
+    other_.before_raise = [this] {
+        EXPECT_TRUE((*found())->remove());
+        EXPECT_TRUE(world_.server->shares().front()->volume().create("file", {}));
+    };
+    wire::create_args fresh = polite_client::for_everything();
+    fresh.disposition = wire::create_disposition::create;
+    EXPECT_EQ(create(fresh), nt_status::object_name_collision);
+    EXPECT_TRUE(found());
+}
+
 TEST_F(peers, know_files_by_what_they_are_so_that_none_becomes_a_link) {
     const wire::file_id file = client_->create("file").file;
     std::array<std::byte, 256> room;

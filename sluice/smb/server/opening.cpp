@@ -142,6 +142,7 @@ io::task<opening::step> opening::attempt() noexcept {
 nt_status opening::find() noexcept {
     claim_.give_up();
     claim_to_base_.give_up();
+    action_ = create_action::opened;  // a file made by an earlier attempt is gone again
     node_.reset();
     found_.reset();
     file_.reset();
