@@ -51,5 +51,15 @@ TEST(file_table, gives_a_stream_that_takes_a_free_name_again_a_state_of_its_own)
     EXPECT_EQ(files.size(), 2U);
 }
 
+TEST(file_table, gives_the_next_file_with_the_key_of_a_removed_one_a_state_of_its_own) {
+    file_table files;
+    auto removed = files.of(stream_key(0));
+    files.forget(*removed);
+    const auto next = files.of(stream_key(0));
+    EXPECT_NE(next, removed);
+    removed.reset();
+    EXPECT_EQ(files.find(stream_key(0)), next) << "a state that ends removes only its own entry";
+}
+
 }  // namespace
 }  // namespace sluice::smb::server
