@@ -1,6 +1,5 @@
 #include "sluice/vfs/change_queue.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace sluice::vfs {
@@ -14,17 +13,21 @@ io::task<void> change_feed::run() noexcept {
     }
 }
 
+void change_queue::put(item what) {
+    told_next_.push_back(std::move(what));
+    told_next_.back().to->last_item_ = told_ + told_next_.size();
+}
+
 bool change_queue::is_of_making(const queued_watch& to, std::string_view path) const noexcept {
-    const auto last = std::find_if(told_next_.rbegin(), told_next_.rend(),
-                                   [&](const item& each) { return each.to == &to; });
-    return last != told_next_.rend() and not last->is_overflow and not last->is_end and
-           last->what == change_kind::added and last->path == path;
+    if (to.last_item_ <= told_) return false;  // nothing is queued for it
+    const item& last = told_next_[to.last_item_ - told_ - 1];
+    return not last.is_overflow and not last.is_end and last.what == change_kind::added and last.path == path;
 }
 
 void change_queue::add(queued_watch& to, change_kind what, bool is_directory, std::string path) {
     if (to.listener().needs_no_changes()) return;
     if (what == change_kind::attributes and is_of_making(to, path)) return;
-    told_next_.push_back({.to = &to, .what = what, .is_directory = is_directory, .path = std::move(path)});
+    put({.to = &to, .what = what, .is_directory = is_directory, .path = std::move(path)});
 }
 
 void change_queue::forget(const queued_watch& gone) noexcept {
@@ -36,6 +39,7 @@ void change_queue::tell_all() noexcept {
     while (not told_next_.empty()) {
         const item next = std::move(told_next_.front());
         told_next_.pop_front();
+        ++told_;
         if (next.to == nullptr) continue;
         change_listener& listener = next.to->listener();
         if (next.is_end) {

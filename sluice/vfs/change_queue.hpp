@@ -20,7 +20,9 @@ protected:
     explicit queued_watch(change_listener& listener) noexcept : listener_(listener) {}
 
 private:
+    friend class change_queue;
     change_listener& listener_;
+    std::uint64_t last_item_ = 0;  // the number of the item queued last for it
 };
 
 /// What listeners are yet to be told. A listener may drop its watch or others, and cause changes, so nothing
@@ -31,10 +33,10 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return told_next_.size(); }
     /// Drops a change of attributes that directly follows the making of the same name and was not told apart
     /// from it: who makes a file sets its attributes as well, and that is no change of its own.
-    /// Complexity: linear in the changes of others that are not told yet.
+    /// Complexity: constant, however many watches have changes in the queue.
     void add(queued_watch& to, change_kind what, bool is_directory, std::string path);
-    void add_overflow(queued_watch& to) { told_next_.push_back({.to = &to, .is_overflow = true}); }
-    void add_end(queued_watch& to) { told_next_.push_back({.to = &to, .is_end = true}); }
+    void add_overflow(queued_watch& to) { put({.to = &to, .is_overflow = true}); }
+    void add_end(queued_watch& to) { put({.to = &to, .is_end = true}); }
 
     /// The watch goes: what was meant for its listener is dropped.
     void forget(const queued_watch& gone) noexcept;
@@ -50,9 +52,11 @@ private:
         bool is_end = false;
         std::string path{};
     };
+    void put(item what);
     [[nodiscard]] bool is_of_making(const queued_watch& to, std::string_view path) const noexcept;
 
     std::deque<item> told_next_;
+    std::uint64_t told_ = 0;  // items; that with this number came last, and the next one is the front
 };
 
 }  // namespace sluice::vfs

@@ -89,6 +89,21 @@ private:
     host_change_feed& feed_;
 };
 
+// Whether an account may list the directory that an event is about, as seen from a watched directory. Watches
+// that have both in common, however many, have the answer in common: one event must cost little.
+struct host_change_feed::listing_right {
+    account_ptr account;
+    int from = -1;               // the kernel's watch of the watched directory
+    std::optional<int> watched;  // the kernel's watch of the one it is about; none: it may not
+
+    [[nodiscard]] bool is_of(const held_watch& watch) const noexcept {
+        const unix_account& one = account->account();
+        const unix_account& other = watch.account->account();
+        return from == watch.first->kernel_watch and one.user_id == other.user_id and
+               one.group_id == other.group_id and one.groups == other.groups;
+    }
+};
+
 host_change_feed::~host_change_feed() {
     ENSURE(watches_.empty(), "a volume outlives its watches");
 }
@@ -273,12 +288,17 @@ void host_change_feed::dispatch_single(const kernel_event& event) {
     std::vector<place*> concerned;
     for (auto [each, last] = places_.equal_range(event.kernel_watch); each != last; ++each)
         concerned.push_back(each->second);
+    std::vector<listing_right> known;
     for (place* const where : concerned) {
         queue_change(*where, what, is_directory, event.name);
         if (not is_directory) continue;
         if (what == change_kind::added) appear(*where, event.name);
         if (what == change_kind::removed) remove_child(*where, event.name);
-        if (what == change_kind::attributes) check_again(*where, event.name);
+        if (what == change_kind::attributes) check_again(*where, event.name, known);
+    }
+    for (const listing_right& each : known) {
+        const bool is_left = each.watched and not places_.contains(*each.watched);  // renamed, or too many
+        if (is_left) (void)::inotify_rm_watch(kernel_queue_.descriptor(), *each.watched);
     }
 }
 
@@ -292,18 +312,26 @@ void host_change_feed::remove_child(place& where, std::string_view name) noexcep
 
 // The permissions of a directory may have changed. Its name may lead to another one by now, so that the
 // kernel's watch of the one that the account may list is compared with ours.
-void host_change_feed::check_again(place& where, const std::string& name) {
+void host_change_feed::check_again(place& where, const std::string& name, std::vector<listing_right>& known) {
     const held_watch& owner = *where.owner;
     if (not owner.is_recursive or owner.account == nullptr) return;
-    const auto watched = watch_of_listable(where, name);
+    const std::optional<int> watched = right_of(where, name, known).watched;
     if (const auto child = where.find_child(name); child != where.children.end()) {
         if (watched == (*child)->kernel_watch) return;
         remove_child(where, name);
     }
-    if (not watched) return;
-    appear(where, name);
-    const bool is_left = not places_.contains(*watched);  // renamed meanwhile, or there were too many
-    if (is_left) (void)::inotify_rm_watch(kernel_queue_.descriptor(), *watched);
+    if (watched) appear(where, name);
+}
+
+const host_change_feed::listing_right& host_change_feed::right_of(const place& where, const std::string& name,
+                                                                  std::vector<listing_right>& known) {
+    const held_watch& owner = *where.owner;
+    const auto found =
+        std::ranges::find_if(known, [&](const listing_right& each) { return each.is_of(owner); });
+    if (found != known.end()) return *found;
+    return known.emplace_back(listing_right{.account = owner.account,
+                                            .from = owner.first->kernel_watch,
+                                            .watched = watch_of_listable(where, name)});
 }
 
 // The number the kernel watches a directory by, if the account of the watch may list it.

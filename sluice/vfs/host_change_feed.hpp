@@ -57,6 +57,7 @@ private:
         std::uint32_t cookie = 0;
         std::string name{};
     };
+    struct listing_right;
     enum class tell_content : bool { no, yes };
 
     [[nodiscard]] result<void> open_queue() noexcept;
@@ -73,7 +74,9 @@ private:
     void dispatch_single(const kernel_event& event);
     void appear(place& where, const std::string& name);
     void remove_child(place& where, std::string_view name) noexcept;
-    void check_again(place& where, const std::string& name);
+    void check_again(place& where, const std::string& name, std::vector<listing_right>& known);
+    [[nodiscard]] const listing_right& right_of(const place& where, const std::string& name,
+                                                std::vector<listing_right>& known);
     [[nodiscard]] std::optional<int> watch_of_listable(const place& where, const std::string& name);
     void end(int kernel_watch);
     void overflow();

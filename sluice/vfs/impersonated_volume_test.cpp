@@ -200,6 +200,32 @@ TEST_F(watching_account, gets_reports_from_a_directory_while_it_may_list_it) {
     EXPECT_THAT(told, Not(Contains("private/below/secret")));
 }
 
+TEST_F(watching_account, has_each_of_its_watches_follow_what_one_change_of_rights_does) {
+    recorder other;
+    const auto second = account->changes()->watch(*root, true, other).value();
+    const auto of_other =
+        impersonated_volume::create(*behind, {.user_id = somebody + 1, .group_id = somebody});
+    recorder of_group;
+    const auto third = (*of_other)
+                           ->changes()
+                           ->watch(*(*of_other)->find("", follow_links::yes).value(), true, of_group)
+                           .value();
+    ASSERT_EQ(::chown(folder.path_of("private").c_str(), somebody, 0), 0);
+    (void)news();
+    folder.write("private/news", "x");
+    EXPECT_THAT(news(), Contains("private/news"));
+    EXPECT_THAT(other.paths, Contains("private/news"));
+    EXPECT_THAT(of_group.paths, Not(Contains("private/news"))) << "another account";
+    ASSERT_EQ(::chown(folder.path_of("private").c_str(), 0, 0), 0);
+    (void)news();
+    other.paths.clear();
+    folder.write("private/secret", "x");
+    folder.write("public/news", "x");
+    EXPECT_THAT(news(), Not(Contains("private/secret")));
+    EXPECT_THAT(other.paths, Contains("public/news"));
+    EXPECT_THAT(other.paths, Not(Contains("private/secret")));
+}
+
 TEST_F(watching_account, keeps_its_watch_when_its_volume_goes) {
     account.reset();
     ASSERT_EQ(::mkdir(folder.path_of("later").c_str(), 0700), 0);
