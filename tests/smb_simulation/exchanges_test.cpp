@@ -1,4 +1,5 @@
 #include "sluice/smb/server/limits.hpp"
+#include "sluice/smb/wire/change_notify.hpp"
 #include "sluice/smb/wire/close.hpp"
 #include "sluice/smb/wire/echo.hpp"
 #include "sluice/smb/wire/fscc_file_names.hpp"
@@ -71,6 +72,33 @@ TEST_F(exchanges, whose_replies_grow_beyond_the_limit_are_refused_from_there_on)
     const auto answers = read_in_one_frame(large_file(), 6);
     EXPECT_EQ(answers.front().status(), nt_status::success);
     EXPECT_EQ(answers.back().status(), nt_status::insufficient_resources);
+}
+
+// The replies here; the WRITEs of a large copy are the same to what waits.
+TEST_F(exchanges, wait_while_the_buffers_of_their_connection_are_full_of_others) {
+    const wire::file_id file = large_file();
+    auto how = polite_client::for_everything();
+    how.options = wire::create_options::directory_file;
+    const wire::file_id directory = client().create("d", how).file;
+    constexpr std::uint16_t charge = 5 * 16;  // for five MiB, for which eight are reserved
+    client().credits_wanted = 512;
+    while (client().credits() < 6 * charge)
+        ASSERT_EQ(client().call(command::echo, wire::echo_args{}).status(), nt_status::success);
+    client().charge = charge;
+    std::vector<std::uint64_t> reads;
+    for (int i = 0; i != 5; ++i)
+        reads.push_back(
+            client().send(command::read, wire::read_args{.file = file, .length_bytes = charge << 16U}));
+    client().charge = 1;
+    const std::uint64_t watching = client().send(
+        command::change_notify,
+        wire::change_notify_args{
+            .output_bytes_max = 1000, .file = directory, .filter = wire::completion_filter(0xfff)});
+    for (const std::uint64_t each : reads)
+        EXPECT_EQ(client().answer_to(each).status(), nt_status::success);
+    EXPECT_FALSE(client().is_answered(watching));
+    client().cancel(client().async_id_of(watching));
+    EXPECT_EQ(client().answer_to(watching).status(), nt_status::cancelled);
 }
 
 TEST_F(exchanges, are_cancelled_for_nobody_but_the_session_that_began_them) {

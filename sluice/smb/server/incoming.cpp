@@ -93,6 +93,7 @@ io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<c
         const auto message = reader.next();
         request r(*this, *message, compound);
         r.is_last_of_frame = reader.done();
+        r.frame_bytes = messages.size();
         r.sealed_by = sealed_by;
         r.is_related = wire::has(r.header().flags, wire::header_flags::related);
         r.replies_before = &replies;

@@ -113,6 +113,8 @@ void add_messages(std::vector<limit_row>& to, const limits_in_use& now) {
                           .limit = limits::pending_requests_per_connection_max,
                           .in_use = now.pending_requests_of_connection},
                          rejected, now));
+    to.push_back({"pending_bytes_per_connection_max", group, "bytes of those requests and their frames",
+                  limits::pending_bytes_per_connection_max, "bytes"});
 }
 
 void add_logons(std::vector<limit_row>& to, const limits_in_use& now) {

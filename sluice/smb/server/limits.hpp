@@ -38,6 +38,8 @@ inline constexpr std::uint16_t credits_before_session_max = 16;
 /// Requests that wait for something with an interim reply: of all clients, and of one connection.
 inline constexpr std::size_t pending_requests_max = 32'768;
 inline constexpr std::size_t pending_requests_per_connection_max = 512;
+/// Bytes of the frames of those of one connection; one of them may always wait.
+inline constexpr std::size_t pending_bytes_per_connection_max = 16U << 20;
 inline constexpr std::size_t messages_per_compound_max = 128;
 /// Bytes of replies that a client does not take before we stop reading its requests.
 inline constexpr std::size_t unsent_bytes_max = 32U << 20;

@@ -212,18 +212,21 @@ void connection::send_sealed(std::span<const finished_reply> replies, channel& b
 
 bool connection::count_pending(request& r) noexcept {
     if (r.is_pending) return true;
-    if (pending_count_.value() >= limits::pending_requests_per_connection_max) {
+    // One that waits keeps its frame: those of a connection must not stop it from reading the requests that
+    // end them. Reserved is up to twice as much, and may_receive() leaves it a quarter of all at least.
+    const std::size_t bytes_max =
+        std::min(limits::pending_bytes_per_connection_max, home_.buffer_bytes_max / 8);
+    const bool has_room = pending_bytes_ == 0 or pending_bytes_ + r.frame_bytes <= bytes_max;
+    if (not has_room or pending_count_.value() >= limits::pending_requests_per_connection_max) {
         host_.rejections.add(limit::pending_requests_per_connection, admitted.from.text());
         return false;
     }
-    // One that waits keeps its frame: those of a connection must not stop it from reading the requests that
-    // end them.
-    if (buffer_use_.bytes() > limits::buffer_bytes_per_connection_max / 2) return false;
     if (r.session != nullptr) {
         r.counted = host_.quotas.take(r.session->admitted.client, limit::pending_requests);
         if (r.counted.amount() == 0) return false;
     }
     pending_count_.set(pending_count_.value() + 1);
+    pending_bytes_ += r.frame_bytes;
     r.is_pending = true;
     return true;
 }

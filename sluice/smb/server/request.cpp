@@ -17,7 +17,10 @@ request::~request() {
     if (in_sequence_of_ != nullptr) in_sequence_of_->sequence.finished(header().channel_sequence);
     connection_.requests_.erase(*this);
     counted.reset();
-    if (is_pending) connection_.pending_count_.set(connection_.pending_count_.value() - 1);
+    if (is_pending) {
+        connection_.pending_count_.set(connection_.pending_count_.value() - 1);
+        connection_.pending_bytes_ -= frame_bytes;
+    }
     // With the latch: it may be the last to hold them.
     in_sequence_of_.reset();
     tree.reset();

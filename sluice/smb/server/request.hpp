@@ -90,6 +90,7 @@ public:
     bool knows_session_key = false;  // it binds a session, whose key has signed it
     bool is_last_of_frame = true;
     bool is_related = false;
+    std::size_t frame_bytes = 0;            // of the frame that it came in, and keeps
     bool is_pending = false;                // counted among those of its connection that wait
     quota_hold counted;                     // and among those of its client
     std::uint64_t async_id = 0;             // not zero: an interim reply was sent
