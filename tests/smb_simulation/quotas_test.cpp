@@ -327,8 +327,32 @@ TEST_F(password_guessing, delays_the_check_of_its_address_and_no_other) {
 
 TEST_F(password_guessing, is_not_forgiven_by_a_success) {
     guess(server::limits::logon_failures_free + 4);
+    const auto before = where_.clock.steady_now();
     EXPECT_GE(time_to_log_on("10.0.0.1"), std::chrono::milliseconds(500));
+    guess(1);
+    const auto between = where_.clock.steady_now();
+    EXPECT_GE(between - before, std::chrono::milliseconds(500)) << "a guess comes after the pause";
+    (void)time_to_log_on("10.0.0.1");
+    guess(1);
+    EXPECT_GE(where_.clock.steady_now() - between, std::chrono::milliseconds(1000)) << "which still grows";
+}
+
+TEST_F(password_guessing, delays_the_users_of_its_address_once_and_not_each_after_the_other) {
+    guess(server::limits::logon_failures_free + 8);
     EXPECT_GE(time_to_log_on("10.0.0.1"), std::chrono::milliseconds(500));
+    EXPECT_LT(time_to_log_on("10.0.0.1"), std::chrono::milliseconds(50));
+    clients_.clear();
+    guess(1);
+    std::vector<std::pair<polite_client*, std::uint64_t>> sent;
+    for (std::size_t i = 0; i != server::limits::logon_waiters_per_address_max; ++i) {
+        polite_client& one = connect();
+        sent.emplace_back(&one, one.send_proof("honest", "p"));
+    }
+    EXPECT_EQ(sent.front().first->answer_to(sent.front().second).status(), nt_status::success);
+    const auto before = where_.clock.steady_now();
+    for (const auto& [one, id] : std::span(sent).subspan(1))
+        EXPECT_EQ(one->answer_to(id).status(), nt_status::success);
+    EXPECT_LT(where_.clock.steady_now() - before, std::chrono::milliseconds(1000));
 }
 
 TEST_F(password_guessing, in_parallel_has_few_attempts_wait_and_the_others_rejected_unchecked) {

@@ -59,10 +59,7 @@ logon_throttle::admission logon_throttle::enter(const io::socket_address& from) 
     entry* const found = delayed(from, now);
     if (found == nullptr) return {.is_immediate = true};
     entry& known = *found;
-    if (known.queue.empty() and now >= known.check_next) {
-        known.check_next = now + pause_of(known);
-        return {.is_immediate = true};
-    }
+    if (known.queue.empty() and now >= known.check_next) return {.is_immediate = true};
     const bool is_address_full = known.queue.size() >= limits::logon_waiters_per_address_max;
     if (is_address_full or waiting_ >= limits::logon_waiters_max) {
         rejections_.add(is_address_full ? limit::logon_waiters_per_address : limit::logon_waiters,
@@ -77,12 +74,10 @@ logon_throttle::admission logon_throttle::enter(const io::socket_address& from) 
 milliseconds logon_throttle::wait_for(const attempt& which) noexcept {
     entry& known = *which.at_;
     const auto now = clock_.steady_now();
-    if (known.queue.front() != which.number_) return sleep_max;
-    if (now < known.check_next)
-        return std::clamp(std::chrono::ceil<milliseconds>(known.check_next - now), milliseconds(1),
-                          sleep_max);
-    known.check_next = now + pause_of(known);
-    return milliseconds(0);
+    const auto place = std::ranges::find(known.queue, which.number_) - known.queue.begin();
+    if (place != 0) return std::min(sleep_max, place * sleep_min);
+    if (now >= known.check_next) return milliseconds(0);
+    return std::clamp(std::chrono::ceil<milliseconds>(known.check_next - now), milliseconds(1), sleep_max);
 }
 
 void logon_throttle::failed(const io::socket_address& from) {

@@ -18,11 +18,12 @@ namespace sluice::smb::server {
 /// Slows down password guessing: decides when an address may have its next proof of a password checked.
 ///
 /// An address has limits::logon_failures_free failed logons without any delay. From then on its proofs are
-/// checked one at a time, in the order of arrival, with a pause before each; the pause doubles with each
-/// failure, up to limits::logon_delay_max. The check comes after the pause, so that an attempt that is
+/// checked one at a time, in the order of arrival, with a pause after each wrong one; the pause doubles with
+/// each failure, up to limits::logon_delay_max. The check comes after the pause, so that an attempt that is
 /// abandoned was never checked, and no answer means nothing. The number of connections does not matter. Other
 /// addresses are not delayed. Ten minutes without a failure forgive. A success does not: an attacker can have
-/// an account of its own.
+/// an account of its own. But the next proof need not wait for a right one: users may share their address
+/// with a device that fails for ever.
 ///
 /// An IPv6 host can change its address at will, and some attackers have whole networks. So the networks of 64
 /// and 48 bits of an address count as well, with more failures free: a neighbour that mistypes does not delay
@@ -60,13 +61,14 @@ public:
         std::uint64_t number_;
     };
     /// Whether a proof from an address is checked now; if not, the attempt that waits; if neither, it is
-    /// rejected.
+    /// rejected. A caller that checks a proof calls failed(), if it is wrong, before the latch is released:
+    /// until then others may check theirs.
     struct admission {
         bool is_immediate = false;
         std::optional<attempt> waiting{};
     };
     [[nodiscard]] admission enter(const io::socket_address& from);
-    /// How long an attempt should sleep before it asks again. Zero: it is its turn, which it takes by that.
+    /// How long an attempt should sleep before it asks again. Zero: it is its turn, as in enter().
     [[nodiscard]] std::chrono::milliseconds wait_for(const attempt& which) noexcept;
 
     /// A proof from an address was checked, and was wrong.
@@ -77,7 +79,8 @@ public:
 
     static constexpr std::size_t addresses_max = 4096;
     static constexpr std::chrono::minutes forgiven_after{10};
-    /// Those before it in the queue may leave.
+    /// Those before it in the queue may leave: how long an attempt sleeps for each of them, and at most.
+    static constexpr std::chrono::milliseconds sleep_min{50};
     static constexpr std::chrono::milliseconds sleep_max{250};
 
 private:
