@@ -385,6 +385,16 @@ TEST_F(password_guessing, that_closes_its_connection_before_its_turn_is_never_ch
         << "its own session is gone, and that of the other address there";
 }
 
+TEST_F(password_guessing, in_bindings_of_one_session_delays_those_of_all_sessions_of_the_user) {
+    polite_client& first = log_on("honest");
+    polite_client& second = log_on("honest");
+    for (unsigned i = 0; i != server::limits::logon_failures_free + 4; ++i)
+        EXPECT_EQ(connect().bind_to(first, "greedy", "wrong"), nt_status::logon_failure);
+    const auto before = where_.clock.steady_now();
+    EXPECT_EQ(connect().bind_to(second, "greedy", "wrong"), nt_status::logon_failure);
+    EXPECT_GE(where_.clock.steady_now() - before, std::chrono::milliseconds(500));
+}
+
 TEST_F(password_guessing, does_not_delay_channels_of_a_session_of_its_address) {
     polite_client& first = log_on("honest");
     guess(server::limits::logon_failures_free + 5);

@@ -77,7 +77,6 @@ struct admitted_session {
     std::optional<admission::session_order::entry> in_progress;
     admitted_connection* begun_on = nullptr;  // while in progress
     quota_hold counted;
-    unsigned failed_proofs = 0;  // of passwords, by requests that its key has signed
 };
 
 }  // namespace sluice::smb::server

@@ -35,6 +35,10 @@ public:
     [[nodiscard]] client_quotas& quotas() const noexcept;
     /// Not a guest.
     [[nodiscard]] bool is_user() const noexcept;
+    /// How often a request that a key of this client has signed had a wrong proof of a password, since the
+    /// client entered the table.
+    [[nodiscard]] unsigned failed_proofs() const noexcept;
+    void count_failed_proof() const noexcept;
     [[nodiscard]] friend bool operator==(const client_reference&, const client_reference&) noexcept = default;
 
 private:
@@ -51,6 +55,7 @@ struct client_reference::use {
     client_reference group;             // of all guests; null: a client by itself
     const std::string* name = nullptr;  // the key of its entry
     std::size_t references = 0;
+    unsigned failed_proofs = 0;
     std::array<std::size_t, shared_limits_count> held{};
 };
 
@@ -164,6 +169,14 @@ inline const std::string& client_reference::name() const noexcept {
 inline bool client_reference::is_user() const noexcept {
     ENSURE(use_ != nullptr);
     return not use_->group;
+}
+inline unsigned client_reference::failed_proofs() const noexcept {
+    ENSURE(use_ != nullptr);
+    return use_->failed_proofs;
+}
+inline void client_reference::count_failed_proof() const noexcept {
+    ENSURE(use_ != nullptr);
+    ++use_->failed_proofs;
 }
 inline client_quotas& client_reference::quotas() const noexcept {
     ENSURE(use_ != nullptr);

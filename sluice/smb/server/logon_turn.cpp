@@ -16,12 +16,13 @@ void end_if_in_progress(request& r) noexcept {
 }
 
 // Signed with the key of the session that it is about, so that its sender has a password already; unless it
-// tries others.
+// tries others. One wrong proof is enough for all sessions of the user: a new one, after all of them have
+// ended, waits for its turn.
 [[nodiscard]] bool is_of_known_client(const request& r) noexcept {
     if (not r.is_reply_signed() and not r.knows_session_key and r.sealed_by == nullptr) return false;
     const std::shared_ptr<session> of = r.host().find_session(r.header().session_id);
     return of != nullptr and of->state != session::phase::in_progress and
-           of->admitted.failed_proofs < limits::logon_failures_free;
+           of->admitted.client.failed_proofs() == 0;
 }
 
 [[nodiscard]] std::optional<session::phase> phase_of(const request& r) noexcept {

@@ -184,8 +184,10 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
                      {{"peer", r.connection().peer_text()},
                       {"why", refused.reason},
                       {"remedy", "check user and password; 'sluice user list' shows the users there are"}});
-    if (r.session != nullptr) ++r.session->admitted.failed_proofs;
-    if (refused.why != nt_status::insufficient_resources) host.logons.failed(r.connection().peer());
+    if (refused.why != nt_status::insufficient_resources) {
+        if (r.session->admitted.client) r.session->admitted.client.count_failed_proof();
+        host.logons.failed(r.connection().peer());
+    }
     r.channel->negotiator.reset();
     if (is_binding)
         host.end_channel(*r.channel);
