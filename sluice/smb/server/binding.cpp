@@ -1,5 +1,6 @@
 #include "sluice/smb/server/binding.hpp"
 
+#include "sluice/smb/auth/limits.hpp"
 #include "sluice/smb/server/connection.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/wire/session_setup.hpp"
@@ -47,8 +48,12 @@ namespace {
     return made ? std::make_shared<auth::signer>(*std::move(made)) : nullptr;
 }
 
+// A token, and what goes with it. The signature of a longer request is not checked: it binds nothing.
+constexpr std::size_t binding_bytes_max = auth::limits::token_bytes_max + (std::size_t{1} << 10);
+
 [[nodiscard]] bool is_binding(const request& r) noexcept {
     if (r.header().command != wire::command::session_setup) return false;
+    if (r.message().bytes().size() > binding_bytes_max) return false;
     const auto args = wire::decode_session_setup(r.message());
     return args and wire::has(args->flags, wire::session_setup_flags::binding);
 }
@@ -90,7 +95,12 @@ void prove_session_key(request& r) {
     if (elsewhere == nullptr) return;
     const std::uint64_t id = r.header().message_id;
     std::shared_ptr<auth::signer> signer = session_signer(*elsewhere, id);
-    if (signer == nullptr or not has_signed(*signer, r)) return;
+    if (signer == nullptr) return;
+    {
+        const server_latch::pause computing(r.host().latch());
+        if (not has_signed(*signer, r)) return;
+    }
+    if (elsewhere->state == session::phase::gone) return;
     r.knows_session_key = true;
     using enum auth::used_message_ids::claim_result;
     const bool needs_nonce = signer->algorithm() == auth::signing_algorithm::aes_gmac;

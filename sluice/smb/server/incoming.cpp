@@ -1,5 +1,7 @@
 // What a frame holds, and whether it may ([MS-SMB2] 3.3.5.2).
 
+#include <algorithm>
+
 #include "sluice/smb/server/binding.hpp"
 #include "sluice/smb/server/command.hpp"
 #include "sluice/smb/server/connection.hpp"
@@ -181,12 +183,19 @@ nt_status connection::find_session(request& r) noexcept {
 // before, the key of its channel still signs the error; or the request binds the session.
 void connection::find_signer(request& r) noexcept {
     if (not wire::has(r.header().flags, wire::header_flags::signed_message)) return;
-    for (const former_channel& one : former_channels_) {
-        if (one.session_id != r.header().session_id) continue;
-        if (has_signed(*one.signer, r)) (void)may_sign_reply(r, one.signer);
+    const auto former =
+        std::ranges::find(former_channels_, r.header().session_id, &former_channel::session_id);
+    if (former == former_channels_.end()) {
+        prove_session_key(r);
         return;
     }
-    prove_session_key(r);
+    const std::shared_ptr<auth::signer> by = former->signer;  // the list may change meanwhile
+    bool is_right = false;
+    {
+        const server_latch::pause computing(host_.latch());
+        is_right = has_signed(*by, r);
+    }
+    if (is_right) (void)may_sign_reply(r, by);
 }
 
 nt_status connection::may_sign_reply(request& r, const std::shared_ptr<auth::signer>& by) noexcept {
