@@ -43,6 +43,19 @@ TEST_F(log_on, as_nobody_is_refused_unless_guests_are_allowed) {
     EXPECT_EQ(client.log_on("", ""), nt_status::access_denied);
 }
 
+TEST_F(log_on, as_nobody_that_is_refused_is_no_wrong_password) {
+    world& where = serve();
+    for (int i = 0; i != 20; ++i) {
+        polite_client prober(where);
+        EXPECT_EQ(prober.log_on("", ""), nt_status::access_denied);
+    }
+    EXPECT_EQ(where.server->logons.addresses(), 0U);
+    const auto before = where.clock.steady_now();
+    polite_client client(where);
+    EXPECT_EQ(client.log_on("u", "p"), nt_status::success);
+    EXPECT_LT(where.clock.steady_now() - before, std::chrono::milliseconds(50));
+}
+
 TEST_F(log_on, as_nobody_gives_the_files_where_guests_are_allowed) {
     polite_client client(serve(allow_guests));
     ASSERT_EQ(client.log_on("", ""), nt_status::success);

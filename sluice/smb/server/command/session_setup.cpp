@@ -176,15 +176,36 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     return nt_status::success;
 }
 
+// Whether a password was checked and was wrong, or that of another user: a guess. Anonymous clients prove
+// nothing, and a token that cannot be read, or a right password that is not enough, is no guess.
+[[nodiscard]] bool is_guess(nt_status refused, bool is_binding) noexcept {
+    return refused == nt_status::logon_failure or refused == nt_status::account_disabled or
+           (is_binding and refused == nt_status::access_denied);
+}
+
+// For the log: why who has authenticated is not let in.
+[[nodiscard]] const char* reason_of(nt_status refused, bool is_anonymous, bool is_binding) noexcept {
+    if (refused == nt_status::insufficient_resources) return "a limit of sessions or memory is reached";
+    if (refused == nt_status::user_session_deleted)
+        return "the client has a session of this user with another dialect";
+    if (is_anonymous) return "anonymous clients are not let in here";
+    if (is_binding or refused == nt_status::logon_failure)
+        return "guests are not let in, nor another user into a session";
+    return "the connection cannot be encrypted, which this server requires";
+}
+
 // A session that fails to authenticate again is over, as one is that
 // never did; what it waits for is answered at once. One that could not be bound goes on where it was.
-[[nodiscard]] io::task<nt_status> refuse(request& r, auth::step_refused refused, bool is_binding) noexcept {
+[[nodiscard]] io::task<nt_status> refuse(request& r, auth::step_refused refused, bool is_binding,
+                                         bool is_wrong_proof) noexcept {
     smb_server& host = r.host();
-    host.log().write(event_severity::warning, "a log-on was refused",
-                     {{"peer", r.connection().peer_text()},
-                      {"why", refused.reason},
-                      {"remedy", "check user and password; 'sluice user list' shows the users there are"}});
-    if (refused.why != nt_status::insufficient_resources) {
+    host.log().write(
+        event_severity::warning, "a log-on was refused",
+        {{"peer", r.connection().peer_text()},
+         {"why", refused.reason},
+         {"remedy", is_wrong_proof ? "check user and password; 'sluice user list' shows the users there are"
+                                   : "none on the server, unless its configuration should allow this"}});
+    if (is_wrong_proof) {
         if (r.session->admitted.client) r.session->admitted.client.count_failed_proof();
         host.logons.failed(r.connection().peer());
     }
@@ -218,7 +239,7 @@ io::task<nt_status> serve_session_setup(request& r) {
         co_return write_reply(r, wire::session_flags::none, next->token, nt_status::more_processing_required);
     if (const auto* refused = std::get_if<auth::step_refused>(&outcome)) {
         const auth::step_refused why = *refused;
-        io::task<nt_status> refusing = refuse(r, why, is_binding);
+        io::task<nt_status> refusing = refuse(r, why, is_binding, is_guess(why.why, is_binding));
         co_return co_await std::move(refusing);
     }
     const auth::step_done& who = std::get<auth::step_done>(outcome);
@@ -230,8 +251,9 @@ io::task<nt_status> serve_session_setup(request& r) {
     // The server's lack of room says nothing about the client.
     if (status == nt_status::insufficient_resources and not is_new and not is_binding) co_return status;
     if (status != nt_status::success) {
-        const auth::step_refused why{status, "this server does not let in users of that kind"};
-        io::task<nt_status> refusing = refuse(r, why, is_binding);
+        const auth::step_refused why{status, reason_of(status, who.is_anonymous, is_binding)};
+        const bool is_wrong_proof = not who.is_anonymous and is_guess(status, is_binding);
+        io::task<nt_status> refusing = refuse(r, why, is_binding, is_wrong_proof);
         co_return co_await std::move(refusing);
     }
     co_return status;
