@@ -58,6 +58,17 @@ constexpr std::size_t binding_bytes_max = auth::limits::token_bytes_max + (std::
     return args and wire::has(args->flags, wire::session_setup_flags::binding);
 }
 
+// After the session's key has signed the request. False if the key may not sign a reply of that id: with
+// AES-GMAC it has done so, or may have.
+[[nodiscard]] bool sign_reply_as(session& of, request& r) {
+    if (r.is_reply_signed()) return true;
+    const std::uint64_t id = r.header().message_id;
+    const std::shared_ptr<auth::signer> signer = session_signer(of, id);
+    return signer != nullptr and
+           of.binding_ids.claim(id, 1) == auth::used_message_ids::claim_result::fresh and
+           r.sign_reply_with(signer);
+}
+
 [[nodiscard]] nt_status check(const request& r, const session* wanted) noexcept {
     if (wanted == nullptr) return nt_status::user_session_deleted;
     const nt_status wrong = check_terms(r.connection().agreed, wanted->agreed);
@@ -102,24 +113,30 @@ void prove_session_key(request& r) {
     }
     if (elsewhere->state == session::phase::gone) return;
     r.knows_session_key = true;
-    using enum auth::used_message_ids::claim_result;
-    const bool needs_nonce = signer->algorithm() == auth::signing_algorithm::aes_gmac;
-    if (not needs_nonce or elsewhere->binding_ids.claim(id, 1) == fresh) (void)r.sign_reply_with(signer);
+    // With AES-GMAC there is one reply for each id, which is not to be lost to a refusal that will pass.
+    if (signer->algorithm() != auth::signing_algorithm::aes_gmac) (void)r.sign_reply_with(signer);
 }
 
 nt_status find_or_begin_binding(request& r) {
     const std::shared_ptr<session> wanted = r.host().find_session(r.header().session_id);
-    if (const nt_status refused = check(r, wanted.get()); refused != nt_status::success) return refused;
+    if (const nt_status refused = check(r, wanted.get()); refused != nt_status::success) {
+        if (wanted != nullptr and r.knows_session_key) (void)sign_reply_as(*wanted, r);
+        return refused;
+    }
     connection& on = r.connection();
     const auto known = on.channels.find(wanted->id);
     if (known != on.channels.end()) {
         r.channel = known->second;
+        (void)sign_reply_as(*wanted, r);
     } else {
-        // Its nonce is used up: by a binding of another connection, or the request is a copy of that. To go
-        // on would have the client repeat a nonce, too, in its next request.
-        if (not r.is_reply_signed()) return nt_status::request_out_of_sequence;
         const std::shared_ptr<channel> fresh = r.host().make_channel(wanted, on);
         if (fresh == nullptr) return nt_status::insufficient_resources;
+        // Its nonce is used up: by a binding of another connection, or the request is a copy of that. To go
+        // on would have the client repeat a nonce, too, in its next request.
+        if (not sign_reply_as(*wanted, r)) {
+            r.host().end_channel(*fresh);
+            return nt_status::request_out_of_sequence;
+        }
         r.channel = fresh;
     }
     r.session = wanted;

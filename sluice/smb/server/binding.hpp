@@ -17,9 +17,9 @@ namespace sluice::smb::server {
 
 /// If the request binds a session of another connection, checks whether the session's key has signed it. If
 /// so, the reply is signed with that key, unless it has the key's channel's own
-/// ([MS-SMB2] 3.3.4.1.1, 3.3.5.2.4). With AES-GMAC only if no reply of that message id was signed with the
-/// key before: the request may be a copy. No other request of a session that this connection does not have is
-/// answered under the session's key.
+/// ([MS-SMB2] 3.3.4.1.1, 3.3.5.2.4). With AES-GMAC find_or_begin_binding() does that, and only if no reply of
+/// that message id was signed with the key before: the request may be a copy. No other request of a session
+/// that this connection does not have is answered under the session's key.
 void prove_session_key(request& r);
 
 /// After prove_session_key(): finds the channel that a request continues to bind, or begins one; it becomes
@@ -29,8 +29,9 @@ void prove_session_key(request& r);
 /// INVALID_PARAMETER for another dialect or cipher; USER_SESSION_DELETED for another client;
 /// INVALID_PARAMETER without a signature; REQUEST_NOT_ACCEPTED while the session is being made;
 /// NETWORK_SESSION_EXPIRED; NOT_SUPPORTED for guests and the anonymous; REQUEST_NOT_ACCEPTED where it is
-/// bound already; ACCESS_DENIED for a wrong signature; REQUEST_OUT_OF_SEQUENCE if it signs with AES-GMAC and
-/// a binding has had that message id; INSUFFICIENT_RESOURCES beyond limits::channels_per_session_max.
+/// bound already; ACCESS_DENIED for a wrong signature; INSUFFICIENT_RESOURCES beyond
+/// limits::channels_per_session_max; REQUEST_OUT_OF_SEQUENCE if it signs with AES-GMAC and a binding has had
+/// that message id.
 [[nodiscard]] wire::nt_status find_or_begin_binding(request& r);
 
 /// The client has proved who it is: gives the channel its keys, and it may be used.
