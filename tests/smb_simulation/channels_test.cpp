@@ -77,6 +77,19 @@ TEST_F(channels, are_at_most_32) {
     EXPECT_EQ(last.bind_to(*first_, "u", "p"), nt_status::success);
 }
 
+TEST_F(channels, begun_by_copies_of_a_binding_leave_room_for_those_of_the_client) {
+    polite_client second(where_);
+    ASSERT_EQ(second.bind_to(*first_, "u", "p"), nt_status::success);
+    std::vector<std::unique_ptr<polite_client>> copies;
+    for (int i = 0; i != 40; ++i) {
+        polite_client& one = *copies.emplace_back(std::make_unique<polite_client>(where_));
+        (void)one.answer_to(one.send_copy(second.first_of_authentication()));
+    }
+    EXPECT_EQ(copies.front()->last_answer().status(), nt_status::more_processing_required);
+    polite_client third(where_);
+    EXPECT_EQ(third.bind_to(*first_, "u", "p"), nt_status::success);
+}
+
 TEST_F(channels, are_bound_once) {
     EXPECT_EQ(first_->bind_to(*first_, "u", "p"), nt_status::request_not_accepted);
 }

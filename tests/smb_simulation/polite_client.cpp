@@ -179,6 +179,7 @@ nt_status polite_client::authenticate(std::string_view user, std::string_view pa
         said = call(command::session_setup,
                     wire::session_setup_args{.flags = how, .security_blob = next->token});
         transcript.add(*bytes_view(last_sent_).from(wire::frame_prefix_bytes));
+        if (token.empty()) first_of_authentication_ = last_sent_;
         const bool goes_on = said.status() == nt_status::more_processing_required;
         if (not goes_on and said.status() != nt_status::success) return said.status();
         if (goes_on) transcript.add(said.bytes);

@@ -92,6 +92,10 @@ public:
     void sign(bool does);
     /// The frames that went last, as they were.
     [[nodiscard]] const std::vector<std::byte>& last_sent() const noexcept { return last_sent_; }
+    /// The first frame of the last authentication.
+    [[nodiscard]] const std::vector<std::byte>& first_of_authentication() const noexcept {
+        return first_of_authentication_;
+    }
     /// The last result of answer_to().
     [[nodiscard]] const answer& last_answer() const noexcept { return last_answer_; }
     /// Sends a frame that another client sent, byte for byte; gives its message id.
@@ -151,6 +155,7 @@ private:
     std::map<std::uint64_t, answer> answers_;              // not asked for yet
     std::map<std::uint64_t, smb::wire::header> interims_;  // by message id
     std::vector<std::byte> last_sent_;
+    std::vector<std::byte> first_of_authentication_;
     answer last_answer_;
     std::uint64_t cancelled_async_id_ = 0;
     smb::auth::signing_algorithm signing_ = smb::auth::signing_algorithm::aes_cmac;

@@ -330,6 +330,11 @@ std::shared_ptr<channel> smb_server::make_channel(const std::shared_ptr<session>
     // What a connection still serves while it ends must not leave anything with it.
     if (on.is_closing()) return nullptr;
     const bool is_connection_full = on.channels.size() >= limits::sessions_per_connection_max;
+    if (not is_connection_full and of->channels.size() >= limits::channels_per_session_max) {
+        // A copy of a request that binds the session begins a channel, but never establishes one.
+        const auto oldest = std::ranges::find(of->channels, false, &channel::is_established);
+        if (oldest != of->channels.end()) end_channel(**oldest);
+    }
     if (is_connection_full or of->channels.size() >= limits::channels_per_session_max) {
         rejections.add(is_connection_full ? limit::sessions_per_connection : limit::channels_per_session,
                        on.admitted.from.text());

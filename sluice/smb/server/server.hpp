@@ -161,7 +161,8 @@ public:
 
     /// The first channel of a new session in progress, on `on`; null when there are too many.
     [[nodiscard]] std::shared_ptr<channel> make_session(connection& on);
-    /// Another channel of a session, not established yet; null when there are too many.
+    /// Another channel of a session, not established yet; null when there are too many. When there is no room
+    /// in an established session, the oldest channel ends that is not established.
     [[nodiscard]] std::shared_ptr<channel> make_channel(const std::shared_ptr<session>& of, connection& on);
     [[nodiscard]] std::shared_ptr<session> find_session(std::uint64_t id) noexcept;
     /// All sessions of a session's user from the same client, itself among them, in the order they were made.
