@@ -138,9 +138,17 @@ TEST_F(signed_client, has_the_first_reply_to_a_binding_signed_with_the_sessions_
     polite_client second(where_);
     EXPECT_EQ(second.bind_to(client(), "u", "wrong"), nt_status::logon_failure);
     EXPECT_TRUE(client().is_signed_by_key(second.last_answer())) << "and so is its refusal";
+}
+
+TEST_F(signed_client, gets_no_channel_by_the_copy_of_a_binding) {
+    polite_client second(where_);
+    ASSERT_EQ(second.bind_to(client(), "u", "p"), nt_status::success);
     polite_client attacker(where_);
-    const auto answered = attacker.answer_to(attacker.send_copy(second.last_sent()));
-    EXPECT_NE(answered.status(), nt_status::success) << "a copy proves nothing but that";
+    const auto first = attacker.answer_to(attacker.send_copy(second.first_of_authentication()));
+    EXPECT_EQ(first.status(), nt_status::more_processing_required);
+    const auto last = attacker.answer_to(attacker.send_copy(second.last_sent()));
+    EXPECT_EQ(last.status(), nt_status::logon_failure) << "the challenge was another";
+    EXPECT_EQ(where_.server->quotas.in_use(server::limit::channels), 2U);
 }
 
 // The other exception: the request proves knowledge of the password.
