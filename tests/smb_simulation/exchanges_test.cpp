@@ -24,6 +24,10 @@ constexpr std::uint32_t large_bytes = 8U << 20;
 
 class exchanges : public served {
 protected:
+    // With so many buffers that a connection can have the most it may.
+    exchanges()
+        : served([](server::server_configuration& c) { c.bounds.buffer_bytes = std::size_t{1} << 30; }) {}
+
     // A file so long that the replies of two READs of all of it fit no frame.
     wire::file_id large_file() {
         const wire::file_id made = client().create("large").file;
@@ -94,6 +98,7 @@ TEST_F(exchanges, wait_while_the_buffers_of_their_connection_are_full_of_others)
         command::change_notify,
         wire::change_notify_args{
             .output_bytes_max = 1000, .file = directory, .filter = wire::completion_filter(0xfff)});
+    where_.run();  // as far as the server gets while none of its replies is taken
     for (const std::uint64_t each : reads)
         EXPECT_EQ(client().answer_to(each).status(), nt_status::success);
     EXPECT_FALSE(client().is_answered(watching));
