@@ -21,8 +21,12 @@ inline constexpr std::chrono::nanoseconds pause_max = std::chrono::milliseconds(
 /// nobody comes to unlock.
 inline constexpr std::chrono::nanoseconds pause_of_many_messages_max = std::chrono::milliseconds(96);
 
-/// How often a file that vanishes while it is opened is created or opened again. After that, the state of an
-/// entity counts as contention, and opening a mutex file fails.
+/// How often a lock file that vanishes while it is opened is created or opened again. After that, its state
+/// counts as contention.
 inline constexpr unsigned vanished_file_attempts_max = 16;
+/// The same of a mutex file, before opening it fails. Each attempt fails only because another process opened
+/// and closed the mutex in between, which happens tens of times in a row while many processes do nothing
+/// else.
+inline constexpr unsigned vanished_mutex_attempts_max = 100'000;
 
 }  // namespace sluice::fsmutex::limits

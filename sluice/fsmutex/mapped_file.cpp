@@ -57,7 +57,8 @@ result<std::unique_ptr<mapped_file>> mapped_file::open(const io::path_handle& ba
         if (::fstat(descriptor, &status) != 0)
             return failure(error::last("look at a mutex file", descriptor));
         if (status.st_nlink == 0) {  // its last user removed it between our two steps
-            if (attempts == limits::vanished_file_attempts_max) return failure({ESTALE, "open a mutex file"});
+            if (attempts == limits::vanished_mutex_attempts_max)
+                return failure({ESTALE, "open a mutex file"});
             continue;
         }
         std::unique_ptr<mapped_file> made(new (std::nothrow) mapped_file(std::move(*file), from));
