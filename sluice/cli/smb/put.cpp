@@ -223,7 +223,7 @@ private:
         }
     }
 
-    // Of a partial file, all bytes but those of the last window are certain to be there.
+    // All bytes of a partial file except those of the last window are certain to be there.
     [[nodiscard]] static std::uint64_t bytes_present(const remote_file& partial) noexcept {
         return partial.status().end_of_file_bytes - transfer_window_bytes;
     }

@@ -204,7 +204,7 @@ private:
     std::vector<former_channel> former_channels_;
     std::uint64_t next_async_id_ = 1;
     told_count pending_count_;
-    std::size_t pending_bytes_ = 0;  // of the frames of those requests
+    std::size_t pending_bytes_ = 0;  // total size of the frames of those requests
     std::optional<std::uint64_t> stuck_at_;
     std::atomic<bool> is_closing_{false};  // the home loop writes
     bool has_lost_channels_ = false;

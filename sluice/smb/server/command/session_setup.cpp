@@ -176,8 +176,8 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     return nt_status::success;
 }
 
-// Whether a password was checked and was wrong, or that of another user: a guess. Anonymous clients prove
-// nothing, and a token that cannot be read, or a right password that is not enough, is no guess.
+// Returns whether a password was checked and was wrong, or that of another user: a guess. Anonymous clients
+// prove nothing. A token that cannot be read, or a right password that is not enough, does not count either.
 [[nodiscard]] bool is_guess(nt_status refused, bool is_binding) noexcept {
     return refused == nt_status::logon_failure or refused == nt_status::account_disabled or
            (is_binding and refused == nt_status::access_denied);
