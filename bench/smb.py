@@ -24,6 +24,9 @@ KiB of a server's memory for each of 1,000 sessions that do nothing. beside_idle
 is no more than what the client leaves of this machine; busiest_loop_: processor time of the busiest loop for a gigabyte,
 which is what bounds the rate where the client does not.
 
+With --before, the rows of the program have ratio_to_before: the median, least and largest of the ratios of its costs to
+those of the other program right before or behind.
+
 Rows tell the congestion control of TCP here: bbr sends by a timer, over loopback, too, which costs every server more, and
 leaves a connection slow now and then. Debian's default is cubic.
 """
@@ -56,6 +59,7 @@ BUSY_DEPTH = 64  # requests under way that keep a server from waiting for a clie
 LOG_ONS = 30
 CLIENT_SECONDS_MAX = 120
 CONGESTION_CONTROL = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control")
+BEFORE = "before."  # what the names of the subjects of --before begin with
 SETTLE_SECONDS = 0.2  # for a server's last work for a client that has gone
 
 
@@ -64,6 +68,7 @@ class Sluice(served.Server):
 
     def __init__(self, program, folder, multiplexer, name=None, arguments=()):
         super().__init__(program, folder, multiplexer, ["--no-signing", *arguments])
+        self.program = program
         self.name = name or f"sluice.{multiplexer}"
         self.account = f"{served.USER}%{served.PASSWORD}"
 
@@ -320,10 +325,10 @@ def whole_files(options, local):
 
         def work(server):
             began = time.monotonic()
-            if server.name.startswith("sluice"):
+            if isinstance(server, Sluice):
                 url = f"smb://{served.USER}@127.0.0.1:{server.port}/{server.share}/gigabyte"
                 # A pipe's end tells at once that it has gone; without one Python looks every 50 ms.
-                subprocess.run([options.program, command, *LOAD_PROTECTIONS[protection], url, *([target] * (command == "get"))],
+                subprocess.run([server.program, command, *LOAD_PROTECTIONS[protection], url, *([target] * (command == "get"))],
                                check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=CLIENT_SECONDS_MAX,
                                env=os.environ | {"SLUICE_PASSWORD": served.PASSWORD})
             else:
@@ -431,17 +436,20 @@ def print_rows(workload, samples):
         theirs = samples.get("samba", Samples()).costs
         if subject != "samba" and theirs and min(theirs) > 0:
             row["ratio_to_samba"] = statistics.median(our / their for our, their in zip(seen.costs, theirs))
+        before = samples.get(BEFORE + subject, Samples()).costs
+        if before and min(before) > 0:
+            ratios = sorted(now / then for now, then in zip(seen.costs, before))
+            row |= {"ratio_to_before": statistics.median(ratios), "ratio_min": ratios[0], "ratio_max": ratios[-1]}
         print(json.dumps({key: float(f"{value:.4g}") if isinstance(value, float) else value
                           for key, value in row.items()}), flush=True)
 
 
 def make_subjects(options, scratch):
     """The servers, not started, each with a folder of its own."""
-    made = [lambda folder, one=one: Sluice(options.program, folder, one) for one in served.MULTIPLEXERS]
-    made += [lambda folder, one=one: Sluice(options.program, folder, one, f"sluice.fresh_{one}") for one in served.MULTIPLEXERS]
-    made += [lambda folder, name=name, loops=loops: Sluice(options.program, folder, "io_uring", name, ["--loops", loops])
-             for name, loops in (("sluice.one_loop", "1"), ("sluice.two_loops", "2"))]
-    if shutil.which("smbd"):
+    made = sluice_subjects("", options.program, options.argument or [])
+    if options.before:
+        made += sluice_subjects(BEFORE, options.before, [])
+    elif shutil.which("smbd"):
         made += [Samba, lambda folder: Samba(folder, "samba.sendfile", ("use sendfile = yes", "aio read size = 0")),
                  lambda folder: Samba(folder, "samba.io_uring", ("vfs objects = io_uring",))]
     else:
@@ -450,6 +458,15 @@ def make_subjects(options, scratch):
         folder = scratch / f"served-{number}"
         folder.mkdir()
         yield make(folder)
+
+
+def sluice_subjects(prefix, program, arguments):
+    """Of one program, what makes each of its subjects from a folder."""
+    def subject(name, multiplexer, *more):
+        return lambda folder: Sluice(program, folder, multiplexer, f"{prefix}sluice.{name}", [*more, *arguments])
+
+    made = [subject(kind + one, one) for kind in ("", "fresh_") for one in served.MULTIPLEXERS]
+    return made + [subject(name, "io_uring", "--loops", loops) for name, loops in (("one_loop", "1"), ("two_loops", "2"))]
 
 
 def make_local_files(options, local):
@@ -465,6 +482,9 @@ def make_local_files(options, local):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path, help="the sluice program, of a release build")
+    parser.add_argument("--before", type=pathlib.Path, metavar="PROGRAM",
+                        help="another sluice program to measure in turns with it, instead of Samba")
+    parser.add_argument("--argument", action="append", help="passed to `sluice serve` of the first program; may be repeated")
     parser.add_argument("--quick", action="store_true", help="less of everything: a minute")
     parser.add_argument("--only", action="append", help="workloads whose name has this in it; may be repeated")
     parser.add_argument("--folder", default="/dev/shm", help="where the shares are made")
@@ -492,7 +512,8 @@ def main():
             for workload in family(options, local):
                 if any(part in workload.name for part in options.only or [""]):
                     print(f"smb: {workload.name}", file=sys.stderr, flush=True)
-                    chosen = [server for server in servers if server.name in workload.subjects]
+                    chosen = [server for server in servers if server.name.removeprefix(BEFORE) in workload.subjects]
+                    chosen.sort(key=lambda server: server.name.removeprefix(BEFORE))  # each beside what it is compared with
                     print_rows(workload, measure(workload, chosen, options.repeats))
     return 0
 

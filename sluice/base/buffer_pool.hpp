@@ -50,29 +50,29 @@ public:
     pool_buffer() noexcept = default;
     pool_buffer(pool_buffer&& other) noexcept
         : pool_(std::exchange(other.pool_, nullptr)),
-          memory_(std::move(other.memory_)),
+          memory_(std::exchange(other.memory_, nullptr)),
           account_(std::exchange(other.account_, nullptr)),
           size_(std::exchange(other.size_, 0)),
           class_(other.class_) {}
     pool_buffer& operator=(pool_buffer&& other) noexcept {
         if (this != &other) {
-            give_back();
+            reset();
             pool_ = std::exchange(other.pool_, nullptr);
-            memory_ = std::move(other.memory_);
+            memory_ = std::exchange(other.memory_, nullptr);
             account_ = std::exchange(other.account_, nullptr);
             size_ = std::exchange(other.size_, 0);
             class_ = other.class_;
         }
         return *this;
     }
-    ~pool_buffer() { give_back(); }
+    ~pool_buffer() { reset(); }
 
     [[nodiscard]] explicit operator bool() const noexcept { return memory_ != nullptr; }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
-    [[nodiscard]] std::byte* data() noexcept { return memory_.get(); }
-    [[nodiscard]] const std::byte* data() const noexcept { return memory_.get(); }
-    [[nodiscard]] std::span<std::byte> bytes() noexcept { return {memory_.get(), size_}; }
-    [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {memory_.get(), size_}; }
+    [[nodiscard]] std::byte* data() noexcept { return memory_; }
+    [[nodiscard]] const std::byte* data() const noexcept { return memory_; }
+    [[nodiscard]] std::span<std::byte> bytes() noexcept { return {memory_, size_}; }
+    [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {memory_, size_}; }
     /// Gives up what lies behind the first `size` bytes.
     void shrink(std::size_t size) noexcept {
         ENSURE(size <= size_);
@@ -81,10 +81,14 @@ public:
 
 private:
     friend class buffer_pool;
-    void give_back() noexcept;
+    // Most buffers that end have been moved from: only that is worth inlining everywhere.
+    void reset() noexcept {
+        if (memory_ != nullptr) give_back();
+    }
+    void give_back() noexcept;  // in a source: were it inlined here, nothing else would be
 
     buffer_pool* pool_ = nullptr;
-    aligned_memory memory_;
+    std::byte* memory_ = nullptr;  // owned
     buffer_account* account_ = nullptr;
     std::size_t size_ = 0;
     unsigned class_ = 0;
@@ -111,11 +115,11 @@ public:
         pool_buffer taken;
         std::vector<aligned_memory>& kept = kept_[size_class];
         if (not kept.empty()) {
-            taken.memory_ = std::move(kept.back());
+            taken.memory_ = kept.back().release();
             kept.pop_back();
             kept_bytes_ -= bytes_of(size_class);
         } else {
-            taken.memory_ = allocate(bytes_of(size_class));
+            taken.memory_ = allocate(bytes_of(size_class)).release();
             if (taken.memory_ == nullptr) return {};
         }
         taken.pool_ = this;
@@ -189,10 +193,5 @@ private:
     buffer_pool* pool_;
     buffer_account* account_;
 };
-
-inline void pool_buffer::give_back() noexcept {
-    if (memory_ == nullptr) return;
-    pool_->put_back(std::move(memory_), class_, std::exchange(account_, nullptr));
-}
 
 }  // namespace sluice

@@ -92,7 +92,13 @@ auth::session_key_material key_material(const negotiated& agreed, const auth::se
     return material;
 }
 
+// A shorter message is checked in less time than it takes to release the latch and take it again.
+static constexpr std::size_t bytes_checked_latched_max = 1024;
+
 bool has_signed(auth::signer& by, const request& r) noexcept {
+    ENSURE(r.host().latch().is_mine());
+    std::optional<server_latch::pause> computing;
+    if (r.message().bytes().size() > bytes_checked_latched_max) computing.emplace(r.host().latch());
     const auth::signed_message which{.message_id = r.header().message_id,
                                      .sender = auth::message_sender::client,
                                      .is_cancel = r.header().command == wire::command::cancel};
@@ -107,10 +113,7 @@ void prove_session_key(request& r) {
     const std::uint64_t id = r.header().message_id;
     std::shared_ptr<auth::signer> signer = session_signer(*elsewhere, id);
     if (signer == nullptr) return;
-    {
-        const server_latch::pause computing(r.host().latch());
-        if (not has_signed(*signer, r)) return;
-    }
+    if (not has_signed(*signer, r)) return;
     if (elsewhere->state == session::phase::gone) return;
     r.knows_session_key = true;
     // With AES-GMAC there is one reply for each id, which is not to be lost to a refusal that will pass.

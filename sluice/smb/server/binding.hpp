@@ -12,7 +12,8 @@ namespace sluice::smb::server {
 [[nodiscard]] auth::session_key_material key_material(const negotiated& agreed, const auth::session_key& key,
                                                       const auth::preauth_integrity& preauth) noexcept;
 
-/// Returns whether the request is signed with that key.
+/// Returns whether the request is signed with that key. The caller holds the latch. It is released while a
+/// long message is checked, so check again what you have looked at before.
 [[nodiscard]] bool has_signed(auth::signer& by, const request& r) noexcept;
 
 /// If the request binds a session of another connection, checks whether the session's key has signed it. If

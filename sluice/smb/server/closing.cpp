@@ -129,11 +129,13 @@ write_under_way::write_under_way(smb_server& host, std::shared_ptr<open> of) noe
     : host_(host), of_(std::move(of)) {
     ENSURE(host_.latch().is_mine());
     ++of_->writes_under_way;
+    ++of_->file->writes_under_way;
     end_read_caching(host_, *of_->file, of_.get());
 }
 
 write_under_way::~write_under_way() {
     ENSURE(host_.latch().is_mine());
+    --of_->file->writes_under_way;
     if (--of_->writes_under_way != 0 or not of_->is_closed) return;
     event<nt_status>* const waiting = of_->told_of_end;
     const nt_status status = let_go(host_, *of_);

@@ -173,7 +173,7 @@ private:
     // outgoing.cpp: replies become frames.
     [[nodiscard]] finished_reply finish(request& r, wire::nt_status status) noexcept;
     void extend_preauth(request& r, wire::nt_status status, finished_reply& finished) noexcept;
-    void add(reply_batch& replies, finished_reply one, channel* sealed_by) noexcept;
+    void add(reply_batch& replies, finished_reply&& one, channel* sealed_by) noexcept;
     void send(reply_batch& replies, channel* sealed_by) noexcept;
     void send(std::span<finished_reply> replies, channel* sealed_by) noexcept;
     void put_pieces(const reply_payload::file_pieces& what) noexcept;

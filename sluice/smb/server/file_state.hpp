@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -46,6 +47,9 @@ public:
         vfs::time_point of_host{};
     };
     std::optional<set_change_time> change_time;
+
+    /// Writes through any open of it that have begun and not ended: counted by write_under_way.
+    std::uint32_t writes_under_way = 0;
 
     /// Whether the file is removed when its last open ends: new opens are refused then, also by other
     /// servers.

@@ -190,12 +190,7 @@ void connection::find_signer(request& r) noexcept {
         return;
     }
     const std::shared_ptr<auth::signer> by = former->signer;  // the list may change meanwhile
-    bool is_right = false;
-    {
-        const server_latch::pause computing(host_.latch());
-        is_right = has_signed(*by, r);
-    }
-    if (is_right) (void)may_sign_reply(r, by);
+    if (has_signed(*by, r)) (void)may_sign_reply(r, by);
 }
 
 nt_status connection::may_sign_reply(request& r, const std::shared_ptr<auth::signer>& by) noexcept {
@@ -223,10 +218,7 @@ nt_status connection::check_signature(request& r) noexcept {
         return nt_status::access_denied;
     if (is_signed) {
         if (not r.channel->signer) return sets_up ? nt_status::success : nt_status::access_denied;
-        {
-            const server_latch::pause computing(host_.latch());
-            if (not has_signed(*r.channel->signer, r)) return nt_status::access_denied;
-        }
+        if (not has_signed(*r.channel->signer, r)) return nt_status::access_denied;
         return may_sign_reply(r, r.channel->signer);
     }
     if (by.requires_signing and r.channel->signer) return nt_status::access_denied;

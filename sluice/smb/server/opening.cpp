@@ -73,10 +73,10 @@ bool opening::overwrites() const noexcept {
            args_.disposition == create_disposition::supersede;
 }
 
-// As it was found, if nothing has been done to it since: not by us, and nobody else has it open here, who
-// might have a write under way.
+// As it was found, if nothing has been done to it since: neither by us nor by another client. The latch has
+// been held since then, so only a write that had begun before can have changed it, and it has not ended.
 result<vfs::metadata> opening::status() const noexcept {
-    const bool is_as_found = found_ and file_->opens().size() == 1;
+    const bool is_as_found = found_ and file_->writes_under_way == 0;
     result<vfs::metadata> status = is_as_found ? *found_ : fresh_->node->status();
     if (status) show_change_time(*status, file_.get());
     return status;

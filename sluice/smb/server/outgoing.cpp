@@ -123,7 +123,7 @@ void connection::extend_preauth(request& r, nt_status status, finished_reply& fi
         finished.hashed_by = r.channel;
 }
 
-void connection::add(reply_batch& replies, finished_reply one, channel* sealed_by) noexcept {
+void connection::add(reply_batch& replies, finished_reply&& one, channel* sealed_by) noexcept {
     if (not replies.empty() and not replies.has_room_for(one)) send(replies, sealed_by);
     replies.add(std::move(one));
 }

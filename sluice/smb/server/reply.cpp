@@ -25,7 +25,7 @@ bool reply::finish() noexcept {
     return true;
 }
 
-void reply_batch::add(finished_reply one) {
+void reply_batch::add(finished_reply&& one) {
     const std::size_t bytes = one.padded_bytes();
     bytes_ += bytes;
     bytes_of_all_ += bytes;

@@ -85,7 +85,7 @@ public:
     [[nodiscard]] bool has_room_for(const finished_reply& one) const noexcept {
         return one.padded_bytes() <= wire::frame_bytes_max - wire::transform_header_bytes - bytes_;
     }
-    void add(finished_reply one);
+    void add(finished_reply&& one);
     [[nodiscard]] std::span<finished_reply> ready() noexcept { return ready_; }
     /// They have been sent.
     void clear() noexcept;

@@ -1,0 +1,10 @@
+#include "sluice/base/buffer_pool.hpp"
+
+namespace sluice {
+
+void pool_buffer::give_back() noexcept {
+    pool_->put_back(aligned_memory(std::exchange(memory_, nullptr)), class_,
+                    std::exchange(account_, nullptr));
+}
+
+}  // namespace sluice
