@@ -5,7 +5,7 @@
 
 The honest client is `sluice bench smb --workload get` at 127.0.0.1: it opens a file, which returns its attributes, reads and
 closes it, one request at a time. Its p99 latency is measured without and with an attack, interleaved. The attacker is a
-process of its own at 127.0.0.2, at the lowest CPU priority, because an attacker has a machine of its own. An attack continues
+process of its own at 127.0.0.2, under SCHED_IDLE, because an attacker has a machine of its own. An attack continues
 while the latency is measured:
 
     idle_connections     connects, sends nothing, and connects again when the server closes a connection
@@ -253,7 +253,7 @@ ATTACKS = (idle_connections, unfinished_sessions, passwords, opens, locks, watch
 
 def attack(options):
     """Runs until it is killed. Prints a line once the attack has its full effect."""
-    os.nice(19)
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))  # runs only while nobody else wants the processor
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     announced = []
