@@ -1,5 +1,7 @@
+#include <atomic>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <string>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
@@ -17,13 +19,17 @@ struct choice {
     back_end which;
     std::string reason;
     error refusal{0, ""};
+    bool is_forced = false;
 };
 
 choice choose() noexcept {
     const char* const forced = std::getenv(variable);
     if (forced != nullptr and forced[0] != '\0') {
         const std::string_view name = forced;
-        if (name == "io_uring") return {back_end::io_uring, "io_uring: SLUICE_MULTIPLEXER=io_uring"};
+        if (name == "io_uring")
+            return {.which = back_end::io_uring,
+                    .reason = "io_uring: SLUICE_MULTIPLEXER=io_uring",
+                    .is_forced = true};
         if (name == "epoll") return {back_end::epoll, "epoll: SLUICE_MULTIPLEXER=epoll"};
         const error unknown =
             error::with_path(EINVAL, "SLUICE_MULTIPLEXER is neither io_uring nor epoll but", name);
@@ -40,13 +46,36 @@ const choice& chosen_back_end() noexcept {
     return made;
 }
 
+// Why the first ring could not be made after the trial had worked; null while all could. Never freed: views
+// of it may be anywhere.
+std::atomic<const std::string*> degradation{nullptr};
+
+void note_degradation(const error& refusal) noexcept {
+    if (degradation.load(std::memory_order_relaxed) != nullptr) return;
+    const auto* const fresh =
+        new (std::nothrow) std::string("epoll for some loops: " + refusal.message());  // NOLINT: kept
+    const std::string* none = nullptr;
+    // release: pairs with best_available_reason().
+    const bool is_first = degradation.compare_exchange_strong(none, fresh, std::memory_order_release,
+                                                              std::memory_order_relaxed);
+    if (not is_first) delete fresh;
+}
+
+result<std::unique_ptr<io_multiplexer>> make_ring_else_epoll(std::size_t threads) noexcept {
+    auto ring = make_uring_multiplexer();
+    if (ring) return ring;
+    auto epoll = make_epoll_multiplexer(threads);
+    if (epoll) note_degradation(ring.error());
+    return epoll;
+}
+
 }  // namespace
 
 result<std::unique_ptr<io_multiplexer>> best_available(std::size_t threads) noexcept {
     const choice& made = chosen_back_end();
     switch (made.which) {
         case back_end::io_uring:
-            return make_uring_multiplexer();
+            return made.is_forced ? make_uring_multiplexer() : make_ring_else_epoll(threads);
         case back_end::epoll:
             return make_epoll_multiplexer(threads);
         case back_end::none:
@@ -56,7 +85,9 @@ result<std::unique_ptr<io_multiplexer>> best_available(std::size_t threads) noex
 }
 
 std::string_view best_available_reason() noexcept {
-    return chosen_back_end().reason;
+    // acquire: pairs with note_degradation().
+    const std::string* const degraded = degradation.load(std::memory_order_acquire);
+    return degraded != nullptr ? std::string_view(*degraded) : chosen_back_end().reason;
 }
 
 namespace this_thread {

@@ -427,15 +427,22 @@ private:
     std::atomic<std::uint64_t> turn_{0};
 };
 
-/// Makes the best multiplexer this system allows: io_uring, else epoll. Which, is found out once for each
-/// process; the environment variable SLUICE_MULTIPLEXER=io_uring or =epoll says it instead. `threads` is how
-/// many worker threads epoll may start for files that would block (0: it never reads files that are not in
-/// memory without waiting). Errors: EINVAL, naming it, if the variable has another value; ENOMEM, EMFILE and
-/// the like. Allocates: yes. Thread safety: any thread.
+/// Makes the best multiplexer this system allows: io_uring, else epoll. Whether io_uring works is tried once
+/// for each process. The environment variable SLUICE_MULTIPLEXER=io_uring or =epoll overrides the choice.
+///
+/// Order of degradation, each step only if the one before it fails: a ring of the default size; rings of a
+/// quarter, a sixteenth and so on, for lack of memory (ENOMEM); an epoll multiplexer, for this loop only,
+/// unless the variable requires io_uring. A ring that runs out of memory later carries out by system calls
+/// what the kernel does not take, and returns to the ring when the kernel takes requests again.
+///
+/// `threads` is the number of worker threads an epoll multiplexer may start for files that would block. 0:
+/// its loop waits for files that are not in memory. Errors: EINVAL, naming it, if the variable has another
+/// value; ENOMEM, EMFILE and the like if the last step fails too. Allocates: yes. Thread safety: any thread.
 [[nodiscard]] result<std::unique_ptr<io_multiplexer>> best_available(std::size_t threads = 1) noexcept;
 
-/// What best_available makes and why, for people: "io_uring", or "epoll: io_uring_setup, denied by seccomp or
-/// kernel.io_uring_disabled: Operation not permitted". Thread safety: any thread.
+/// Returns what best_available makes and why, as text: "io_uring", or "epoll: io_uring_setup, denied by
+/// seccomp or kernel.io_uring_disabled: Operation not permitted". After a loop had to use epoll although
+/// io_uring works: "epoll for some loops: " and the cause of the first. Thread safety: any thread.
 [[nodiscard]] std::string_view best_available_reason() noexcept;
 
 namespace this_thread {

@@ -18,22 +18,21 @@
 
 namespace sluice::io::uring {
 
-// Address space for as many descriptors as there may ever be; memory only for those used.
-result<void> multiplexer::reserve_links() noexcept {
+// Address space for as many descriptors as there may ever be; memory only for those used. Without it
+// connections are accepted by calls.
+void multiplexer::reserve_links() noexcept {
     constexpr rlim_t links_max = rlim_t{1} << 20;  // fs.nr_open, unless an administrator has raised it
     rlimit open_files{};
     (void)::getrlimit(RLIMIT_NOFILE, &open_files);
     const std::size_t bytes = std::min(open_files.rlim_max, links_max) * sizeof(std::uint32_t);
     void* const at =
         ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) return failure({ENOMEM, "make an io_uring multiplexer"});
-    links_ = {static_cast<std::uint32_t*>(at), unmap{bytes}};
-    return {};
+    if (at != MAP_FAILED) links_ = {static_cast<std::uint32_t*>(at), unmap{bytes}};
 }
 
 bool multiplexer::begin_accepting(registration& listener, accept_request& into) noexcept {
     half_state& state = state_of(listener.side(direction::in));
-    if (state.acceptor != nullptr or state.polls_only) return false;
+    if (links_ == nullptr or state.acceptor != nullptr or state.polls_only) return false;
     state.acceptor = &into;
     state.is_bursting = true;  // some may be waiting
     return true;

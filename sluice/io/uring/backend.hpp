@@ -100,6 +100,8 @@ struct alignas(8) half_state {
 ///   in `cancelled_files_`. A file's counts as with the kernel from when it has a submission entry.
 ///   2. What could not be given to the ring (full) is in `dirty_`, `files_`, or a list of cancellations, and
 ///   is given in the next pass, which does not sleep before it has been.
+///   3. While the kernel refuses entries for lack of memory, what it has not taken is taken back and carried
+///   out by calls (refusal.cpp).
 class multiplexer final : public io_multiplexer {
 public:
     explicit multiplexer(const uring_options& options) noexcept : options_(options) {
@@ -167,6 +169,16 @@ private:
     }
     [[nodiscard]] bool put_in_table(registration& target) noexcept;
 
+    // While the kernel lacks memory.
+    void complete_by_calls(time_point until) noexcept;
+    void take_back_refused() noexcept;
+    [[nodiscard]] bool take_back(std::uint64_t user_data) noexcept;
+    void serve_by_calls() noexcept;
+    void serve_by_calls(registration::half& half) noexcept;
+    void accept_by_call(half_state& state) noexcept;
+    void perform_now(operation& op) noexcept;
+    void pause_refused(time_point until) noexcept;
+
     // Streams.
     static half_state& state_of(const registration::half& half) noexcept {
         return *static_cast<half_state*>(half.backend);
@@ -201,7 +213,7 @@ private:
     void on_receive(half_state& state, int outcome, unsigned flags) noexcept;
 
     // Multishot accepts.
-    result<void> reserve_links() noexcept;
+    void reserve_links() noexcept;
     [[nodiscard]] bool give_accept(half_state& state) noexcept;
     [[nodiscard]] bool arm_accept(half_state& state) noexcept;
     [[nodiscard]] bool finish_accept(half_state& state) noexcept;

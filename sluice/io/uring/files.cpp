@@ -195,6 +195,10 @@ void multiplexer::on_part_of_file(operation& op, int outcome) noexcept {
     } else if (outcome == -EINTR or outcome == -EAGAIN) {
         ended = false;
         if (outcome == -EAGAIN) op.backend_word = wants_worker;
+    } else if (outcome == -ENOMEM and op.kind <= operation_kind::write and op.cancel_code == 0) {
+        // The ring's own memory, or the file system's; a call tells which. Not for a barrier: to ask twice
+        // would lose the error of the first.
+        perform_blocking(op);
     } else if (outcome < 0 and op.transferred == 0) {
         // Bytes that have gone are reported; whoever goes on meets the error again.
         op.error_code = -outcome;

@@ -41,6 +41,7 @@ error refusal(int code) noexcept {
         case ENOSYS:
             return {code, "io_uring_setup, unknown to this kernel or sandbox"};
         case ENOMEM:
+        case EAGAIN:
             return {code, "io_uring_setup, beyond RLIMIT_MEMLOCK or the memory of the control group"};
         default:
             return {code, "io_uring_setup"};
@@ -91,7 +92,8 @@ ring::~ring() {
     io_uring_queue_exit(&ring_);
 }
 
-result<void> ring::set_up(sizes wanted) noexcept {
+// 0, or a negative errno value.
+int ring::set_up(sizes wanted) noexcept {
     int outcome = -EINVAL;
     for (const unsigned flags : flag_sets) {
         io_uring_params parameters{};
@@ -100,9 +102,22 @@ result<void> ring::set_up(sizes wanted) noexcept {
         outcome = io_uring_queue_init_params(wanted.submissions, &ring_, &parameters);
         if (outcome != -EINVAL) break;
     }
+    is_open_ = outcome == 0;
+    return outcome;
+}
+
+result<void> ring::set_up_within_memory(sizes wanted) noexcept {
+    // EAGAIN: the queues cannot be mapped, since the process locks all it maps (mlockall) and may lock no
+    // more.
+    const auto lacks_memory = [](int outcome) { return outcome == -ENOMEM or outcome == -EAGAIN; };
+    int outcome = set_up(wanted);
+    while (lacks_memory(outcome) and wanted.submissions > sizes_min.submissions) {
+        wanted.submissions = std::max(wanted.submissions / 4, sizes_min.submissions);
+        wanted.completions = std::max(wanted.completions / 4, sizes_min.completions);
+        outcome = set_up(wanted);
+    }
     if (outcome == -EINVAL) return failure(too_old());
     if (outcome < 0) return failure(refusal(-outcome));
-    is_open_ = true;
     return {};
 }
 
@@ -120,7 +135,7 @@ result<void> ring::probe() noexcept {
 }
 
 result<void> ring::open(sizes wanted) noexcept {
-    if (auto made = set_up(wanted); not made) return made;
+    if (auto made = set_up_within_memory(wanted); not made) return made;
     if (auto known = probe(); not known) return known;
     // A fork would share the queues without the right to use them.
     (void)io_uring_ring_dontfork(&ring_);
@@ -159,19 +174,24 @@ bool ring::take_back(std::uint64_t user_data) noexcept {
     for (unsigned at = ring_.sq.sqe_head; at != ring_.sq.sqe_tail; ++at) {
         io_uring_sqe& entry = ring_.sq.sqes[at & ring_.sq.ring_mask];
         if (entry.user_data != user_data) continue;
-        clear(entry);
-        io_uring_prep_nop(&entry);
-        entry.flags = IOSQE_CQE_SKIP_SUCCESS;
-        entry.user_data = 0;
+        make_idle(entry);
         return true;
     }
     return false;
+}
+
+void ring::make_idle(io_uring_sqe& entry) noexcept {
+    clear(entry);
+    io_uring_prep_nop(&entry);
+    entry.flags = IOSQE_CQE_SKIP_SUCCESS;
+    entry.user_data = 0;
 }
 
 // Whether the ring is ours to use. What could not be submitted for now stays in the queue.
 bool ring::accepted(int outcome) noexcept {
     // Out of memory for a completion that found the queue full: whoever waits for it would wait for ever.
     ENSURE(outcome != -EBADR, "the kernel has lost completions for lack of memory");
+    is_refusing_ = outcome == -ENOMEM or outcome == -EAGAIN;
     return outcome != -EEXIST and outcome != -EBADFD;
 }
 

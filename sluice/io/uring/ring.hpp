@@ -33,13 +33,17 @@ public:
         unsigned files;        // of the file table; fewer if fewer may be open
     };
 
+    static constexpr sizes sizes_min{.submissions = 16, .completions = 32, .files = 0};
+
     ring() noexcept = default;
     ring(const ring&) = delete;
     ring& operator=(const ring&) = delete;
     ~ring();
 
-    /// Sets it up. Errors: EPERM, denied by seccomp or kernel.io_uring_disabled; ENOSYS, not in this kernel
-    /// or sandbox; EOPNOTSUPP, a kernel before 5.19; ENOMEM, EMFILE. The error's operation says so in words.
+    /// Sets it up. Where memory does not suffice for these sizes, a quarter of them is tried, and again down
+    /// to `sizes_min`: a full queue is submitted early, so smaller queues only cost more system calls.
+    /// Errors: EPERM, denied by seccomp or kernel.io_uring_disabled; ENOSYS, not in this kernel or sandbox;
+    /// EOPNOTSUPP, a kernel before 5.19; ENOMEM, EMFILE. The error's operation says so in words.
     [[nodiscard]] result<void> open(sizes wanted) noexcept;
 
     /// Makes the calling thread the owner. Idempotent. Errors: those of io_uring_register.
@@ -98,6 +102,21 @@ public:
     /// Whether the kernel keeps completions that did not fit the queue; the next submit() fetches them.
     [[nodiscard]] bool has_overflowed() const noexcept { return io_uring_cq_has_overflow(&ring_); }
 
+    /// Whether the kernel had no memory for the last call: nothing of the queue was taken, and nothing was
+    /// waited for. See refusal.cpp.
+    [[nodiscard]] bool is_refusing() const noexcept { return is_refusing_; }
+
+    /// Takes back every entry that the kernel has not taken and that `wants(user_data)` claims: it will do
+    /// nothing and complete nothing. Complexity: linear in the entries not taken.
+    template <class Wants>
+    void take_back_untaken(Wants&& wants) noexcept {
+        // The kernel looks at entries only inside our calls, so those beyond its head are ours to change.
+        for (unsigned at = *ring_.sq.khead; at != ring_.sq.sqe_tail; ++at) {
+            io_uring_sqe& entry = ring_.sq.sqes[at & ring_.sq.ring_mask];
+            if (entry.user_data != 0 and wants(entry.user_data)) make_idle(entry);
+        }
+    }
+
     /// How many completions are in the queue.
     [[nodiscard]] unsigned completions() const noexcept { return io_uring_cq_ready(&ring_); }
 
@@ -155,14 +174,17 @@ private:
         if constexpr (requires { io_uring_initialize_sqe(&entry); }) io_uring_initialize_sqe(&entry);
     }
 
+    static void make_idle(io_uring_sqe& entry) noexcept;
     io_uring_sqe* next_of_full() noexcept;
     bool accepted(int outcome) noexcept;
-    result<void> set_up(sizes wanted) noexcept;
+    [[nodiscard]] int set_up(sizes wanted) noexcept;
+    result<void> set_up_within_memory(sizes wanted) noexcept;
     result<void> probe() noexcept;
 
     io_uring ring_{};
     bool is_open_ = false;
     bool is_enabled_ = false;
+    bool is_refusing_ = false;
     unsigned file_slots_ = 0;
     std::uint64_t buffers_used_ = 0;  // a bit for each slot
     bool has_buffer_table_ = false;

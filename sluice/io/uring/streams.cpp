@@ -64,6 +64,7 @@ bool multiplexer::give_half(registration::half& half) noexcept {
     half_state& state = state_of(half);
     if (state.is_stale) [[unlikely]]
         settle(state);
+    if (state.is_stale) return false;
     if (half.in_flight != 0) return true;
     finish_empty(half);
     while (not half.queue.empty() and has_too_many_pieces(*half.queue.front()))
@@ -186,7 +187,8 @@ void multiplexer::on_transfer(half_state& state, int outcome, unsigned flags) no
 
     if (outcome >= 0) {
         on_bytes(state, outcome, flags);
-    } else if (outcome == -EAGAIN) {
+    } else if (outcome == -EAGAIN or outcome == -ENOMEM) {
+        // ENOMEM: the ring's own memory, or the socket's; a call tells which.
         state.polls_only = true;
     } else if (outcome != -EINTR and outcome != -ECANCELED) {
         fail_front(half, -outcome);

@@ -26,7 +26,8 @@ result<void> multiplexer::open() noexcept {
     // Left uninitialised: a row takes memory only once something is gathered there.
     piece_rows_.reset(new (std::nothrow) piece_row[ring_.submission_entries()]);
     if (piece_rows_ == nullptr) return failure({ENOMEM, "make an io_uring multiplexer"});
-    return reserve_links();
+    reserve_links();
+    return {};
 }
 
 namespace {
@@ -85,14 +86,17 @@ void multiplexer::settle(half_state& state) noexcept {
         state.is_stale = true;
         return;
     }
-    while (not give_cancellation(address(addressee::poll, &state))) {
+    while (not give_cancellation(address(addressee::poll, &state)) and not ring_.is_refusing()) {
         ENSURE(ring_.submit());
         take_completions();
     }
-    while (state.is_polling) {
+    while (state.is_polling and not ring_.is_refusing()) {
         ENSURE(ring_.submit_and_wait(std::chrono::seconds(1)));
         take_completions();
     }
+    if (ring_.is_refusing()) take_back_refused();
+    // What the kernel has, and does not let us end for lack of memory, is settled later.
+    state.is_stale = state.is_polling;
 }
 
 // Returns whether it is there now.
@@ -233,6 +237,8 @@ void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned f
 
 void multiplexer::backend_complete(time_point until) noexcept {
     enable();
+    if (ring_.is_refusing()) [[unlikely]]
+        return complete_by_calls(until);
     const bool all_given = give_all();
     const bool may_sleep = all_given and until != time_point::min() and ready_.empty() and dirty_.empty() and
                            not ring_.has_completions();

@@ -1,0 +1,132 @@
+// When the kernel has no memory for requests, io_uring_enter fails with ENOMEM or EAGAIN and takes nothing.
+// The multiplexer then carries out the untaken requests without the ring, and tries the ring again in each
+// pass. Requests that the kernel has taken complete once io_uring_enter works again.
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "sluice/io/attempt.hpp"
+#include "sluice/io/socket_call.hpp"
+#include "sluice/io/uring/backend.hpp"
+#include "sluice/io/worker_pool.hpp"
+
+namespace sluice::io::uring {
+namespace {
+
+// Between two attempts: memory is not freed faster for being asked for all the time.
+constexpr std::chrono::nanoseconds pause_max = std::chrono::milliseconds(1);
+
+}  // namespace
+
+void multiplexer::complete_by_calls(time_point until) noexcept {
+    ENSURE(ring_.submit(), "an io_uring multiplexer belongs to one thread");
+    take_completions();
+    if (not ring_.is_refusing()) return;
+    take_back_refused();
+    serve_by_calls();
+    if (ready_.empty() and until != time_point::min()) pause_refused(until);
+}
+
+void multiplexer::take_back_refused() noexcept {
+    ring_.take_back_untaken([this](std::uint64_t user_data) { return take_back(user_data); });
+}
+
+// Whether the entry can be done without. Its operations are then as if it had been interrupted.
+bool multiplexer::take_back(std::uint64_t user_data) noexcept {
+    constexpr int interrupted = -EINTR;
+    void* const whose = addressed(user_data);
+    switch (static_cast<addressee>(user_data & addressee_mask)) {
+        case addressee::nobody:
+        case addressee::loop:
+            return false;  // cancellations and the wake-up stay in the queue
+        case addressee::file:
+            perform_now(*static_cast<operation*>(whose));
+            return true;
+        case addressee::transfer:
+            on_transfer(*static_cast<half_state*>(whose), interrupted, 0);
+            return true;
+        case addressee::zero_copy:
+            on_zero_copy(*static_cast<operation*>(whose), interrupted, 0);
+            return true;
+        case addressee::receive:
+            on_receive(*static_cast<half_state*>(whose), interrupted, 0);
+            return true;
+        case addressee::accept:
+            on_accept(*static_cast<half_state*>(whose), interrupted, 0);
+            return true;
+        case addressee::poll: {
+            half_state& state = *static_cast<half_state*>(whose);
+            state.is_polling = state.half->is_armed = false;
+            if (not state.half->queue.empty()) mark_dirty(*state.half);
+            return true;
+        }
+    }
+    return false;
+}
+
+void multiplexer::perform_now(operation& op) noexcept {
+    if (op.queue_link.is_linked()) cancelled_files_.erase(op);
+    op.at = operation::stage::waiting;
+    if (op.cancel_code != 0) {
+        if (op.transferred == 0) op.error_code = op.cancel_code;
+    } else if (op.kind != operation_kind::wait_word) {  // a waiter checks the word itself, so a wake-up too
+                                                        // many is harmless
+        perform_blocking(op);
+    }
+    finish(op);
+}
+
+void multiplexer::serve_by_calls() noexcept {
+    while (operation* const op = files_.front()) {
+        files_.erase(*op);
+        perform_now(*op);
+    }
+    dirty_list now = std::move(dirty_);
+    while (registration::half* const half = now.pop_front())
+        serve_by_calls(*half);
+}
+
+void multiplexer::serve_by_calls(registration::half& half) noexcept {
+    half_state& state = state_of(half);
+    if (half.in_flight != 0 or half.queue.empty()) return;
+    operation& front = *half.queue.front();
+    const bool is_ahead = front.kind == operation_kind::accept_ahead;
+    if (front.kind == operation_kind::receive) {
+        (void)finish_receive(state);  // takes an arrived piece; only the ring brings more
+    } else if (is_ahead) {
+        accept_by_call(state);
+    } else {
+        (void)serve_half(half);
+    }
+    if (not half.queue.empty()) mark_dirty(half);
+}
+
+void multiplexer::accept_by_call(half_state& state) noexcept {
+    operation& front = *state.half->queue.front();
+    if (finish_accept(state) or state.is_multishot) return;
+    if (static_cast<const accept_request*>(front.argument)->stops) {
+        state.has_ended = true;
+        state.multishot_end = ECANCELED;
+        (void)finish_accept(state);
+    } else if (attempt(front)) {
+        finish_front(*state.half);
+    }
+}
+
+// Not in the ring, which would not wait: until the time, a wake-up, or the next attempt.
+void multiplexer::pause_refused(time_point until) noexcept {
+    const duration left = until == time_point::max() ? duration(pause_max) : until - now();
+    if (left <= duration::zero() or not prepare_to_sleep()) return;
+    const timespec pause{.tv_sec = 0, .tv_nsec = std::min<std::chrono::nanoseconds>(left, pause_max).count()};
+    pollfd watched{.fd = waker_.descriptor(), .events = POLLIN, .revents = 0};
+    if (::ppoll(&watched, 1, &pause, nullptr) > 0) {
+        std::uint64_t wakes = 0;
+        (void)::read(waker_.descriptor(), &wakes, sizeof wakes);
+    }
+    woke_up();
+}
+
+}  // namespace sluice::io::uring
