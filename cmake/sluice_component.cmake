@@ -25,10 +25,14 @@ function(sluice_common_options)
   endif()
 endfunction()
 
-# sluice_component(io SOURCES a.cpp DEPENDS base sync LINK PRIVATE uring): the library sluice::io in this folder.
+# sluice_component(io SOURCES a.cpp LINK PRIVATE uring): the library sluice::io in this folder. What it builds on is in
+# sluice-components.cmake.
 # PRECOMPILE <sluice/io/a.hpp>: what most of its sources include, parsed ahead in the sanitizers' builds.
 function(sluice_component name)
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;LINK;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK;PRECOMPILE" ${ARGN})
+  if(arg_UNPARSED_ARGUMENTS OR NOT name IN_LIST sluice_components)
+    message(FATAL_ERROR "sluice_component(${name}): unknown '${arg_UNPARSED_ARGUMENTS}', or not in sluice-components.cmake")
+  endif()
   add_library(sluice_${name} STATIC ${arg_SOURCES})
   add_library(sluice::${name} ALIAS sluice_${name})
   set_target_properties(sluice_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
@@ -41,13 +45,14 @@ function(sluice_component name)
   elseif(SLUICE_DEVELOPER)
     target_precompile_headers(sluice_${name} REUSE_FROM sluice_precompiled_for_components)
   endif()
-  foreach(dependency IN LISTS arg_DEPENDS)
+  foreach(dependency IN LISTS sluice_${name}_depends)
     target_link_libraries(sluice_${name} PUBLIC sluice::${dependency})
   endforeach()
   if(arg_LINK)
     target_link_libraries(sluice_${name} ${arg_LINK})
   endif()
-  set_property(GLOBAL APPEND PROPERTY SLUICE_COMPONENTS ${name})
+  set_property(TARGET sluice_${name} PROPERTY SLUICE_FOLDER "${CMAKE_CURRENT_SOURCE_DIR}")
+  set_property(GLOBAL APPEND PROPERTY SLUICE_COMPONENTS_BUILT ${name})
 endfunction()
 
 # sluice_test(io SOURCES a_test.cpp LINK …): one test program for a component; every case is a ctest test of the

@@ -5,6 +5,7 @@ the compiler as arguments."""
 import json
 import pathlib
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -14,6 +15,16 @@ import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 CONSUMER = SOURCE / "tests" / "package" / "consumer"
+WITHOUT_OPENSSL = ("-DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON",)
+
+
+def old_gcc():
+    """A GCC of this machine that is too old; none if there is none."""
+    for name in ("g++-13", "g++-12", "g++-11", "g++"):
+        path = shutil.which(name)
+        if path and int(run(path, "-dumpversion").split(".")[0]) < 14 and "clang" not in run(path, "--version"):
+            return path
+    return None
 
 
 def run(*command):
@@ -22,6 +33,14 @@ def run(*command):
     if done.returncode != 0:
         raise AssertionError(f"{' '.join(map(str, command))} returned {done.returncode}:\n{done.stdout}")
     return done.stdout
+
+
+def refused(*command):
+    """What a command says that has to fail."""
+    done = subprocess.run([str(part) for part in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode == 0:
+        raise AssertionError(f"{' '.join(map(str, command))} succeeded:\n{done.stdout}")
+    return " ".join(done.stdout.split())  # CMake breaks lines where it likes
 
 
 def configure(source, build, *settings):
@@ -96,10 +115,133 @@ class Installed(Package):
             "if(sluice_FOUND)\n  message(FATAL_ERROR telepathy)\nendif()\n")
         configure(project, self.folder / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
 
+    def project(self, components, main="int main() {}", link="base"):
+        """A project that needs these components."""
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        (folder / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.25)\nproject(x LANGUAGES CXX)\n"
+            f"find_package(sluice REQUIRED {components})\n"
+            f"add_executable(x main.cpp)\ntarget_link_libraries(x PRIVATE sluice::{link})\n")
+        (folder / "main.cpp").write_text(main)
+        return folder
+
+    def configuration(self, project, *settings):
+        return ("cmake", "-G", "Ninja", "-S", project, "-B", project / "build", f"-DCMAKE_CXX_COMPILER={COMPILER}",
+                f"-DCMAKE_PREFIX_PATH={self.prefix}", *settings)
+
+    def test_io_is_found_and_used_on_a_machine_without_openssl(self):
+        project = self.project("COMPONENTS io", link="io", main=(
+            '#include <sluice/io/pipe_handle.hpp>\n'
+            "int main() { return sluice::io::pipe_handle::anonymous().has_value() ? 0 : 1; }\n"))
+        run(*self.configuration(project, *WITHOUT_OPENSSL))
+        run("cmake", "--build", project / "build")
+        run(project / "build" / "x")
+
+    def test_a_component_whose_package_is_missing_is_refused_with_the_package_and_who_needs_it(self):
+        for component in ("smb_auth", "smb_client"):
+            said = refused(*self.configuration(self.project(f"COMPONENTS {component}"), *WITHOUT_OPENSSL))
+            self.assertIn("component smb_auth cannot be used: it needs OpenSSL (Debian package libssl-dev)", said)
+
+    def test_an_optional_component_whose_package_is_missing_is_left_out(self):
+        project = self.project("COMPONENTS io OPTIONAL_COMPONENTS smb_auth")
+        with open(project / "CMakeLists.txt", "a") as more:
+            more.write('if(sluice_smb_auth_FOUND OR TARGET sluice::smb_auth)\n  message(FATAL_ERROR there)\nendif()\n')
+        run(*self.configuration(project, *WITHOUT_OPENSSL))
+
+    def test_without_components_all_are_found(self):
+        run(*self.configuration(self.project("", link="smb_client")))
+
+    def test_an_unknown_component_is_refused_by_name(self):
+        self.assertIn("there is no component telepathy", refused(*self.configuration(self.project("COMPONENTS telepathy"))))
+
+    def test_a_consumers_compiler_that_cannot_compile_the_headers_is_refused_by_name_and_reason(self):
+        old = old_gcc()
+        if old is None:
+            self.skipTest("no GCC before 14 here")
+        said = refused(*self.configuration(self.project("COMPONENTS io"), f"-DCMAKE_CXX_COMPILER={old}"))
+        self.assertRegex(said, r"sluice: GCC 1[0-3]\.[^ ]* \(.*\) miscompiles coroutines.*Use clang 19")
+
     def test_tests_and_the_headers_of_the_program_stay_behind(self):
         installed = [str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if path.is_file()]
         self.assertTrue(any(path.endswith("sluice/base/error.hpp") for path in installed), installed)
         self.assertEqual([path for path in installed if "_test" in path or "/cli/" in path], [])
+
+
+class Alone(Package):
+    """One component without the others."""
+
+    def built(self, components):
+        build = self.folder / "build"
+        configure(SOURCE, build, f"-DSLUICE_COMPONENTS={components}", *WITHOUT_OPENSSL)
+        return build
+
+    def test_io_is_configured_without_openssl_and_builds_nothing_above_it(self):
+        folders = {pathlib.Path(path).relative_to(SOURCE / "sluice").parts[0]
+                   for path in compile_commands(self.built("io"))}
+        self.assertEqual(folders, {"base", "io"})
+
+    def test_one_that_is_installed_alone_is_found_and_the_others_are_refused(self):
+        build = self.built("base")
+        run("cmake", "--build", build)
+        prefix = self.folder / "prefix"
+        run("cmake", "--install", build, "--prefix", prefix)
+        for component, expected in (("base", None), ("io", "component io cannot be used: it was not installed")):
+            project = self.folder / component
+            project.mkdir()
+            (project / "CMakeLists.txt").write_text(
+                "cmake_minimum_required(VERSION 3.25)\nproject(x LANGUAGES CXX)\n"
+                f"find_package(sluice REQUIRED COMPONENTS {component})\n")
+            command = ("cmake", "-G", "Ninja", "-S", project, "-B", project / "build",
+                       f"-DCMAKE_CXX_COMPILER={COMPILER}", f"-DCMAKE_PREFIX_PATH={prefix}")
+            if expected is None:
+                run(*command)
+            else:
+                self.assertIn(expected, refused(*command))
+
+    def test_a_component_that_does_not_exist_is_refused_with_those_that_do(self):
+        said = refused("cmake", "-G", "Ninja", "-S", SOURCE, "-B", self.folder / "build",
+                       f"-DCMAKE_CXX_COMPILER={COMPILER}", "-DSLUICE_COMPONENTS=io;telepathy")
+        self.assertIn("there is no component 'telepathy'; there are base, sync", said)
+
+
+class Compilers(Package):
+    def problem(self, identity, version, system="Linux"):
+        """What the check says of a compiler that need not be here."""
+        script = self.folder / "check.cmake"
+        script.write_text(f'include("{SOURCE}/cmake/sluice-compiler.cmake")\n'
+                          'sluice_compiler_problem(problem)\nmessage("problem: ${problem}")\n')
+        return " ".join(run("cmake", f"-DCMAKE_CXX_COMPILER_ID={identity}", f"-DCMAKE_CXX_COMPILER_VERSION={version}",
+                            "-DCMAKE_CXX_COMPILER=/opt/c++", f"-DCMAKE_SYSTEM_NAME={system}", "-P", script).split())
+
+    def test_each_unsupported_compiler_is_named_with_version_and_reason(self):
+        for identity, version, expected in (
+                ("GNU", "13.2.0", "GCC 13.2.0 (/opt/c++) miscompiles coroutines"),
+                ("Clang", "18.1.8", "clang 18.1.8 (/opt/c++) does not implement the concepts"),
+                ("IntelLLVM", "2024.1", "IntelLLVM 2024.1 (/opt/c++) is not a compiler that sluice is built with"),
+                ("", "", "the project has no C++ compiler")):
+            said = self.problem(identity, version)
+            self.assertIn(expected, said)
+        self.assertIn("sluice runs on Linux only", self.problem("AppleClang", "16", system="Darwin"))
+
+    def test_the_supported_ones_have_no_problem(self):
+        for identity, version in (("GNU", "14.1.0"), ("Clang", "19.1.7"), ("Clang", "20")):
+            self.assertEqual(self.problem(identity, version), "problem:")
+
+    def test_the_build_refuses_an_old_gcc_before_it_compiles_anything(self):
+        old = old_gcc()
+        if old is None:
+            self.skipTest("no GCC before 14 here")
+        said = refused("cmake", "-G", "Ninja", "-S", SOURCE, "-B", self.folder / "build",
+                       f"-DCMAKE_CXX_COMPILER={old}")
+        self.assertRegex(said, r"sluice: GCC 1[0-3]\.[^ ]* \(.*\) miscompiles coroutines.*Use clang 19")
+
+    def test_a_standard_library_without_expected_is_refused_by_name(self):
+        include = self.folder / "old-library"
+        include.mkdir()
+        (include / "expected").write_text("// nothing in it: as in libstdc++ 11\n")
+        said = refused("cmake", "-G", "Ninja", "-S", SOURCE, "-B", self.folder / "build",
+                       f"-DCMAKE_CXX_COMPILER={COMPILER}", f"-DCMAKE_CXX_FLAGS=-I{include}")
+        self.assertIn("has no std::expected or no coroutines. Install libstdc++ 12", said)
 
 
 class Subdirectory(Package):
