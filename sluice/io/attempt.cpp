@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 
+#include "sluice/io/datagram.hpp"
 #include "sluice/io/limits.hpp"
 #include "sluice/io/socket_call.hpp"
 #include "sluice/io/splice_transfer.hpp"
@@ -86,6 +87,23 @@ bool attempt_connect(operation& op) noexcept {
     op.backend_word = 1;
     if (code == EINPROGRESS) return false;
     return code == 0 or fail(op, code);
+}
+
+bool attempt_datagram(operation& op, direction which) noexcept {
+    auto& request = *static_cast<datagram_request*>(op.argument);
+    const native_handle& native = op.target->native;
+    for (bool is_last = which == direction::in;; is_last = true) {
+        const std::ptrdiff_t moved = datagram_call(native, which, {op.pieces, op.piece_count}, request);
+        if (moved >= 0) {
+            op.transferred = static_cast<std::size_t>(moved);
+            return true;
+        }
+        const int code = errno;
+        if (not would_block(code)) return fail(op, code);
+        if (which == direction::in or not waits_for_receiver(native, request)) return false;
+        // There may be room now, if it was the sender's own queue that was full.
+        if (is_last) return fail(op, code);
+    }
 }
 
 // The one side it may wait for is the target's; see async_splice about the other.
@@ -231,6 +249,10 @@ bool attempt(operation& op) noexcept {
         case operation_kind::splice_out:
         case operation_kind::splice_in:
             return attempt_splice(op);
+        case operation_kind::receive_from:
+            return attempt_datagram(op, direction::in);
+        case operation_kind::send_to:
+            return attempt_datagram(op, direction::out);
         case operation_kind::sleep:
         case operation_kind::receive:  // the back end's alone
         case operation_kind::wait_word:

@@ -43,6 +43,8 @@ enum class operation_kind : std::uint8_t {
     ready_to_write,  // a write would not wait
     splice_out,      // argument: splice_transfer*, into the target, which is what it waits for
     splice_in,       // argument: splice_transfer*, out of the target, which is what it waits for
+    receive_from,    // argument: datagram_request*, whose address is an outcome
+    send_to,         // argument: datagram_request*
     barrier,         // from here on: what start() never tries
     sleep,           // only its deadline ends it
     receive,         // argument: receive_request*; what has arrived next, in a buffer the back end picks
@@ -168,7 +170,8 @@ enum class direction : std::uint8_t { in, out };
     // A set of kinds rather than comparisons: start() asks between two system calls, where branches are dear.
     constexpr auto bit = [](operation_kind of) { return 1U << static_cast<unsigned>(of); };
     constexpr unsigned out = bit(operation_kind::write) | bit(operation_kind::connect) |
-                             bit(operation_kind::ready_to_write) | bit(operation_kind::splice_out);
+                             bit(operation_kind::ready_to_write) | bit(operation_kind::splice_out) |
+                             bit(operation_kind::send_to);
     return static_cast<direction>(out >> static_cast<unsigned>(kind) & 1U);
 }
 

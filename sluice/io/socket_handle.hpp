@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sluice/io/datagram.hpp"
 #include "sluice/io/io_handle.hpp"
 #include "sluice/io/operation.hpp"
 #include "sluice/io/socket_address.hpp"
@@ -92,6 +93,27 @@ public:
     /// Gives the socket a local address: what datagrams are sent to, or what a connection comes from.
     /// Errors name the address: EADDRINUSE, EADDRNOTAVAIL, EACCES.
     [[nodiscard]] result<void> bind(const socket_address& local) noexcept;
+
+    /// Receives one datagram, or one message of a seqpacket socket, and the address it came from. An empty
+    /// datagram is a success with no bytes. See received_datagram for truncation. The offset of the request
+    /// is not used. Errors: ETIMEDOUT; ECONNREFUSED and the like, reported by the network for an earlier
+    /// datagram; EOPNOTSUPP for a stream; EMSGSIZE for more than limits::pieces_per_call_max pieces.
+    /// Allocates: nothing. Blocks: until a datagram arrives or the deadline passes. Coroutines and senders:
+    /// datagram_sender.hpp.
+    [[nodiscard]] result<received_datagram<bytes_type>> recvfrom(io_request<bytes_type> request,
+                                                                 deadline within = {}) noexcept;
+    [[nodiscard]] result<received_datagram<buffers_type>> recvfrom(io_request<buffers_type> request,
+                                                                   deadline within = {}) noexcept;
+
+    /// Sends one datagram, whole, to an address; to the connected peer if `to` is unspecified. Errors name
+    /// the address: EMSGSIZE if the datagram is too long for the socket or has too many pieces, ECONNREFUSED,
+    /// ENOENT (no such Unix socket), ENETUNREACH, EISCONN, EAFNOSUPPORT, EOPNOTSUPP for a stream; ETIMEDOUT.
+    /// Allocates: nothing. Blocks: until there is room, or the deadline passes.
+    [[nodiscard]] io_result<const_bytes_type> sendto(io_request<const_bytes_type> request,
+                                                     const socket_address& to, deadline within = {}) noexcept;
+    [[nodiscard]] io_result<const_buffers_type> sendto(io_request<const_buffers_type> request,
+                                                       const socket_address& to,
+                                                       deadline within = {}) noexcept;
 
     /// Ends one direction: after `out` the peer reads the end of file, after `in` we do. Errors: ENOTCONN.
     [[nodiscard]] result<void> shutdown(direction which) noexcept;
