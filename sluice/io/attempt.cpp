@@ -8,6 +8,7 @@
 
 #include "sluice/io/datagram.hpp"
 #include "sluice/io/limits.hpp"
+#include "sluice/io/signal_receiver.hpp"
 #include "sluice/io/socket_call.hpp"
 #include "sluice/io/splice_transfer.hpp"
 #include "sluice/io/system_call.hpp"
@@ -253,6 +254,8 @@ bool attempt(operation& op) noexcept {
             return attempt_datagram(op, direction::in);
         case operation_kind::send_to:
             return attempt_datagram(op, direction::out);
+        case operation_kind::wait_signal:
+            return attempt_signal(op);
         case operation_kind::sleep:
         case operation_kind::receive:  // the back end's alone
         case operation_kind::wait_word:

@@ -256,6 +256,10 @@ public:
     /// The target of those.
     [[nodiscard]] registration& words() noexcept { return words_; }
 
+    /// Whether the loop sleeps until another thread posts something. A simulation does not, and passes
+    /// simulated time instead: what other threads would do, start() does there.
+    [[nodiscard]] virtual bool waits_for_threads() const noexcept { return true; }
+
 protected:
     io_multiplexer() noexcept;
 

@@ -39,6 +39,9 @@ inline constexpr int listen_backlog = 4096;
 /// start on sockets than to try each by a system call of its own (io_uring).
 inline constexpr int crowd = 4;
 
+/// Addresses of one name that are kept, and so tried by connect_by_name; a name server may send any number.
+inline constexpr std::size_t addresses_per_name_max = 64;
+
 /// Attached handles for which memory is taken at a time.
 inline constexpr std::size_t registrations_per_chunk = 64;
 

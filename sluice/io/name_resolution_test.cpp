@@ -28,5 +28,9 @@ TEST(name_resolution, says_which_name_it_does_not_find) {
     EXPECT_NE(none.error().message().find("no such name"), std::string::npos) << none.error().message();
 }
 
+TEST(name_resolution, refuses_a_name_of_which_only_a_part_would_be_looked_up) {
+    EXPECT_EQ(resolve(std::string("localhost\0.example", 18), 445).error(), std::errc::invalid_argument);
+}
+
 }  // namespace
 }  // namespace sluice::io

@@ -45,6 +45,7 @@ enum class operation_kind : std::uint8_t {
     splice_in,       // argument: splice_transfer*, out of the target, which is what it waits for
     receive_from,    // argument: datagram_request*, whose address is an outcome
     send_to,         // argument: datagram_request*
+    wait_signal,     // argument: signal_request*
     barrier,         // from here on: what start() never tries
     sleep,           // only its deadline ends it
     receive,         // argument: receive_request*; what has arrived next, in a buffer the back end picks

@@ -12,7 +12,8 @@
 namespace sluice::io {
 
 /// Threads that carry out file operations which would block a loop. Used by multiplexers whose kernel
-/// interface has no asynchronous file i/o. Besides, only call_threads starts any.
+/// interface has no asynchronous file i/o. Besides, only call_threads and name_resolver
+/// start any.
 ///
 /// No locks: each worker has a queue of its own, fed by the loop, and gives back through the loop's.
 /// Thread safety: submit() from the loop's thread; take_done() too. Allocates: in create() only.

@@ -20,9 +20,9 @@ constexpr auto never = io_multiplexer::time_point::max();
 constexpr auto no_wait = io_multiplexer::time_point::min();
 
 // In the order of operation_kind.
-constexpr std::array operation_names{"read",          "write",          "accept",     "connect",
-                                     "ready to read", "ready to write", "splice out", "splice in",
-                                     "receive from",  "send to",        "barrier",    "sleep"};
+constexpr std::array operation_names{
+    "read",      "write",        "accept",  "connect",     "ready to read", "ready to write", "splice out",
+    "splice in", "receive from", "send to", "wait signal", "barrier",       "sleep"};
 static_assert(operation_names.size() == static_cast<std::size_t>(operation_kind::sleep) + 1);
 
 // A file operation's `backend_word`: when it may advance, and whether its cancel is on the way.
@@ -49,6 +49,7 @@ public:
     [[nodiscard]] deadline::system_clock::time_point utc_now() const noexcept override {
         return clock_->utc_now();
     }
+    [[nodiscard]] bool waits_for_threads() const noexcept override { return false; }
     [[nodiscard]] std::uint64_t events() const noexcept override { return events_; }
     [[nodiscard]] std::uint64_t digest() const noexcept override { return digest_; }
     [[nodiscard]] std::string stalled() const override;

@@ -1,0 +1,222 @@
+#include "sluice/io/name_resolver.hpp"
+
+#include <algorithm>
+#include <system_error>
+#include <thread>
+
+#include "sluice/io/limits.hpp"
+#include "sluice/io/sigpipe_guard.hpp"
+
+namespace sluice::io {
+
+namespace {
+
+class system_names final : public name_source {
+    addresses_result look_up(const std::string& host, std::uint16_t port) noexcept override {
+        return io::resolve(host, port);
+    }
+};
+
+error lookup_error(int code, const host_and_port& what) noexcept {
+    return error::with_path(code, "look up", what.host);
+}
+
+}  // namespace
+
+namespace detail {
+
+// --- one lookup
+
+void lookup::tell(io_multiplexer& loop, operation& waiter) noexcept {
+    waiter_ = &waiter;
+    const std::scoped_lock guard(mutex_);
+    loop_ = &loop;
+    if (not outcome_) return;
+    while_posted_ = shared_from_this();
+    loop.post(*this);
+}
+
+bool lookup::wait_until(deadline::steady_clock::time_point end) noexcept {
+    std::unique_lock guard(mutex_);
+    return has_ended_.wait_until(guard, end, [this] { return outcome_.has_value(); });
+}
+
+std::optional<addresses_result> lookup::abandon() noexcept {
+    waiter_ = nullptr;
+    const std::scoped_lock guard(mutex_);
+    loop_ = nullptr;
+    return std::exchange(outcome_, std::nullopt);
+}
+
+void lookup::finish(addresses_result&& outcome) noexcept {
+    const std::scoped_lock guard(mutex_);
+    outcome_.emplace(std::move(outcome));
+    has_ended_.notify_all();
+    if (loop_ == nullptr) return;
+    while_posted_ = shared_from_this();
+    loop_->post(*this);  // under the lock: the waiter cannot abandon this before post() returns
+}
+
+// The waiting operation is a sleep, which ends now. The outcome is in `outcome_`.
+void lookup::invoke() noexcept {
+    std::shared_ptr<lookup> kept;
+    {
+        const std::scoped_lock guard(mutex_);
+        kept = std::move(while_posted_);
+    }
+    if (waiter_ != nullptr) waiter_->target->multiplexer->cancel(*waiter_, ECANCELED);
+}
+
+// --- the threads
+
+// Owned by the resolver and by each of its threads, so that an abandoned lookup outlives the resolver.
+class lookup_queue final : public std::enable_shared_from_this<lookup_queue> {
+public:
+    explicit lookup_queue(name_resolver_options&& options) noexcept : options_(std::move(options)) {
+        ENSURE(options_.threads_max != 0);
+        if (options_.source == nullptr) options_.source = std::make_shared<system_names>();
+    }
+
+    [[nodiscard]] addresses_result look_up(const host_and_port& what) noexcept;
+    // Errors: EAGAIN.
+    [[nodiscard]] int submit(const std::shared_ptr<lookup>& one) noexcept;
+    void forget(const std::shared_ptr<lookup>& one) noexcept;
+    void close() noexcept;
+
+private:
+    void start_thread() noexcept;
+    void work() noexcept;
+
+    name_resolver_options options_;
+    std::mutex mutex_;  // guards what follows; never held together with a lookup's
+    std::condition_variable has_news_;
+    std::deque<std::shared_ptr<lookup>> waiting_;
+    std::size_t idle_ = 0;
+    std::size_t threads_ = 0;
+    bool is_closed_ = false;
+};
+
+addresses_result lookup_queue::look_up(const host_and_port& what) noexcept {
+    constexpr std::size_t name_bytes_max = 1024;  // NI_MAXHOST, without its terminating zero
+    if (const auto numeric = socket_address::ip(what.host, what.port); numeric) return std::vector{*numeric};
+    // The C functions would look up only the part before a NUL.
+    if (what.host.empty() or what.host.find('\0') != std::string::npos)
+        return failure(lookup_error(EINVAL, what));
+    if (what.host.size() > name_bytes_max) return failure(lookup_error(ENAMETOOLONG, what));
+    auto found = options_.source->look_up(what.host, what.port);
+    if (found and found->empty()) return failure(lookup_error(ENOENT, what));
+    if (found and found->size() > limits::addresses_per_name_max)
+        found->resize(limits::addresses_per_name_max);
+    return found;
+}
+
+int lookup_queue::submit(const std::shared_ptr<lookup>& one) noexcept {
+    const std::scoped_lock guard(mutex_);
+    if (waiting_.size() >= options_.waiting_max) return EAGAIN;
+    if (waiting_.size() >= idle_ and threads_ < options_.threads_max) start_thread();
+    if (threads_ == 0) return EAGAIN;
+    waiting_.push_back(one);
+    has_news_.notify_one();
+    return 0;
+}
+
+void lookup_queue::forget(const std::shared_ptr<lookup>& one) noexcept {
+    const std::scoped_lock guard(mutex_);
+    std::erase(waiting_, one);
+}
+
+void lookup_queue::close() noexcept {
+    const std::scoped_lock guard(mutex_);
+    ENSURE(waiting_.empty(), "a resolver is destroyed while lookups are pending: cancel and complete them");
+    is_closed_ = true;
+    has_news_.notify_all();
+}
+
+// With the mutex held.
+void lookup_queue::start_thread() noexcept {
+    try {
+        std::thread([self = shared_from_this()] { self->work(); }).detach();
+        ++threads_;
+    } catch (const std::system_error&) {  // NOLINT: those there are have more to do
+    }
+}
+
+void lookup_queue::work() noexcept {
+    const sigpipe_guard quiet;
+    std::unique_lock guard(mutex_);
+    for (;;) {
+        ++idle_;
+        has_news_.wait(guard, [this] { return is_closed_ or not waiting_.empty(); });
+        --idle_;
+        if (waiting_.empty()) return;
+        const std::shared_ptr<lookup> next = std::move(waiting_.front());
+        waiting_.pop_front();
+        guard.unlock();
+        next->finish(look_up(next->what()));
+        guard.lock();
+    }
+}
+
+}  // namespace detail
+
+// --- the resolver
+
+name_resolver::name_resolver(name_resolver_options options)
+    : queue_(std::make_shared<detail::lookup_queue>(std::move(options))) {}
+
+name_resolver::~name_resolver() {
+    queue_->close();
+}
+
+addresses_result name_resolver::resolve(const host_and_port& what, deadline within) noexcept {
+    if (within.is_none()) return queue_->look_up(what);
+    const auto end = within.steady_end(deadline::steady_clock::now(), deadline::system_clock::now());
+    const auto one = begin(what);
+    if (not one->wait_until(end)) forget(one);
+    if (auto outcome = one->abandon()) return *std::move(outcome);
+    return failure(lookup_error(ETIMEDOUT, what));
+}
+
+std::shared_ptr<detail::lookup> name_resolver::begin(host_and_port what) noexcept {
+    auto one = std::make_shared<detail::lookup>(std::move(what));
+    if (const int code = queue_->submit(one); code != 0)
+        one->finish(failure(lookup_error(code, one->what())));
+    return one;
+}
+
+void name_resolver::forget(const std::shared_ptr<detail::lookup>& one) noexcept {
+    queue_->forget(one);
+}
+
+void name_resolver::look_up_here(detail::lookup& one) noexcept {
+    one.finish(queue_->look_up(one.what()));
+}
+
+// --- the sender
+
+// A sleep until the deadline, which the end of the lookup cuts short.
+void resolve_sender::configure(operation& op) noexcept {
+    ENSURE(lookup_ == nullptr, "started while pending");
+    op.target = &multiplexer_->no_handle();
+    op.kind = operation_kind::sleep;
+    op.limit = limit_;
+    if (multiplexer_->waits_for_threads()) {
+        lookup_ = resolver_->begin(what_);
+    } else {
+        lookup_ = std::make_shared<detail::lookup>(what_);
+        resolver_->look_up_here(*lookup_);
+    }
+    lookup_->tell(*multiplexer_, op);
+}
+
+addresses_result resolve_sender::collect(const operation& op) noexcept {
+    const std::shared_ptr<detail::lookup> ended = std::move(lookup_);
+    lookup_ = nullptr;
+    if (ended != nullptr) {
+        if (auto outcome = ended->abandon()) return *std::move(outcome);
+        resolver_->forget(ended);
+    }
+    return failure(lookup_error(op.error_code == 0 ? ETIMEDOUT : op.error_code, what_));
+}
+
+}  // namespace sluice::io
