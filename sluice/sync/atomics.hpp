@@ -22,6 +22,8 @@ struct range_lock_tuning {
     static constexpr std::uint32_t lonely_looks_max = 8;
     /// Between two looks, so many wide ranges make them too dear.
     static constexpr std::uint32_t wide_per_look_max = 64;
+    /// How deep completions nest on one thread; see completions.hpp.
+    static constexpr std::uint32_t nesting_max = 8;
 };
 
 /// How the locks of this library reach memory and sleep. They are templates over it, so that a test can put a
@@ -43,6 +45,12 @@ struct real_atomics {
     static void wake_one(std::atomic<std::uint32_t>& word) noexcept;
     static void wake_all(std::atomic<std::uint32_t>& word) noexcept;
     [[nodiscard]] static time_point now() noexcept { return std::chrono::steady_clock::now(); }
+    /// An object that each thread has of its own, value-initialised.
+    template <class T>
+    [[nodiscard]] static T& per_thread() noexcept {
+        static thread_local constinit T its_own{};
+        return its_own;
+    }
     /// One round, from 0 on, of waiting for something that takes a few dozen instructions: relaxes, then lets
     /// other threads run, and from `spins_max` on sleeps for some microseconds, so that a thread of higher
     /// priority does not keep out the one it waits for.

@@ -290,7 +290,7 @@ void bucket_table<Atomics>::open(set& from) noexcept {
     from.for_each([&](node& one) {
         const places where = find(one.where());
         const bool is_at_peace =
-            one.blockers == 0 and not where.is_wide and not from.has_waiters_over(one.where());
+            not one.is_waiting() and not where.is_wide and not from.has_waiters_over(one.where());
         if (is_at_peace and add(latched(*this, where), where, one) == entering::entered) {
             from.erase(one);
         } else {

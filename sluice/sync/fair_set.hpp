@@ -6,18 +6,27 @@
 
 namespace sluice::sync {
 
-/// Who holds and who waits, and who waits for whom: the ranges of a lock, or those of them about which there
-/// is, or may be, a dispute. (Interval tree with conflict counts: Kara 2013, Bueso 2017; own design.)
+/// The ranges of a lock about which there may be a dispute: those held, those waiting, and which node each
+/// waiting one watches. (Wait order by overlap: Kara 2013, Bueso 2017; one watched node instead of a count:
+/// own design.)
 ///
 /// Invariants:
-///   1. each node has the number of its arrival; 0 if it holds and came before all those here that wait for
-///      it, or overtook them;
-///   2. `blockers` of a node is how many nodes of the set are in its way: they have a smaller number;
-///   3. a node is held if that is 0 and it was not cancelled; so two that are held never conflict;
-///   4. a wait ends once: whoever takes `blockers` to 0, or the node out of the set, puts it into its list of
-///      ended waits.
-/// Complexity: O(log n) expected in the nodes of the set, plus those that overlap. Allocates: nothing.
-/// Thread safety: none of its own: a latch guards it.
+///   1. Nodes have the numbers of their arrival. 0: it is held, and was there before all that it conflicts
+///      with, or overtook them.
+///   2. A node waits while one with a smaller number that conflicts with it is held or waits. So two that are
+///      held never conflict.
+///   3. A waiting node watches one such node: it is in that node's list of watchers.
+///   4. Which one: the latest that waits; if none waits, one that is held.
+///   5. Whatever may end the conflict of a node with its watchers (it leaves, is downgraded, shrunk or split)
+///      takes its list and lets each of them look again. A wait ends once: there.
+///
+/// From 4 follows what a wait costs. When the watched node leaves, all earlier ones that conflict with it
+/// have left before it was granted. So a node looks again once for each of its blockers that can be held
+/// beside one another, at most, and once for each cancelled one it watched. Waiting writers of one range form
+/// a chain, in which each release grants the next one.
+/// Complexity: O(log n) expected in the nodes of the set for each look; a release is one look for each
+/// watcher. A look costs O(log n) plus the overlaps at most, see interval_set. Allocates: nothing. Thread
+/// safety: none of its own: a latch guards it.
 template <class Atomics>
 class fair_set {
 public:
@@ -27,40 +36,33 @@ public:
     /// `overtakes_max`: of range_lock_options.
     explicit fair_set(std::uint32_t overtakes_max) noexcept : overtakes_max_(overtakes_max) {}
 
-    [[nodiscard]] bool is_empty() const noexcept { return set_.is_empty(); }
+    [[nodiscard]] bool is_empty() const noexcept { return held_.is_empty() and waiting_.is_empty(); }
 
-    /// Calls `visit(node)` for what is in the way of `wanted`, by first byte, until it returns false.
+    /// Calls `visit(node)` for what conflicts with `wanted`, by first byte, until it returns false.
     template <class Visit>
-    void for_each_conflict(const lock_args& wanted, Visit&& visit) const {
-        const auto whom =
-            wanted.mode == lock_mode::shared ? interval_set::visiting::writers : interval_set::visiting::all;
-        (void)set_.for_each_overlap(wanted.where, whom, [&](interval_node& one) {
-            return not node_of(one).is_in_the_way_of(wanted) or visit(node_of(one));
-        });
-    }
-    /// Calls `visit(node)` for all, which may take the one it is shown out of the set.
+    void for_each_conflict(const lock_args& wanted, Visit&& visit) const;
+    /// Calls `visit(node)` for all, which may take that node out of the set.
     template <class Visit>
     void for_each(Visit&& visit) const {
-        set_.for_each([&](interval_node& one) { visit(node_of(one)); });
+        held_.for_each([&](interval_node& one) { visit(node_of(one)); });
+        waiting_.for_each([&](interval_node& one) { visit(node_of(one)); });
     }
     [[nodiscard]] bool has_waiters_over(const byte_range& where) const noexcept {
-        return not set_.for_each_overlap(where, interval_set::visiting::all,
-                                         [](interval_node& one) { return node_of(one).blockers == 0; });
+        return waiting_.first_overlap({.where = where}) != nullptr;
     }
 
-    /// Takes in what was described, and asked for last: held if it says true. Otherwise it waits if it may,
-    /// and is left out if not.
+    /// Takes in a described node, the latest of all: held if this returns true. Otherwise it waits if it may,
+    /// and is not taken in if not.
     [[nodiscard]] bool enter(node& fresh, bool may_wait) noexcept;
-    /// Takes in what is held and was there before all that it conflicts with.
-    void admit(node& held) noexcept { insert(held, 0, 0); }
-    /// Takes out what was not granted anything since, or holds what nobody has come to wait for.
-    void erase(node& one) noexcept { set_.erase(one); }
-    /// Takes out what is held, or waits, and unblocks those behind it.
-    void leave(node& leaving, ended& over) noexcept {
-        visit_blocked(leaving, [&](node& behind) { unblock(behind, over); });
-        set_.erase(leaving);
-        let_overtake(leaving.where(), over);
+    /// Takes in a held node that was there before all that it conflicts with.
+    void admit(node& held) noexcept { hold(held, earlier_than_all); }
+    /// Takes out a held node that has no watchers.
+    void erase(node& one) noexcept {
+        ENSURE(not one.is_waiting() and one.watchers == nullptr, "watchers have to look again");
+        held_.erase(one);
     }
+    /// Takes out what is held or waits, and lets its watchers look again.
+    void leave(node& leaving, ended& over) noexcept;
     /// Ends a wait; false if it was over.
     [[nodiscard]] bool cancel(node& waiting, ended& granted, ended& cancelled) noexcept;
     [[nodiscard]] std::size_t cancel_all(const void* owner, ended& granted, ended& cancelled) noexcept;
@@ -71,189 +73,293 @@ public:
     void shrink(node& held, const byte_range& kept, ended& over) noexcept;
     void split(node& held, const byte_range& kept, node& rest, const byte_range& rest_where,
                ended& over) noexcept;
-    void relocate(node& from, node& to) noexcept { set_.relocate(from, to); }
+    void relocate(node& from, node& to) noexcept;
 
 private:
-    void insert(node& fresh, std::uint64_t number, std::uint32_t blockers) noexcept {
-        fresh.blockers = blockers;
-        fresh.overtaken = 0;
-        fresh.is_cancelled = false;
-        set_.insert(fresh, number);
-    }
-    [[nodiscard]] static node& node_of(interval_node& one) noexcept { return static_cast<node&>(one); }
+    // Numbers that are nobody's arrival.
+    static constexpr std::uint64_t earlier_than_all = 0;
+    static constexpr std::uint64_t later_than_all = ~std::uint64_t{0};
+    static constexpr std::uint32_t without_limit = ~std::uint32_t{0};  // of range_lock_options
 
-    // Calls `visit(node)` for everyone behind `one` who counts it as a blocker.
-    template <class Visit>
-    void visit_blocked(const node& one, Visit&& visit) const {
-        const auto whom = one.is_writer() ? interval_set::visiting::all : interval_set::visiting::writers;
-        (void)set_.for_each_overlap(one.where(), whom, [&](interval_node& other) {
-            node& behind = node_of(other);
-            if (behind.blockers != 0 and behind.number() > one.number() and
-                one.is_in_the_way_of(behind.args()))
-                visit(behind);
-            return true;
-        });
+    [[nodiscard]] static node& node_of(interval_node& one) noexcept { return static_cast<node&>(one); }
+    [[nodiscard]] static overlap_query conflicts_of(const lock_args& wanted) noexcept {
+        return {.where = wanted.where,
+                .whom = wanted.mode == lock_mode::shared ? visiting::writers : visiting::all};
     }
-    static void unblock(node& behind, ended& over) noexcept {
-        if (--behind.blockers == 0 and not behind.is_cancelled) over.add(behind);
+    // The first conflict of a set from `at` on.
+    [[nodiscard]] static node* skip_allowed(interval_node* at, const overlap_query& overlaps,
+                                            const lock_args& wanted) noexcept {
+        while (at != nullptr and not node_of(*at).is_in_the_way_of(wanted))
+            at = interval_tree::next_overlap(*at, overlaps);
+        return static_cast<node*>(at);
     }
+
+    void hold(node& one, std::uint64_t number) noexcept {
+        one.watchers = nullptr;
+        one.watch_link = nullptr;
+        held_.insert(one, number, priorities_.draw());
+    }
+    // One that is held and that a request of that number has to wait for, or null. A later one that is held
+    // beside a waiting one is a reader on its own owner's writer.
+    [[nodiscard]] node* holder_against(const lock_args& wanted, std::uint64_t number) const noexcept {
+        const overlap_query overlaps = conflicts_of(wanted);
+        interval_node* at = held_.first_overlap(overlaps);
+        while (at != nullptr and (at->number() > number or not node_of(*at).is_in_the_way_of(wanted)))
+            at = interval_tree::next_overlap(*at, overlaps);
+        return static_cast<node*>(at);
+    }
+    [[nodiscard]] node* blocker_of(const lock_args& wanted, std::uint64_t number) const noexcept;
+
+    // Lists of watchers.
+    static void link(node& one, node*& list) noexcept {
+        one.next = list;
+        if (list != nullptr) list->watch_link = &one.next;
+        one.watch_link = &list;
+        list = &one;
+    }
+    static void unlink(node& one) noexcept {
+        *one.watch_link = one.next;
+        if (one.next != nullptr) one.next->watch_link = one.watch_link;
+    }
+    // Puts `from` before what is in `to`. Complexity: linear in `from`; constant if `to` is empty.
+    static void move_all(node*& from, node*& to) noexcept {
+        if (from == nullptr) return;
+        if (to != nullptr) {
+            node* last = from;
+            while (last->next != nullptr)
+                last = last->next;
+            last->next = to;
+            to->watch_link = &last->next;
+        }
+        to = std::exchange(from, nullptr);
+        to->watch_link = &to;
+    }
+    void look_again(node*& watchers, ended& over) noexcept;
+    void grant(node& waiting, std::uint64_t number, ended& over) noexcept;
+    void take_out(node& waiting, node*& watchers) noexcept;
+
     void replace(node& held, const byte_range& where) noexcept;
-    [[nodiscard]] bool may_overtake(const node& one) const noexcept;
-    void overtake(node& one, std::uint64_t number) noexcept;
+    [[nodiscard]] bool may_overtake(const lock_args& wanted, std::uint64_t number) const noexcept;
+    void count_overtaken(const node& by, std::uint64_t number) noexcept;
     void let_overtake(const byte_range& where, ended& over) noexcept;
 
-    interval_set set_;
+    interval_set held_;
+    numbered_interval_set waiting_;
+    priority_source priorities_;
     std::uint64_t arrivals_ = 0;
     std::uint32_t overtakes_max_;
 };
 
 template <class Atomics>
+template <class Visit>
+void fair_set<Atomics>::for_each_conflict(const lock_args& wanted, Visit&& visit) const {
+    const overlap_query overlaps = conflicts_of(wanted);
+    node* held = skip_allowed(held_.first_overlap(overlaps), overlaps, wanted);
+    node* waiting = skip_allowed(waiting_.first_overlap(overlaps), overlaps, wanted);
+    while (held != nullptr or waiting != nullptr) {
+        const bool is_held_next =
+            waiting == nullptr or (held != nullptr and not interval_tree::is_before(*waiting, *held));
+        node*& at = is_held_next ? held : waiting;
+        if (not visit(*at)) return;
+        at = skip_allowed(interval_tree::next_overlap(*at, overlaps), overlaps, wanted);
+    }
+}
+
+// One that a request of that number has to wait for, by the rule of invariant 4, or null.
+template <class Atomics>
+auto fair_set<Atomics>::blocker_of(const lock_args& wanted, std::uint64_t number) const noexcept -> node* {
+    interval_node* const latest =
+        waiting_.latest_overlap(conflicts_of(wanted), number,
+                                [&](interval_node& one) { return node_of(one).is_in_the_way_of(wanted); });
+    return latest != nullptr ? static_cast<node*>(latest) : holder_against(wanted, number);
+}
+
+template <class Atomics>
 bool fair_set<Atomics>::enter(node& fresh, bool may_wait) noexcept {
-    std::uint32_t blockers = 0;
-    for_each_conflict(fresh.args(), [&](const node&) { return ++blockers != 0; });
-    const bool may = blockers == 0 or may_overtake(fresh);
+    const lock_args wanted = fresh.args();
+    node* const blocker = blocker_of(wanted, later_than_all);
+    const bool may = blocker == nullptr or may_overtake(wanted, later_than_all);
     if (not may and not may_wait) return false;
     ++arrivals_;
-    if (blockers != 0 and may) {
-        overtake(fresh, arrivals_);
-        insert(fresh, 0, 0);
-    } else {
-        insert(fresh, arrivals_, blockers);
+    if (may) {
+        if (blocker != nullptr) count_overtaken(fresh, later_than_all);
+        hold(fresh, blocker == nullptr ? arrivals_ : earlier_than_all);
+        return true;
     }
-    return may;
+    fresh.watchers = nullptr;
+    fresh.overtaken() = 0;
+    waiting_.insert(fresh, arrivals_, priorities_.draw());
+    link(fresh, blocker->watchers);
+    return false;
 }
 
-// Whether nobody who holds is in the way, and nobody who waits was overtaken too often.
 template <class Atomics>
-bool fair_set<Atomics>::may_overtake(const node& one) const noexcept {
-    if (overtakes_max_ == 0) return false;
-    bool may = true;
-    for_each_conflict(one.args(), [&](const node& other) {
-        if (other.number() > one.number() and one.is_in_set()) return true;  // it came later
-        may = other.blockers != 0 and other.overtaken < overtakes_max_;
-        return may;
-    });
-    return may;
+void fair_set<Atomics>::grant(node& waiting, std::uint64_t number, ended& over) noexcept {
+    unlink(waiting);
+    waiting.watch_link = nullptr;
+    waiting_.erase(waiting);
+    held_.insert(waiting, number, waiting.priority());  // its watchers keep watching it
+    over.add(waiting);
 }
 
-// Those that came before `number` and wait, wait for `one` from now on as if it had come before them.
+// A list of nodes whose watched one has left, or has changed: grants them, or finds them another one.
 template <class Atomics>
-void fair_set<Atomics>::overtake(node& one, std::uint64_t number) noexcept {
-    (void)set_.for_each_overlap(one.where(), interval_set::visiting::all, [&](interval_node& other) {
-        node& waiting = node_of(other);
-        if (waiting.blockers != 0 and waiting.number() < number and one.is_in_the_way_of(waiting.args())) {
-            ++waiting.blockers;
-            ++waiting.overtaken;
+void fair_set<Atomics>::look_again(node*& watchers, ended& over) noexcept {
+    while (watchers != nullptr) {
+        node& one = *watchers;
+        node* const blocker = blocker_of(one.args(), one.number());
+        if (blocker == nullptr) {
+            grant(one, one.number(), over);
+        } else {
+            unlink(one);
+            link(one, blocker->watchers);
         }
+    }
+}
+
+// A node that waits no longer, and was not granted. Its watchers go to a list, to look again.
+template <class Atomics>
+void fair_set<Atomics>::take_out(node& waiting, node*& watchers) noexcept {
+    unlink(waiting);
+    waiting_.erase(waiting);
+    move_all(waiting.watchers, watchers);
+}
+
+template <class Atomics>
+void fair_set<Atomics>::leave(node& leaving, ended& over) noexcept {
+    node* watchers = nullptr;
+    if (leaving.is_waiting()) {
+        take_out(leaving, watchers);
+    } else {
+        held_.erase(leaving);
+        move_all(leaving.watchers, watchers);
+    }
+    look_again(watchers, over);
+    let_overtake(leaving.where(), over);
+}
+
+// Whether nothing held conflicts, and none of the earlier ones that wait was overtaken too often.
+template <class Atomics>
+bool fair_set<Atomics>::may_overtake(const lock_args& wanted, std::uint64_t number) const noexcept {
+    if (overtakes_max_ == 0 or holder_against(wanted, number) != nullptr) return false;
+    if (overtakes_max_ == without_limit) return true;
+    return waiting_.for_each_overlap(conflicts_of(wanted), [&](interval_node& other) {
+        node& waiting = node_of(other);
+        return waiting.number() >= number or not waiting.is_in_the_way_of(wanted) or
+               waiting.overtaken() < overtakes_max_;
+    });
+}
+
+// Those that came before `number` and conflict will wait for `by` as if it had come before them.
+template <class Atomics>
+void fair_set<Atomics>::count_overtaken(const node& by, std::uint64_t number) noexcept {
+    (void)waiting_.for_each_overlap({.where = by.where()}, [&](interval_node& other) {
+        node& waiting = node_of(other);
+        if (waiting.number() < number and by.is_in_the_way_of(waiting.args())) ++waiting.overtaken();
         return true;
     });
 }
 
-// Grants, in the order of arrival, what waits for part of `where`, which somebody has left, and for nothing
-// that is held.
+// Grants, in the order of arrival, what waits for part of `where`, where something changed, and conflicts
+// with nothing held.
 template <class Atomics>
 void fair_set<Atomics>::let_overtake(const byte_range& where, ended& over) noexcept {
     if (overtakes_max_ == 0) return;
-    node* first = nullptr;  // of those that wait, by number; `next` is theirs until their wait is over
-    (void)set_.for_each_overlap(where, interval_set::visiting::all, [&](interval_node& other) {
-        node& waiting = node_of(other);
-        if (waiting.blockers == 0 or waiting.is_cancelled) return true;
-        node** link = &first;
-        while (*link != nullptr and (*link)->number() < waiting.number())
-            link = &(*link)->next;
-        waiting.next = std::exchange(*link, &waiting);
-        return true;
-    });
-    while (first != nullptr) {
-        node& one = *std::exchange(first, first->next);
-        if (not may_overtake(one)) continue;
-        overtake(one, one.number());
-        one.blockers = 0;
-        set_.erase(one);
-        set_.insert(one, 0);
-        over.add(one);
+    std::uint64_t number = earlier_than_all;
+    while (interval_node* const next = waiting_.earliest_overlap({.where = where}, number)) {
+        node& one = node_of(*next);
+        number = one.number();
+        if (not may_overtake(one.args(), number)) continue;
+        count_overtaken(one, number);
+        grant(one, earlier_than_all, over);
     }
 }
 
 template <class Atomics>
 bool fair_set<Atomics>::cancel(node& waiting, ended& granted, ended& cancelled) noexcept {
-    if (not waiting.is_in_set() or waiting.blockers == 0) return false;
-    waiting.is_cancelled = true;
+    if (not waiting.is_in_set() or not waiting.is_waiting()) return false;
     leave(waiting, granted);
-    waiting.blockers = 0;
     cancelled.add(waiting);
     return true;
 }
 
+// All leave before anybody looks again, so that none is granted because another one left.
 template <class Atomics>
 std::size_t fair_set<Atomics>::cancel_all(const void* owner, ended& granted, ended& cancelled) noexcept {
     std::size_t count = 0;
-    for_each([&](node& one) {
-        if (one.owner != owner or one.blockers == 0) return;
-        one.is_cancelled = true;  // so that none is granted when another leaves
-        cancelled.add(one);
+    node* watchers = nullptr;
+    waiting_.for_each([&](interval_node& one) {
+        node& waiting = node_of(one);
+        if (waiting.owner != owner) return;
+        take_out(waiting, watchers);
+        cancelled.add(waiting);
         ++count;
     });
-    for (node* one = cancelled.first(); one != nullptr; one = one->next) {
-        leave(*one, granted);
-        one->blockers = 0;
-    }
+    look_again(watchers, granted);
+    if (count != 0) let_overtake(byte_range::whole(), granted);
     return count;
 }
 
 template <class Atomics>
 void fair_set<Atomics>::downgrade(node& held, ended& over) noexcept {
     if (not held.is_writer()) return;
-    visit_blocked(held, [&](node& behind) {
-        if (not behind.is_writer()) unblock(behind, over);
-    });
-    set_.set_writer(held, false);
+    held_.set_writer(held, false);
+    node* watchers = nullptr;
+    move_all(held.watchers, watchers);
+    look_again(watchers, over);
     let_overtake(held.where(), over);
 }
 
 template <class Atomics>
 bool fair_set<Atomics>::try_upgrade(node& held) noexcept {
-    const bool is_alone = set_.for_each_overlap(held.where(), interval_set::visiting::all,
-                                                [&](const interval_node& one) { return &one == &held; });
-    if (is_alone) set_.set_writer(held, true);
+    const bool is_alone = not has_waiters_over(held.where()) and
+                          held_.for_each_overlap({.where = held.where()},
+                                                 [&](const interval_node& one) { return &one == &held; });
+    if (is_alone) held_.set_writer(held, true);
     return is_alone;
 }
 
 template <class Atomics>
 void fair_set<Atomics>::replace(node& held, const byte_range& where) noexcept {
     const std::uint64_t number = held.number();
-    set_.erase(held);
+    held_.erase(held);
     held.interval_node::describe(where, held.is_writer());
-    set_.insert(held, number);
+    held_.insert(held, number, held.priority());
 }
 
 template <class Atomics>
 void fair_set<Atomics>::shrink(node& held, const byte_range& kept, ended& over) noexcept {
-    visit_blocked(held, [&](node& behind) {
-        if (not behind.where().overlaps(kept)) unblock(behind, over);
-    });
     const byte_range before = held.where();
     replace(held, kept);
+    node* watchers = nullptr;
+    move_all(held.watchers, watchers);
+    look_again(watchers, over);
     let_overtake(before, over);
 }
 
-// A request that waits for both parts from now on counts both; one between them, without bytes, neither.
+// A request between both parts, without bytes, waits for neither from now on.
 template <class Atomics>
 void fair_set<Atomics>::split(node& held, const byte_range& kept, node& rest, const byte_range& rest_where,
                               ended& over) noexcept {
-    visit_blocked(held, [&](node& behind) {
-        const bool waits_for_kept = behind.where().overlaps(kept);
-        const bool waits_for_rest = behind.where().overlaps(rest_where);
-        if (waits_for_kept and waits_for_rest)
-            ++behind.blockers;
-        else if (not waits_for_kept and not waits_for_rest)
-            unblock(behind, over);
-    });
+    const std::uint64_t number = held.number();
     replace(held, kept);
     lock_args others = held.args();
     others.where = rest_where;
     rest.describe(others);
-    insert(rest, held.number(), 0);
+    hold(rest, number);
+    node* watchers = nullptr;
+    move_all(held.watchers, watchers);
+    look_again(watchers, over);
+}
+
+template <class Atomics>
+void fair_set<Atomics>::relocate(node& from, node& to) noexcept {
+    ENSURE(not from.is_waiting(), "what waits stays in its place");
+    held_.relocate(from, to);
+    to.watch_link = nullptr;
+    to.watchers = from.watchers;
+    from.watchers = nullptr;
+    if (to.watchers != nullptr) to.watchers->watch_link = &to.watchers;
 }
 
 }  // namespace sluice::sync

@@ -6,19 +6,17 @@
 
 namespace sluice::sync {
 
-class interval_set;
-
-/// What an interval_set holds: a range, whether it is a writer's, and the number that orders equal
-/// beginnings. Lives with whoever put it there. Thread safety: none of its own.
+/// An element of an interval_set: a range, whether it is a writer's, and a number. Lives with the caller.
+/// Thread safety: none of its own.
 class interval_node {
 public:
     interval_node() noexcept = default;
     interval_node(const interval_node&) = delete;
     interval_node& operator=(const interval_node&) = delete;
 
-    /// What it stands for, before it is in a set.
+    /// Sets the range and the mode, while the node is in no set.
     void describe(const byte_range& where, bool is_writer) noexcept {
-        ENSURE(not is_in_set_, "a set relies on what its nodes are");
+        ENSURE(not is_in_set_, "a set relies on the ranges of its nodes");
         where_ = where;
         is_writer_ = is_writer;
     }
@@ -27,63 +25,96 @@ public:
     [[nodiscard]] bool is_writer() const noexcept { return is_writer_; }
     [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
     [[nodiscard]] bool is_in_set() const noexcept { return is_in_set_; }
+    /// Of a node that is or was in a set.
+    [[nodiscard]] std::uint32_t priority() const noexcept { return priority_; }
 
 protected:
-    ~interval_node() { ENSURE(not is_in_set_, "a node leaves its set before it goes"); }
+    ~interval_node() { ENSURE(not is_in_set_, "a node leaves its set before it is destroyed"); }
 
 private:
-    friend class interval_set;
+    friend class interval_tree;
+    template <bool is_numbered>
+    friend class basic_interval_set;
 
-    // What follows counts in a set only, and is left as it is elsewhere: nodes are made for every lock.
+    // These have a meaning in a set only, and are not initialised elsewhere: every lock constructs a node.
     std::uint64_t number_;
     interval_node* parent_;
     interval_node* left_;
     interval_node* right_;
-    // Of the subtree that begins here: the furthest last byte, of all and of the writers.
+    // Of the subtree whose root this is: the last bytes, of all ranges and of the writers', and the numbers.
     std::uint64_t last_max_;
-    std::uint64_t writer_last_max_;  // counts if has_writer_
-    std::uint32_t priority_;
-    bool has_writer_;
+    std::uint64_t writer_last_max_;  // valid if has_writer_
+    std::uint64_t number_min_;       // this and the next one: in a numbered set
+    std::uint64_t number_max_;
+    std::uint32_t priority_ : 31;
+    std::uint32_t has_writer_ : 1;
 
+protected:
+    std::uint32_t spare_;  // for derived classes: where padding would be
+
+private:
     [[no_unique_address]] byte_range where_ = byte_range::none_at(0);
-    bool is_writer_;  // counts once it is described: then this byte and those behind it are one store
+    bool is_writer_;  // valid once described: then this byte and those after it are one store
     bool is_in_set_ = false;
 };
 
-/// Ranges in which overlaps are found: a treap by first byte and number, which knows of each subtree how far
-/// it reaches (an interval tree, Cormen et al. 14.3), and how far its writers do.
+/// Which ranges are of interest: those that overlap `where`, of all nodes or of the writers. A range that is
+/// nowhere overlaps nothing.
+enum class visiting { all, writers };
+struct overlap_query {
+    byte_range where;
+    visiting whom = visiting::all;
+};
+
+/// The source of the priorities of nodes. Thread safety: none of its own.
+class priority_source {
+public:
+    /// Returns 31 random bits.
+    [[nodiscard]] std::uint32_t draw() noexcept;
+
+private:
+    std::uint64_t state_ = 0x9e37'79b9'7f4a'7c15;
+};
+
+/// What the sets of ranges have in common: the search for overlaps in a treap by first byte and number. Each
+/// subtree has the furthest last byte of all its ranges (an interval tree, Cormen et al. 14.3) and of its
+/// writers.
 ///
 /// Invariants:
 ///   1. in order, (first byte, number) grows;
-///   2. no node's priority is greater than its parent's; priorities are drawn, so the depth is O(log n);
-///   3. last_max_, writer_last_max_ and has_writer_ are those of the node and its children.
-/// Complexity: O(log n) expected, plus the overlaps that are visited. Allocates: nothing; nodes are the
-/// caller's. Thread safety: none of its own.
-class interval_set {
+///   2. no node's priority is greater than its parent's; priorities are random, so the depth is O(log n);
+///   3. the summary of a node (last_max_ to number_max_, has_writer_) is that of the node and its children.
+/// Complexity: O(log n) expected, plus the overlaps that are visited. Allocates: nothing. Thread safety: none
+/// of its own.
+class interval_tree {
 public:
-    interval_set() noexcept = default;
-    interval_set(const interval_set&) = delete;
-    interval_set& operator=(const interval_set&) = delete;
-    ~interval_set() { ENSURE(root_ == nullptr, "a set is empty before it goes"); }
-
-    /// What is somewhere, and was described; a range that overlaps nothing has no place in a set.
-    void insert(interval_node& node, std::uint64_t number) noexcept;
-    void erase(interval_node& node) noexcept;
-    /// Puts `to`, which is in no set and was described alike, where `from` is.
-    void relocate(interval_node& from, interval_node& to) noexcept;
-    /// Makes a writer a reader or the other way round.
-    void set_writer(interval_node& node, bool is_writer) noexcept;
+    interval_tree(const interval_tree&) = delete;
+    interval_tree& operator=(const interval_tree&) = delete;
 
     [[nodiscard]] bool is_empty() const noexcept { return root_ == nullptr; }
-
-    enum class visiting { all, writers };
-    /// Calls `visit(node)` for what overlaps, by first byte and number, until it returns false. The set is
-    /// not changed meanwhile. Returns whether it went through.
-    template <class Visit>
-    bool for_each_overlap(const byte_range& where, visiting whom, Visit&& visit) const {
-        return where.is_nowhere() or visit_below(root_, where, whom, visit);
+    /// Whether the set has `a` before `b`.
+    [[nodiscard]] static bool is_before(const interval_node& a, const interval_node& b) noexcept {
+        if (a.where_.first() != b.where_.first()) return a.where_.first() < b.where_.first();
+        return a.number_ < b.number_;
     }
-    /// The same for all nodes; `visit` may erase the one it is shown.
+
+    /// Returns the first overlap in order, or null. Complexity: O(log n) expected.
+    [[nodiscard]] interval_node* first_overlap(const overlap_query& wanted) const noexcept {
+        return wanted.where.is_nowhere() ? nullptr : first_overlap_below(root_, wanted);
+    }
+    /// Returns the overlap after `node`, or null. Complexity: O(log n) expected; all overlaps together cost
+    /// O(log n) plus their number.
+    [[nodiscard]] static interval_node* next_overlap(interval_node& node,
+                                                     const overlap_query& wanted) noexcept;
+    /// Calls `visit(node)` for the overlaps in order, until it returns false. Returns whether it never did.
+    /// The set does not change meanwhile.
+    template <class Visit>
+    bool for_each_overlap(const overlap_query& wanted, Visit&& visit) const {
+        for (interval_node* node = first_overlap(wanted); node != nullptr; node = next_overlap(*node, wanted))
+            if (not visit(*node)) return false;
+        return true;
+    }
+    /// Calls `visit(node)` for all nodes in order; `visit` may erase that node.
     template <class Visit>
     void for_each(Visit&& visit) const {
         for (interval_node* node = leftmost(root_); node != nullptr;) {
@@ -93,37 +124,98 @@ public:
         }
     }
 
-private:
-    template <class Visit>
-    static bool visit_below(interval_node* node, const byte_range& where, visiting whom, Visit& visit) {
-        while (node != nullptr and reaches(*node, where, whom)) {
-            if (not visit_below(node->left_, where, whom, visit)) return false;
-            // What is behind begins no earlier.
-            if (node->where_.first() > where.last()) return true;
-            const bool is_meant = whom == visiting::all or node->is_writer_;
-            if (is_meant and node->where_.overlaps(where) and not visit(*node)) return false;
-            node = node->right_;
-        }
-        return true;
+protected:
+    interval_tree() noexcept = default;
+    ~interval_tree() { ENSURE(root_ == nullptr, "a set is empty before it is destroyed"); }
+
+    // Whether a range of the subtree ends late enough to overlap.
+    [[nodiscard]] static bool reaches(const interval_node& node, const overlap_query& wanted) noexcept {
+        if (wanted.whom == visiting::all) return node.last_max_ >= wanted.where.first();
+        return node.has_writer_ != 0 and node.writer_last_max_ >= wanted.where.first();
     }
-    // Whether anything of the subtree ends late enough to overlap.
-    [[nodiscard]] static bool reaches(const interval_node& node, const byte_range& where,
-                                      visiting whom) noexcept {
-        if (whom == visiting::all) return node.last_max_ >= where.first();
-        return node.has_writer_ and node.writer_last_max_ >= where.first();
+    [[nodiscard]] static bool is_overlap(const interval_node& node, const overlap_query& wanted) noexcept {
+        return (wanted.whom == visiting::all or node.is_writer_) and node.where_.overlaps(wanted.where);
     }
 
-    [[nodiscard]] static bool is_before(const interval_node& a, const interval_node& b) noexcept;
+    interval_node* root_ = nullptr;
+
+private:
+    [[nodiscard]] static interval_node* first_overlap_below(interval_node* node,
+                                                            const overlap_query& wanted) noexcept;
     [[nodiscard]] static interval_node* leftmost(interval_node* node) noexcept;
     [[nodiscard]] static interval_node* next(interval_node& node) noexcept;
+};
+
+/// A set of ranges. If it is numbered, each subtree also has its smallest and its largest number.
+/// Complexity: O(log n) expected, where nothing else is said. Otherwise as interval_tree.
+template <bool is_numbered>
+class basic_interval_set : public interval_tree {
+public:
+    /// Inserts a described node, whose range can overlap something. The priority is random; a node that
+    /// comes from another set may keep its own.
+    void insert(interval_node& node, std::uint64_t number, std::uint32_t priority) noexcept;
+    void erase(interval_node& node) noexcept;
+    /// Puts `to`, which is in no set and was described alike, in the place of `from`.
+    void relocate(interval_node& from, interval_node& to) noexcept;
+    /// Makes a writer a reader or the other way round.
+    void set_writer(interval_node& node, bool is_writer) noexcept;
+
+    // Complexity of these: O(log n) expected where the ranges are equal, or where all overlaps have such a
+    // number, and if nothing overlaps; otherwise O(log n) plus the overlaps at most.
+
+    /// Returns the overlap with the largest number below `before` for which `is_meant(node)`, or null.
+    template <class IsMeant>
+        requires is_numbered
+    [[nodiscard]] interval_node* latest_overlap(const overlap_query& wanted, std::uint64_t before,
+                                                IsMeant&& is_meant) const {
+        interval_node* best = nullptr;
+        find_latest(root_, wanted, before, is_meant, best);
+        return best;
+    }
+    /// Returns the overlap with the smallest number above `after`, or null.
+    [[nodiscard]] interval_node* earliest_overlap(const overlap_query& wanted,
+                                                  std::uint64_t after) const noexcept
+        requires is_numbered
+    {
+        interval_node* best = nullptr;
+        find_earliest(root_, wanted, after, best);
+        return best;
+    }
+
+private:
+    template <class IsMeant>
+    static void find_latest(interval_node* node, const overlap_query& wanted, std::uint64_t before,
+                            IsMeant& is_meant, interval_node*& best) {
+        while (node != nullptr and reaches(*node, wanted) and node->number_min_ < before and
+               (best == nullptr or node->number_max_ > best->number_)) {
+            if (node->where_.first() > wanted.where.last()) {
+                node = node->left_;  // the right ones begin no earlier
+                continue;
+            }
+            const bool is_later = best == nullptr or node->number_ > best->number_;
+            if (is_later and node->number_ < before and is_overlap(*node, wanted) and is_meant(*node))
+                best = node;
+            // The child with the largest number first: what is found there excludes the most.
+            const bool is_right_first =
+                node->left_ == nullptr or
+                (node->right_ != nullptr and node->right_->number_max_ > node->left_->number_max_);
+            find_latest(is_right_first ? node->right_ : node->left_, wanted, before, is_meant, best);
+            node = is_right_first ? node->left_ : node->right_;
+        }
+    }
+    static void find_earliest(interval_node* node, const overlap_query& wanted, std::uint64_t after,
+                              interval_node*& best) noexcept;
+
     static void summarise(interval_node& node) noexcept;
     static void summarise_up(interval_node* node) noexcept;
     [[nodiscard]] interval_node*& link_to(interval_node& node) noexcept;
     void rotate_up(interval_node& node) noexcept;
-    [[nodiscard]] std::uint32_t draw() noexcept;
-
-    interval_node* root_ = nullptr;
-    std::uint64_t random_ = 0x9e37'79b9'7f4a'7c15;
 };
+
+extern template class basic_interval_set<false>;
+extern template class basic_interval_set<true>;
+
+using interval_set = basic_interval_set<false>;
+using numbered_interval_set = basic_interval_set<true>;
 
 }  // namespace sluice::sync

@@ -27,9 +27,9 @@ class held_node final : public interval_node {};
 }
 
 std::vector<const interval_node*> overlaps_of(const interval_set& set, const byte_range& where,
-                                              interval_set::visiting whom) {
+                                              visiting whom) {
     std::vector<const interval_node*> found;
-    EXPECT_TRUE(set.for_each_overlap(where, whom, [&](const interval_node& one) {
+    EXPECT_TRUE(set.for_each_overlap({.where = where, .whom = whom}, [&](const interval_node& one) {
         found.push_back(&one);
         return true;
     }));
@@ -37,11 +37,10 @@ std::vector<const interval_node*> overlaps_of(const interval_set& set, const byt
 }
 
 std::vector<const interval_node*> expected_overlaps(const std::array<held_node, 64>& nodes,
-                                                    const byte_range& where, interval_set::visiting whom) {
+                                                    const byte_range& where, visiting whom) {
     std::vector<const interval_node*> found;
     for (const held_node& one : nodes)
-        if (one.is_in_set() and one.where().overlaps(where) and
-            (whom == interval_set::visiting::all or one.is_writer()))
+        if (one.is_in_set() and one.where().overlaps(where) and (whom == visiting::all or one.is_writer()))
             found.push_back(&one);
     std::ranges::sort(found, [](const interval_node* a, const interval_node* b) {
         return std::pair(a->where().first(), a->number()) < std::pair(b->where().first(), b->number());
@@ -53,6 +52,7 @@ TEST(interval_set, finds_the_overlaps_of_any_set_in_order_as_a_search_of_all_ran
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         seeded_random random(seed);
         interval_set set;
+        priority_source priorities;
         std::array<held_node, 64> nodes;
         std::uint64_t number = 0;
         for (int step = 0; step != 2000; ++step) {
@@ -60,7 +60,7 @@ TEST(interval_set, finds_the_overlaps_of_any_set_in_order_as_a_search_of_all_ran
             held_node& other = nodes[random.below(nodes.size())];
             if (not one.is_in_set()) {
                 one.describe(draw_range(random), random.below(2) == 0);
-                set.insert(one, ++number);
+                set.insert(one, ++number, priorities.draw());
             } else if (random.below(4) == 0) {
                 set.set_writer(one, not one.is_writer());
             } else if (random.below(3) == 0 and not other.is_in_set()) {
@@ -70,7 +70,7 @@ TEST(interval_set, finds_the_overlaps_of_any_set_in_order_as_a_search_of_all_ran
                 set.erase(one);
             }
             const byte_range where = draw_range(random);
-            for (const auto whom : {interval_set::visiting::all, interval_set::visiting::writers})
+            for (const auto whom : {visiting::all, visiting::writers})
                 ASSERT_EQ(overlaps_of(set, where, whom), expected_overlaps(nodes, where, whom))
                     << "seed " << seed << " step " << step;
         }
@@ -82,16 +82,17 @@ TEST(interval_set, finds_the_overlaps_of_any_set_in_order_as_a_search_of_all_ran
 
 TEST(interval_set, visits_every_node_once_in_order_and_stops_when_told_to) {
     interval_set set;
+    priority_source priorities;
     std::array<held_node, 10> nodes;
     for (std::uint64_t i = 0; i != nodes.size(); ++i) {
         nodes[i].describe(byte_range::between({.first = (i * 7) % 10, .last = 20}), false);
-        set.insert(nodes[i], i);
+        set.insert(nodes[i], i, priorities.draw());
     }
     std::uint64_t expected = 0;
     set.for_each([&](const interval_node& one) { EXPECT_EQ(one.where().first(), expected++); });
     EXPECT_EQ(expected, nodes.size());
     int visited = 0;
-    EXPECT_FALSE(set.for_each_overlap(byte_range::whole(), interval_set::visiting::all,
+    EXPECT_FALSE(set.for_each_overlap({.where = byte_range::whole()},
                                       [&](const interval_node&) { return ++visited != 3; }));
     EXPECT_EQ(visited, 3);
     for (held_node& one : nodes)

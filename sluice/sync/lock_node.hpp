@@ -10,16 +10,17 @@ namespace sluice::sync {
 template <class Atomics>
 class basic_range_request;
 
-/// A lock that is held or waited for; lives in a guard. Thread safety: none of its own but for `state`.
-/// Aligned so that the lowest bits of its address can say something else.
+/// A range that is held or waited for; lives in a guard. Thread safety: none of its own but for `state`.
 template <class Atomics>
-class alignas(16) lock_node final : public interval_node {
+class lock_node final : public interval_node {
 public:
-    enum : std::uint32_t { granted, cancelled, waiting, asleep };  // of `state`
+    // Of `state`. From `waiting` on the owner of the node has to wait for another value. The last two are
+    // those of a request whose completion is queued (completions.hpp).
+    enum : std::uint32_t { granted, cancelled, waiting, asleep, granted_later, cancelled_later };
 
     lock_node() noexcept = default;
 
-    /// What is asked for, by a node that holds nothing and waits for nothing.
+    /// Sets what is asked for, while the node neither holds nor waits.
     void describe(const lock_args& wanted) noexcept {
         interval_node::describe(wanted.where, wanted.mode == lock_mode::exclusive);
         owner = wanted.owner;
@@ -33,24 +34,27 @@ public:
         if (later.mode == lock_mode::exclusive) return true;
         return is_writer() and (later.owner == nullptr or later.owner != owner);
     }
+    /// Of a node in a fair_set: whether it waits; otherwise it is held.
+    [[nodiscard]] bool is_waiting() const noexcept { return watch_link != nullptr; }
+    /// How often it has been overtaken, since it waits.
+    [[nodiscard]] std::uint32_t& overtaken() noexcept { return this->spare_; }
 
-    // Every lock makes one of these, and waits until what it wrote is out before it locks a bus: what is not
-    // said here is written by whoever needs it first.
+    // Every lock constructs one of these, and waits until what it wrote has left the processor before its
+    // first atomic instruction: what has no initialiser here is written by the first who needs it.
     bool is_marked = false;  // in a bucket_table
-    // Written by the waiter (waiting to asleep) and by whoever ends its wait (to one of the first two, at
-    // last).
+    // Written by the waiter (waiting to asleep) and by the thread that ends its wait (to one of the first
+    // two, at last).
     typename Atomics::template atomic<std::uint32_t> state{granted};
     const void* owner;
 
     // In a fair_set:
-    bool is_cancelled;        // known under the latch only; whoever waits learns it from `state`
-    std::uint32_t blockers;   // earlier nodes, held or waiting, that are in the way; not 0: it waits
-    std::uint32_t overtaken;  // how often, since it waits
-    basic_range_request<Atomics>* request;  // of one that waits; null: a thread does
-    lock_node* next;                        // in a list of nodes whose wait is over
+    lock_node* watchers;                    // waiting nodes that watch this one: a list through `next`
+    lock_node* next;                        // in the list of another's watchers, of ended waits, or a queue
+    lock_node** watch_link;                 // what points to this in a list of watchers; null: it is held
+    basic_range_request<Atomics>* request;  // of a waiting node, or one to be completed; null: of a thread
 };
 
-/// Waits that are over and not told yet.
+/// Waits that have ended and not been announced yet.
 template <class Atomics>
 class ended_waits {
 public:
@@ -61,7 +65,7 @@ public:
         first_ = &one;
     }
     [[nodiscard]] node* first() const noexcept { return first_; }
-    /// Takes one off the list; null: there is none.
+    /// Takes one off the list; null if there is none.
     [[nodiscard]] node* pop() noexcept {
         if (first_ == nullptr) return nullptr;
         return std::exchange(first_, first_->next);

@@ -7,6 +7,7 @@
 
 #include "sluice/base/deadline.hpp"
 #include "sluice/sync/bucket_table.hpp"
+#include "sluice/sync/completions.hpp"
 #include "sluice/sync/latch.hpp"
 
 // Locks on ranges of a resource: readers share, writers do not, and who comes first gets it first.
@@ -108,12 +109,30 @@ protected:
                "a request lives until it is completed");
     }
 
+    /// Has completed() called for a request that does not wait, like that of one that did: now, or once the
+    /// completion that this thread runs has returned.
+    void complete(bool is_granted) noexcept {
+        guard_.node_.request = this;
+        completions<Atomics>::of_this_thread().run(
+            guard_.node_, is_granted ? lock_node<Atomics>::granted : lock_node<Atomics>::cancelled);
+    }
+
 private:
     friend class basic_range_lock<Atomics>;
+    friend class completions<Atomics>;
 
     /// Called once, when a wait ends: on the thread that ended it, without any latch held, as the last thing
-    /// done to this object.
+    /// done to this object. It may use locks, release ranges and start requests; completions that it causes
+    /// nest up to a bound (completions.hpp). It should not wait: what it waits for may depend on others that
+    /// this thread has yet to complete.
     virtual void completed(bool is_granted) noexcept = 0;
+
+    void complete_now(bool is_granted) noexcept {
+        if (not is_granted) guard_.lock_ = nullptr;
+        guard_.node_.state.store(is_granted ? lock_node<Atomics>::granted : lock_node<Atomics>::cancelled,
+                                 std::memory_order_relaxed);
+        completed(is_granted);
+    }
 
     basic_range_guard<Atomics> guard_;
 };
@@ -288,10 +307,10 @@ private:
     static constexpr std::uint32_t heat_never = ~std::uint32_t{0};
     // The rest under the latch.
     basic_latch<Atomics> latch_;
-    std::uint32_t heat_ = 0;  // grants beside others, less how often all were gone
-    fair_set<Atomics> set_;
-    table* tables_ = nullptr;  // all there are, the newest first
+    std::uint32_t heat_ = 0;                       // grants beside others, less how often all were gone
+    [[no_unique_address]] fair_set<Atomics> set_;  // the next one is where its padding would be
     std::uint32_t heat_limit_;
+    table* tables_ = nullptr;          // all there are, the newest first
     std::uint16_t crowding_ = 0;       // requests that found a bucket full
     std::uint16_t wide_requests_ = 0;  // since the last look
     std::uint32_t lonely_looks_ = 0;

@@ -147,7 +147,7 @@ void basic_range_lock<Atomics>::unlock_slowly(node& held) noexcept {
     ended over;
     {
         const holding all(*this);
-        ENSURE(not held.is_in_set() or held.blockers == 0, "what is given back was granted");
+        ENSURE(not held.is_in_set() or not held.is_waiting(), "a range is released that was never granted");
         release(held, over);
     }
     tell_granted(over);
@@ -226,20 +226,18 @@ void basic_range_lock<Atomics>::for_each_conflict(const lock_args& wanted, Visit
     set_.for_each_conflict(wanted, [&](const node& one) {
         const lock_args args = one.args();
         return visit(lock_conflict{
-            .where = args.where, .mode = args.mode, .owner = args.owner, .is_held = one.blockers == 0});
+            .where = args.where, .mode = args.mode, .owner = args.owner, .is_held = not one.is_waiting()});
     });
     if (in_use != nullptr) in_use->unmark(wanted.where);
 }
 
-// `how` is granted or cancelled. A node may be gone as soon as its state says so, or its request is
-// completed.
+// `how` is granted or cancelled. A node may be destroyed as soon as its state has that value, or its request
+// is completed.
 template <class Atomics>
 void basic_range_lock<Atomics>::tell(ended& over, std::uint32_t how) noexcept {
     while (node* const one = over.pop()) {
-        if (request* const by = one->request; by != nullptr) {
-            if (how == node::cancelled) by->guard_.lock_ = nullptr;
-            one->state.store(how, std::memory_order_relaxed);
-            by->completed(how == node::granted);
+        if (one->request != nullptr) {
+            completions<Atomics>::of_this_thread().run(*one, how);
         } else {
             auto& state = one->state;
             // release: pairs with the acquire of who waits; what was done under the range is seen.
@@ -267,6 +265,7 @@ bool basic_range_lock<Atomics>::settle(node& waiting) noexcept {
 
 template <class Atomics>
 bool basic_range_lock<Atomics>::wait(node& waiting, time_point until) noexcept {
+    completions<Atomics>::of_this_thread().run_queued();
     std::uint32_t state = node::waiting;
     for (unsigned round = 0; round != Atomics::spins_max; ++round) {
         // acquire: pairs with the release of tell().
@@ -294,7 +293,7 @@ bool basic_range_lock<Atomics>::give_up(node& waiting) noexcept {
     bool still_waits = false;
     {
         const holding all(*this);
-        still_waits = waiting.blockers != 0 and not waiting.is_cancelled;
+        still_waits = waiting.is_in_set() and waiting.is_waiting();
         if (still_waits) release(waiting, over);
     }
     if (not still_waits) return settle(waiting);  // somebody is about to tell it
@@ -437,8 +436,6 @@ void basic_range_lock<Atomics>::split(node& held, const byte_range& kept, node& 
 template <class Atomics>
 void basic_range_lock<Atomics>::relocate(node& from, node& to) noexcept {
     to.describe(from.args());
-    to.blockers = 0;
-    to.is_cancelled = false;
     if (from.where().is_nowhere()) return;
     // acquire: pairs with the release of spread(), for the table.
     std::uint64_t word = word_.load(std::memory_order_acquire);

@@ -35,8 +35,8 @@ public:
     lock_operation(lock_operation&&) = delete;
 
     void start() & noexcept {
-        if (stop_token_of<Execution>(receiver_).stop_requested()) return complete(false);
-        if (lock_.lock_async(*this, wanted_)) return complete(true);
+        if (stop_token_of<Execution>(receiver_).stop_requested()) return complete_at_once(false);
+        if (lock_.lock_async(*this, wanted_)) return complete_at_once(true);
         callback_.emplace(stop_token_of<Execution>(receiver_), canceller{this});
         if (is_second()) finish();
     }
@@ -47,9 +47,14 @@ private:
         void operator()() const noexcept { (void)self->lock_.cancel(*self); }  // may end `self`
     };
 
+    // Nobody else knows of the request, and no stop can be requested of it.
+    void complete_at_once(bool is_granted) noexcept {
+        is_at_once_ = true;
+        this->complete(is_granted);
+    }
     void completed(bool is_granted) noexcept override {
         is_granted_ = is_granted;
-        if (is_second()) finish();
+        if (is_at_once_ or is_second()) finish();
     }
     // acquire and release: the second sees what the first has done.
     [[nodiscard]] bool is_second() noexcept {
@@ -57,12 +62,9 @@ private:
     }
     void finish() noexcept {
         callback_.reset();
-        complete(is_granted_);
-    }
-    void complete(bool has_lock) noexcept {
         // Locals, because completing destroys this.
         auto to = std::move(receiver_);
-        if (not has_lock) return typename Execution::set_stopped{}(std::move(to));
+        if (not is_granted_) return typename Execution::set_stopped{}(std::move(to));
         basic_range_guard<Atomics> held = this->take();
         typename Execution::set_value{}(std::move(to), std::move(held));
     }
@@ -73,6 +75,7 @@ private:
     std::optional<stop_callback_of<Execution, Receiver, canceller>> callback_;
     typename Atomics::template atomic<std::uint32_t> has_one_arrived_{0};
     bool is_granted_ = false;
+    bool is_at_once_ = false;
 };
 
 }  // namespace detail

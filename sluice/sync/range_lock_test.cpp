@@ -276,6 +276,40 @@ TEST(range_lock, grants_past_one_that_still_waits_what_was_given_back_to_those_b
     EXPECT_TRUE(narrow.take());
 }
 
+TEST(range_lock, lets_a_request_that_was_overtaken_overtake_another) {
+    range_lock lock({.overtakes_max = 1});
+    const range_guard stays = lock.try_lock(exclusive(0, 1));
+    range_guard leaves = lock.try_lock(exclusive(8, 8));
+    remembered first;
+    remembered second;
+    EXPECT_FALSE(lock.lock_async(first, exclusive(1, 5)));
+    EXPECT_FALSE(lock.lock_async(second, exclusive(5, 9)));
+    EXPECT_TRUE(lock.try_lock(exclusive(9, 9)));
+    EXPECT_FALSE(lock.try_lock(exclusive(9, 9))) << "the second was overtaken once";
+    leaves.unlock();
+    EXPECT_TRUE(second.is_granted);
+    EXPECT_FALSE(first.is_granted);
+    EXPECT_TRUE(lock.cancel(first));
+    EXPECT_TRUE(second.take());
+}
+
+TEST(range_lock, lets_an_owner_read_what_it_waits_to_write_and_then_write_it) {
+    range_lock lock;
+    const int owner = 0;
+    range_guard held = lock.try_lock(exclusive(0, 9));
+    remembered writer;
+    lock_args wanted = exclusive(5, 14);
+    wanted.owner = &owner;
+    EXPECT_FALSE(lock.lock_async(writer, wanted));
+    wanted.where = byte_range::between({.first = 12, .last = 14});
+    wanted.mode = lock_mode::shared;
+    const range_guard reader = lock.try_lock(wanted);
+    EXPECT_TRUE(reader) << "never waits for its own owner's exclusive lock";
+    held.unlock();
+    EXPECT_TRUE(writer.is_granted) << "does not wait for what came later";
+    EXPECT_TRUE(writer.take());
+}
+
 TEST(range_lock_death, stops_the_program_if_a_lock_goes_before_its_guards_in_whatever_form) {
     const auto go_with_guards = [](std::size_t count) {
         auto lock = std::make_unique<basic_range_lock<hot_atomics>>();

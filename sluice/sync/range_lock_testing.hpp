@@ -23,6 +23,7 @@ struct hot_tuning {
     static constexpr std::uint32_t notes_per_look = 2;
     static constexpr std::uint32_t lonely_looks_max = 1;
     static constexpr std::uint32_t wide_per_look_max = 5;
+    static constexpr std::uint32_t nesting_max = 1;
 };
 struct hot_atomics : real_atomics {
     using tuning = hot_tuning;

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <thread>
 #include <vector>
 
@@ -207,6 +208,71 @@ TEST(range_lock, grants_a_wide_range_while_small_ones_are_taken_without_end) {
     is_over.store(true, std::memory_order_relaxed);
     for (std::thread& one : threads)
         one.join();
+}
+
+// Asks for one range again and again; each completion counts, and releases.
+template <class Atomics>
+class counting_request final : public basic_range_request<Atomics> {
+public:
+    counting_request(std::uint64_t& counter, std::atomic<int>& ended) : counter_(counter), ended_(ended) {}
+    ~counting_request() = default;
+
+    void use() noexcept {
+        ++counter_;
+        this->take().unlock();
+    }
+
+private:
+    void completed(bool is_granted) noexcept override {
+        std::atomic<int>& ended = ended_;
+        if (is_granted) use();
+        ended.fetch_add(1, std::memory_order_release);  // this may be destroyed now
+    }
+    std::uint64_t& counter_;
+    std::atomic<int>& ended_;
+};
+
+template <class Atomics>
+std::uint64_t crowd_one_range(basic_range_lock<Atomics>& lock, std::uint64_t& counter, std::uint64_t seed) {
+    seeded_random random(seed);
+    constexpr int batch = 50;
+    std::uint64_t cancelled = 0;
+    for (int round = 0; round != 40; ++round) {
+        std::atomic<int> ended{0};
+        std::deque<counting_request<Atomics>> requests;
+        for (int i = 0; i != batch; ++i) {
+            counting_request<Atomics>& one = requests.emplace_back(counter, ended);
+            const std::uint64_t first = random.below(8);  // all have byte 8
+            if (not lock.lock_async(one, exclusive(first, 8 + random.below(8)))) continue;
+            one.use();
+            ended.fetch_add(1, std::memory_order_release);
+        }
+        for (counting_request<Atomics>& one : requests)
+            if (random.below(4) == 0 and lock.cancel(one)) ++cancelled;
+        while (ended.load(std::memory_order_acquire) != batch)
+            std::this_thread::yield();
+    }
+    return 40 * batch - cancelled;
+}
+
+template <class Atomics>
+void expect_each_counted() {
+    basic_range_lock<Atomics> lock;
+    std::uint64_t counter = 0;  // under byte 8
+    std::atomic<std::uint64_t> expected{0};
+    std::vector<std::thread> threads;
+    for (std::uint64_t i = 0; i != 6; ++i)
+        threads.emplace_back(
+            [&, i] { expected.fetch_add(crowd_one_range(lock, counter, i + 1), std::memory_order_relaxed); });
+    for (std::thread& one : threads)
+        one.join();
+    EXPECT_EQ(counter, expected.load());
+    EXPECT_TRUE(lock.try_lock({.where = byte_range::whole()})) << "something is still locked";
+}
+
+TEST(range_lock, grants_a_crowded_range_once_to_each_request_that_is_not_cancelled) {
+    expect_each_counted<real_atomics>();
+    expect_each_counted<hot_atomics>();
 }
 
 }  // namespace

@@ -177,6 +177,7 @@ struct hot_scheduled_atomics : scheduled_atomics {
         static constexpr std::uint32_t notes_per_look = 2;
         static constexpr std::uint32_t lonely_looks_max = 1;
         static constexpr std::uint32_t wide_per_look_max = 1;
+        static constexpr std::uint32_t nesting_max = 1;
     };
 };
 
@@ -375,6 +376,132 @@ protected:
 
 TEST(range_lock, grants_or_cancels_what_waits_for_a_bucket_in_every_schedule) {
     expect_every_schedule_right<buckets_and_cancel>({.preemptions_max = 1});
+}
+
+// A queue of requests, each of which conflicts with the next ones; asked for before the threads begin.
+template <class Atomics>
+class queue_of : public users_of<Atomics> {
+protected:
+    using request = sync::basic_remembered_request<Atomics>;
+
+    void ask(std::initializer_list<lock_args> wanted) {
+        for (const lock_args& one : wanted)
+            was_granted_at_once_ = this->lock.lock_async(requests[asked_++], one) or was_granted_at_once_;
+    }
+    // Releases all that was granted, and all that is granted by that, on one thread. Nothing may be left.
+    std::string verdict() override {
+        if (was_granted_at_once_) return "granted beside what was held";
+        for (std::size_t left = asked_; left != 0; --left)
+            for (std::size_t i = 0; i != asked_; ++i)
+                if (requests[i].is_granted) requests[i].take().unlock();
+        for (std::size_t i = 0; i != asked_; ++i)
+            if (requests[i].completions != 1) return "completed other than once";
+        return users_of<Atomics>::verdict();
+    }
+
+    std::array<request, 4> requests;
+
+private:
+    std::size_t asked_ = 0;
+    bool was_granted_at_once_ = false;
+};
+
+class cancelled_in_the_middle final : public queue_of<scheduled_atomics> {
+    std::vector<std::function<void()>> threads() override {
+        held_ = lock.try_lock(exclusive(0, 5));
+        ask({exclusive(3, 9), exclusive(8, 12), exclusive(0, 12)});
+        return {[this] { held_.unlock(); }, [this] { was_cancelled_ = lock.cancel(requests[1]); },
+                [this] { (void)lock.cancel(requests[0]); }};
+    }
+    std::string verdict_of_this() override {
+        return was_cancelled_ != requests[1].is_granted ? "" : "both granted and cancelled, or neither";
+    }
+
+    guard held_;
+    bool was_cancelled_ = false;
+};
+
+TEST(range_lock, has_those_behind_a_cancelled_request_wait_for_another_in_every_schedule) {
+    expect_every_schedule_right<cancelled_in_the_middle>();
+}
+
+class last_of_several final : public queue_of<scheduled_atomics> {
+    std::vector<std::function<void()>> threads() override {
+        left_ = lock.try_lock(shared(0, 5));
+        right_ = lock.try_lock(shared(4, 12));
+        ask({exclusive(0, 12), shared(3, 8)});
+        return {[this] { left_.unlock(); }, [this] { right_.unlock(); },
+                [this] { use_if_free(shared(11, 15)); }};
+    }
+    std::string verdict() override {
+        if (not requests[0].is_granted) return "not granted although both readers have left";
+        return queue_of::verdict();
+    }
+
+    guard left_;
+    guard right_;
+};
+
+TEST(range_lock, grants_a_wide_range_when_the_last_of_several_has_left_in_every_schedule) {
+    expect_every_schedule_right<last_of_several>();
+}
+
+class moved_while_others_wait final : public queue_of<scheduled_atomics> {
+    std::vector<std::function<void()>> threads() override {
+        held_ = lock.try_lock(exclusive(0, 5));
+        ask({exclusive(3, 9), shared(0, 1)});
+        return {[this] {
+                    guard moved = std::move(held_);
+                    moved.shrink(byte_range::between({.first = 2, .last = 5}));
+                },
+                [this] { (void)lock.cancel(requests[0]); }, [this] { use_if_free(shared(8, 9)); }};
+    }
+
+    guard held_;
+};
+
+TEST(range_lock, grants_what_waits_for_a_guard_that_moved_in_every_schedule) {
+    expect_every_schedule_right<moved_while_others_wait>();
+}
+
+// Completions that release inside: with one level, each but the first is queued.
+template <class Atomics>
+class releasing_requests final : public users_of<Atomics> {
+    class releasing final : public sync::basic_range_request<Atomics> {
+    public:
+        ~releasing() = default;
+        int completions = 0;
+
+    private:
+        void completed(bool) noexcept override {
+            ++completions;
+            this->take().unlock();
+        }
+    };
+
+    std::vector<std::function<void()>> threads() override {
+        held_ = this->lock.try_lock(exclusive(0, 9));
+        for (releasing& one : requests_)
+            (void)this->lock.lock_async(one, exclusive(0, 9));
+        return {[this] { held_.unlock(); }, [this] { (void)this->lock.cancel(requests_[1]); },
+                [this] { this->lock_and_use(exclusive(3, 4)); }};
+    }
+    std::string verdict_of_this() override {
+        for (const releasing& one : requests_)
+            if (one.completions != 1) return "completed other than once";
+        return "";
+    }
+
+    typename users_of<Atomics>::guard held_;
+    std::array<releasing, 3> requests_;
+};
+
+TEST(range_lock, runs_completions_that_cause_each_other_in_every_schedule) {
+    expect_every_schedule_right<releasing_requests<scheduled_atomics>>();
+}
+
+TEST(range_lock, runs_them_from_a_queue_in_every_schedule) {
+    expect_every_schedule_right<releasing_requests<hot_scheduled_atomics>>({.preemptions_max = 1});
 }
 
 }  // namespace

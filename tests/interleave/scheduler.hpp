@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -160,6 +162,13 @@ struct scheduled_atomics {
     static void wake_all(atomic<std::uint32_t>& word) noexcept {
         step();
         wake_all_on(&word);
+    }
+    /// One for each thread of a scenario, and one for outside; each is as its thread left it.
+    template <class T>
+    [[nodiscard]] static T& per_thread() noexcept {
+        constexpr std::size_t threads_max = 8;
+        static std::array<T, threads_max + 1> of_all{};
+        return of_all.at(static_cast<std::size_t>(thread_number() + 1));
     }
     [[nodiscard]] static time_point now() noexcept { return is_late() ? time_point::max() : time_point{}; }
     static void back_off(unsigned) noexcept { give_way(); }
