@@ -390,6 +390,10 @@ void atomic_append::leave(ticket& mine) noexcept {
     lanes_->give_back(own);
 }
 
+int atomic_append::file_descriptor() const noexcept {
+    return file_->descriptor();
+}
+
 result<std::vector<listed_request>> atomic_append::list() noexcept {
     try {
         std::vector<listed_request> found;

@@ -40,6 +40,7 @@ public:
     ~atomic_append() override;
 
     [[nodiscard]] result<std::vector<listed_request>> list() noexcept override;
+    [[nodiscard]] int file_descriptor() const noexcept override;
     [[nodiscard]] algorithm which() const noexcept override { return algorithm::atomic_append; }
     [[nodiscard]] bool is_fair() const noexcept override { return true; }
 

@@ -92,4 +92,12 @@ void byte_ranges::leave(ticket& mine) noexcept {
     files_->requests.give_back(mine.descriptor);
 }
 
+void byte_ranges::add_descriptors(const ticket& mine, std::vector<int>& into) const {
+    into.push_back(mine.descriptor);
+}
+
+int byte_ranges::file_descriptor() const noexcept {
+    return files_->original.descriptor();
+}
+
 }  // namespace sluice::fsmutex

@@ -27,6 +27,7 @@ public:
     byte_ranges(const byte_ranges&) = delete;
     ~byte_ranges() override;
 
+    [[nodiscard]] int file_descriptor() const noexcept override;
     [[nodiscard]] algorithm which() const noexcept override { return algorithm::byte_ranges; }
     [[nodiscard]] bool is_fair() const noexcept override { return false; }
 
@@ -38,6 +39,7 @@ private:
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
     void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
     void leave(ticket& mine) noexcept override;
+    void add_descriptors(const ticket& mine, std::vector<int>& into) const override;
 
     std::unique_ptr<files> files_;
 };

@@ -319,6 +319,16 @@ void lock_files::leave(ticket& mine) noexcept {
     delete mine_files;
 }
 
+void lock_files::add_descriptors(const ticket& mine, std::vector<int>& into) const {
+    const auto& mine_files = *static_cast<const files*>(mine.state);
+    for (std::size_t i = 0; i != mine_files.held_count; ++i)
+        into.push_back(mine_files.held[i].file.number());
+}
+
+int lock_files::file_descriptor() const noexcept {
+    return folder_->directory.descriptor();
+}
+
 namespace {
 
 // The number a file is named by; nothing if it is not one of ours.

@@ -31,6 +31,7 @@ public:
     ~lock_files() override;
 
     [[nodiscard]] result<std::vector<listed_request>> list() noexcept override;
+    [[nodiscard]] int file_descriptor() const noexcept override;
     [[nodiscard]] algorithm which() const noexcept override { return algorithm::lock_files; }
     [[nodiscard]] bool has_shared_mode() const noexcept override { return false; }
     [[nodiscard]] bool is_fair() const noexcept override { return false; }
@@ -44,6 +45,7 @@ private:
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
     void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
     void leave(ticket& mine) noexcept override;
+    void add_descriptors(const ticket& mine, std::vector<int>& into) const override;
 
     std::unique_ptr<folder> folder_;
 };

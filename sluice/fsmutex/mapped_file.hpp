@@ -26,6 +26,7 @@ public:
 
     /// False in a child forked from the process that opened it.
     [[nodiscard]] bool is_ours() const noexcept { return *ours_ != 0; }
+    [[nodiscard]] int descriptor() const noexcept { return file_.descriptor(); }
     [[nodiscard]] std::uint32_t instance() const noexcept { return instance_; }
     [[nodiscard]] const mapped::instance& instance_at(std::uint32_t index) const noexcept {
         return memory_->instances[index];

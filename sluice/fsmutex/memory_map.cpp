@@ -155,6 +155,10 @@ void memory_map::leave(ticket& mine) noexcept {
     file_->wake(list);
 }
 
+int memory_map::file_descriptor() const noexcept {
+    return file_->descriptor();
+}
+
 result<std::vector<listed_request>> memory_map::list() noexcept {
     if (not file_->is_ours()) return failure({ENOTRECOVERABLE, "use a mutex that was opened before a fork"});
     (void)file_->bury_the_dead();

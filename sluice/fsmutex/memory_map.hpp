@@ -39,6 +39,7 @@ public:
     ~memory_map() override;
 
     [[nodiscard]] result<std::vector<listed_request>> list() noexcept override;
+    [[nodiscard]] int file_descriptor() const noexcept override;
     [[nodiscard]] algorithm which() const noexcept override { return algorithm::memory_map; }
     [[nodiscard]] bool is_fair() const noexcept override { return true; }
 

@@ -1,5 +1,9 @@
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 
+#include <new>
+
+#include "sluice/base/ensure.hpp"
+
 namespace sluice::fsmutex {
 
 std::string_view name_of(algorithm which) noexcept {
@@ -21,6 +25,17 @@ seams seams::of_this_machine() noexcept {
     static const system_clock_source clock;
     static system_random random;
     return {.clock = &clock, .random = &random};
+}
+
+result<std::vector<int>> shared_fs_mutex::descriptors_of(const guard& held) const noexcept {
+    ENSURE(held.mutex_ == this);
+    try {
+        std::vector<int> found;
+        add_descriptors(held.ticket_, found);
+        return found;
+    } catch (const std::bad_alloc&) {
+        return failure({ENOMEM, "list the descriptors of a lock"});
+    }
 }
 
 result<fs_mutex_guard> shared_fs_mutex::lock(std::span<const entity> wanted, deadline within) noexcept {

@@ -129,6 +129,15 @@ public:
         return failure({EOPNOTSUPP, "list the holders"});
     }
 
+    /// Returns the descriptor of the lock file, or of the directory of lock_files, or -1 if there is none.
+    /// Lifetime: it is the mutex's own, and open as long as the mutex lives.
+    [[nodiscard]] virtual int file_descriptor() const noexcept { return -1; }
+    /// Returns descriptors that keep `held` locked: as long as any process has one of each open, after this
+    /// process has died, too. Empty where a process must live to hold a lock (memory_map, atomic_append):
+    /// inherited_lock.hpp is for these. Unlocking ends it for all processes. Errors: ENOMEM. Allocates: the
+    /// list. Lifetime: open until `held` is unlocked.
+    [[nodiscard]] result<std::vector<int>> descriptors_of(const guard& held) const noexcept;
+
     [[nodiscard]] virtual algorithm which() const noexcept = 0;
     /// False where every lock is exclusive, however it is wanted.
     [[nodiscard]] virtual bool has_shared_mode() const noexcept { return true; }
@@ -168,6 +177,8 @@ private:
     /// For those who wait without a thread: where to wait, made ready for that; no word if one must poll.
     [[nodiscard]] virtual wake_word prepare_wake(ticket&) noexcept { return {}; }
     virtual void look_after_deaths() noexcept {}
+    /// For descriptors_of(). May throw std::bad_alloc.
+    virtual void add_descriptors(const ticket&, std::vector<int>&) const {}
     /// Gives back what is held, or up what is waited for.
     virtual void leave(ticket& mine) noexcept = 0;
 
