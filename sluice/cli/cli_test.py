@@ -1,11 +1,9 @@
 """The program as a shell sees it: exit codes and streams. Run by ctest with the program as the last argument."""
 
-import contextlib
 import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -178,96 +176,6 @@ class Bench(unittest.TestCase):
         self.assertEqual(self.bench("/tmp", "--only", "hope").returncode, 2)
         self.assertEqual(self.bench("/tmp", "--waiters", "0").returncode, 2)
         self.assertEqual(sluice("bench").returncode, 2)
-
-
-class Lock(unittest.TestCase):
-    def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.file = os.path.join(scratch.name, "jobs")
-
-    @contextlib.contextmanager
-    def holding(self, *names, algorithm="best"):
-        """Somebody who holds names until the end, and does so already."""
-        process = subprocess.Popen([PROGRAM, "lock", "--algorithm", algorithm, *names, self.file, "--",
-                                    "sh", "-c", "echo held; read line"],
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        self.assertEqual(process.stdout.readline(), "held\n")
-        yield process
-        process.communicate("\n", timeout=60)
-
-    def test_the_status_is_that_of_the_command_as_a_shell_tells_it(self):
-        self.assertEqual(sluice("lock", self.file, "--", "sh", "-c", "exit 7").returncode, 7)
-        self.assertEqual(sluice("lock", self.file, "--", "sh", "-c", "kill -TERM $$").returncode, 128 + 15)
-        self.assertEqual(sluice("lock", self.file, "--", "/no/such/program").returncode, 127)
-        self.assertEqual(sluice("lock", self.file, "--", "/etc/passwd").returncode, 126)
-        self.assertEqual(sluice("lock", self.file, "--", "echo", "--shared").stdout, "--shared\n")
-        self.assertFalse(os.path.exists(self.file))
-
-    def test_without_a_command_or_with_nonsense_nothing_is_done(self):
-        self.assertEqual(sluice("lock", self.file).returncode, 2)
-        self.assertEqual(sluice("lock", "--algorithm", "hope", self.file, "--", "true").returncode, 2)
-        self.assertEqual(sluice("lock", "--timeout", "-1", self.file, "--", "true").returncode, 2)
-        self.assertFalse(os.path.exists(self.file))
-
-    def test_names_exclude_each_other_in_every_algorithm(self):
-        for algorithm in "memory_map", "atomic_append", "byte_ranges", "lock_files":
-            with self.subTest(algorithm=algorithm):
-                self.file += "x"
-                def attempt(*names):
-                    return sluice("lock", "--timeout", "0", "--algorithm", algorithm, *names, self.file, "--",
-                                  "echo", "ran")
-                with self.holding("--exclusive", "a", "--exclusive", "b", algorithm=algorithm):
-                    refused = attempt("--exclusive", "b", "--shared", "c")
-                    self.assertEqual((refused.returncode, refused.stdout), (75, ""))
-                    self.assertIn("--list", refused.stderr)
-                    self.assertEqual(attempt("--exclusive", "c").stdout, "ran\n")
-                self.assertEqual(attempt("--exclusive", "b").stdout, "ran\n")
-
-    def test_shared_names_are_shared(self):
-        with self.holding("--shared", "a"):
-            self.assertEqual(sluice("lock", "--timeout", "0", "--shared", "a", self.file, "--", "true").returncode, 0)
-            self.assertEqual(sluice("lock", "--timeout", "0.1", "--exclusive", "a", self.file, "--", "true").returncode,
-                             75)
-
-    def test_list_shows_who_holds_what_and_makes_nothing(self):
-        self.assertEqual(sluice("lock", "--list", self.file).returncode, 1)
-        self.assertFalse(os.path.exists(self.file))
-        for algorithm in "memory_map", "atomic_append":
-            self.file += "x"
-            with self.subTest(algorithm=algorithm), self.holding("--exclusive", "a", algorithm=algorithm) as holder:
-                listed = sluice("lock", "--list", "--exclusive", "a", self.file)
-                self.assertRegex(listed.stdout, rf"(?m)^holds +{holder.pid} +{socket.gethostname()[:20]} .* exclusive:a$")
-
-    def test_whoever_holds_the_users_file_keeps_editors_waiting(self):
-        users = os.path.join(os.path.dirname(self.file), "users")
-        holder = subprocess.Popen([PROGRAM, "lock", f"{users}.lock", "--", "sh", "-c", "echo held; read line"],
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.assertEqual(holder.stdout.readline(), "held\n")
-        editor = subprocess.Popen([PROGRAM, "user", "--users-file", users, "add", "bob"], stdin=subprocess.PIPE,
-                                  stdout=subprocess.PIPE, text=True)
-        editor.stdin.write("secret\n")
-        editor.stdin.close()
-        with self.assertRaises(subprocess.TimeoutExpired):
-            editor.wait(0.5)
-        self.assertFalse(os.path.exists(users))
-        holder.communicate("\n", timeout=20)
-        self.assertEqual(editor.wait(20), 0)
-        editor.stdout.close()
-        self.assertEqual(sluice("user", "--users-file", users, "list").stdout, "bob\n")
-        self.assertFalse(os.path.exists(f"{users}.lock"))
-
-    def test_the_command_ends_with_its_locker_and_the_next_one_is_told(self):
-        with self.holding("--exclusive", "a") as holder:
-            holder.kill()
-            self.assertEqual(holder.stdout.read(), "")  # its command is gone, too
-            told = sluice("lock", "--exclusive", "a", self.file, "--", "sh", "-c", "echo $SLUICE_LOCK_OWNER_DIED")
-            self.assertEqual(told.stdout, "1\n")
-            self.assertIn("died", told.stderr)
-            holder.stdin.close()
-            holder.stdin = None
 
 
 class Serve(unittest.TestCase):

@@ -114,7 +114,13 @@ option_syntax option_syntax::check(std::function<std::string(const std::string&)
 }
 
 command_syntax command_syntax::add_subcommand(const std::string& name, const std::string& what) const {
-    return command_syntax(*declared_->add_subcommand(name, what));
+    return command_syntax(*declared_->add_subcommand(name, what), *raw_);
+}
+
+void command_syntax::add_raw_command(const std::string& name, const std::string& what,
+                                     std::function<int(const std::vector<std::string>&)> action) const {
+    declared_->add_subcommand(name, what);  // for the help
+    raw_->emplace(name, std::move(action));
 }
 
 void command_syntax::require_subcommands(int count) const {
@@ -160,7 +166,7 @@ command_line::command_line(const texts& about)
 command_line::~command_line() = default;
 
 command_syntax command_line::syntax() noexcept {
-    return command_syntax(*parser_);
+    return command_syntax(*parser_, raw_);
 }
 
 std::vector<std::pair<std::string, std::string>> command_line::commands() const {
@@ -171,6 +177,9 @@ std::vector<std::pair<std::string, std::string>> command_line::commands() const 
 }
 
 std::optional<exit_code> command_line::run(int argc, char** argv) {
+    if (argc > 1)
+        if (const auto raw = raw_.find(argv[1]); raw != raw_.end())
+            return static_cast<exit_code>(raw->second(std::vector<std::string>(argv + 2, argv + argc)));
     try {
         parser_->parse(argc, argv);
     } catch (const CLI::RuntimeError& left) {

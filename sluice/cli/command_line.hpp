@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,14 +65,21 @@ private:
     CLI::Option* declared_;
 };
 
+/// Commands that understand their own words, by name.
+using raw_commands = std::map<std::string, std::function<int(const std::vector<std::string>&)>>;
+
 /// A command, or the program as a whole, whose commands are the first words. Refers to it, and is valid while
 /// the command_line lives; cheap to copy.
 class command_syntax {
 public:
-    explicit command_syntax(CLI::App& declared) noexcept : declared_(&declared) {}
+    command_syntax(CLI::App& declared, raw_commands& raw) noexcept : declared_(&declared), raw_(&raw) {}
 
     /// The command `name` of this one; the help says `what` it does.
     command_syntax add_subcommand(const std::string& name, const std::string& what) const;
+    /// The command `name` of the program, which gets all words that follow and returns the exit status. For
+    /// a command line that has another syntax than the others.
+    void add_raw_command(const std::string& name, const std::string& what,
+                         std::function<int(const std::vector<std::string>&)> action) const;
     /// So many subcommands must follow, no more and no fewer.
     void require_subcommands(int count) const;
 
@@ -88,6 +96,7 @@ public:
 
 private:
     CLI::App* declared_;
+    raw_commands* raw_;
 };
 
 /// The command line of the program.
@@ -116,6 +125,7 @@ public:
 
 private:
     std::unique_ptr<CLI::App> parser_;
+    raw_commands raw_;
 };
 
 }  // namespace sluice::cli

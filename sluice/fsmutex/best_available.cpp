@@ -23,10 +23,10 @@ result<algorithm_choice> choose_by_content(const io::path_handle& base, io::path
     if (not got) return failure(got.error());
     const bytes_view seen(got->data(), got->size());
     if (const auto version = seen.take<le64>(); version and version->value() == mapped::version_1)
-        return algorithm_choice{algorithm::memory_map, "the file is a mapped one already"};
+        return algorithm_choice{algorithm::memory_map, "the file is a mapped one already", true};
     const auto version = seen.take_at<le64>(offsetof(queue_format::header_record, version));
     if (version and version->value() == queue_format::version_3)
-        return algorithm_choice{algorithm::atomic_append, "the file is a queue already"};
+        return algorithm_choice{algorithm::atomic_append, "the file is a queue already", true};
     return failure({ENOENT, "tell a mutex by its file"});
 }
 
@@ -53,7 +53,7 @@ result<algorithm_choice> choose_by_volume(const io::path_handle& base, std::stri
 result<algorithm_choice> best_available(const io::path_handle& base, io::path_view path) noexcept {
     try {
         if (io::path_handle::open(base, path))
-            return algorithm_choice{algorithm::lock_files, "it is a folder"};
+            return algorithm_choice{algorithm::lock_files, "it is a directory", true};
         if (auto found = choose_by_content(base, path)) return found;
         return choose_by_volume(base, path.text());
     } catch (const std::bad_alloc&) {

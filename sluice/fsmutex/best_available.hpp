@@ -11,7 +11,8 @@ namespace sluice::fsmutex {
 /// Which algorithm, and why.
 struct algorithm_choice {
     algorithm which;
-    std::string reason;  // a sentence without a full stop
+    std::string reason;      // a sentence without a full stop
+    bool is_in_use = false;  // what stands at the path is such a mutex
 };
 
 /// What a mutex at `path` should be: what stands there already if that can be seen, else memory_map where the

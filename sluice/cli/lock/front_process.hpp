@@ -1,0 +1,47 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <csignal>
+#include <functional>
+
+#include "sluice/cli/lock/outcome.hpp"
+
+namespace sluice::cli {
+
+/// In the holder process: the way to report to the process that started it.
+class outcome_report {
+public:
+    outcome_report(int descriptor, pid_t front, const sigset_t& mask) noexcept
+        : descriptor_(descriptor), front_(front), mask_(mask) {}
+
+    /// Lets the front process return `outcome`. Call once.
+    void send(const command_outcome& outcome) const noexcept;
+    /// Until this is called, the holder dies with the front process. False if that is gone already.
+    [[nodiscard]] bool survive_front() const noexcept;
+    /// The signal mask that the program was started with.
+    [[nodiscard]] const sigset_t& original_mask() const noexcept { return mask_; }
+    [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+
+private:
+    int descriptor_;
+    pid_t front_;
+    sigset_t mask_;
+};
+
+/// Runs `hold` in a child process, the holder, and returns the outcome as soon as the holder reports it: the
+/// holder may live on. Forwards signals to it. If a signal that arrived here also ended the command, or the
+/// holder before it reported, this process ends by that signal, as its parent expects.
+///
+/// The holder is a process of its own so that it can keep a lock after the command has ended, and when this
+/// process is killed. Signals that the terminal sends reach every process of the job, so they are not
+/// forwarded; stopping (SIGTSTP) and continuing are left to the kernel. Call with one thread, before anything
+/// that does not survive a fork. Returns the exit status for the shell.
+[[nodiscard]] int run_in_holder(const std::function<command_outcome(const outcome_report&)>& hold);
+
+/// The signals that are forwarded.
+[[nodiscard]] sigset_t forwarded_signals() noexcept;
+/// Whether the terminal, or the kernel otherwise, sent a signal with this code (si_code) to the whole job.
+[[nodiscard]] bool is_sent_by_kernel(int code) noexcept;
+
+}  // namespace sluice::cli

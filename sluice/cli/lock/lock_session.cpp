@@ -1,0 +1,213 @@
+#include "sluice/cli/lock/lock_session.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+#include <utility>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/io/handle.hpp"
+#include "sluice/io/volume_status.hpp"
+
+namespace sluice::cli {
+
+using namespace sluice::fsmutex;
+
+namespace {
+
+// Whether other users of the file know nothing of our algorithms: a directory, a device, or a file with a
+// content of its own. Such a file is not written, and can be locked as a whole by flock(2). A mutex file that
+// is being created is empty, or still all zeros.
+[[nodiscard]] bool has_other_purpose(const std::string& path) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (file < 0) return false;  // opening it for the lock reports why
+    struct stat status{};
+    std::array<char, 64> front{};
+    bool answer = false;
+    if (::fstat(file, &status) == 0) {
+        if (S_ISREG(status.st_mode)) {
+            const ssize_t got = ::pread(file, front.data(), front.size(), 0);
+            answer = got > 0 and std::ranges::any_of(front, [](char each) { return each != 0; });
+        } else {
+            answer = true;
+        }
+        io::handle borrowed(io::native_handle{.descriptor = file});
+        const auto volume = io::volume_of(borrowed);
+        (void)borrowed.release();
+        // flock(2) of a directory that other hosts have mounted may exclude processes of this host alone.
+        if (S_ISDIR(status.st_mode) and (not volume or volume->reach != io::volume_reach::this_host))
+            answer = false;
+    }
+    ::close(file);
+    return answer;
+}
+
+[[nodiscard]] bool is_mutex_file(const std::string& path) {
+    const auto found = best_available({}, path);
+    return found and found->is_in_use;
+}
+
+[[nodiscard]] result<int> open_whole_file(const std::string& path) {
+    // For writing if possible: NFS asks for that. Like flock(1), content with reading otherwise.
+    for (const int access : {O_RDWR, O_RDONLY}) {
+        const int flags = access | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+        int opened = ::open(path.c_str(), flags);
+        if (opened < 0 and errno == ENOENT) opened = ::open(path.c_str(), flags | O_CREAT, 0666);
+        if (opened >= 0) return opened;
+        const bool may_read = errno == EACCES or errno == EISDIR or errno == EROFS or errno == ETXTBSY or
+                              errno == EPERM or errno == ENXIO;
+        if (not may_read) break;
+    }
+    return failure(error::with_path(errno, "open", path));
+}
+
+[[nodiscard]] exit_code status_of_lock(const error& why) noexcept {
+    return why.code() == ENOLCK or why.code() == ENOMEM ? exit_code::lock_system : exit_code::lock_data;
+}
+
+}  // namespace
+
+std::vector<entity> entities_of(const lock_options& options) {
+    std::vector<entity> wanted;
+    for (const std::string& name : options.exclusive)
+        wanted.push_back(entity::of_name(name));
+    for (const std::string& name : options.shared)
+        wanted.push_back(entity::of_name(name, lock_mode::shared));
+    if (wanted.empty()) wanted.push_back(entity::of_name("", options.whole_file));
+    return wanted;
+}
+
+result<std::optional<algorithm_choice>> algorithm_of(const lock_options& options) {
+    if (options.algorithm == "flock") return std::nullopt;
+    for (const algorithm each :
+         {algorithm::memory_map, algorithm::atomic_append, algorithm::byte_ranges, algorithm::lock_files})
+        if (options.algorithm == name_of(each)) return algorithm_choice{each, "--algorithm says so"};
+    const bool is_for_all_names = not options.has_names() and options.what != lock_options::request::list;
+    if (is_for_all_names and has_other_purpose(options.file) and not is_mutex_file(options.file))
+        return std::nullopt;
+    auto best = best_available({}, options.file);
+    if (not best) return failure(best.error());
+    return *std::move(best);
+}
+
+exit_code status_of_open(const error& why) noexcept {
+    switch (why.code()) {
+        case ENOMEM:
+            return exit_code::lock_system;
+        case EROFS:
+        case ENOSPC:
+            return exit_code::lock_cannot_create;
+        default:
+            return exit_code::lock_no_input;
+    }
+}
+
+deadline lock_session::remaining() const {
+    if (not options_.timeout_s) return {};
+    if (*options_.timeout_s == 0) return deadline::zero();
+    return began_ + std::chrono::duration_cast<std::chrono::nanoseconds>(
+                        std::chrono::duration<double>(*options_.timeout_s));
+}
+
+lock_refusal lock_session::not_granted() const {
+    const std::string remedy =
+        mutex_ != nullptr ? fmt::format("; run 'sluice lock --list {}' to list holders", options_.file) : "";
+    return {.status = static_cast<exit_code>(options_.conflict_status),
+            .message = fmt::format("{}: lock is held by another process{}", options_.file, remedy),
+            .is_conflict = true};
+}
+
+std::optional<lock_refusal> lock_session::acquire() {
+    const auto choice = algorithm_of(options_);
+    if (not choice) return lock_refusal{status_of_open(choice.error()), choice.error().message()};
+    return *choice ? acquire_mutex(**choice) : acquire_whole_file();
+}
+
+std::optional<lock_refusal> lock_session::acquire_whole_file() {
+    const auto opened = open_whole_file(options_.file);
+    if (not opened) return lock_refusal{status_of_open(opened.error()), opened.error().message()};
+    inherited_.emplace(inherited_lock::of_whole_file(*opened, options_.whole_file));
+    return acquire_inherited();
+}
+
+std::optional<lock_refusal> lock_session::acquire_mutex(const algorithm_choice& choice) {
+    auto mutex = open(choice.which, {}, options_.file);
+    if (not mutex)
+        return lock_refusal{status_of_open(mutex.error()),
+                            fmt::format("{} ({}, because {})", mutex.error().message(), name_of(choice.which),
+                                        choice.reason)};
+    mutex_ = *std::move(mutex);
+    if (not mutex_->has_shared_mode() and options_.wants_shared())
+        return lock_refusal{
+            exit_code::lock_usage,
+            fmt::format("{}: {} has exclusive locks only: use another --algorithm for a shared "
+                        "lock, or lock exclusively",
+                        options_.file, name_of(choice.which))};
+    const auto wanted = entities_of(options_);
+    auto held = mutex_->lock(wanted, remaining());
+    if (not held and held.error() == std::errc::timed_out) return not_granted();
+    if (not held) return lock_refusal{status_of_lock(held.error()), held.error().message()};
+    held_ = *std::move(held);
+    auto inherited = inherited_lock::beside(*mutex_, wanted);
+    if (not inherited) return lock_refusal{status_of_lock(inherited.error()), inherited.error().message()};
+    inherited_.emplace(*std::move(inherited));
+    return acquire_inherited();
+}
+
+std::optional<lock_refusal> lock_session::acquire_inherited() {
+    const auto locked = inherited_->acquire(remaining(), seams::of_this_machine());
+    if (locked) return std::nullopt;
+    const bool is_contended = locked.error() == std::errc::timed_out;
+    lock_refusal why =
+        is_contended ? not_granted() : lock_refusal{status_of_lock(locked.error()), locked.error().message()};
+    // The next one is told of the death if this process ends with the lock.
+    if (not owner_died()) release();
+    return why;
+}
+
+std::vector<int> lock_session::inheritable() const {
+    std::vector<int> found;
+    if (inherited_) found.push_back(inherited_->descriptor());
+    if (held_) {
+        const auto own = mutex_->descriptors_of(*held_);
+        if (own) found.insert(found.end(), own->begin(), own->end());
+    }
+    return found;
+}
+
+void lock_session::release() noexcept {
+    if (inherited_) {
+        inherited_->release();
+        inherited_->allow_removal();
+    }
+    if (held_) held_->unlock();
+    held_.reset();
+    mutex_.reset();
+    inherited_.reset();
+}
+
+std::optional<lock_refusal> lock_session::leave_to_descriptors() {
+    if (mutex_ == nullptr) return std::nullopt;
+    if (inherited_->locks()) {
+        held_->unlock();
+        held_.reset();
+        mutex_.reset();  // the file stays: the lock keeps it
+        return std::nullopt;
+    }
+    if (mutex_->which() == algorithm::byte_ranges) {
+        (void)mutex_.release();  // its descriptors end with the process
+        return std::nullopt;
+    }
+    return lock_refusal{
+        exit_code::lock_usage,
+        fmt::format("{}: --no-fork is not possible with {}, which needs a process that removes "
+                    "its files: remove --no-fork, or use --algorithm byte_ranges",
+                    options_.file, name_of(mutex_->which()))};
+}
+
+}  // namespace sluice::cli

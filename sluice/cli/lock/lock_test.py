@@ -1,0 +1,293 @@
+"""sluice lock as a shell sees it. Run by ctest with the program as the last argument.
+
+Processes wait for each other by pipes: a process that is to live ends when its standard input does.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = sys.argv.pop() if __name__ == "__main__" else None
+QUEUES = "memory_map", "atomic_append"
+ALGORITHMS = *QUEUES, "byte_ranges", "lock_files"
+
+# Starts a process in a session of its own, and waits for it. The process writes its number, and lives as long as its
+# input. `close_fds`: whether it inherits the descriptors of the lock.
+PARENT = """
+import subprocess, sys
+child = [sys.executable, "-c", "import os, sys; os.write(1, b'%d\\\\n' % os.getpid()); os.close(1); sys.stdin.read()"]
+subprocess.Popen(child, start_new_session=True, close_fds=CLOSE_FDS)WAIT
+"""
+
+
+def parent_of_a_process(inherits, waits=True):
+    text = PARENT.replace("CLOSE_FDS", str(not inherits)).replace("WAIT", ".wait()" if waits else "")
+    return [sys.executable, "-c", text]
+
+
+def sluice(*arguments, **options):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=60, **options)
+
+
+class LockTest(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = scratch.name
+        self.file = os.path.join(scratch.name, "jobs")
+
+    def start(self, *arguments, command, **options):
+        """A process that has the lock and runs the command, which has written a line."""
+        process = subprocess.Popen([PROGRAM, "lock", *arguments, self.file, "--", *command], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+        for stream in process.stdin, process.stdout, process.stderr:
+            self.addCleanup(stream.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        process.first_line = process.stdout.readline()
+        if not process.first_line:
+            self.fail(process.stderr.read())
+        return process
+
+    @contextlib.contextmanager
+    def holding(self, *arguments):
+        process = self.start(*arguments, command=["sh", "-c", "echo held; read line"])
+        yield process
+        process.communicate("\n", timeout=60)
+
+    def is_free(self, *arguments):
+        done = sluice("lock", "-n", *arguments, self.file, "--", "echo", "ran")
+        self.assertIn((done.returncode, done.stdout), ((0, "ran\n"), (1, "")), done.stderr)
+        return done.returncode == 0
+
+    def wait_until_free(self, *arguments):
+        """Whether the death of a previous holder was reported."""
+        done = sluice("lock", *arguments, self.file, "--", "sh", "-c", "echo $SLUICE_LOCK_OWNER_DIED")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout == "1\n"
+
+    def listed(self, *arguments):
+        return sluice("lock", "--list", *arguments, self.file).stdout
+
+
+def kinds():
+    """Every kind of lock: (algorithm, options)."""
+    for algorithm in ALGORITHMS:
+        yield algorithm, ["--algorithm", algorithm]
+        yield algorithm, ["--algorithm", algorithm, "--exclusive", "a", "--exclusive", "b"]
+    yield "flock", ["--algorithm", "flock"]
+
+
+class Command(LockTest):
+    def test_the_status_is_that_of_the_command_as_a_shell_reports_it(self):
+        self.assertEqual(sluice("lock", self.file, "--", "sh", "-c", "exit 7").returncode, 7)
+        self.assertEqual(sluice("lock", self.file, "--", "sh", "-c", "kill -TERM $$").returncode, 128 + 15)
+        self.assertEqual(sluice("lock", self.file, "--", "echo", "--shared").stdout, "--shared\n")
+        self.assertFalse(os.path.exists(self.file))
+
+    def test_a_command_that_cannot_run_is_69_and_named(self):
+        for command in "/no/such/program", "/etc/passwd":
+            done = sluice("lock", self.file, "--", command)
+            self.assertEqual(done.returncode, 69)
+            self.assertIn(f"cannot run '{command}'", done.stderr)
+
+    def test_without_a_command_or_with_wrong_options_nothing_is_done(self):
+        for line in ([], ["--algorithm", "hope", self.file, "true"], ["--timeout", "-1", self.file, "true"],
+                     ["-F", "-o", self.file, "true"], [self.file], [self.file, "--"], ["--list", self.file, "true"],
+                     ["--exclusive", "a", "-s", self.file, "--", "true"]):
+            with self.subTest(line=line):
+                done = sluice("lock", *line)
+                self.assertEqual(done.returncode, 64)
+                self.assertRegex(done.stderr, r"\Asluice lock: .+\nUsage: ")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_names_exclude_each_other_in_every_algorithm(self):
+        for algorithm in ALGORITHMS:
+            with self.subTest(algorithm=algorithm):
+                self.file += "x"
+                chosen = "--algorithm", algorithm
+                with self.holding(*chosen, "--exclusive", "a", "--exclusive", "b"):
+                    self.assertFalse(self.is_free(*chosen, "--exclusive", "b", "--exclusive", "c"))
+                    self.assertTrue(self.is_free(*chosen, "--exclusive", "c"))
+                self.assertTrue(self.is_free(*chosen, "--exclusive", "b"))
+
+    def test_a_conflict_is_silent_unless_verbose(self):
+        with self.holding():
+            self.assertEqual(sluice("lock", "-n", self.file, "true").stderr, "")
+            self.assertIn("--list", sluice("lock", "-n", "--verbose", self.file, "true").stderr)
+
+    def test_shared_names_are_shared(self):
+        with self.holding("--shared", "a"):
+            self.assertTrue(self.is_free("--shared", "a"))
+            self.assertFalse(self.is_free("--exclusive", "a"))
+            self.assertEqual(sluice("lock", "-w", "0.1", "-E", "9", "--exclusive", "a", self.file, "--", "true").returncode, 9)
+
+    def test_a_whole_file_is_shared_with_s(self):
+        for algorithm in "memory_map", "atomic_append", "byte_ranges", "flock":
+            with self.subTest(algorithm=algorithm):
+                self.file += "x"
+                with self.holding("-s", "--algorithm", algorithm):
+                    self.assertTrue(self.is_free("-s", "--algorithm", algorithm))
+                    self.assertFalse(self.is_free("-x", "--algorithm", algorithm))
+
+    def test_a_shared_lock_with_an_exclusive_algorithm_is_refused_with_the_remedy(self):
+        os.mkdir(self.file)
+        for line in (["-s", "--algorithm", "lock_files", self.file, "true"],
+                     ["--shared", "a", "--algorithm", "lock_files", self.file, "--", "true"],
+                     ["--shared", "a", self.file, "--", "true"]):
+            done = sluice("lock", *line)
+            self.assertEqual(done.returncode, 64)
+            self.assertRegex(done.stderr, "lock_files has exclusive locks only: use another")
+
+    def test_names_without_a_separator_are_refused_because_the_options_of_flock_take_none(self):
+        done = sluice("lock", "--exclusive", self.file, "echo", "ran")
+        self.assertEqual((done.returncode, done.stdout), (64, ""))
+        self.assertIn("write -x", done.stderr)
+
+    def test_list_shows_the_holder_and_creates_nothing(self):
+        self.assertEqual(sluice("lock", "--list", self.file).returncode, 66)
+        self.assertFalse(os.path.exists(self.file))
+        for algorithm in QUEUES:
+            self.file += "x"
+            with self.subTest(algorithm=algorithm), self.holding("--algorithm", algorithm, "--exclusive", "a") as holder:
+                listed = self.listed("--exclusive", "a")
+                found = re.search(rf"(?m)^holds +(\d+) +{socket.gethostname()[:20]} .* exclusive:a$", listed)
+                with open(f"/proc/{found[1]}/stat") as status:  # its holder process
+                    self.assertEqual(int(status.read().rpartition(")")[2].split()[1]), holder.pid)
+
+    def test_list_does_not_write_to_a_file_that_is_not_a_mutex(self):
+        open(self.file, "w").close()
+        self.assertEqual(self.listed().count("\n"), 1)
+        self.assertEqual(os.path.getsize(self.file), 0)
+
+    def test_a_lock_on_the_users_file_keeps_editors_waiting(self):
+        users = os.path.join(self.folder, "users")
+        self.file = f"{users}.lock"
+        with self.holding():
+            editor = subprocess.Popen([PROGRAM, "user", "--users-file", users, "add", "bob"], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True)
+            editor.stdin.write("secret\n")
+            editor.stdin.close()
+            with self.assertRaises(subprocess.TimeoutExpired):
+                editor.wait(0.5)
+            self.assertFalse(os.path.exists(users))
+        self.assertEqual(editor.wait(20), 0)
+        editor.stdout.close()
+        self.assertEqual(sluice("user", "--users-file", users, "list").stdout, "bob\n")
+        self.assertFalse(os.path.exists(self.file))
+
+
+class Descendants(LockTest):
+    def test_a_process_that_outlives_the_command_keeps_the_lock_after_sigterm(self):
+        for algorithm, options in kinds():
+            for inherits in True, False:
+                with self.subTest(options=options, inherits=inherits):
+                    self.file += "x"
+                    holder = self.start(*options, command=parent_of_a_process(inherits))
+                    holder.terminate()
+                    self.assertEqual(holder.wait(60), -signal.SIGTERM)
+                    self.assertFalse(self.is_free(*options))
+                    holder.stdin.close()
+                    self.assertFalse(self.wait_until_free(*options))
+
+    def test_a_background_process_keeps_the_lock_and_nobody_waits_for_it(self):
+        holder = self.start(command=parent_of_a_process(inherits=False, waits=False))
+        self.assertEqual(holder.stdout.read(), "")  # no other process has the pipe open
+        self.assertEqual(holder.wait(60), 0)
+        self.assertFalse(self.is_free())
+        holder.stdin.close()
+        self.wait_until_free()
+        self.assertFalse(os.path.exists(self.file))
+
+    def test_release_on_exit_and_close_do_not_wait_for_descendants(self):
+        for option in "--release-on-exit", "-o":
+            for algorithm, options in kinds():
+                with self.subTest(options=options, option=option):
+                    self.file += "x"
+                    holder = self.start(option, *options, command=parent_of_a_process(inherits=True))
+                    self.assertFalse(self.is_free(*options))
+                    holder.terminate()
+                    self.assertEqual(holder.wait(60), -signal.SIGTERM)
+                    self.assertTrue(self.is_free(*options))
+
+    def test_the_command_goes_on_with_the_lock_when_the_locker_is_killed(self):
+        for algorithm, options in kinds():
+            with self.subTest(options=options):
+                self.file += "x"
+                holder = self.start(*options, command=["sh", "-c", "echo held; read line"])
+                holder.kill()
+                holder.wait(60)
+                self.assertFalse(self.is_free(*options))
+                holder.stdin.close()
+                self.assertFalse(self.wait_until_free(*options))
+
+    def holder_process(self, front):
+        with open(f"/proc/{front.pid}/task/{front.pid}/children") as children:
+            return int(children.read())
+
+    def test_inherited_descriptors_keep_the_lock_when_the_holder_is_killed_too(self):
+        for algorithm, options in kinds():
+            with self.subTest(options=options):
+                self.file += "x"
+                front = self.start(*options, command=parent_of_a_process(inherits=True))
+                os.kill(self.holder_process(front), signal.SIGKILL)
+                self.assertEqual(front.wait(60), 128 + signal.SIGKILL)
+                self.assertIn("keeps the lock", front.stderr.readline())
+                self.assertFalse(self.is_free(*options))
+                front.stdin.close()
+                # The refusal above did not use up the news of the death.
+                self.assertEqual(self.wait_until_free(*options), algorithm in (*QUEUES, "lock_files"))
+                self.assertFalse(self.wait_until_free(*options))
+
+    def test_no_fork_keeps_the_lock_in_the_command(self):
+        for algorithm, options in kinds():
+            if algorithm == "lock_files" and "--exclusive" in options:
+                continue
+            with self.subTest(options=options):
+                self.file += "x"
+                holder = self.start("-F", *options, command=["sh", "-c", "echo $$; read line"])
+                self.assertEqual(int(holder.first_line), holder.pid)
+                self.assertFalse(self.is_free(*options))
+                holder.communicate("\n", timeout=60)
+                self.assertFalse(self.wait_until_free(*options))
+
+    def test_no_fork_with_names_in_a_directory_is_refused_with_the_remedy(self):
+        done = sluice("lock", "-F", "--algorithm", "lock_files", "--exclusive", "a", self.file, "--", "true")
+        self.assertEqual(done.returncode, 64)
+        self.assertRegex(done.stderr, "--no-fork is not possible with lock_files.*byte_ranges")
+
+
+class Signals(LockTest):
+    def test_signals_are_forwarded_to_the_command(self):
+        for number in signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2:
+            with self.subTest(signal=number):
+                command = ["bash", "-c", f"trap 'echo got; exit 3' {number}; echo held; while ! read -t 60 line; do :; done"]
+                holder = self.start(command=command)
+                holder.send_signal(number)
+                self.assertEqual(holder.stdout.read(), "got\n")
+                self.assertEqual(holder.wait(60), 3)
+
+    def test_a_signal_while_waiting_ends_the_wait(self):
+        with self.holding():
+            waiter = subprocess.Popen([PROGRAM, "lock", self.file, "true"])
+            while not re.search(r"(?m)^waits ", self.listed()):
+                pass
+            waiter.terminate()
+            self.assertEqual(waiter.wait(60), -signal.SIGTERM)
+            while re.search(r"(?m)^waits ", self.listed()):  # as soon as its death is noticed
+                pass
+
+    def test_ctrl_c_and_ctrl_z_reach_the_command_once_and_the_job_goes_on(self):
+        done = subprocess.run([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "terminal_testing.py"),
+                               PROGRAM, self.file], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.stdout, done.returncode), ("stopped\ncontinued\ninterrupted once\nstatus 3\n", 0), done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,311 @@
+#include "sluice/cli/lock/options.hpp"
+
+#include <fmt/core.h>
+#include <getopt.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+
+namespace sluice::cli {
+namespace {
+
+using fsmutex::lock_mode;
+using problem = std::unexpected<std::string>;
+
+constexpr double timeout_s_max = 1e9;
+constexpr std::array algorithms{"best", "memory_map", "atomic_append", "byte_ranges", "lock_files", "flock"};
+
+// Keys of options without a letter.
+enum : int { exclusive_name = 256, shared_name, algorithm_key, list_key, release_key, verbose_key };
+
+struct option_text {
+    int key;
+    std::array<const char*, 3> names;  // the first is the one that the help shows
+    const char* value;                 // nullptr: none
+    const char* what;
+};
+
+constexpr std::array option_texts{
+    option_text{'h', {"help"}, nullptr, "print this help and exit"},
+    option_text{'V', {"version"}, nullptr, "print the version and exit"},
+    option_text{'x', {}, nullptr, "lock the whole file exclusively (default; also -e)"},
+    option_text{'s', {}, nullptr, "lock the whole file shared with other readers"},
+    option_text{exclusive_name, {"exclusive"}, "NAME", "lock NAME exclusively (repeatable)"},
+    option_text{shared_name, {"shared"}, "NAME", "lock NAME shared with other readers (repeatable)"},
+    option_text{'u', {"unlock"}, nullptr, "release the lock of a descriptor"},
+    option_text{'n', {"nonblock", "nb"}, nullptr, "fail instead of waiting"},
+    option_text{'w', {"timeout", "wait"}, "SECONDS", "maximum wait; 0 does not wait [0-1e9]"},
+    option_text{'E', {"conflict-exit-code"}, "NUMBER", "exit status if not granted [0-255, default: 1]"},
+    option_text{'o', {"close"}, nullptr, "do not pass the lock to COMMAND; release it when COMMAND exits"},
+    option_text{release_key,
+                {"release-on-exit"},
+                nullptr,
+                "release the lock when COMMAND exits, although processes that it started still run"},
+    option_text{'F', {"no-fork"}, nullptr, "replace this process by COMMAND, which keeps the lock"},
+    option_text{'c', {"command"}, "COMMAND", "after LOCKFILE: run COMMAND by the shell"},
+    option_text{algorithm_key,
+                {"algorithm"},
+                "NAME",
+                "best, memory_map, atomic_append, byte_ranges, lock_files, flock; must be the same for all "
+                "users of LOCKFILE [default: best]"},
+    option_text{list_key, {"list"}, nullptr, "list lock holders and waiters, and exit"},
+    option_text{
+        verbose_key, {"verbose"}, nullptr, "report how long the lock took, or why it was not granted"},
+};
+
+// The options as getopt_long(3) found them, before the checks of their combination.
+struct given {
+    lock_options options;
+    bool has_mode = false;  // -x, -s, -e
+    bool unlocks = false;
+    bool lists = false;
+    bool is_nonblocking = false;
+};
+
+[[nodiscard]] std::expected<double, std::string> seconds_of(const std::string& text) {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    const bool is_number = not text.empty() and end == text.c_str() + text.size();
+    if (not is_number or not(value >= 0) or value > timeout_s_max)
+        return problem(fmt::format("invalid timeout '{}': use a number of seconds from 0 to 1e9", text));
+    return value;
+}
+
+[[nodiscard]] std::optional<int> whole_number(std::string_view text) noexcept {
+    int value = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (text.empty() or parsed.ec != std::errc() or parsed.ptr != text.data() + text.size())
+        return std::nullopt;
+    return value;
+}
+
+[[nodiscard]] std::optional<std::string> take_value(given& all, int key, const std::string& value) {
+    lock_options& options = all.options;
+    if (key == exclusive_name) {
+        options.exclusive.push_back(value);
+    } else if (key == shared_name) {
+        options.shared.push_back(value);
+    } else if (key == 'w') {
+        const auto seconds = seconds_of(value);
+        if (not seconds) return seconds.error();
+        options.timeout_s = *seconds;
+    } else if (key == 'E') {
+        const auto status = whole_number(value);
+        if (not status or *status < 0 or *status > 255)
+            return fmt::format("invalid exit status '{}': use a number from 0 to 255", value);
+        options.conflict_status = *status;
+    } else if (key == algorithm_key) {
+        if (std::ranges::find(algorithms, value) == algorithms.end())
+            return fmt::format(
+                "invalid --algorithm '{}': use best, memory_map, atomic_append, byte_ranges, lock_files, or "
+                "flock",
+                value);
+        options.algorithm = value;
+    }
+    return std::nullopt;
+}
+
+void take_flag(given& all, int key) noexcept {
+    lock_options& options = all.options;
+    switch (key) {
+        case 'h':
+            options.what = lock_options::request::help;
+            break;
+        case 'V':
+            options.what = lock_options::request::version;
+            break;
+        case 'e':
+        case 'x':
+        case 's':
+            // The last one counts, as with flock(1).
+            options.whole_file = key == 's' ? lock_mode::shared : lock_mode::exclusive;
+            all.has_mode = true;
+            all.unlocks = false;
+            break;
+        case 'u':
+            all.unlocks = true;
+            break;
+        case 'n':
+            all.is_nonblocking = true;
+            break;
+        case 'o':
+            options.closes = true;
+            break;
+        case 'F':
+            options.forks = false;
+            break;
+        case release_key:
+            options.releases_on_exit = true;
+            break;
+        case list_key:
+            all.lists = true;
+            break;
+        case verbose_key:
+            options.is_verbose = true;
+            break;
+        default:
+            break;
+    }
+}
+
+[[nodiscard]] std::vector<option> long_options() {
+    std::vector<option> made;
+    for (const option_text& each : option_texts)
+        if (each.key != 'c')  // which stands after the operand
+            for (const char* const name : each.names)
+                if (name != nullptr)
+                    made.push_back(
+                        {name, each.value != nullptr ? required_argument : no_argument, nullptr, each.key});
+    made.push_back({});
+    return made;
+}
+
+// The index of the first operand.
+[[nodiscard]] std::expected<std::size_t, std::string> take_options(given& all,
+                                                                   const std::vector<std::string>& words) {
+    std::string program = "sluice lock";
+    std::vector<char*> pointers{program.data()};
+    for (const std::string& word : words)
+        pointers.push_back(const_cast<char*>(word.c_str()));
+    pointers.push_back(nullptr);
+    const auto longs = long_options();
+    optind = 0;  // makes glibc start again
+    for (;;) {
+        // +: up to the first operand. A colon: errors are ours to report.
+        const int key = ::getopt_long(static_cast<int>(pointers.size() - 1), pointers.data(),
+                                      "+:hVexsunw:E:oF", longs.data(), nullptr);
+        if (key == -1) return static_cast<std::size_t>(optind - 1);
+        const std::string word = optind > 0 ? pointers[static_cast<std::size_t>(optind - 1)] : "";
+        if (key == '?')
+            return problem(
+                fmt::format("unknown option '{}': run 'sluice lock --help' for the options",
+                            optopt > 0 and optopt < 256 ? fmt::format("-{}", char(optopt)) : word));
+        if (key == ':') return problem(fmt::format("option '{}' needs a value", word));
+        if (optarg == nullptr)
+            take_flag(all, key);
+        else if (auto complaint = take_value(all, key, optarg))
+            return problem(*std::move(complaint));
+    }
+}
+
+[[nodiscard]] std::optional<std::string> complaint_about(const given& all) {
+    const lock_options& options = all.options;
+    if (options.has_names() and (all.has_mode or all.unlocks))
+        return "-x, -s, and -u concern the whole file: use them without --exclusive NAME and --shared NAME";
+    if (not options.forks and (options.closes or options.releases_on_exit))
+        return fmt::format(
+            "--no-fork and {} contradict each other: without a second process only COMMAND can "
+            "hold the lock",
+            options.closes ? "--close" : "--release-on-exit");
+    if (options.algorithm == "flock" and options.has_names())
+        return "--algorithm flock locks whole files: remove the names, or use another algorithm";
+    if (options.algorithm == "lock_files" and options.wants_shared())
+        return "--algorithm lock_files has exclusive locks only: use another algorithm for a shared lock, or "
+               "lock exclusively";
+    return std::nullopt;
+}
+
+[[nodiscard]] std::optional<std::string> take_command(given& all, const std::vector<std::string>& rest,
+                                                      std::string_view shell) {
+    lock_options& options = all.options;
+    const bool has_separator = rest.front() == "--";
+    if (options.has_names() and not has_separator)
+        return fmt::format(
+            "missing '--' between LOCKFILE '{}' and COMMAND: with --exclusive NAME and --shared NAME it is "
+            "required; for the options of flock(1) without a name, write -x and -s",
+            options.file);
+    if (has_separator) {
+        options.command.assign(rest.begin() + 1, rest.end());
+        if (options.command.empty()) return "missing COMMAND after '--'";
+    } else if (rest.front() == "-c" or rest.front() == "--command") {
+        if (rest.size() != 2)
+            return fmt::format("{} needs exactly one argument: quote the command", rest.front());
+        options.command = {std::string(shell.empty() ? "/bin/sh" : shell), "-c", rest[1]};
+    } else {
+        options.command = rest;
+    }
+    if (all.unlocks)
+        return fmt::format("-u releases the lock of a descriptor: use a number instead of '{}' and a command",
+                           options.file);
+    return std::nullopt;
+}
+
+[[nodiscard]] std::optional<std::string> take_descriptor(given& all) {
+    lock_options& options = all.options;
+    const auto number = whole_number(options.file);
+    if (not number or *number < 0)
+        return fmt::format("invalid descriptor '{}': without a COMMAND, use the number of an open descriptor",
+                           options.file);
+    if (options.has_names())
+        return fmt::format("descriptor {} can only be locked as a whole: names need a LOCKFILE and a COMMAND",
+                           *number);
+    if (options.algorithm != "best" and options.algorithm != "flock")
+        return fmt::format(
+            "descriptor {} can only be locked by flock(2): --algorithm {} needs a LOCKFILE and a "
+            "COMMAND",
+            *number, options.algorithm);
+    options.descriptor = *number;
+    options.what =
+        all.unlocks ? lock_options::request::unlock_descriptor : lock_options::request::lock_descriptor;
+    return std::nullopt;
+}
+
+[[nodiscard]] std::optional<std::string> take_operands(given& all, const std::vector<std::string>& operands,
+                                                       std::string_view shell) {
+    if (operands.empty()) return "missing operand: name a LOCKFILE and a COMMAND, or an open descriptor";
+    all.options.file = operands.front();
+    if (all.lists) {
+        all.options.what = lock_options::request::list;
+        if (operands.size() == 1) return std::nullopt;
+        return "--list runs no COMMAND: remove it, or remove --list";
+    }
+    if (operands.size() == 1) return take_descriptor(all);
+    return take_command(all, {operands.begin() + 1, operands.end()}, shell);
+}
+
+[[nodiscard]] std::string shown(const option_text& each) {
+    std::string names = each.key < 256 ? fmt::format("-{}", char(each.key)) : "";
+    if (each.names.front() != nullptr)
+        names += fmt::format("{}--{}", names.empty() ? "" : ",", each.names[0]);
+    return each.value != nullptr ? fmt::format("{} {}", names, each.value) : names;
+}
+
+}  // namespace
+
+std::expected<lock_options, std::string> parse_lock_options(const std::vector<std::string>& words,
+                                                            std::string_view shell) {
+    given all;
+    const auto first = take_options(all, words);
+    if (not first) return problem(first.error());
+    using enum lock_options::request;
+    if (all.options.what == help or all.options.what == version) return all.options;
+    if (all.is_nonblocking) all.options.timeout_s = 0;
+    if (auto complaint = complaint_about(all)) return problem(*std::move(complaint));
+    const std::vector<std::string> operands(words.begin() + static_cast<std::ptrdiff_t>(*first), words.end());
+    if (auto complaint = take_operands(all, operands, shell)) return problem(*std::move(complaint));
+    return all.options;
+}
+
+std::string lock_help() {
+    std::string text =
+        "Run a command while holding a lock, or lock an open descriptor, as flock(1) does.\n"
+        "Usage: sluice lock [OPTIONS] LOCKFILE [--] COMMAND [ARGUMENT...]\n"
+        "       sluice lock [OPTIONS] LOCKFILE -c COMMAND\n"
+        "       sluice lock [OPTIONS] DESCRIPTOR\n"
+        "       sluice lock --list [OPTIONS] LOCKFILE\n"
+        "\n"
+        "Options:\n";
+    for (const option_text& each : option_texts)
+        text += fmt::format("  {:<27} {}\n", shown(each), each.what);
+    text +=
+        "\nExit status: that of COMMAND, or 128 and the signal that ended it; 1 not granted in time (-E);\n"
+        "64 usage, 65 the descriptor or file cannot be locked, 66 LOCKFILE cannot be opened,\n"
+        "69 COMMAND cannot be run, 71 system error, 73 LOCKFILE cannot be created.\n";
+    return text;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/fsmutex/entity.hpp"
+
+namespace sluice::cli {
+
+/// The command line of `sluice lock`, checked.
+struct lock_options {
+    enum class request : std::uint8_t { help, version, list, run, lock_descriptor, unlock_descriptor };
+    request what = request::run;
+
+    std::string file;     ///< of list and run
+    int descriptor = -1;  ///< of lock_descriptor and unlock_descriptor
+    std::vector<std::string> command;
+
+    std::vector<std::string> exclusive;  ///< names; without any name the whole file is locked
+    std::vector<std::string> shared;
+    fsmutex::lock_mode whole_file = fsmutex::lock_mode::exclusive;
+    std::string algorithm = "best";
+
+    std::optional<double> timeout_s;  ///< 0: do not wait; nothing: wait until granted
+    int conflict_status = 1;          ///< 0 to 255
+
+    bool closes = false;
+    bool releases_on_exit = false;
+    bool forks = true;
+    bool is_verbose = false;
+
+    [[nodiscard]] bool has_names() const noexcept { return not exclusive.empty() or not shared.empty(); }
+    [[nodiscard]] bool wants_shared() const noexcept {
+        return not shared.empty() or (not has_names() and whole_file == fsmutex::lock_mode::shared);
+    }
+};
+
+/// Understands what follows `sluice lock`. Options end at the first operand, as those of flock(1) do, so the
+/// command's own need no `--`. `shell` runs the command of -c; empty: /bin/sh.
+/// Errors: a message that names value, rule and remedy. Allocates: yes. Thread safety: one thread of the
+/// program at a time, because getopt_long(3) has state.
+[[nodiscard]] std::expected<lock_options, std::string> parse_lock_options(
+    const std::vector<std::string>& words, std::string_view shell);
+
+/// Returns the text of --help.
+[[nodiscard]] std::string lock_help();
+
+}  // namespace sluice::cli

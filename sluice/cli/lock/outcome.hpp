@@ -1,0 +1,11 @@
+#pragma once
+
+namespace sluice::cli {
+
+/// How a command that `sluice lock` ran ended, or why it did not run.
+struct command_outcome {
+    int status = 0;  ///< what the program returns, unless a signal ended the command
+    int signal = 0;  ///< the signal that ended the command; 0: none
+};
+
+}  // namespace sluice::cli
