@@ -163,10 +163,11 @@ atomic_append::atomic_append(std::unique_ptr<queue_file> file, std::unique_ptr<l
 atomic_append::~atomic_append() = default;
 
 result<std::unique_ptr<shared_fs_mutex>> atomic_append::open(const io::path_handle& base, io::path_view path,
-                                                             const seams& from) noexcept {
+                                                             const seams& from,
+                                                             const file_access& access) noexcept {
     const auto self = process_identity::of_this_process();
     if (not self) return failure(self.error());
-    auto file = queue_file::open(base, path, from);
+    auto file = queue_file::open(base, path, from, access);
     if (not file) return failure(file.error());
     std::unique_ptr<lanes> requests(new (std::nothrow) lanes((*file)->descriptor(), *self, *from.random));
     if (requests == nullptr) return failure({ENOMEM, "open a mutex"});

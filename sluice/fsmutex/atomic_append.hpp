@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 
+#include "sluice/fsmutex/lock_file.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 #include "sluice/fsmutex/yielding.hpp"
 #include "sluice/io/path_handle.hpp"
@@ -34,8 +35,8 @@ public:
     /// Opens or creates the file. Errors: as file_handle::open; EBADMSG if it is something else; ETIMEDOUT if
     /// somebody was stopped while opening it. Allocates: the mutex.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open(
-        const io::path_handle& base, io::path_view path,
-        const seams& from = seams::of_this_machine()) noexcept;
+        const io::path_handle& base, io::path_view path, const seams& from = seams::of_this_machine(),
+        const file_access& access = {}) noexcept;
 
     ~atomic_append() override;
 

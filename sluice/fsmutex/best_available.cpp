@@ -62,16 +62,17 @@ result<algorithm_choice> best_available(const io::path_handle& base, io::path_vi
 }
 
 result<std::unique_ptr<shared_fs_mutex>> open(algorithm which, const io::path_handle& base,
-                                              io::path_view path, const seams& from) noexcept {
+                                              io::path_view path, const seams& from,
+                                              const file_access& access) noexcept {
     switch (which) {
         case algorithm::lock_files:
-            return lock_files::open(base, path, from);
+            return lock_files::open(base, path, from, access);
         case algorithm::byte_ranges:
-            return byte_ranges::open(base, path, from);
+            return byte_ranges::open(base, path, from, access);
         case algorithm::atomic_append:
-            return atomic_append::open(base, path, from);
+            return atomic_append::open(base, path, from, access);
         case algorithm::memory_map:
-            return memory_map::open(base, path, from);
+            return memory_map::open(base, path, from, access);
     }
     return failure({EINVAL, "open a mutex"});
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "sluice/fsmutex/lock_file.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 #include "sluice/io/path_handle.hpp"
 
@@ -23,8 +24,9 @@ struct algorithm_choice {
                                                       io::path_view path) noexcept;
 
 /// Opens with the algorithm named. Errors: those of its open.
-[[nodiscard]] result<std::unique_ptr<shared_fs_mutex>> open(
-    algorithm which, const io::path_handle& base, io::path_view path,
-    const seams& from = seams::of_this_machine()) noexcept;
+[[nodiscard]] result<std::unique_ptr<shared_fs_mutex>> open(algorithm which, const io::path_handle& base,
+                                                            io::path_view path,
+                                                            const seams& from = seams::of_this_machine(),
+                                                            const file_access& access = {}) noexcept;
 
 }  // namespace sluice::fsmutex

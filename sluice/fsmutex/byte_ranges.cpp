@@ -37,8 +37,9 @@ byte_ranges::byte_ranges(std::unique_ptr<files> opened, const seams& from) noexc
 byte_ranges::~byte_ranges() = default;
 
 result<std::unique_ptr<shared_fs_mutex>> byte_ranges::open(const io::path_handle& base, io::path_view path,
-                                                           const seams& from) noexcept {
-    auto file = io::file_handle::open(base, path, io::mode::write, io::creation::if_needed);
+                                                           const seams& from,
+                                                           const file_access& access) noexcept {
+    auto file = open_lock_file(base, path, from, access);
     if (not file) return failure(file.error());
     const auto volume = io::volume_of(*file);
     if (not volume) return failure(volume.error());

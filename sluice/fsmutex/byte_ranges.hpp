@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "sluice/fsmutex/lock_file.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 #include "sluice/io/path_handle.hpp"
 
@@ -21,8 +22,8 @@ class byte_ranges final : public shared_fs_mutex {
 public:
     /// Opens or creates the file. Errors: as file_handle::open. Allocates: the mutex.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open(
-        const io::path_handle& base, io::path_view path,
-        const seams& from = seams::of_this_machine()) noexcept;
+        const io::path_handle& base, io::path_view path, const seams& from = seams::of_this_machine(),
+        const file_access& access = {}) noexcept;
 
     byte_ranges(const byte_ranges&) = delete;
     ~byte_ranges() override;

@@ -64,7 +64,7 @@ result<inherited_lock> inherited_lock::beside(const shared_fs_mutex& mutex,
     const int flags = O_CLOEXEC | (is_directory ? O_RDONLY | O_DIRECTORY : O_RDWR);
     // By its descriptor: its name may lead to another file by now.
     const int opened = ::open(io::descriptor_path(original).c_str(), flags);
-    if (opened < 0) return failure(error::last("open the lock file anew", original));
+    if (opened < 0) return failure(error::last("reopen the lock file", original));
     inherited_lock made(opened);
     const auto reach = reach_of(opened);
     if (not reach) return failure(reach.error());

@@ -35,7 +35,7 @@ protected:
     std::unique_ptr<shared_fs_mutex> mutex = open_mutex();
 };
 
-TEST_P(an_inherited_lock, of_the_whole_file_lasts_until_the_last_copy_of_its_descriptor_is_closed) {
+TEST_P(an_inherited_lock, on_the_whole_file_lasts_until_the_last_copy_of_its_descriptor_is_closed) {
     int copy = -1;
     {
         const auto lock = acquired(whole_file);
@@ -47,7 +47,7 @@ TEST_P(an_inherited_lock, of_the_whole_file_lasts_until_the_last_copy_of_its_des
     EXPECT_FALSE(is_contended(whole_file));
 }
 
-TEST_P(an_inherited_lock, of_the_whole_file_excludes_flock_and_is_shared_with_shared_ones) {
+TEST_P(an_inherited_lock, on_the_whole_file_excludes_flock_and_is_shared_with_shared_ones) {
     const int other = ::open(directory.path_of("locks").c_str(), O_RDONLY | O_CLOEXEC);
     ASSERT_GE(other, 0);
     {

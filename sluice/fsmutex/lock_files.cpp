@@ -68,6 +68,7 @@ struct lock_files::folder {
     record own;                // what our files say
     std::size_t own_host_end;  // behind the lines of host and boot
     bool is_shared_by_hosts;
+    unsigned file_mode;  // follows that of the directory
 
     // What happened to one entity.
     struct outcome {
@@ -128,7 +129,7 @@ result<struct stat> status_of(int file) noexcept {
 // EINTR: of a network file system, whose server had it wait.
 descriptor open_at(int folder, const file_name& name, int flags) noexcept {
     for (;;) {
-        descriptor opened(::openat(folder, name.text.data(), O_RDWR | O_CLOEXEC | flags, 0666));
+        descriptor opened(::openat(folder, name.text.data(), O_RDWR | O_CLOEXEC | flags, 0600));
         if (opened.number() >= 0 or errno != EINTR) return opened;
     }
 }
@@ -202,6 +203,9 @@ result<lock_files::folder::outcome> lock_files::folder::try_to_take(const file_n
             return outcome{.what = outcome::vanished, .file = std::move(file)};
         if (file.number() < 0) return failure(error::last("open a lock file", at()));
     }
+    // The umask does not count. Most directories have one user, and then this is not necessary.
+    if (is_new and file_mode != 0600 and ::fchmod(file.number(), file_mode) != 0)
+        return failure(error::last("set the permissions of a lock file", file.number()));
     const int code = kernel_lock::try_lock(file.number(), owner_byte, kernel_lock::kind::exclusive);
     // A new one, too: somebody took it for one whose maker died, and locked it first.
     if (code == EAGAIN) return outcome{.what = outcome::contended, .file = std::move(file)};
@@ -232,15 +236,43 @@ lock_files::lock_files(std::unique_ptr<folder> opened, const seams& from) noexce
     : shared_fs_mutex(from), folder_(std::move(opened)) {}
 lock_files::~lock_files() = default;
 
+namespace {
+
+// Returns the permissions of the files in it: those of the directory.
+result<unsigned> prepare_directory(const io::path_handle& base, io::path_view path,
+                                   const io::path_handle& opened, bool is_new,
+                                   const file_access& access) noexcept {
+    const auto around = lock_directory::of(base, path);
+    if (not around) return failure(around.error());
+    // fchmod(2) and fchown(2) refuse a descriptor that O_PATH has opened.
+    const descriptor readable(::openat(opened.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (is_new and readable.number() < 0)
+        return failure(error::last("open the directory", opened.descriptor()));
+    if (is_new)
+        if (auto applied = around->apply_to(readable.number(), access, true); not applied)
+            return failure(applied.error());
+    const auto status = status_of(opened.descriptor());
+    if (not status) return failure(status.error());
+    const int problem = is_new ? 0 : around->problem_with(*status, access);
+    if (problem != 0) return failure(error::with_path(problem, "open", path.text()));
+    return 0600U | (status->st_mode & 0022U) | (status->st_mode & 0022U) << 1;
+}
+
+}  // namespace
+
 result<std::unique_ptr<shared_fs_mutex>> lock_files::open(const io::path_handle& base, io::path_view path,
-                                                          const seams& from) noexcept {
+                                                          const seams& from,
+                                                          const file_access& access) noexcept {
     const io::terminated_path name(path);
     if (name.problem() != 0) return failure(error::with_path(name.problem(), "make a folder", path.text()));
     const int at = base.is_valid() ? base.descriptor() : AT_FDCWD;
-    if (::mkdirat(at, name.c_str(), 0777) != 0 and errno != EEXIST)
-        return failure(error::with_path(errno, "make the folder", path.text()));
+    const bool is_new = ::mkdirat(at, name.c_str(), 0700) == 0;
+    if (not is_new and errno != EEXIST)
+        return failure(error::with_path(errno, "create the directory", path.text()));
     auto directory = io::path_handle::open(base, path);
     if (not directory) return failure(directory.error());
+    const auto file_mode = prepare_directory(base, path, *directory, is_new, access);
+    if (not file_mode) return failure(file_mode.error());
     const auto volume = io::volume_of(*directory);
     if (not volume) return failure(volume.error());
     const auto self = process_identity::of_this_process();
@@ -251,7 +283,8 @@ result<std::unique_ptr<shared_fs_mutex>> lock_files::open(const io::path_handle&
         new (std::nothrow) folder{.directory = std::move(*directory),
                                   .own = own,
                                   .own_host_end = host_end,
-                                  .is_shared_by_hosts = volume->reach != io::volume_reach::this_host});
+                                  .is_shared_by_hosts = volume->reach != io::volume_reach::this_host,
+                                  .file_mode = *file_mode});
     if (opened == nullptr) return failure({ENOMEM, "open a mutex"});
     std::unique_ptr<shared_fs_mutex> made(new (std::nothrow) lock_files(std::move(opened), from));
     if (made == nullptr) return failure({ENOMEM, "open a mutex"});

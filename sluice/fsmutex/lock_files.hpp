@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "sluice/fsmutex/lock_file.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 #include "sluice/io/path_handle.hpp"
 
@@ -25,8 +26,8 @@ public:
     /// Opens the directory `path`, or makes it; it stays. Errors: as path_handle::open; ENOTDIR; EACCES,
     /// EROFS. Allocates: the mutex.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open(
-        const io::path_handle& base, io::path_view path,
-        const seams& from = seams::of_this_machine()) noexcept;
+        const io::path_handle& base, io::path_view path, const seams& from = seams::of_this_machine(),
+        const file_access& access = {}) noexcept;
 
     ~lock_files() override;
 

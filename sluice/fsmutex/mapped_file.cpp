@@ -43,11 +43,12 @@ mapped_file::mapped_file(io::file_handle opened, const seams& from) noexcept
     : file_(std::move(opened)), seams_(from) {}
 
 result<std::unique_ptr<mapped_file>> mapped_file::open(const io::path_handle& base, io::path_view path,
-                                                       const seams& from) noexcept {
+                                                       const seams& from,
+                                                       const file_access& access) noexcept {
     const auto self = process_identity::of_this_process();
     if (not self) return failure(self.error());
     for (unsigned attempts = 1;; ++attempts) {
-        auto file = io::file_handle::open(base, path, io::mode::write, io::creation::if_needed);
+        auto file = open_lock_file(base, path, from, access);
         if (not file) return failure(file.error());
         const int descriptor = file->descriptor();
         if (auto locked = kernel_lock::lock_for_opening(descriptor, opening_byte, *from.clock, *from.random);

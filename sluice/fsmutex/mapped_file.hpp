@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "sluice/fsmutex/lock_file.hpp"
 #include "sluice/fsmutex/mapped_queue.hpp"
 #include "sluice/fsmutex/process_identity.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
@@ -17,8 +18,8 @@ public:
     /// Errors: as file_handle::open; EOPNOTSUPP if other hosts can have the volume mounted; EBADMSG if it is
     /// something else; ENOSPC; EBUSY if `mapped::instances_max` have it open; ETIMEDOUT as atomic_append.
     [[nodiscard]] static result<std::unique_ptr<mapped_file>> open(const io::path_handle& base,
-                                                                   io::path_view path,
-                                                                   const seams& from) noexcept;
+                                                                   io::path_view path, const seams& from,
+                                                                   const file_access& access) noexcept;
     mapped_file(const mapped_file&) = delete;
     mapped_file& operator=(const mapped_file&) = delete;
     /// Removes the file if nobody else has it open and nothing in it matters to anybody.

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 
+#include "sluice/fsmutex/lock_file.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 #include "sluice/fsmutex/yielding.hpp"
 #include "sluice/io/path_handle.hpp"
@@ -33,8 +34,8 @@ public:
     /// have mounted: use atomic_append, as open_best_available does; EBADMSG if it is something else; ENOSPC;
     /// EBUSY if 1024 have it open. Allocates: the mutex.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open(
-        const io::path_handle& base, io::path_view path,
-        const seams& from = seams::of_this_machine()) noexcept;
+        const io::path_handle& base, io::path_view path, const seams& from = seams::of_this_machine(),
+        const file_access& access = {}) noexcept;
 
     ~memory_map() override;
 

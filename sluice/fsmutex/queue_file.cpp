@@ -66,12 +66,12 @@ result<std::uint64_t> size_of(int descriptor) noexcept {
 // closed it. So there only the name tells; and only to make it anew asks the server what it leads to: to open
 // it, or look at it, the client of NFS trusts for seconds what it knows of the folder.
 result<bool> is_named(const io::file_handle& file, io::volume_reach reach, const io::path_handle& base,
-                      io::path_view path) noexcept {
+                      io::path_view path, const file_access& access) noexcept {
     const auto itself = status_of(file.descriptor());
     if (not itself) return failure(itself.error());
     if (itself->st_nlink == 0) return false;
     if (reach == io::volume_reach::this_host) return true;
-    const auto made = io::file_handle::open(base, path, io::mode::write, io::creation::only_if_not_exist);
+    const auto made = create_lock_file(base, path, access);
     if (made) return false;  // this one is empty, and for who comes next: ourselves
     if (made.error() != std::errc::file_exists) return failure(made.error());
     const auto named = io::file_handle::open(base, path, io::mode::write);
@@ -94,9 +94,9 @@ queue_file::queue_file(io::file_handle opened, const seams& from) noexcept
     : file_(std::move(opened)), seams_(from) {}
 
 result<std::unique_ptr<queue_file>> queue_file::open(const io::path_handle& base, io::path_view path,
-                                                     const seams& from) noexcept {
+                                                     const seams& from, const file_access& access) noexcept {
     for (std::uint64_t stale = 0;;) {
-        auto opened = open_once(base, path, from);
+        auto opened = open_once(base, path, from, access);
         // Of a file that another host removed its server may know nothing any more.
         const bool is_stale = not opened and opened.error().code() == ESTALE;
         if (is_stale and stale != stale_opens_max)
@@ -108,8 +108,9 @@ result<std::unique_ptr<queue_file>> queue_file::open(const io::path_handle& base
 
 // Nothing if its last user removed it between our steps.
 result<std::unique_ptr<queue_file>> queue_file::open_once(const io::path_handle& base, io::path_view path,
-                                                          const seams& from) noexcept {
-    auto file = io::file_handle::open(base, path, io::mode::write, io::creation::if_needed);
+                                                          const seams& from,
+                                                          const file_access& access) noexcept {
+    auto file = open_lock_file(base, path, from, access);
     if (not file) return failure(file.error());
     const auto volume = io::volume_of(*file);
     if (not volume) return failure(volume.error());
@@ -118,7 +119,7 @@ result<std::unique_ptr<queue_file>> queue_file::open_once(const io::path_handle&
             kernel_lock::lock_for_opening(descriptor, queue_bytes::opening, *from.clock, *from.random);
         not locked)
         return failure(locked.error());
-    const auto named = is_named(*file, volume->reach, base, path);
+    const auto named = is_named(*file, volume->reach, base, path, access);
     if (not named) return failure(named.error());
     if (not*named) return std::unique_ptr<queue_file>();
     std::unique_ptr<queue_file> made(new (std::nothrow) queue_file(std::move(*file), from));

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sluice/fsmutex/kernel_lock.hpp"
+#include "sluice/fsmutex/lock_file.hpp"
 #include "sluice/fsmutex/queue_format.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 #include "sluice/io/file_handle.hpp"
@@ -82,8 +83,8 @@ public:
     /// Errors: as file_handle::open; ETIMEDOUT if others are opening or closing it for seconds; EBADMSG if it
     /// is no such file; ENOLCK, EOPNOTSUPP.
     [[nodiscard]] static result<std::unique_ptr<queue_file>> open(const io::path_handle& base,
-                                                                  io::path_view path,
-                                                                  const seams& from) noexcept;
+                                                                  io::path_view path, const seams& from,
+                                                                  const file_access& access) noexcept;
     queue_file(const queue_file&) = delete;
     queue_file& operator=(const queue_file&) = delete;
     /// Removes the file if nobody else has it open and no slot is live.
@@ -158,8 +159,8 @@ private:
     queue_file(io::file_handle opened, const seams& from) noexcept;
 
     [[nodiscard]] static result<std::unique_ptr<queue_file>> open_once(const io::path_handle& base,
-                                                                       io::path_view path,
-                                                                       const seams& from) noexcept;
+                                                                       io::path_view path, const seams& from,
+                                                                       const file_access& access) noexcept;
     [[nodiscard]] result<void> enter_file(io::volume_reach reach) noexcept;
     [[nodiscard]] result<void> write_first_header(io::volume_reach reach) noexcept;
     [[nodiscard]] result<std::optional<queue_format::header>> read_header() const noexcept;

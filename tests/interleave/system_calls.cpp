@@ -414,6 +414,17 @@ int __wrap_mkdirat(int folder, const char* name, mode_t permissions) {
     step();
     return 0;  // of folders there is one, and only its files matter
 }
+// The simulation has one user.
+SLUICE_REAL(int, fchmod, int, mode_t);
+int __wrap_fchmod(int descriptor, mode_t permissions) {
+    if (system_calls::enter(descriptor) == nullptr) return __real_fchmod(descriptor, permissions);
+    return 0;
+}
+SLUICE_REAL(int, fchown, int, uid_t, gid_t);
+int __wrap_fchown(int descriptor, uid_t owner, gid_t group) {
+    if (system_calls::enter(descriptor) == nullptr) return __real_fchown(descriptor, owner, group);
+    return 0;
+}
 SLUICE_REAL(int, ftruncate, int, off_t);
 int __wrap_ftruncate(int descriptor, off_t size) {
     if (system_calls::enter(descriptor) == nullptr) return __real_ftruncate(descriptor, size);

@@ -78,7 +78,7 @@ void report_grant(const lock_options& options, const stopwatch& since, bool owne
     lock_session session(options);
     if (const auto why = session.acquire()) {
         const int status = refuse(*why, options);
-        if (session.owner_died()) {  // which the next one is to be told, so nothing is unlocked
+        if (session.owner_died()) {  // without an unlock, the next holder gets this news
             report.send({.status = status});
             ::_exit(0);
         }
@@ -102,7 +102,7 @@ void report_grant(const lock_options& options, const stopwatch& since, bool owne
                        error(code, "lock", descriptor).message()},
                       options);
     };
-    // A copy, because the description is the caller's and stays open; what is locked is the description.
+    // A copy can be closed: the lock belongs to the description, which the caller keeps open.
     const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) return cannot(errno);
     auto lock = inherited_lock::of_whole_file(copy, options.whole_file);

@@ -52,18 +52,41 @@ namespace {
     return found and found->is_in_use;
 }
 
-[[nodiscard]] result<int> open_whole_file(const std::string& path) {
+[[nodiscard]] result<int> open_whole_file(const std::string& path, const file_access& access) {
     // For writing if possible: NFS asks for that. Like flock(1), content with reading otherwise.
-    for (const int access : {O_RDWR, O_RDONLY}) {
-        const int flags = access | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-        int opened = ::open(path.c_str(), flags);
-        if (opened < 0 and errno == ENOENT) opened = ::open(path.c_str(), flags | O_CREAT, 0666);
+    for (const int how : {O_RDWR, O_RDONLY}) {
+        const int opened = ::open(path.c_str(), how | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         if (opened >= 0) return opened;
+        if (errno == ENOENT) {
+            auto created = open_lock_file({}, path, seams::of_this_machine(), access);
+            if (not created) return failure(created.error());
+            return created->release().descriptor;
+        }
         const bool may_read = errno == EACCES or errno == EISDIR or errno == EROFS or errno == ETXTBSY or
                               errno == EPERM or errno == ENXIO;
         if (not may_read) break;
     }
     return failure(error::with_path(errno, "open", path));
+}
+
+// Returns the remedy for a refusal of open_lock_file().
+[[nodiscard]] const char* remedy_for(const error& why) noexcept {
+    switch (why.code()) {
+        case EACCES:
+            return "; the user who creates the file decides who may use it: --mode, --group, or chmod";
+        case ELOOP:
+            return "; symbolic links are not followed where other users can write to the directory: name the "
+                   "target";
+        case EMLINK:
+            return "; where other users can write to the directory, the file must have one link: use another "
+                   "file";
+        case EPERM:
+            return "; in a sticky directory the file must belong to you, to root, or to the owner of the "
+                   "directory, "
+                   "unless --mode or --group shares it, and --group must be a group of yours";
+        default:
+            return "";
+    }
 }
 
 [[nodiscard]] exit_code status_of_lock(const error& why) noexcept {
@@ -86,7 +109,7 @@ result<std::optional<algorithm_choice>> algorithm_of(const lock_options& options
     if (options.algorithm == "flock") return std::nullopt;
     for (const algorithm each :
          {algorithm::memory_map, algorithm::atomic_append, algorithm::byte_ranges, algorithm::lock_files})
-        if (options.algorithm == name_of(each)) return algorithm_choice{each, "--algorithm says so"};
+        if (options.algorithm == name_of(each)) return algorithm_choice{each, "of --algorithm"};
     const bool is_for_all_names = not options.has_names() and options.what != lock_options::request::list;
     if (is_for_all_names and has_other_purpose(options.file) and not is_mutex_file(options.file))
         return std::nullopt;
@@ -129,18 +152,18 @@ std::optional<lock_refusal> lock_session::acquire() {
 }
 
 std::optional<lock_refusal> lock_session::acquire_whole_file() {
-    const auto opened = open_whole_file(options_.file);
+    const auto opened = open_whole_file(options_.file, options_.access);
     if (not opened) return lock_refusal{status_of_open(opened.error()), opened.error().message()};
     inherited_.emplace(inherited_lock::of_whole_file(*opened, options_.whole_file));
     return acquire_inherited();
 }
 
 std::optional<lock_refusal> lock_session::acquire_mutex(const algorithm_choice& choice) {
-    auto mutex = open(choice.which, {}, options_.file);
+    auto mutex = open(choice.which, {}, options_.file, seams::of_this_machine(), options_.access);
     if (not mutex)
         return lock_refusal{status_of_open(mutex.error()),
-                            fmt::format("{} ({}, because {})", mutex.error().message(), name_of(choice.which),
-                                        choice.reason)};
+                            fmt::format("{} ({}, because {}){}", mutex.error().message(),
+                                        name_of(choice.which), choice.reason, remedy_for(mutex.error()))};
     mutex_ = *std::move(mutex);
     if (not mutex_->has_shared_mode() and options_.wants_shared())
         return lock_refusal{
@@ -165,7 +188,7 @@ std::optional<lock_refusal> lock_session::acquire_inherited() {
     const bool is_contended = locked.error() == std::errc::timed_out;
     lock_refusal why =
         is_contended ? not_granted() : lock_refusal{status_of_lock(locked.error()), locked.error().message()};
-    // The next one is told of the death if this process ends with the lock.
+    // The next holder gets the news of the death if this process ends with the lock.
     if (not owner_died()) release();
     return why;
 }

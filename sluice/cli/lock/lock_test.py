@@ -6,8 +6,10 @@ Processes wait for each other by pipes: a process that is to live ends when its 
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -287,6 +289,183 @@ class Signals(LockTest):
         done = subprocess.run([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "terminal_testing.py"),
                                PROGRAM, self.file], capture_output=True, text=True, timeout=60)
         self.assertEqual((done.stdout, done.returncode), ("stopped\ncontinued\ninterrupted once\nstatus 3\n", 0), done.stderr)
+
+
+class Descriptors(LockTest):
+    def open_file(self, flags=os.O_RDWR | os.O_CREAT):
+        descriptor = os.open(self.file, flags, 0o600)
+        self.addCleanup(os.close, descriptor)
+        return str(descriptor), {"pass_fds": [descriptor]}
+
+    def test_a_descriptor_is_locked_until_it_is_unlocked_or_closed(self):
+        first, passed = self.open_file()
+        second, passed_too = self.open_file()
+        self.assertEqual(sluice("lock", "-n", first, **passed).returncode, 0)
+        self.assertEqual(sluice("lock", "-n", first, **passed).returncode, 0)
+        refused = sluice("lock", "-n", "-E", "9", second, **passed_too)
+        self.assertEqual((refused.returncode, refused.stderr), (9, ""))
+        self.assertEqual(sluice("lock", "-u", first, **passed).returncode, 0)
+        self.assertEqual(sluice("lock", "-w", "60", second, **passed_too).returncode, 0)
+        self.assertEqual(os.path.getsize(self.file), 0)
+
+    def test_a_descriptor_opened_for_reading_only_can_be_locked(self):
+        open(self.file, "w").close()
+        descriptor, passed = self.open_file(os.O_RDONLY)
+        self.assertEqual(sluice("lock", "-x", descriptor, **passed).returncode, 0)
+        self.assertFalse(self.is_free("--algorithm", "flock"))
+
+    def test_a_descriptor_excludes_the_file_in_every_algorithm_and_is_not_removed(self):
+        for algorithm in *QUEUES, "byte_ranges", "flock", "best":
+            with self.subTest(algorithm=algorithm):
+                self.file += "x"
+                descriptor, passed = self.open_file()
+                self.assertEqual(sluice("lock", descriptor, **passed).returncode, 0)
+                self.assertFalse(self.is_free("--algorithm", algorithm))
+                self.assertFalse(self.is_free("-s", "--algorithm", algorithm))
+                self.assertTrue(os.path.samestat(os.fstat(int(descriptor)), os.stat(self.file)))
+                self.assertEqual(sluice("lock", "-u", descriptor, **passed).returncode, 0)
+                with self.holding("--algorithm", algorithm):
+                    self.assertEqual(sluice("lock", "-n", descriptor, **passed).returncode, 1)
+
+    def test_a_descriptor_of_a_removed_file_is_refused_with_the_remedy(self):
+        descriptor, passed = self.open_file()
+        os.unlink(self.file)
+        done = sluice("lock", descriptor, **passed)
+        self.assertEqual(done.returncode, 65)
+        self.assertIn("open it again", done.stderr)
+
+    def test_what_a_descriptor_cannot_do_is_refused_with_the_remedy(self):
+        descriptor, passed = self.open_file()
+        for line, rule in (["--exclusive", "a"], "names need a LOCKFILE"), (["--algorithm", "byte_ranges"], "by flock"):
+            done = sluice("lock", *line, descriptor, **passed)
+            self.assertEqual(done.returncode, 64)
+            self.assertIn(f"descriptor {descriptor} can only be locked", done.stderr)
+            self.assertIn(rule, done.stderr)
+        self.assertIn("-u releases the lock of a descriptor", sluice("lock", "-u", self.file, "true").stderr)
+
+
+@unittest.skipUnless(shutil.which("flock"), "flock(1) is not installed")
+class LikeFlock(LockTest):
+    """The same command lines for both programs. FILE is a free file, HELD one that flock(1) has locked, SHARED one that it
+    has locked shared, 8 and 9 are descriptors of FILE and HELD."""
+    LINES = [
+        "FILE true", "FILE sh -c 'exit 5'", "FILE sh -c 'kill -TERM $$'", "FILE -c 'echo $0; exit 6'",
+        "FILE --command 'exit 6'", "FILE -c", "FILE -c 'exit 5' x", "-c true FILE", "FILE /no/such", "FILE /etc/passwd",
+        "/no/such/file true", "FILE", "", "77", "9x", "99999999999", "-1", "--bogus FILE true", "-o -F FILE true",
+        "-w x FILE true", "-w 0 FILE true", "-w .5 FILE true", "-w 1e-2 FILE true", "-E 300 FILE true", "-E x FILE true",
+        "-E -1 FILE true", "-- FILE true", "-n FILE echo -n --shared", "-en FILE echo ran", "-x -s FILE true", "-e FILE true",
+        "--nonblock FILE true", "--nb FILE true", "--timeout 1 FILE true", "--timeout=1 FILE true", "--wait 1 FILE true",
+        "--close FILE true", "--no-fork FILE sh -c 'exit 4'", "--conflict-exit-code 7 FILE true", "-oF FILE true",
+        "-n HELD true", "-n -E 9 HELD true", "-E9 -n HELD true", "-E 0 -n HELD true", "-w 0.01 HELD true", "-nw 5 HELD true",
+        "-w 0 -E 8 HELD true", "-sn HELD true", "-n SHARED true", "-sn SHARED true", "-xsn SHARED true", "-sxn SHARED true",
+        "-n --nonblock -n HELD true", "-Fn FILE true", "-on FILE true", "-n DIRECTORY true", "-n SCRIPT true",
+        "8", "-n 8", "-s 8", "-x 8", "-u 8", "-n 9", "-sn 9", "-u 9", "-w 0.01 9", "-E 9 -n 9", "-E 9 -w 0.01 9",
+    ]
+
+    def run_line(self, words, line):
+        path = lambda name: os.path.join(self.folder, name)
+        for name in "FILE", "HELD", "SHARED", "DIRECTORY", "SCRIPT":
+            line = line.replace(name, f"'{path(name)}'")
+        script = f"exec 8>>'{path('FILE')}' 9>>'{path('HELD')}'; {words} {line}; status=$?; exec 8>&- 9>&-; exit $status"
+        return subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, env={**os.environ, "SHELL": "/bin/sh"})
+
+    def test_the_same_command_lines_have_the_same_statuses_and_output(self):
+        path = lambda name: os.path.join(self.folder, name)
+        os.mkdir(path("DIRECTORY"))
+        with open(path("SCRIPT"), "w") as script:
+            script.write("#!/bin/sh\n")
+        held = [subprocess.Popen(["flock", mode, path(name), "sh", "-c", "echo held; read line"], stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, text=True) for mode, name in (("-x", "HELD"), ("-s", "SHARED"))]
+        for holder in held:
+            self.addCleanup(holder.communicate, "\n")
+            holder.stdout.readline()
+        for line in self.LINES:
+            with self.subTest(line=line):
+                theirs = self.run_line("flock", line)
+                ours = self.run_line(f"'{PROGRAM}' lock", line)
+                self.assertEqual((ours.returncode, ours.stdout, bool(ours.stderr)),
+                                 (theirs.returncode, theirs.stdout, bool(theirs.stderr)), ours.stderr + theirs.stderr)
+
+    def test_flock_and_sluice_lock_exclude_each_other(self):
+        for algorithm in *QUEUES, "byte_ranges", "flock", "best":
+            with self.subTest(algorithm=algorithm):
+                self.file += "x"
+                with self.holding("--algorithm", algorithm):
+                    self.assertEqual(subprocess.run(["flock", "-n", self.file, "true"]).returncode, 1)
+                open(self.file, "w").close()
+                script = 'exec 9<"$1"; flock 9; exec "$2" lock -n --algorithm "$3" "$1" true'
+                done = subprocess.run(["sh", "-c", script, "sh", self.file, PROGRAM, algorithm])
+                self.assertEqual(done.returncode, 1)
+
+    def test_a_background_process_keeps_the_lock_as_with_flock(self):
+        for program in ["flock"], [PROGRAM, "lock"]:
+            with self.subTest(program=program):
+                self.file += "x"
+                done = subprocess.Popen([*program, self.file, *parent_of_a_process(inherits=True, waits=False)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                done.stdout.readline()
+                self.assertEqual(done.wait(60), 0)
+                self.assertEqual(subprocess.run([*program, "-n", self.file, "true"]).returncode, 1)
+                done.stdin.close()
+                self.assertEqual(subprocess.run([*program, self.file, "true"]).returncode, 0)
+                done.stdout.close()
+
+
+class Permissions(LockTest):
+    def created(self, *options, umask=0o077):
+        holder = self.start(*options, command=["sh", "-c", "echo held; read line"], umask=umask)
+        status = os.stat(self.file)
+        holder.communicate("\n", timeout=60)
+        return stat.S_IMODE(status.st_mode), status.st_gid
+
+    def test_mode_is_exact_whatever_the_umask(self):
+        for algorithm in *QUEUES, "byte_ranges", "flock":
+            self.file += "x"
+            self.assertEqual(self.created("--algorithm", algorithm, "--mode", "664")[0], 0o664)
+
+    def test_the_default_follows_the_directory(self):
+        for mode, expected in (0o755, 0o600), (0o770, 0o660), (0o2775, 0o660), (0o777, 0o666), (0o1777, 0o600):
+            with self.subTest(mode=oct(mode)):
+                os.chmod(self.folder, mode)
+                self.assertEqual(self.created()[0], expected)
+
+    def test_a_wrong_mode_or_group_is_refused_with_value_and_rule(self):
+        for option, value, rule in (("--mode", "888", "octal number"), ("--mode", "60", "octal number"),
+                                    ("--mode", "1777", "octal number"), ("--group", "no-such-group", "name or the number")):
+            done = sluice("lock", option, value, self.file, "true")
+            self.assertEqual(done.returncode, 64)
+            self.assertIn(f"{option} '{value}': ", done.stderr)
+            self.assertIn(rule, done.stderr)
+
+    def as_user(self, *arguments, user=65534, group=65534):
+        return sluice("lock", "-n", *arguments, self.file, "true", user=user, group=group, extra_groups=[])
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can be several users")
+    def test_a_second_user_shares_the_file_by_group_and_by_mode_and_otherwise_learns_how(self):
+        os.chmod(self.folder, 0o1777)
+        for options in ["--group", "65534"], ["--mode", "666"]:
+            with self.subTest(options=options), self.holding(*options):
+                self.assertEqual(self.as_user(*options).returncode, 1)
+        with self.holding():
+            refused = self.as_user()
+            self.assertEqual(refused.returncode, 66)
+            self.assertRegex(refused.stderr, "Permission denied.*--mode, --group, or chmod")
+        os.chmod(self.folder, 0o2770)
+        os.chown(self.folder, 0, 65534)
+        with self.holding():
+            self.assertEqual(self.as_user().returncode, 1)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can be several users")
+    def test_a_file_of_another_user_in_a_sticky_directory_is_refused_unless_it_is_shared(self):
+        os.chmod(self.folder, 0o1777)
+        open(self.file, "w").close()
+        os.chown(self.file, 65534, 65534)
+        os.chmod(self.file, 0o666)
+        refused = sluice("lock", "-n", self.file, "true")
+        self.assertEqual(refused.returncode, 66)
+        self.assertIn("must belong to you, to root, or to the owner of the directory", refused.stderr)
+        self.assertEqual(os.path.getsize(self.file), 0)
+        self.assertEqual(sluice("lock", "-n", "--mode", "666", self.file, "true").returncode, 0)
 
 
 if __name__ == "__main__":

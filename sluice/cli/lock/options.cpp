@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <getopt.h>
+#include <grp.h>
 
 #include <algorithm>
 #include <array>
@@ -20,7 +21,16 @@ constexpr double timeout_s_max = 1e9;
 constexpr std::array algorithms{"best", "memory_map", "atomic_append", "byte_ranges", "lock_files", "flock"};
 
 // Keys of options without a letter.
-enum : int { exclusive_name = 256, shared_name, algorithm_key, list_key, release_key, verbose_key };
+enum : int {
+    exclusive_name = 256,
+    shared_name,
+    algorithm_key,
+    list_key,
+    mode_key,
+    group_key,
+    release_key,
+    verbose_key
+};
 
 struct option_text {
     int key;
@@ -52,6 +62,9 @@ constexpr std::array option_texts{
                 "NAME",
                 "best, memory_map, atomic_append, byte_ranges, lock_files, flock; must be the same for all "
                 "users of LOCKFILE [default: best]"},
+    option_text{
+        mode_key, {"mode"}, "OCTAL", "permissions of LOCKFILE if it is created [default: as its directory]"},
+    option_text{group_key, {"group"}, "GROUP", "group of LOCKFILE if it is created; may read and write it"},
     option_text{list_key, {"list"}, nullptr, "list lock holders and waiters, and exit"},
     option_text{
         verbose_key, {"verbose"}, nullptr, "report how long the lock took, or why it was not granted"},
@@ -83,6 +96,22 @@ struct given {
     return value;
 }
 
+[[nodiscard]] std::optional<unsigned> mode_of(std::string_view text) noexcept {
+    unsigned value = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value, 8);
+    const bool is_number =
+        not text.empty() and parsed.ec == std::errc() and parsed.ptr == text.data() + text.size();
+    if (not is_number or value > 0777U or (value & 0600U) != 0600U) return std::nullopt;
+    return value;
+}
+
+[[nodiscard]] std::optional<gid_t> group_of(const std::string& text) noexcept {
+    if (const struct group* const found = ::getgrnam(text.c_str())) return found->gr_gid;
+    const auto number = whole_number(text);
+    if (not number or *number < 0) return std::nullopt;
+    return static_cast<gid_t>(*number);
+}
+
 [[nodiscard]] std::optional<std::string> take_value(given& all, int key, const std::string& value) {
     lock_options& options = all.options;
     if (key == exclusive_name) {
@@ -98,6 +127,15 @@ struct given {
         if (not status or *status < 0 or *status > 255)
             return fmt::format("invalid exit status '{}': use a number from 0 to 255", value);
         options.conflict_status = *status;
+    } else if (key == mode_key) {
+        options.access.mode = mode_of(value);
+        if (not options.access.mode)
+            return fmt::format(
+                "invalid --mode '{}': use an octal number from 600 to 777 with 600 for the owner", value);
+    } else if (key == group_key) {
+        options.access.group = group_of(value);
+        if (not options.access.group)
+            return fmt::format("unknown --group '{}': use the name or the number of a group", value);
     } else if (key == algorithm_key) {
         if (std::ranges::find(algorithms, value) == algorithms.end())
             return fmt::format(

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/fsmutex/entity.hpp"
+#include "sluice/fsmutex/lock_file.hpp"
 
 namespace sluice::cli {
 
@@ -24,6 +25,7 @@ struct lock_options {
     std::vector<std::string> shared;
     fsmutex::lock_mode whole_file = fsmutex::lock_mode::exclusive;
     std::string algorithm = "best";
+    fsmutex::file_access access;  ///< for a file that is created
 
     std::optional<double> timeout_s;  ///< 0: do not wait; nothing: wait until granted
     int conflict_status = 1;          ///< 0 to 255
