@@ -162,9 +162,10 @@ atomic_append::atomic_append(std::unique_ptr<queue_file> file, std::unique_ptr<l
       looks_(::get_nprocs() > 1 ? looks_with_other_processors : 0) {}
 atomic_append::~atomic_append() = default;
 
-result<std::unique_ptr<shared_fs_mutex>> atomic_append::open(const io::path_handle& base, io::path_view path,
-                                                             const seams& from,
-                                                             const file_access& access) noexcept {
+result<std::unique_ptr<shared_fs_mutex>> atomic_append::open_with_access(const io::path_handle& base,
+                                                                         io::path_view path,
+                                                                         const seams& from,
+                                                                         const file_access& access) noexcept {
     const auto self = process_identity::of_this_process();
     if (not self) return failure(self.error());
     auto file = queue_file::open(base, path, from, access);

@@ -35,8 +35,15 @@ public:
     /// Opens or creates the file. Errors: as file_handle::open; EBADMSG if it is something else; ETIMEDOUT if
     /// somebody was stopped while opening it. Allocates: the mutex.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open(
-        const io::path_handle& base, io::path_view path, const seams& from = seams::of_this_machine(),
-        const file_access& access = {}) noexcept;
+        const io::path_handle& base, io::path_view path,
+        const seams& from = seams::of_this_machine()) noexcept {
+        return open_with_access(base, path, from, {});
+    }
+    /// The same, with the permissions of a file that is created: lock_file.hpp. Errors: also ELOOP, EMLINK
+    /// and EPERM for a file that another user may have planted.
+    [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open_with_access(
+        const io::path_handle& base, io::path_view path, const seams& from,
+        const file_access& access) noexcept;
 
     ~atomic_append() override;
 

@@ -66,13 +66,13 @@ result<std::unique_ptr<shared_fs_mutex>> open(algorithm which, const io::path_ha
                                               const file_access& access) noexcept {
     switch (which) {
         case algorithm::lock_files:
-            return lock_files::open(base, path, from, access);
+            return lock_files::open_with_access(base, path, from, access);
         case algorithm::byte_ranges:
-            return byte_ranges::open(base, path, from, access);
+            return byte_ranges::open_with_access(base, path, from, access);
         case algorithm::atomic_append:
-            return atomic_append::open(base, path, from, access);
+            return atomic_append::open_with_access(base, path, from, access);
         case algorithm::memory_map:
-            return memory_map::open(base, path, from, access);
+            return memory_map::open_with_access(base, path, from, access);
     }
     return failure({EINVAL, "open a mutex"});
 }

@@ -36,9 +36,9 @@ byte_ranges::byte_ranges(std::unique_ptr<files> opened, const seams& from) noexc
     : shared_fs_mutex(from), files_(std::move(opened)) {}
 byte_ranges::~byte_ranges() = default;
 
-result<std::unique_ptr<shared_fs_mutex>> byte_ranges::open(const io::path_handle& base, io::path_view path,
-                                                           const seams& from,
-                                                           const file_access& access) noexcept {
+result<std::unique_ptr<shared_fs_mutex>> byte_ranges::open_with_access(const io::path_handle& base,
+                                                                       io::path_view path, const seams& from,
+                                                                       const file_access& access) noexcept {
     auto file = open_lock_file(base, path, from, access);
     if (not file) return failure(file.error());
     const auto volume = io::volume_of(*file);

@@ -22,8 +22,15 @@ class byte_ranges final : public shared_fs_mutex {
 public:
     /// Opens or creates the file. Errors: as file_handle::open. Allocates: the mutex.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open(
-        const io::path_handle& base, io::path_view path, const seams& from = seams::of_this_machine(),
-        const file_access& access = {}) noexcept;
+        const io::path_handle& base, io::path_view path,
+        const seams& from = seams::of_this_machine()) noexcept {
+        return open_with_access(base, path, from, {});
+    }
+    /// The same, with the permissions of a file that is created: lock_file.hpp. Errors: also ELOOP, EMLINK
+    /// and EPERM for a file that another user may have planted.
+    [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open_with_access(
+        const io::path_handle& base, io::path_view path, const seams& from,
+        const file_access& access) noexcept;
 
     byte_ranges(const byte_ranges&) = delete;
     ~byte_ranges() override;

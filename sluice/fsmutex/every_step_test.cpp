@@ -22,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using open_function = result<std::unique_ptr<shared_fs_mutex>> (*)(const io::path_handle&, io::path_view,
-                                                                   const seams&, const file_access&);
+                                                                   const seams&);
 
 enum phase : int { before, inside, holding, leaving, after };
 
@@ -63,7 +63,7 @@ protected:
 
 private:
     void be_stepped(const stepped_run& what) {
-        const auto mutex = what.open(directory.anchor(), "mutex", seams::of_this_machine(), {}).value();
+        const auto mutex = what.open(directory.anchor(), "mutex", seams::of_this_machine()).value();
         if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(0);
         ::raise(SIGSTOP);
         at->store(inside);
@@ -80,7 +80,7 @@ private:
         ASSERT_EQ(::pread(file, content.data(), content.size(), 0), size);
         directory.write("copy", content);
         {
-            const auto mutex = what.open(directory.anchor(), "copy", seams::of_this_machine(), {});
+            const auto mutex = what.open(directory.anchor(), "copy", seams::of_this_machine());
             ASSERT_TRUE(mutex) << mutex.error().message();
             auto held = (*mutex)->lock(what.wanted, 5s);
             ASSERT_TRUE(held) << held.error().message();

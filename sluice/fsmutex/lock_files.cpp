@@ -260,9 +260,9 @@ result<unsigned> prepare_directory(const io::path_handle& base, io::path_view pa
 
 }  // namespace
 
-result<std::unique_ptr<shared_fs_mutex>> lock_files::open(const io::path_handle& base, io::path_view path,
-                                                          const seams& from,
-                                                          const file_access& access) noexcept {
+result<std::unique_ptr<shared_fs_mutex>> lock_files::open_with_access(const io::path_handle& base,
+                                                                      io::path_view path, const seams& from,
+                                                                      const file_access& access) noexcept {
     const io::terminated_path name(path);
     if (name.problem() != 0) return failure(error::with_path(name.problem(), "make a folder", path.text()));
     const int at = base.is_valid() ? base.descriptor() : AT_FDCWD;

@@ -26,8 +26,15 @@ public:
     /// Opens the directory `path`, or makes it; it stays. Errors: as path_handle::open; ENOTDIR; EACCES,
     /// EROFS. Allocates: the mutex.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open(
-        const io::path_handle& base, io::path_view path, const seams& from = seams::of_this_machine(),
-        const file_access& access = {}) noexcept;
+        const io::path_handle& base, io::path_view path,
+        const seams& from = seams::of_this_machine()) noexcept {
+        return open_with_access(base, path, from, {});
+    }
+    /// The same, with the permissions of a file that is created: lock_file.hpp. Errors: also ELOOP, EMLINK
+    /// and EPERM for a file that another user may have planted.
+    [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open_with_access(
+        const io::path_handle& base, io::path_view path, const seams& from,
+        const file_access& access) noexcept;
 
     ~lock_files() override;
 

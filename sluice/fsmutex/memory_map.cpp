@@ -55,9 +55,9 @@ memory_map::memory_map(std::unique_ptr<mapped_file> file, const seams& from) noe
       spins_(::get_nprocs() > 1 ? spins_with_other_processors : 0) {}
 memory_map::~memory_map() = default;
 
-result<std::unique_ptr<shared_fs_mutex>> memory_map::open(const io::path_handle& base, io::path_view path,
-                                                          const seams& from,
-                                                          const file_access& access) noexcept {
+result<std::unique_ptr<shared_fs_mutex>> memory_map::open_with_access(const io::path_handle& base,
+                                                                      io::path_view path, const seams& from,
+                                                                      const file_access& access) noexcept {
     auto file = mapped_file::open(base, path, from, access);
     if (not file) return failure(file.error());
     std::unique_ptr<shared_fs_mutex> made(new (std::nothrow) memory_map(std::move(*file), from));

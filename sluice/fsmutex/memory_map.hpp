@@ -34,8 +34,15 @@ public:
     /// have mounted: use atomic_append, as open_best_available does; EBADMSG if it is something else; ENOSPC;
     /// EBUSY if 1024 have it open. Allocates: the mutex.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open(
-        const io::path_handle& base, io::path_view path, const seams& from = seams::of_this_machine(),
-        const file_access& access = {}) noexcept;
+        const io::path_handle& base, io::path_view path,
+        const seams& from = seams::of_this_machine()) noexcept {
+        return open_with_access(base, path, from, {});
+    }
+    /// The same, with the permissions of a file that is created: lock_file.hpp. Errors: also ELOOP, EMLINK
+    /// and EPERM for a file that another user may have planted.
+    [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open_with_access(
+        const io::path_handle& base, io::path_view path, const seams& from,
+        const file_access& access) noexcept;
 
     ~memory_map() override;
 
