@@ -414,7 +414,14 @@ int __wrap_mkdirat(int folder, const char* name, mode_t permissions) {
     step();
     return 0;  // of folders there is one, and only its files matter
 }
-// The simulation has one user.
+// The simulation has one user, and a directory that no other user can write to.
+SLUICE_REAL(int, fstatat, int, const char*, struct stat*, int);
+int __wrap_fstatat(int folder, const char* path, struct stat* status, int flags) {
+    if (not system_calls::enter()) return __real_fstatat(folder, path, status, flags);
+    *status = {};
+    status->st_mode = S_IFDIR | 0755;
+    return 0;
+}
 SLUICE_REAL(int, fchmod, int, mode_t);
 int __wrap_fchmod(int descriptor, mode_t permissions) {
     if (system_calls::enter(descriptor) == nullptr) return __real_fchmod(descriptor, permissions);
