@@ -1,25 +1,24 @@
 #include "sluice/base/json_string.hpp"
 
 #include "sluice/base/case_fold.hpp"
+#include "sluice/base/terminal_character.hpp"
 
 namespace sluice {
 namespace {
 
 constexpr std::string_view replacement = "\xef\xbf\xbd";
 
-void append_ascii(std::string& into, char c) {
+// All characters that control a terminal are in the Basic Multilingual Plane.
+void append_escaped(std::string& into, char32_t point) {
     constexpr std::string_view digits = "0123456789abcdef";
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' or c == '\\') {
-        into += '\\';
-        into += c;
-    } else if (byte < 0x20 or byte == 0x7f) {
-        into += "\\u00";
-        into += digits[byte >> 4];
-        into += digits[byte & 0xf];
-    } else {
-        into += c;
-    }
+    into += "\\u";
+    for (const unsigned shift : {12U, 8U, 4U, 0U})
+        into += digits[(point >> shift) & 0xf];
+}
+
+void append_ascii(std::string& into, char c) {
+    if (c == '"' or c == '\\') into += '\\';
+    into += c;
 }
 
 // character_at takes a surrogate for a character: host names may have them, JSON may not.
@@ -33,7 +32,9 @@ void append_json_string(std::string& into, std::string_view text) {
     into += '"';
     for (std::size_t at = 0; at < text.size();) {
         const name_character next = character_at(text, at);
-        if (next.point < 0x80)
+        if (controls_terminal(next.point))
+            append_escaped(into, next.point);
+        else if (next.point < 0x80)
             append_ascii(into, text[at]);
         else if (is_unicode(next.point))
             into += text.substr(at, next.length);

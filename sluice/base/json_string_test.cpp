@@ -19,6 +19,11 @@ TEST(json_string, bytes_that_are_no_utf_8_are_replaced_and_the_rest_stays) {
     EXPECT_EQ(json_string("x\xe2\x82"), "\"x\xef\xbf\xbd\xef\xbf\xbd\"") << "cut off";
 }
 
+TEST(json_string, characters_that_control_a_terminal_are_escaped) {
+    EXPECT_EQ(json_string("a\xc2\x9b[2J"), R"("a\u009b[2J")") << "begins a sequence without ESC";
+    EXPECT_EQ(json_string("photo\u202Egpj.exe\u2028"), R"("photo\u202egpj.exe\u2028")");
+}
+
 TEST(json_string, is_appended_to_what_there_is) {
     std::string text = "{";
     append_json_string(text, "");

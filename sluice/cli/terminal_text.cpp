@@ -1,5 +1,7 @@
 #include "sluice/cli/terminal_text.hpp"
 
+#include "sluice/base/terminal_character.hpp"
+
 namespace sluice::cli {
 namespace {
 
@@ -27,15 +29,6 @@ constexpr char32_t not_utf8 = 0xffff'ffff;
     return {.value = value, .bytes = bytes};
 }
 
-[[nodiscard]] bool is_shown(char32_t value) noexcept {
-    if (value == not_utf8 or value < 0x20 or (value >= 0x7f and value <= 0x9f)) return false;
-    const bool is_line_separator = value == 0x2028 or value == 0x2029;
-    const bool changes_direction = value == 0x061c or value == 0x200e or value == 0x200f or
-                                   (value >= 0x202a and value <= 0x202e) or
-                                   (value >= 0x2066 and value <= 0x2069);
-    return not is_line_separator and not changes_direction;
-}
-
 }  // namespace
 
 std::string terminal_text(std::string_view text) {
@@ -43,10 +36,10 @@ std::string terminal_text(std::string_view text) {
     shown.reserve(text.size());
     while (not text.empty()) {
         const character next = first_of(text);
-        if (is_shown(next.value))
-            shown += text.substr(0, next.bytes);
-        else
+        if (next.value == not_utf8 or controls_terminal(next.value))
             shown += '?';
+        else
+            shown += text.substr(0, next.bytes);
         text.remove_prefix(next.bytes);
     }
     return shown;

@@ -321,6 +321,13 @@ result<std::optional<file_system::listed>> file_system::list(item& of, std::uint
     return one;
 }
 
+result<file_system::directory_state> file_system::state_of(item& of) noexcept {
+    const std::scoped_lock guard(names_);
+    const auto content = content_of(of.shared_from_this());
+    if (not content) return failure(content.error());
+    return directory_state{.first_cluster = of.chain.first(), .is_cut_off = (*content)->is_damaged()};
+}
+
 item_handle file_system::again(item& of) noexcept {
     const std::scoped_lock guard(names_);
     return hold(of.shared_from_this());

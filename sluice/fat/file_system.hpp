@@ -159,6 +159,13 @@ public:
         std::uint32_t slot = 0;
     };
     [[nodiscard]] result<std::optional<listed>> list(item& of, std::uint32_t from_slot) noexcept;
+    /// The identity of a directory on the disk, and whether list() returns all of its names.
+    /// Errors: ENOTDIR; as find. Complexity: O(1) if the directory is in memory, else linear in its size.
+    struct directory_state {
+        std::uint32_t first_cluster = 0;  // 0: the root of FAT12 and FAT16
+        bool is_cut_off = false;          // its cluster chain is damaged: names after the damage are missing
+    };
+    [[nodiscard]] result<directory_state> state_of(item& of) noexcept;
 
     // --- what an item is
 

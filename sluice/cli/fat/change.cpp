@@ -54,7 +54,9 @@ void run_rm(const change_arguments& arguments) {
     mounted_image mounted(name, image_use::write, arguments.how);
     fat::file_system& system = mounted.system();
     if (arguments.is_recursive) {
-        auto entries = tree_of(system, name.path);
+        unreadable_objects skipped;
+        auto entries = tree_of(system, name.path, skipped);
+        skipped.leave_if_any();  // nothing has been removed yet
         for (auto each = entries.rbegin(); each != entries.rend(); ++each)
             if (each->path != name.path) remove_one(system, each->path);
     }
@@ -100,7 +102,7 @@ constexpr const char* defrag_name = "SLUICE.DFG";
 // does not lie better goes again. Returns how many runs are gone.
 std::uint64_t defragment(fat::file_system& system, const std::string& path) {
     const fat::item_handle file = find_or_fail(system, path);
-    const std::uint64_t before = runs_of(system, *file);
+    const std::uint64_t before = value_or_fail(runs_of(system, *file), shown(path));
     if (before <= 1) return 0;
     const fat::item_status status = system.status(*file);
     const std::size_t slash = path.rfind('/');
@@ -110,7 +112,7 @@ std::uint64_t defragment(fat::file_system& system, const std::string& path) {
     const fat::item_handle copy = *std::move(made);
     const auto expected = system.expect(*copy, status.size_bytes);
     if (expected) copy_content(system, *file, *copy, path);
-    const std::uint64_t after = expected ? runs_of(system, *copy) : before;
+    const std::uint64_t after = expected ? value_or_fail(runs_of(system, *copy), shown(path)) : before;
     if (after >= before) {
         fmt::print("{}: stays in {} runs, no better room is free\n", shown(path), before);
         succeed_or_fail(system.remove(*copy), shown(beside));
@@ -133,10 +135,12 @@ void run_defrag(const change_arguments& arguments) {
     mounted_image mounted(name, image_use::write, arguments.how);
     fat::file_system& system = mounted.system();
     std::uint64_t gone = 0;
-    for (const tree_entry& each : tree_of(system, name.path))
+    unreadable_objects skipped;
+    for (const tree_entry& each : tree_of(system, name.path, skipped))
         if (not each.status.is_directory) gone += defragment(system, each.path);
     mounted.finish();
     fmt::print("{} runs fewer\n", gone);
+    skipped.leave_if_any();
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/fat/commands.hpp"
 #include "sluice/cli/fat/image.hpp"
+#include "sluice/cli/terminal_text.hpp"
 #include "sluice/fat/repair.hpp"
 
 namespace sluice::cli {
@@ -25,7 +26,14 @@ fat::code_page page_of(const check_arguments& arguments) {
 }
 
 void print(const fat::check_report& report, bool as_json) {
-    fmt::print("{}", as_json ? json_of(report) : text_of(report));
+    if (as_json) return fmt::print("{}", json_of(report));
+    // Names come from the image: they must neither control the terminal nor look like a line of the report.
+    fat::check_report shown = report;
+    for (fat::problem& each : shown.problems) {
+        each.path = terminal_text(each.path);
+        each.other = terminal_text(each.other);
+    }
+    fmt::print("{}", text_of(shown));
 }
 
 void run_check(const check_arguments& arguments) {
@@ -49,7 +57,7 @@ void run_repair(const check_arguments& arguments) {
         const auto report = value_or_fail(fat::repair(image.volume(), how), arguments.image);
         if (not arguments.wants_json)
             for (const std::string& action : report.actions)
-                fmt::print("repaired: {}\n", action);
+                fmt::print("repaired: {}\n", terminal_text(action));
         print(report.after, arguments.wants_json);
         is_sound = report.after.is_sound();
     }

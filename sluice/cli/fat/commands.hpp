@@ -4,12 +4,13 @@
 
 namespace sluice::cli {
 
-// The commands below `sluice fat`, by file: what makes and mends volumes, what looks, what copies, what
-// changes, what becomes of overlays.
+// The commands of `sluice fat`, by file.
 void add_fat_make(command_syntax fat);
 void add_fat_check(command_syntax fat);
 void add_fat_look(command_syntax fat);
-void add_fat_copy(command_syntax fat);
+void add_fat_get(command_syntax fat);
+void add_fat_put(command_syntax fat);
+void add_fat_mkfile(command_syntax fat);
 void add_fat_change(command_syntax fat);
 void add_fat_overlay(command_syntax fat);
 

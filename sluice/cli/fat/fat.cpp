@@ -10,7 +10,9 @@ void add_fat(command_syntax app) {
     fat.require_subcommands(1);
     add_fat_make(fat);
     add_fat_look(fat);
-    add_fat_copy(fat);
+    add_fat_get(fat);
+    add_fat_put(fat);
+    add_fat_mkfile(fat);
     add_fat_change(fat);
     add_fat_check(fat);
     add_fat_overlay(fat);

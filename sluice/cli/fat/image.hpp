@@ -51,15 +51,21 @@ private:
     std::unique_ptr<fat::file_system> system_;
 };
 
-/// Prints "sluice fat: why" and leaves.
+/// Prints "sluice fat: why" to standard error, safe for a terminal, and leaves.
 [[noreturn]] void fail_fat(const std::string& why);
 /// The value, or leaves with "what: why".
 template <class T>
 T value_or_fail(result<T> got, const std::string& what);
 void succeed_or_fail(const result<void>& got, const std::string& what);
 
-/// "what: No space left on device", and what can be done where FAT has its own reasons.
+/// Returns "No space left on device", or the rule and the remedy where FAT has a rule of its own.
+[[nodiscard]] std::string fat_reason(const error& why);
+/// Returns "what: reason".
 [[nodiscard]] std::string fat_message(const error& why, const std::string& what);
+
+/// Returns "/a/b" for the path "a/b" of a volume, safe for a terminal. Names from an image are printed
+/// through this or terminal_text() only.
+[[nodiscard]] std::string shown(const std::string& path);
 
 template <class T>
 T value_or_fail(result<T> got, const std::string& what) {

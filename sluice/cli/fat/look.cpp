@@ -9,6 +9,7 @@
 #include "sluice/cli/fat/commands.hpp"
 #include "sluice/cli/fat/tree.hpp"
 #include "sluice/cli/status/time_text.hpp"
+#include "sluice/cli/terminal_text.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -41,18 +42,21 @@ void run_ls(const look_arguments& arguments) {
     mounted_image mounted(name, image_use::read, arguments.how);
     fat::file_system& system = mounted.system();
     const bool is_directory = system.status(*find_or_fail(system, name.path)).is_directory;
+    unreadable_objects skipped;
     auto entries = is_directory and not arguments.is_recursive ? entries_of(system, name.path)
-                                                               : tree_of(system, name.path);
+                                                               : tree_of(system, name.path, skipped);
     std::ranges::sort(entries, {}, &tree_entry::path);
     const std::size_t prefix = not is_directory or name.path.empty() ? 0 : name.path.size() + 1;
     for (const tree_entry& each : entries) {
-        const std::string text = each.path.substr(prefix) + (each.status.is_directory ? "/" : "");
+        const std::string text =
+            terminal_text(each.path.substr(prefix)) + (each.status.is_directory ? "/" : "");
         if (arguments.is_long)
             fmt::print("{} {:>10} {} {}\n", attribute_text(each.status), each.status.size_bytes,
                        time_text(each.status.modified), text);
         else
             fmt::print("{}\n", text);
     }
+    skipped.leave_if_any();
 }
 
 // All of a file, in order. False from `take` ends it.
@@ -83,7 +87,7 @@ void print_volume(mounted_image& mounted) {
     const std::uint64_t free = value_or_fail(system.free_clusters(), "free space");
     const unsigned bits = fat::entry_bits(shape.type) == 28 ? 32 : fat::entry_bits(shape.type);
     fmt::print("type      FAT{}\n", bits);
-    fmt::print("label     {}\n", system.label());
+    fmt::print("label     {}\n", terminal_text(system.label()));
     fmt::print("serial    {:04X}-{:04X}\n", shape.serial >> 16, shape.serial & 0xffff);
     fmt::print("begins    {} bytes into the image\n", mounted.image().volume_offset());
     fmt::print("sectors   {} bytes each\n", shape.sector_bytes);
@@ -101,7 +105,8 @@ void print_item(fat::file_system& system, const image_name& name) {
     fmt::print("kind      {}\n", status.is_directory ? "directory" : "file");
     fmt::print("size      {} bytes\n", status.size_bytes);
     fmt::print("on disk   {} bytes\n", status.allocated_bytes);
-    if (not status.is_directory) fmt::print("runs      {}\n", runs_of(system, *file));
+    if (not status.is_directory)
+        fmt::print("runs      {}\n", value_or_fail(runs_of(system, *file), shown(name.path)));
     fmt::print("bits      {}\n", attribute_text(status));
     fmt::print("created   {}\n", time_text(status.created));
     fmt::print("modified  {}\n", time_text(status.modified));
@@ -136,18 +141,26 @@ void run_stat(const look_arguments& arguments) {
     if (arguments.wants_counters) print_counters(mounted.system(), name, arguments.strategy);
 }
 
+void print_runs_below(fat::file_system& system, const std::string& path) {
+    unreadable_objects skipped;
+    for_each_below(system, path, skipped, [&](const tree_entry& each) {
+        if (each.status.is_directory) return;
+        const auto file = system.find(each.path);
+        const auto runs = file ? runs_of(system, **file) : failure(file.error());
+        if (runs)
+            fmt::print("{:>8} runs {:>12} bytes  {}\n", *runs, each.status.size_bytes, shown(each.path));
+        else
+            skipped.report(each.path, runs.error());
+    });
+    skipped.leave_if_any();
+}
+
 void run_map(const look_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
     mounted_image mounted(name, image_use::read, arguments.how);
     fat::file_system& system = mounted.system();
     const fat::item_handle top = find_or_fail(system, name.path);
-    if (top->is_directory) {
-        for (const tree_entry& each : tree_of(system, name.path))
-            if (not each.status.is_directory)
-                fmt::print("{:>8} runs {:>12} bytes  {}\n", runs_of(system, *find_or_fail(system, each.path)),
-                           each.status.size_bytes, shown(each.path));
-        return;
-    }
+    if (top->is_directory) return print_runs_below(system, name.path);
     fmt::print("{:>12} {:>12} {:>16}\n", "in the file", "bytes", "in the image");
     const auto print = [&](const fat::file_system::piece& piece) {
         if (piece.place)

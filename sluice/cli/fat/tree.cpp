@@ -1,8 +1,97 @@
 #include "sluice/cli/fat/tree.hpp"
 
-#include <algorithm>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <set>
+#include <utility>
+
+#include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/terminal_text.hpp"
 
 namespace sluice::cli {
+namespace {
+
+/// The entries of one directory, and why not all of them, if so.
+struct directory_content {
+    std::vector<tree_entry> entries;
+    std::optional<error> problem;
+    bool is_cut_off = false;
+};
+
+directory_content content_of(fat::file_system& system, fat::item& directory, const std::string& path) {
+    directory_content found;
+    for (std::uint32_t slot = 0;;) {
+        const auto next = system.list(directory, slot);
+        if (not next) {
+            found.problem = next.error();
+            return found;
+        }
+        if (not*next) return found;
+        const auto& entry = **next;
+        found.entries.push_back(
+            {.path = path.empty() ? entry.name : path + "/" + entry.name, .status = entry.status});
+        slot = entry.slot + 1;
+    }
+}
+
+/// Lists directories, each cluster chain once.
+class directory_reader {
+public:
+    directory_reader(fat::file_system& system, unreadable_objects& skipped)
+        : system_(system), skipped_(skipped) {}
+
+    [[nodiscard]] std::vector<tree_entry> read(const std::string& path) {
+        const auto directory = system_.find(path);
+        if (not directory) return fail(path, directory.error());
+        const auto state = system_.state_of(**directory);
+        if (not state) return fail(path, state.error());
+        if (not seen_.insert(state->first_cluster).second) return fail(path, error(ELOOP, "list directory"));
+        directory_content found = content_of(system_, **directory, path);
+        if (found.problem) skipped_.report(path, *found.problem);
+        if (state->is_cut_off)
+            skipped_.report(path, "damaged directory; entries after the damage are missing");
+        return std::move(found.entries);
+    }
+
+private:
+    std::vector<tree_entry> fail(const std::string& path, const error& why) {
+        skipped_.report(path, why);
+        return {};
+    }
+
+    fat::file_system& system_;
+    unreadable_objects& skipped_;
+    std::set<std::uint32_t> seen_;  // first clusters
+};
+
+}  // namespace
+
+void unreadable_objects::report(const std::string& path, const error& why) {
+    report(path, why == std::errc::too_many_symbolic_link_levels
+                     ? std::string("its clusters belong to another directory; run 'sluice fat check'")
+                     : fat_reason(why));
+}
+
+void unreadable_objects::report(const std::string& path, const std::string& why) {
+    print(shown(path), why);
+}
+
+void unreadable_objects::report_target(const std::string& target, const error& why) {
+    print(terminal_text(target), std::generic_category().message(why.code()));
+}
+
+void unreadable_objects::print(const std::string& what, const std::string& why) {
+    ++count_;
+    const char* const erase_bar = ::isatty(STDERR_FILENO) != 0 ? "\r\x1b[K" : "";
+    fmt::print(stderr, "{}sluice fat: {}: {}\n", erase_bar, what, terminal_text(why));
+}
+
+void unreadable_objects::leave_if_any() const {
+    if (count_ == 0) return;
+    fmt::print(stderr, "sluice fat: {} {} not complete\n", count_, count_ == 1 ? "object is" : "objects are");
+    leave(exit_code::failure);
+}
 
 fat::item_handle find_or_fail(fat::file_system& system, const std::string& path) {
     return value_or_fail(system.find(path), shown(path));
@@ -10,32 +99,45 @@ fat::item_handle find_or_fail(fat::file_system& system, const std::string& path)
 
 std::vector<tree_entry> entries_of(fat::file_system& system, const std::string& path) {
     const fat::item_handle directory = find_or_fail(system, path);
-    std::vector<tree_entry> found;
-    for (std::uint32_t slot = 0;;) {
-        const auto next = value_or_fail(system.list(*directory, slot), shown(path));
-        if (not next) return found;
-        found.push_back(
-            {.path = path.empty() ? next->name : path + "/" + next->name, .status = next->status});
-        slot = next->slot + 1;
-    }
+    directory_content found = content_of(system, *directory, path);
+    if (found.problem) fail_fat(fat_message(*found.problem, shown(path)));
+    return std::move(found.entries);
 }
 
-std::vector<tree_entry> tree_of(fat::file_system& system, const std::string& path) {
+void for_each_below(fat::file_system& system, const std::string& path, unreadable_objects& skipped,
+                    const std::function<void(const tree_entry&)>& visit) {
     {
         const fat::item_handle top = find_or_fail(system, path);
         const fat::item_status status = system.status(*top);
-        if (not status.is_directory) return {{.path = path, .status = status}};
+        if (not status.is_directory) return visit({.path = path, .status = status});
     }
-    std::vector<tree_entry> found = entries_of(system, path);
-    for (std::size_t i = 0; i != found.size(); ++i) {
-        if (not found[i].status.is_directory) continue;
-        const std::vector<tree_entry> below = entries_of(system, found[i].path);
-        found.insert(found.end(), below.begin(), below.end());
+    struct level {
+        std::vector<tree_entry> entries;
+        std::size_t next = 0;
+    };
+    directory_reader reader(system, skipped);
+    std::vector<level> levels;
+    levels.push_back({.entries = reader.read(path)});
+    while (not levels.empty()) {
+        level& present = levels.back();
+        if (present.next == present.entries.size()) {
+            levels.pop_back();
+            continue;
+        }
+        const tree_entry entry = std::move(present.entries[present.next++]);
+        visit(entry);
+        if (entry.status.is_directory) levels.push_back({.entries = reader.read(entry.path)});
     }
+}
+
+std::vector<tree_entry> tree_of(fat::file_system& system, const std::string& path,
+                                unreadable_objects& skipped) {
+    std::vector<tree_entry> found;
+    for_each_below(system, path, skipped, [&](const tree_entry& each) { found.push_back(each); });
     return found;
 }
 
-std::uint64_t runs_of(fat::file_system& system, fat::item& file) {
+result<std::uint64_t> runs_of(fat::file_system& system, fat::item& file) {
     std::uint64_t runs = 0;
     std::optional<std::uint64_t> end;
     const auto done = system.for_each_extent(file, {.offset = 0, .length = system.status(file).size_bytes},
@@ -45,7 +147,7 @@ std::uint64_t runs_of(fat::file_system& system, fat::item& file) {
                                                  end = *piece.place + piece.length;
                                                  return true;
                                              });
-    succeed_or_fail(done, "its clusters");
+    if (not done) return failure(done.error());
     return runs;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <expected>
 #include <functional>
 #include <string>
 #include <vector>
@@ -8,30 +10,57 @@
 
 namespace sluice::cli {
 
-/// One thing on a volume, as listings and copies meet it.
+/// One file or directory of a volume, as listings and copies receive it.
 struct tree_entry {
     std::string path;  // on the volume, without the first slash
     fat::item_status status;
 };
 
-/// What a directory has, in the order of its slots. Leaves with why if it cannot be read.
+/// The objects of a volume that a command could not read or copy. The command continues with the others.
+///
+/// Thread safety: none.
+class unreadable_objects {
+public:
+    /// Prints "sluice fat: /path: why" to standard error and counts the object. `path`: without the first
+    /// slash. Allocates: the message. Blocks: for standard error.
+    void report(const std::string& path, const error& why);
+    void report(const std::string& path, const std::string& why);
+    /// The same for a copy on the host, which could not be written: `target` is its path there.
+    void report_target(const std::string& target, const error& why);
+
+    /// Ends the command with failure if an object was reported. Call it when everything else is done.
+    void leave_if_any() const;
+
+private:
+    void print(const std::string& what, const std::string& why);
+
+    std::uint64_t count_ = 0;
+};
+
+/// Returns the entries of a directory, in the order of its slots. Leaves with the reason if it cannot be
+/// read; what a damaged chain cuts off is missing.
 [[nodiscard]] std::vector<tree_entry> entries_of(fat::file_system& system, const std::string& path);
 
-/// Everything below a path, itself first if it is a file; directories before what is in them. However deep,
-/// it takes no stack. Leaves with why if it cannot be read.
-[[nodiscard]] std::vector<tree_entry> tree_of(fat::file_system& system, const std::string& path);
+/// Calls `visit` for everything below `path`; for a file, only for the file itself. A directory comes before
+/// its entries, and the entries of a directory come in the order of its slots.
+///
+/// Directories that cannot be read, or only in part, are reported to `skipped`, and so are directories that
+/// share clusters with a directory visited before: each cluster chain is visited once, so the time is linear
+/// in the volume's directories whatever the image contains. Leaves with the reason if `path` does not exist.
+/// Allocates: the entries of the directories from `path` down to the present one; no stack.
+void for_each_below(fat::file_system& system, const std::string& path, unreadable_objects& skipped,
+                    const std::function<void(const tree_entry&)>& visit);
+
+/// Returns what for_each_below() visits. Allocates: all of it.
+[[nodiscard]] std::vector<tree_entry> tree_of(fat::file_system& system, const std::string& path,
+                                              unreadable_objects& skipped);
 
 [[nodiscard]] fat::item_handle find_or_fail(fat::file_system& system, const std::string& path);
 
-/// "/a/b" for "a/b".
-[[nodiscard]] inline std::string shown(const std::string& path) {
-    return "/" + path;
-}
+/// Returns the number of contiguous runs of a file. Errors: EIO for a damaged chain.
+[[nodiscard]] result<std::uint64_t> runs_of(fat::file_system& system, fat::item& file);
 
-/// How many contiguous runs a file lies in.
-[[nodiscard]] std::uint64_t runs_of(fat::file_system& system, fat::item& file);
-
-/// --strategy of several commands.
+/// Returns the lookup strategy of option --strategy.
 [[nodiscard]] fat::lookup_strategy strategy_of(const std::string& name);
 
 }  // namespace sluice::cli

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "sluice/cli/fat/image.hpp"
+#include "sluice/cli/fat/progress.hpp"
+
+// Files and directories of the host, written to a volume. All functions leave with the reason if something
+// fails. Allocate: a block of 1 MiB. Block: for both file systems. Thread safety: one thread.
+
+namespace sluice::cli {
+
+/// Returns the empty file `path`: a new one, or the present one, emptied.
+[[nodiscard]] fat::item_handle open_or_create(fat::file_system& system, const std::string& path);
+
+/// Creates the directory `path`, unless it exists.
+void make_directory(fat::file_system& system, const std::string& path);
+
+/// Copies the file `from` of the host to `to`, with its time of modification.
+void put_file(fat::file_system& system, const std::filesystem::path& from, const std::string& to,
+              progress_bar& progress);
+
+}  // namespace sluice::cli

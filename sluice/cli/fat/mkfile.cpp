@@ -1,0 +1,64 @@
+// sluice fat mkfile: a file to measure with.
+
+#include <algorithm>
+#include <memory>
+#include <span>
+
+#include "sluice/cli/fat/commands.hpp"
+#include "sluice/cli/fat/file_import.hpp"
+#include "sluice/cli/fat/tree.hpp"
+
+namespace sluice::cli {
+namespace {
+
+struct mkfile_arguments {
+    image_options how;
+    std::string image;
+    std::string size;
+    std::string block = "512";
+    std::string strategy = "runs";
+};
+
+// The workload of the benchmarks: a file written from front to back in small blocks.
+void run_mkfile(const mkfile_arguments& arguments) {
+    const image_name name = parse_image(arguments.image);
+    const auto size = parse_size(arguments.size);
+    const auto block = parse_size(arguments.block);
+    if (not size or not block or *block == 0 or *block > (1 << 30))
+        fail_fat(
+            "--size and --block are numbers of bytes with an optional suffix k, m or g; a block has 1 byte "
+            "to 1g");
+    mounted_image mounted(name, image_use::write, arguments.how, strategy_of(arguments.strategy));
+    fat::file_system& system = mounted.system();
+    {
+        const fat::item_handle file = open_or_create(system, name.path);
+        progress_bar progress(*size);
+        std::vector<std::byte> bytes(*block);
+        fat::run_list::hint hint;
+        for (std::uint64_t offset = 0; offset < *size; offset += bytes.size()) {
+            std::ranges::fill(bytes, static_cast<std::byte>(offset / bytes.size()));
+            const auto piece = std::span<const std::byte>(bytes).first(
+                std::min<std::uint64_t>(bytes.size(), *size - offset));
+            succeed_or_fail(system.write(*file, hint, piece, offset), shown(name.path));
+            progress.add(piece.size());
+        }
+    }
+    mounted.finish();
+}
+
+}  // namespace
+
+void add_fat_mkfile(command_syntax fat) {
+    const auto made = std::make_shared<mkfile_arguments>();
+    const command_syntax mkfile = fat.add_subcommand("mkfile", "write a file of a given size, to measure");
+    mkfile.add_option("IMAGE:/PATH", made->image, "the file").required();
+    mkfile.add_option("--size", made->size, "length of the file: 5m").required().value_name("SIZE");
+    mkfile.add_option("--block", made->block, "bytes per write").value_name("SIZE").shows_default();
+    mkfile.add_option("--strategy", made->strategy, "lookup of clusters: naive, cursor, runs")
+        .one_of({"naive", "cursor", "runs"})
+        .shows_default();
+    add_image_options(mkfile, made->how);
+    mkfile.on_call([made] { run_mkfile(*made); });
+}
+
+}  // namespace sluice::cli
