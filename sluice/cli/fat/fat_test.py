@@ -159,7 +159,7 @@ class Files(Fat):
         big = self.folder / "big"
         big.write_bytes(bytes(2_000_000))
         self.assertIn("No space left", self.sluice("put", big, self.on("/"), code=1))
-        self.assertIn("there is no such file", self.sluice("put", self.folder / "none", self.on("/"), code=1))
+        self.assertIn("no such file", self.sluice("put", self.folder / "none", self.on("/"), code=1))
         self.assertIn("No such file", self.sluice("cat", self.on("/none"), code=1))
         self.assertIn("say where", self.sluice("put", big, self.image, code=1))
         self.assert_sound()

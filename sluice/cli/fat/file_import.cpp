@@ -1,11 +1,28 @@
 #include "sluice/cli/fat/file_import.hpp"
 
+#include <fmt/core.h>
+
 #include <span>
 #include <vector>
 
+#include "sluice/base/case_fold.hpp"
 #include "sluice/io/file_status.hpp"
 
 namespace sluice::cli {
+namespace {
+
+// Names were checked before anything was written. But if two directories are merged, a file created since may
+// have this name as its short name.
+void refuse_other_name(fat::file_system& system, const std::string& to) {
+    const auto present = system.find(to);
+    if (not present) return;
+    const std::string path = system.path_of(**present);
+    const auto last = [](std::string_view of) { return of.substr(of.rfind('/') + 1); };  // npos + 1 is 0
+    if (not equal_ignoring_case(last(path), last(to)))
+        fail_fat(fmt::format("/{} is the short name of /{} on the volume", to, path));
+}
+
+}  // namespace
 
 fat::item_handle open_or_create(fat::file_system& system, const std::string& path) {
     auto found = system.find(path);
@@ -28,6 +45,7 @@ void put_file(fat::file_system& system, const std::filesystem::path& from, const
     progress.name(shown(to));
     io::file_handle source = value_or_fail(io::file_handle::open({}, from.string()), from.string());
     const std::uint64_t size = value_or_fail(source.maximum_extent(), from.string());
+    refuse_other_name(system, to);
     const fat::item_handle file = open_or_create(system, to);
     succeed_or_fail(system.expect(*file, size), shown(to));  // says early that it does not fit
     std::vector<std::byte> room(1 << 20);

@@ -1,12 +1,12 @@
 // sluice fat put: files and directories from the host to a volume.
 
-#include <fmt/core.h>
-
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
 #include "sluice/cli/fat/commands.hpp"
-#include "sluice/cli/fat/file_import.hpp"
+#include "sluice/cli/fat/illegal_name_options.hpp"
+#include "sluice/cli/fat/put_plan.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -16,73 +16,46 @@ namespace fs = std::filesystem;
 struct put_arguments {
     image_options how;
     std::vector<std::string> operands;
+    illegal_name_options names;
 };
 
-std::string joined(const std::string& directory, const std::string& name) {
-    return directory.empty() ? name : directory + "/" + name;
-}
-
-void put_tree(fat::file_system& system, const fs::path& from, const std::string& to, progress_bar& progress) {
-    if (not fs::is_directory(from)) return put_file(system, from, to, progress);
-    if (not to.empty()) make_directory(system, to);
-    for (const auto& each : fs::recursive_directory_iterator(from)) {
-        const std::string below = joined(to, each.path().lexically_relative(from).string());
-        if (each.is_directory())
-            make_directory(system, below);
-        else if (each.is_regular_file())
-            put_file(system, each.path(), below, progress);
-        else
-            fmt::print(stderr, "sluice fat: {}: left out, neither file nor directory\n",
-                       each.path().string());
-    }
-}
-
-std::uint64_t bytes_below(const fs::path& path) {
-    if (not fs::is_directory(path)) return fs::exists(path) ? fs::file_size(path) : 0;
-    std::uint64_t total = 0;
-    for (const auto& each : fs::recursive_directory_iterator(path))
-        if (each.is_regular_file()) total += each.file_size();
-    return total;
-}
-
-void put_all(fat::file_system& system, const image_name& name, const std::vector<std::string>& sources) {
+std::vector<put_step> plan_put(fat::file_system& system, const image_name& name,
+                               const std::vector<fs::path>& sources, illegal_names policy) {
     const auto target = system.find(name.path);
     const bool is_into = target and (*target)->is_directory;
     if (sources.size() > 1 and not is_into)
-        fail_fat(shown(name.path) + ": is no directory to put several files into");
-    std::uint64_t total = 0;
-    for (const std::string& source : sources)
-        total += bytes_below(source);
-    progress_bar progress(total);
-    for (const std::string& source : sources) {
-        const fs::path from = fs::path(source).lexically_normal();
-        const std::string last = (from.has_filename() ? from : from.parent_path()).filename().string();
-        const bool has_name = last != "." and last != "..";
-        put_tree(system, source, is_into and has_name ? joined(name.path, last) : name.path, progress);
-    }
+        fail_fat(shown(name.path) + ": not a directory; several sources need one");
+    put_planner planner(system, policy);
+    if (is_into)
+        planner.add_to_directory(sources, name.path);
+    else
+        planner.add_as(sources.front(), name.path);
+    return planner.finish();
 }
 
 void run_put(const put_arguments& arguments) {
     const image_name name = parse_image(arguments.operands.back());
     if (not name.has_path) fail_fat(arguments.operands.back() + ": say where, as in " + name.file + ":/");
-    const std::vector<std::string> sources(arguments.operands.begin(), arguments.operands.end() - 1);
-    for (const std::string& source : sources)
-        if (not fs::exists(source)) fail_fat(source + ": there is no such file or directory");
+    const std::vector<fs::path> sources(arguments.operands.begin(), arguments.operands.end() - 1);
+    for (const fs::path& source : sources)
+        if (not fs::exists(source)) fail_fat(source.string() + ": no such file or directory");
     mounted_image mounted(name, image_use::write, arguments.how);
-    put_all(mounted.system(), name, sources);
+    const std::vector<put_step> steps = plan_put(mounted.system(), name, sources, policy_of(arguments.names));
+    carry_out(mounted.system(), steps);
     mounted.finish();
 }
 
 }  // namespace
 
 void add_fat_put(command_syntax fat) {
-    const auto given = std::make_shared<put_arguments>();
+    const auto arguments = std::make_shared<put_arguments>();
     const command_syntax put = fat.add_subcommand("put", "copy files and directories to a volume");
-    put.add_option("SOURCE... IMAGE:/PATH", given->operands, "what to copy, and last where to")
+    put.add_option("SOURCE... IMAGE:/PATH", arguments->operands, "the files and directories, and the target")
         .required()
         .expected(2, -1);
-    add_image_options(put, given->how);
-    put.on_call([given] { run_put(*given); });
+    add_illegal_name_options(put, arguments->names);
+    add_image_options(put, arguments->how);
+    put.on_call([arguments] { run_put(*arguments); });
 }
 
 }  // namespace sluice::cli
