@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/fat/build_time.hpp"
 #include "sluice/cli/fat/commands.hpp"
 #include "sluice/cli/fat/image.hpp"
 #include "sluice/cli/terminal_text.hpp"
@@ -52,7 +53,8 @@ void run_repair(const check_arguments& arguments) {
     bool is_sound = false;
     {
         opened_image image(parse_image(arguments.image), image_use::write, arguments.how);
-        const fat::packed_time now = fat::pack(build_time(), fat::time_zone::host());
+        const build_moment when = build_now();
+        const fat::packed_time now = fat::pack(when.time, when.zone);
         const fat::repair_options how{.page = page_of(arguments), .date = now.date, .time = now.time};
         const auto report = value_or_fail(fat::repair(image.volume(), how), arguments.image);
         if (not arguments.wants_json)

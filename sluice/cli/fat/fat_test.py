@@ -76,7 +76,7 @@ class Volumes(Fat):
     def test_mkfs_does_not_overwrite_what_is_there_unless_forced(self):
         self.make()
         self.assertIn("--force", self.sluice("mkfs", self.image, code=1))
-        self.assertIn("there is no such image", self.sluice("mkfs", self.folder / "none", code=1))
+        self.assertIn("no such image", self.sluice("mkfs", self.folder / "none", code=1))
         self.assertIn("must be 65541 to", self.sluice("mkfs", self.folder / "new", "--size", "1m", "--type", "32",
                                                       code=1))
 

@@ -130,13 +130,4 @@ std::string size_text(std::uint64_t bytes) {
     return fmt::format("{:.1f} {}iB", amount, " KMGT"[unit]);
 }
 
-std::chrono::system_clock::time_point build_time() {
-    const char* const epoch = std::getenv("SOURCE_DATE_EPOCH");
-    std::int64_t seconds = 0;
-    if (epoch != nullptr and
-        std::from_chars(epoch, epoch + std::string_view(epoch).size(), seconds).ec == std::errc{})
-        return std::chrono::system_clock::time_point(std::chrono::seconds(seconds));
-    return std::chrono::system_clock::now();
-}
-
 }  // namespace sluice::cli

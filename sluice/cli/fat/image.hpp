@@ -79,7 +79,4 @@ T value_or_fail(result<T> got, const std::string& what) {
 /// "1.4 MiB".
 [[nodiscard]] std::string size_text(std::uint64_t bytes);
 
-/// The time of what is made: SOURCE_DATE_EPOCH if it is set, for builds that can be repeated, else now.
-[[nodiscard]] std::chrono::system_clock::time_point build_time();
-
 }  // namespace sluice::cli

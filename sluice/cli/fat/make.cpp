@@ -2,14 +2,14 @@
 
 #include <fmt/core.h>
 
-#include <charconv>
-#include <cstdlib>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
-#include "sluice/base/random.hpp"
-#include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/fat/commands.hpp"
+#include "sluice/cli/fat/existing_content.hpp"
+#include "sluice/cli/fat/format_arguments.hpp"
 #include "sluice/cli/fat/image.hpp"
 #include "sluice/fat/format.hpp"
 #include "sluice/fat/partition.hpp"
@@ -21,83 +21,9 @@ namespace {
 struct mkfs_arguments {
     std::string image;
     std::string size;
-    unsigned bits = 0;
-    std::string cluster;
-    std::uint32_t sector = 512;
-    std::uint32_t fats = 2;
-    std::optional<std::uint32_t> root_entries;
-    std::optional<std::uint32_t> reserved;
-    std::string label;
-    std::string serial;
+    format_arguments format;
     bool force = false;
 };
-
-fat::label_bytes label_of(const std::string& text) {
-    const auto label = fat::encode_label(text);
-    if (not label) fail_fat(label.error());
-    return *label;
-}
-
-std::uint64_t size_of(const std::string& text) {
-    const auto size = parse_size(text);
-    if (not size)
-        fail_fat(fmt::format("'{}' is no size: a number of bytes, or one with k, m, g or t behind", text));
-    return *size;
-}
-
-std::uint32_t serial_of(const std::string& text) {
-    if (text.empty()) {
-        if (std::getenv("SOURCE_DATE_EPOCH") != nullptr)
-            return static_cast<std::uint32_t>(build_time().time_since_epoch() / std::chrono::seconds(1));
-        return static_cast<std::uint32_t>(system_random().next_u64());
-    }
-    std::string digits = text;
-    std::erase(digits, '-');
-    std::uint32_t serial = 0;
-    const char* const end = digits.data() + digits.size();
-    const auto parsed = std::from_chars(digits.data(), end, serial, 16);
-    if (parsed.ec != std::errc{} or parsed.ptr != end)
-        fail_fat(fmt::format("'{}' is no serial number: eight digits of base 16, as in 1234-ABCD", text));
-    return serial;
-}
-
-fat::format_options options_of(const mkfs_arguments& arguments) {
-    fat::format_options options;
-    if (arguments.bits != 0)
-        options.type = arguments.bits == 12   ? fat::fat_type::fat12
-                       : arguments.bits == 16 ? fat::fat_type::fat16
-                                              : fat::fat_type::fat32;
-    if (not arguments.cluster.empty())
-        options.cluster_bytes =
-            static_cast<std::uint32_t>(std::min<std::uint64_t>(size_of(arguments.cluster), 1U << 30));
-    options.sector_bytes = arguments.sector;
-    options.fat_count = arguments.fats;
-    options.root_entries = arguments.root_entries;
-    options.reserved_sectors = arguments.reserved;
-    options.label = label_of(arguments.label);
-    options.serial = serial_of(arguments.serial);
-    const fat::packed_time now = fat::pack(build_time(), fat::time_zone::host());
-    options.label_date = now.date;
-    options.label_time = now.time;
-    return options;
-}
-
-// The file, made or lengthened if a size was given.
-io::file_handle open_for_format(const mkfs_arguments& arguments, const std::string& path) {
-    const auto creation = arguments.size.empty() ? io::creation::open_existing : io::creation::if_needed;
-    auto file = io::file_handle::open({}, path, io::mode::write, creation);
-    if (not file and file.error() == std::errc::no_such_file_or_directory)
-        fail_fat(path + ": there is no such image; --size makes one");
-    io::file_handle opened = value_or_fail(std::move(file), path);
-    if (arguments.size.empty()) return opened;
-    const std::uint64_t now = value_or_fail(opened.maximum_extent(), path);
-    const std::uint64_t wanted = size_of(arguments.size);
-    if (now > wanted)
-        fail_fat(fmt::format("{}: has {} bytes already, more than --size {}; remove it first", path, now,
-                             arguments.size));
-    (void)value_or_fail(opened.truncate(wanted), path);
-    return opened;
-}
 
 byte_extent place_in(fat::device& image, const image_name& name) {
     if (not name.partition or *name.partition == 0) return {.offset = 0, .length = image.size_bytes()};
@@ -106,41 +32,81 @@ byte_extent place_in(fat::device& image, const image_name& name) {
     return *where;
 }
 
-bool begins_with_zeros(fat::device& volume) {
-    std::array<std::byte, 512> start{};
-    if (volume.size_bytes() < start.size() or not volume.read_at(0, std::span<std::byte>(start))) return true;
-    return std::ranges::all_of(start, [](std::byte each) { return each == std::byte{}; });
+void refuse_content(fat::file_device& image, byte_extent where, const std::string& what) {
+    const auto formats = content_of(image, where);
+    if (not formats) fail_fat(what + ": " + formats.error());
+    if (formats->empty()) return;
+    std::string found;
+    for (const std::string& each : *formats)
+        found += (found.empty() ? "" : ", ") + each;
+    fail_fat(what + ": contains " + found + "; use --force to overwrite it");
 }
 
-void describe(const fat::format_plan& plan) {
-    const fat::geometry& shape = plan.shape;
-    fmt::print("FAT{}, {} clusters of {} bytes, serial {:04X}-{:04X}\n",
-               fat::entry_bits(shape.type) == 28 ? 32 : fat::entry_bits(shape.type), shape.cluster_count,
-               shape.cluster_bytes, shape.serial >> 16, shape.serial & 0xffff);
+// Opens the image. Returns nothing if it does not exist and --size is given.
+std::optional<fat::file_device> open_present(const mkfs_arguments& arguments, const std::string& path) {
+    auto file = io::file_handle::open({}, path, io::mode::write);
+    if (not file and file.error() == std::errc::no_such_file_or_directory) {
+        if (not arguments.size.empty()) return std::nullopt;
+        fail_fat(path + ": no such image; use --size to create it");
+    }
+    io::file_handle opened = value_or_fail(std::move(file), path);
+    if (is_open_elsewhere(opened, path))
+        fail_fat(path +
+                 ": the image is in use: another process has it open, or it is mounted or attached to a "
+                 "loop device");
+    return value_or_fail(fat::file_device::over(std::move(opened)), path);
+}
+
+// Creates or lengthens the image.
+fat::file_device open_sized(const mkfs_arguments& arguments, const std::string& path) {
+    io::file_handle file =
+        value_or_fail(io::file_handle::open({}, path, io::mode::write, io::creation::if_needed), path);
+    (void)value_or_fail(file.truncate(size_of(arguments.size)), path);
+    return value_or_fail(fat::file_device::over(std::move(file)), path);
+}
+
+// Everything that can be refused before anything is written.
+void check_before(const mkfs_arguments& arguments, const image_name& name, fat::file_device* present) {
+    if (std::filesystem::exists(journal_of(name.file)))
+        fail_fat(fmt::format(
+            "{}: has the journal of a volume that was not unmounted, {}; remove it first, because "
+            "it would be written to the new volume",
+            name.file, journal_of(name.file)));
+    if (present != nullptr and not arguments.force)
+        refuse_content(*present, place_in(*present, name), arguments.image);
+    if (arguments.size.empty()) return;
+    const std::uint64_t wanted = size_of(arguments.size);
+    const std::uint64_t now = present == nullptr ? 0 : present->size_bytes();
+    if (now > wanted)
+        fail_fat(fmt::format("{}: has {} bytes, more than --size {}; remove it first", name.file, now,
+                             arguments.size));
+}
+
+fat::format_plan plan_or_fail(const mkfs_arguments& arguments, std::uint64_t bytes,
+                              const fat::format_options& options) {
+    auto plan = fat::plan_format(bytes, options);
+    if (not plan) fail_fat(fmt::format("{}: {}", arguments.image, plan.error()));
+    return *std::move(plan);
 }
 
 void run_mkfs(const mkfs_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
-    fat::format_options options = options_of(arguments);
+    fat::format_options options = options_of(arguments.format, build_now());
     auto hold = write_hold::take(name.file);
     if (not hold) fail_fat(hold.error().message());
-    fat::file_device image =
-        value_or_fail(fat::file_device::over(open_for_format(arguments, name.file)), name.file);
-    const byte_extent where = place_in(image, name);
-    fat::part_device volume = value_or_fail(fat::part_device::of(image, where), name.file);
+    std::optional<fat::file_device> image = open_present(arguments, name.file);
+    check_before(arguments, name, image ? &*image : nullptr);
+    if (not arguments.size.empty()) {
+        // Before the file is created or lengthened for nothing.
+        if (not name.partition) (void)plan_or_fail(arguments, size_of(arguments.size), options);
+        image.emplace(open_sized(arguments, name.file));
+    }
+    const byte_extent where = place_in(*image, name);
+    fat::part_device volume = value_or_fail(fat::part_device::of(*image, where), name.file);
     options.hidden_sectors = static_cast<std::uint32_t>(where.offset / options.sector_bytes);
-    if (not arguments.force and not begins_with_zeros(volume))
-        fail_fat(arguments.image +
-                 ": there is something in it already; --force makes a new volume all the same");
-    if (std::filesystem::exists(journal_of(name.file)))
-        fail_fat(
-            fmt::format("{}: has the journal of a volume that was not unmounted, {}; it would be carried out "
-                        "on the new one, so remove it first",
-                        name.file, journal_of(name.file)));
-    const auto plan = fat::plan_format(volume.size_bytes(), options);
-    if (not plan) fail_fat(fmt::format("{}: {}", arguments.image, plan.error()));
-    succeed_or_fail(fat::format(volume, *plan), arguments.image);
-    describe(*plan);
+    const fat::format_plan plan = plan_or_fail(arguments, volume.size_bytes(), options);
+    succeed_or_fail(fat::format(volume, plan), arguments.image);
+    describe(plan);
 }
 
 struct label_arguments {
@@ -160,7 +126,8 @@ void run_label(const label_arguments& arguments) {
                    fat::label_text(value_or_fail(fat::read_label(image.volume(), shape), arguments.image)));
         return;
     }
-    const fat::packed_time now = fat::pack(build_time(), fat::time_zone::host());
+    const build_moment when = build_now();
+    const fat::packed_time now = fat::pack(when.time, when.zone);
     const auto label = arguments.removes ? fat::no_label : label_of(*arguments.label);
     succeed_or_fail(fat::set_label(image.volume(), shape, label, now.date, now.time), arguments.image);
 }
@@ -180,19 +147,12 @@ void add_label(command_syntax fat) {
 void add_fat_make(command_syntax fat) {
     const auto arguments = std::make_shared<mkfs_arguments>();
     const command_syntax mkfs =
-        fat.add_subcommand("mkfs", "make an empty volume, and the image if --size says how long");
+        fat.add_subcommand("mkfs", "create an empty volume, and the image if --size is given");
     mkfs.add_option("IMAGE", arguments->image, "the image, or IMAGE@N for its partition N").required();
-    mkfs.add_option("--size", arguments->size, "make the image this long: 1440k, 64m, 8g").value_name("SIZE");
-    mkfs.add_option("--type", arguments->bits, "12, 16 or 32; by default what the size suggests")
-        .one_of({12, 16, 32});
-    mkfs.add_option("--cluster", arguments->cluster, "bytes per cluster: 512 to 64k").value_name("SIZE");
-    mkfs.add_option("--sector", arguments->sector, "bytes per sector: 512, 1024, 2048, 4096").shows_default();
-    mkfs.add_option("--fats", arguments->fats, "copies of the FAT: 1 or 2").shows_default();
-    mkfs.add_option("--root-entries", arguments->root_entries, "slots of the root of FAT12 and FAT16");
-    mkfs.add_option("--reserved", arguments->reserved, "sectors before the first FAT");
-    mkfs.add_option("--label", arguments->label, "the volume's name, at most 11 characters");
-    mkfs.add_option("--serial", arguments->serial, "as in 1234-ABCD; by default random");
-    mkfs.add_flag("--force", arguments->force, "even if there is something in it already");
+    mkfs.add_option("--size", arguments->size, "create or lengthen the image: 1440k, 64m, 8g")
+        .value_name("SIZE");
+    add_format_options(mkfs, arguments->format);
+    mkfs.add_flag("--force", arguments->force, "overwrite present content");
     mkfs.on_call([arguments] { run_mkfs(*arguments); });
     add_label(fat);
 }

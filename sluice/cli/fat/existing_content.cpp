@@ -1,0 +1,116 @@
+#include "sluice/cli/fat/existing_content.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <memory>
+#include <span>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/io/file_status.hpp"
+
+#ifdef SLUICE_HAVE_BLKID
+#include <blkid/blkid.h>
+#endif
+
+namespace sluice::cli {
+namespace {
+
+// A lease for writing is only granted on a file that is open nowhere else. If another process opens the file
+// at that moment, the kernel sends a signal: SIGURG is one that does nothing.
+bool is_file_open_elsewhere(int descriptor) noexcept {
+    if (::fcntl(descriptor, F_SETSIG, SIGURG) != 0) return false;
+    if (::fcntl(descriptor, F_SETLEASE, F_WRLCK) != 0) return errno == EAGAIN;
+    (void)::fcntl(descriptor, F_SETLEASE, F_UNLCK);
+    return false;
+}
+
+// The kernel grants exclusive use of a block device once, and a mount has it.
+bool is_device_in_use(const std::string& path) noexcept {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_EXCL | O_CLOEXEC);
+    if (descriptor < 0) return errno == EBUSY;
+    ::close(descriptor);
+    return false;
+}
+
+#ifdef SLUICE_HAVE_BLKID
+
+// Far more than an image can have; a bound for a library that decides itself when it ends.
+constexpr int formats_max = 64;
+
+struct probe_deleter {
+    void operator()(blkid_probe probe) const noexcept { blkid_free_probe(probe); }
+};
+using probe_owner = std::unique_ptr<std::remove_pointer_t<blkid_probe>, probe_deleter>;
+
+void add_value(blkid_probe probe, const char* key, const char* suffix, std::vector<std::string>& into) {
+    const char* value = nullptr;
+    if (blkid_probe_lookup_value(probe, key, &value, nullptr) != 0) return;
+    std::string format = std::string(value) + suffix;
+    if (std::ranges::find(into, format) == into.end()) into.push_back(std::move(format));
+}
+
+std::expected<std::vector<std::string>, std::string> formats_in(const io::file_handle& image,
+                                                                byte_extent where) {
+    std::vector<std::string> found;
+    if (where.length == 0) return found;  // libblkid would take that for all of the image
+    const probe_owner probe(blkid_new_probe());
+    if (probe == nullptr) return std::unexpected("libblkid: out of memory");
+    if (blkid_probe_set_device(probe.get(), image.descriptor(), static_cast<blkid_loff_t>(where.offset),
+                               static_cast<blkid_loff_t>(where.length)) != 0)
+        return std::unexpected("cannot examine the present content");
+    blkid_probe_enable_superblocks(probe.get(), 1);
+    blkid_probe_set_superblocks_flags(probe.get(), BLKID_SUBLKS_TYPE | BLKID_SUBLKS_BADCSUM);
+    blkid_probe_enable_partitions(probe.get(), 1);
+    for (int i = 0; i != formats_max; ++i) {
+        const int outcome = blkid_do_probe(probe.get());
+        if (outcome < 0) return std::unexpected("cannot read the present content");
+        if (outcome > 0) break;
+        add_value(probe.get(), "TYPE", "", found);
+        add_value(probe.get(), "PTTYPE", " partition table", found);
+    }
+    return found;
+}
+
+#else
+
+std::expected<std::vector<std::string>, std::string> formats_in(const io::file_handle&, byte_extent) {
+    return std::vector<std::string>();
+}
+
+#endif
+
+// The formats of disks have their marks here, but for copies at the end.
+constexpr std::uint64_t examined_bytes = 128U << 10;
+
+result<bool> begins_with_data(fat::file_device& image, byte_extent where) {
+    std::vector<std::byte> start(static_cast<std::size_t>(std::min(examined_bytes, where.length)));
+    if (const auto read = image.read_at(where.offset, std::span<std::byte>(start)); not read)
+        return failure(read.error());
+    return std::ranges::any_of(start, [](std::byte each) { return each != std::byte{}; });
+}
+
+}  // namespace
+
+std::expected<std::vector<std::string>, std::string> content_of(fat::file_device& image, byte_extent where) {
+    const auto place = image.place_of(where.offset);
+    ENSURE(place.has_value(), "an image is a file");
+    auto found = formats_in(*place->file, where);
+    if (not found or not found->empty()) return found;
+    const auto has_data = begins_with_data(image, where);
+    if (not has_data) return std::unexpected(has_data.error().message());
+    if (*has_data) found->push_back("data of an unknown format");
+    return found;
+}
+
+bool is_open_elsewhere(const io::file_handle& image, const std::string& path) {
+    const auto status = io::status_of(image, io::stat_fields::type);
+    if (not status) return false;
+    return status->type == io::file_type::regular ? is_file_open_elsewhere(image.descriptor())
+                                                  : is_device_in_use(path);
+}
+
+}  // namespace sluice::cli

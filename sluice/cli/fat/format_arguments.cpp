@@ -1,0 +1,96 @@
+#include "sluice/cli/fat/format_arguments.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+
+#include "sluice/base/random.hpp"
+#include "sluice/cli/fat/image.hpp"
+#include "sluice/fat/crc32.hpp"
+
+namespace sluice::cli {
+namespace {
+
+std::uint32_t serial_of(const std::string& text) {
+    std::string digits = text;
+    std::erase(digits, '-');
+    std::uint32_t serial = 0;
+    const char* const end = digits.data() + digits.size();
+    const auto parsed = std::from_chars(digits.data(), end, serial, 16);
+    if (parsed.ec != std::errc{} or parsed.ptr != end)
+        fail_fat(
+            fmt::format("invalid serial number '{}': use eight hexadecimal digits, as in 1234-ABCD", text));
+    return serial;
+}
+
+std::uint32_t serial_of(const format_arguments& arguments, const build_moment& when) {
+    if (not arguments.serial.empty()) return serial_of(arguments.serial);
+    if (not arguments.serial_from.empty())
+        return fat::crc32(bytes_view(std::as_bytes(std::span(arguments.serial_from))));
+    if (when.is_fixed)
+        return static_cast<std::uint32_t>(when.time.time_since_epoch() / std::chrono::seconds(1));
+    return static_cast<std::uint32_t>(system_random().next_u64());
+}
+
+}  // namespace
+
+std::uint64_t size_of(const std::string& text) {
+    const auto size = parse_size(text);
+    if (not size)
+        fail_fat(fmt::format("invalid size '{}': use a number with an optional suffix k, m, g or t", text));
+    return *size;
+}
+
+fat::label_bytes label_of(const std::string& text) {
+    const auto label = fat::encode_label(text);
+    if (not label) fail_fat(label.error());
+    return *label;
+}
+
+fat::format_options options_of(const format_arguments& arguments, const build_moment& when) {
+    fat::format_options options;
+    if (arguments.bits != 0)
+        options.type = arguments.bits == 12   ? fat::fat_type::fat12
+                       : arguments.bits == 16 ? fat::fat_type::fat16
+                                              : fat::fat_type::fat32;
+    if (not arguments.cluster.empty())
+        options.cluster_bytes =
+            static_cast<std::uint32_t>(std::min<std::uint64_t>(size_of(arguments.cluster), 1U << 30));
+    options.sector_bytes = arguments.sector;
+    options.fat_count = arguments.fats;
+    options.root_entries = arguments.root_entries;
+    options.reserved_sectors = arguments.reserved;
+    options.label = label_of(arguments.label);
+    options.serial = serial_of(arguments, when);
+    const fat::packed_time now = fat::pack(when.time, when.zone);
+    options.label_date = now.date;
+    options.label_time = now.time;
+    return options;
+}
+
+void describe(const fat::format_plan& plan) {
+    const fat::geometry& shape = plan.shape;
+    fmt::print("FAT{}, {} clusters of {} bytes, serial {:04X}-{:04X}\n",
+               fat::entry_bits(shape.type) == 28 ? 32 : fat::entry_bits(shape.type), shape.cluster_count,
+               shape.cluster_bytes, shape.serial >> 16, shape.serial & 0xffff);
+}
+
+void add_format_options(command_syntax command, format_arguments& arguments) {
+    command.add_option("--type", arguments.bits, "12, 16 or 32 [default: by size]").one_of({12, 16, 32});
+    command.add_option("--cluster", arguments.cluster, "bytes per cluster: 512 to 64k").value_name("SIZE");
+    command.add_option("--sector", arguments.sector, "bytes per sector: 512, 1024, 2048, 4096")
+        .shows_default();
+    command.add_option("--fats", arguments.fats, "copies of the FAT: 1 or 2").shows_default();
+    command.add_option("--root-entries", arguments.root_entries, "entries of the root of FAT12 and FAT16");
+    command.add_option("--reserved", arguments.reserved, "sectors before the first FAT");
+    command.add_option("--label", arguments.label, "name of the volume, at most 11 characters");
+    const option_syntax serial =
+        command.add_option("--serial", arguments.serial, "volume ID, as in 1234-ABCD [default: random]");
+    (void)command.add_option("--serial-from", arguments.serial_from, "derive the volume ID from TEXT")
+        .value_name("TEXT")
+        .excludes(serial);
+}
+
+}  // namespace sluice::cli
