@@ -159,6 +159,19 @@ result<void> cluster_chain::append(std::span<const cluster_extent> more) noexcep
         if (not free) return failure(free.error());
         if (*free) return broken();
     }
+    const auto made = chain_up(more);
+    if (not made) return failure(made.error());
+    if (tail != 0) {
+        if (const auto done = table_.link(tail, more.front().first, tail_made_); not done) return done;
+    } else {
+        first_ = more.front().first;
+    }
+    map(more, *made);
+    return {};
+}
+
+// Joins the clusters, the last of which ends the chain. Returns when.
+result<allocation_table::moment> cluster_chain::chain_up(std::span<const cluster_extent> more) noexcept {
     allocation_table::moment made = 0;
     for (std::size_t i = 0; i < more.size(); ++i) {
         const std::uint32_t after = i + 1 < more.size() ? more[i + 1].first : end_entry(shape_.type);
@@ -166,18 +179,32 @@ result<void> cluster_chain::append(std::span<const cluster_extent> more) noexcep
         if (not done) return failure(done.error());
         made = *done;
     }
-    if (tail != 0) {
-        if (const auto done = table_.link(tail, more.front().first, tail_made_); not done) return done;
-    } else {
-        first_ = more.front().first;
-    }
+    return made;
+}
+
+// Notes clusters that the table has at the end of the chain.
+void cluster_chain::map(std::span<const cluster_extent> more, allocation_table::moment made) noexcept {
     for (const cluster_extent& each : more) {
         if (strategy_ == lookup_strategy::runs) runs_.append(each.first, each.length);
         *count_ += each.length;
     }
     tail_made_ = made;
     last_ = {.file_cluster = *count_ - 1, .disk_cluster = more.back().first + more.back().length - 1};
-    return {};
+}
+
+result<std::vector<cluster_extent>> cluster_chain::replace(std::span<const cluster_extent> with) noexcept {
+    ENSURE(not with.empty());
+    if (const auto counted = count(); not counted) return failure(counted.error());
+    const auto made = chain_up(with);
+    auto gone = made ? cut(0) : result<cut_off>(failure(made.error()));
+    if (not gone) {
+        for (const cluster_extent& each : with)
+            (void)table_.free_up(each);
+        return failure(gone.error());
+    }
+    first_ = with.front().first;
+    map(with, *made);
+    return std::move(gone->rest);
 }
 
 result<cluster_chain::cut_off> cluster_chain::cut(std::uint32_t clusters) noexcept {

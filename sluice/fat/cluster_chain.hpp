@@ -58,6 +58,11 @@ public:
     };
     [[nodiscard]] result<cut_off> cut(std::uint32_t clusters) noexcept;
 
+    /// Takes `with`, which is not empty, as its clusters, in the table as well, and returns the clusters it
+    /// had. In the table they change nothing. Errors: as locate, and as append; then the chain is as before.
+    /// Complexity: linear in both. Allocates: lists.
+    [[nodiscard]] result<std::vector<cluster_extent>> replace(std::span<const cluster_extent> with) noexcept;
+
     /// What is known so far, for those who want to see it.
     [[nodiscard]] const run_list& runs() const noexcept { return runs_; }
 
@@ -68,6 +73,8 @@ private:
     };
 
     [[nodiscard]] result<void> map_to(std::uint32_t file_cluster, may_wait waits) noexcept;
+    [[nodiscard]] result<allocation_table::moment> chain_up(std::span<const cluster_extent> more) noexcept;
+    void map(std::span<const cluster_extent> more, allocation_table::moment made) noexcept;
     [[nodiscard]] result<place> walk(place from, std::uint32_t file_cluster, may_wait waits) noexcept;
     [[nodiscard]] result<cluster_run> locate_by_walking(std::uint32_t file_cluster, may_wait waits) noexcept;
     [[nodiscard]] result<std::uint32_t> last() noexcept;

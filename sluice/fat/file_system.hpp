@@ -187,6 +187,17 @@ public:
     [[nodiscard]] result<void> truncate(item& of, std::uint64_t size_bytes) noexcept;
     /// Expects it to grow to that. Errors: ENOSPC, EFBIG, EROFS.
     [[nodiscard]] result<void> expect(item& of, std::uint64_t size_bytes) noexcept;
+    /// Moves a file's data to fewer runs of clusters, if there is room for that. The move is one commit of
+    /// its own, after one of all that was changed before: until then neither the table nor a directory has
+    /// the new clusters. So a crash leaves the old runs or the new ones, and with a journal nothing else;
+    /// without one, at worst lost clusters. Times do not change. Errors: EISDIR, EROFS; EIO for a damaged
+    /// chain; those of the device. Allocates: 1 MiB and lists. Blocks: for the device; requests for the same
+    /// file wait. Complexity: linear in the file.
+    struct run_counts {
+        std::uint64_t before = 0;
+        std::uint64_t after = 0;  // the same if there was no better room
+    };
+    [[nodiscard]] result<run_counts> defragment(item& of) noexcept;
     /// Errors: as write; never lengthens.
     [[nodiscard]] result<void> zero(item& of, byte_extent where) noexcept;
     /// Makes data and names durable.
@@ -289,6 +300,11 @@ private:
     [[nodiscard]] result<void> shrink(item& of, std::uint64_t size_bytes) noexcept;
     [[nodiscard]] bool is_unsettled(const item& of) const noexcept;
     [[nodiscard]] result<void> settle(item& of) noexcept;
+    // defragmenting, with all ranges of the item locked (file_system_defragment.cpp)
+    [[nodiscard]] result<std::uint32_t> runs_in(item& of) noexcept;
+    [[nodiscard]] result<std::vector<cluster_extent>> take_better_room(item& of, std::uint32_t runs) noexcept;
+    [[nodiscard]] result<void> copy_to(item& of, std::span<const cluster_extent> room) noexcept;
+    [[nodiscard]] result<void> move_to_clusters(item& of, std::span<const cluster_extent> room) noexcept;
     void give_up(item& of) noexcept;
     void mark_changed(item& of, bool is_content) noexcept;
 

@@ -36,6 +36,17 @@ std::string text(std::size_t bytes, char what) {
     return std::string(bytes, what);
 }
 
+item_handle at(file_system& fs, std::string_view path) {
+    auto found = fs.find(path);
+    EXPECT_EQ(code(found), 0) << path;
+    return std::move(*found);
+}
+
+void write_at(file_system& fs, std::string_view path, const std::string& what, std::uint64_t offset) {
+    run_list::hint hint;
+    EXPECT_EQ(code(fs.write(*at(fs, path), hint, std::as_bytes(std::span(what)), offset)), 0);
+}
+
 void prepare(file_system& fs) {
     for (const char* path : {"d", "d/sub", "e"})
         EXPECT_EQ(code(fs.create(path, true, attributes::none)), 0);
@@ -44,6 +55,12 @@ void prepare(file_system& fs) {
     put(fs, "e/target", text(4000, 't'));
     for (int i = 0; i < 20; ++i)
         put(fs, "e/filler " + std::to_string(i), text(600, 'f'));
+    for (const char* path : {"e/pieces", "e/between"})
+        put(fs, path, "");
+    for (std::uint64_t i = 0; i < 8; ++i) {  // each takes the cluster after the other's
+        write_at(fs, "e/pieces", text(512, 'p'), i * 512);
+        write_at(fs, "e/between", text(512, 'q'), i * 512);
+    }
     EXPECT_EQ(code(fs.commit()), 0);
 }
 
@@ -56,12 +73,6 @@ std::string is_one_of(file_system& fs, std::string_view path, std::initializer_l
     return std::string(path) + " has " + std::to_string(found.size()) + " bytes: " + found.substr(0, 20);
 }
 
-item_handle at(file_system& fs, std::string_view path) {
-    auto found = fs.find(path);
-    EXPECT_EQ(code(found), 0) << path;
-    return std::move(*found);
-}
-
 std::size_t spellings_of(file_system& fs, std::string_view path, std::string_view folded) {
     const auto directory = at(fs, path);
     std::size_t found = 0;
@@ -71,11 +82,6 @@ std::size_t spellings_of(file_system& fs, std::string_view path, std::string_vie
         slot = next->slot + 1;
         if (fold(next->name) == folded) ++found;
     }
-}
-
-void write_at(file_system& fs, std::string_view path, const std::string& what, std::uint64_t offset) {
-    run_list::hint hint;
-    EXPECT_EQ(code(fs.write(*at(fs, path), hint, std::as_bytes(std::span(what)), offset)), 0);
 }
 
 // Of what files contain.
@@ -102,6 +108,17 @@ std::vector<scenario> content_scenarios() {
              return found.starts_with(text(2000, 'a'))
                         ? ""
                         : "the part that stayed is gone: " + found.substr(0, 20);
+         }},
+        {"defragment",
+         [](file_system& fs) {
+             const auto counts = fs.defragment(*at(fs, "e/pieces"));
+             EXPECT_EQ(code(counts), 0);
+             EXPECT_EQ(counts->before, 8U);
+             EXPECT_EQ(counts->after, 1U);
+         },
+         [](file_system& fs) {
+             const auto wrong = is_one_of(fs, "e/pieces", {text(4096, 'p')});
+             return wrong.empty() ? is_one_of(fs, "e/between", {text(4096, 'q')}) : wrong;
          }},
         {"lengthen_far", [](file_system& fs) { EXPECT_EQ(code(fs.truncate(*at(fs, long_path), 60'000)), 0); },
          [](file_system& fs) {

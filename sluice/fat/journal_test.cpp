@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <set>
 
 #include "sluice/base/random.hpp"
 #include "sluice/fat/check.hpp"
@@ -389,6 +390,74 @@ TEST(journal_of_a_volume, on_a_full_disk_says_so_and_loses_nothing_that_was_ende
     const auto fs = file_system::mount(made.image, made.shape, made.clock).value();
     EXPECT_EQ(content_of(*fs, "file"), text(99, 'h') + text(4901, 'f'));
 }
+
+// How many runs a file has, in an image that nothing else uses.
+std::uint64_t runs_in_image(std::vector<std::byte> bytes, std::string_view path) {
+    memory_device image(std::move(bytes));
+    const simulated_clock clock;
+    const auto fs =
+        file_system::mount(image, read_geometry(image).value(), clock, {.is_read_only = true}).value();
+    std::uint64_t runs = 0;
+    const auto file = at(*fs, path);
+    EXPECT_EQ(code(fs->for_each_extent(*file, {.offset = 0, .length = UINT32_MAX},
+                                       [&](const auto&) {
+                                           ++runs;
+                                           return true;
+                                       })),
+              0);
+    return runs;
+}
+
+// The size of the journal, in bytes: in the smaller one, the data of the file does not fit.
+class defragmenting : public testing::TestWithParam<std::size_t> {
+protected:
+    static constexpr std::uint64_t clusters = 600;
+    static void make_pieces(file_system& fs) {
+        put(fs, "in pieces", "");
+        put(fs, "between", "");
+        for (std::uint64_t i = 0; i < clusters; ++i) {  // each takes the cluster after the other's
+            overwrite(fs, "in pieces", text(512, static_cast<char>('a' + i % 26)), i * 512);
+            overwrite(fs, "between", "b", i * 512);
+        }
+        EXPECT_EQ(code(fs.commit()), 0);
+    }
+};
+
+TEST_P(defragmenting,
+       a_file_with_a_journal_survives_a_power_failure_at_any_moment_in_the_old_or_the_new_runs) {
+    journaled made(GetParam());
+    make_pieces(*made.fs);
+    ASSERT_EQ(code(made.opened->recover()), 0);
+    const std::string before = picture(*made.fs);
+    crashing_disks disks{.durable = {copy_of(made.image), copy_of(made.log)}, .pending = {}};
+    made.trace.clear();
+    const auto counts = made.fs->defragment(*at(*made.fs, "in pieces"));
+    ASSERT_EQ(code(counts), 0);
+    EXPECT_EQ(counts->before, clusters);
+    EXPECT_EQ(counts->after, 1U);
+    seeded_random random(11);
+    std::set<std::uint64_t> runs_seen;
+    const std::size_t stride = std::getenv("SLUICE_LONG_TESTS") != nullptr ? 1 : 1 + made.trace.size() / 60;
+    for (std::size_t i = 0; i <= made.trace.size(); ++i) {
+        const bool is_edge = i == made.trace.size() or made.trace[i].bytes.empty();
+        if (is_edge or i % stride == 0) {
+            for (const unsigned percent : {100U, 50U}) {
+                recovered after;
+                recover(disks.crash(random, percent), "after " + std::to_string(i), after);
+                if (HasFatalFailure()) return;
+                ASSERT_EQ(after.seen, before) << "after " << i;
+                runs_seen.insert(runs_in_image(after.image, "in pieces"));
+            }
+        }
+        if (i != made.trace.size()) disks.add(made.trace[i]);
+    }
+    EXPECT_EQ(runs_seen, (std::set<std::uint64_t>{1, clusters}));
+}
+
+INSTANTIATE_TEST_SUITE_P(of, defragmenting, testing::Values(journal_bytes_min, log_bytes * 4),
+                         [](const auto& each) {
+                             return each.param == journal_bytes_min ? "small" : "large";
+                         });
 
 TEST(journal_of_a_volume, is_refused_where_the_volume_is_another_or_was_mended_by_somebody) {
     journaled made;

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "sluice/cli/fat/commands.hpp"
-#include "sluice/cli/fat/progress.hpp"
 #include "sluice/cli/fat/tree.hpp"
+#include "sluice/fat/check.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -83,61 +83,43 @@ void run_mv(const change_arguments& arguments) {
     mounted.finish();
 }
 
-void copy_content(fat::file_system& system, fat::item& from, fat::item& to, const std::string& path) {
-    std::vector<std::byte> room(1 << 20);
-    fat::run_list::hint source;
-    fat::run_list::hint target;
-    for (std::uint64_t offset = 0;;) {
-        const std::size_t bytes = value_or_fail(system.read(from, source, room, offset), shown(path));
-        if (bytes == 0) return;
-        succeed_or_fail(system.write(to, target, std::span<const std::byte>(room).first(bytes), offset),
-                        shown(path));
-        offset += bytes;
-    }
-}
-
-constexpr const char* defrag_name = "SLUICE.DFG";
-
-// A copy that lies better takes the file's place, by a rename that loses neither whatever happens; one that
-// does not lie better goes again. Returns how many runs are gone.
-std::uint64_t defragment(fat::file_system& system, const std::string& path) {
-    const fat::item_handle file = find_or_fail(system, path);
-    const std::uint64_t before = value_or_fail(runs_of(system, *file), shown(path));
-    if (before <= 1) return 0;
-    const fat::item_status status = system.status(*file);
-    const std::size_t slash = path.rfind('/');
-    const std::string beside = slash == path.npos ? defrag_name : path.substr(0, slash + 1) + defrag_name;
-    auto made = system.create(beside, false, fat::attributes::none);
-    if (not made) fail_fat(fat_message(made.error(), shown(beside)));
-    const fat::item_handle copy = *std::move(made);
-    const auto expected = system.expect(*copy, status.size_bytes);
-    if (expected) copy_content(system, *file, *copy, path);
-    const std::uint64_t after = expected ? value_or_fail(runs_of(system, *copy), shown(path)) : before;
-    if (after >= before) {
-        fmt::print("{}: stays in {} runs, no better room is free\n", shown(path), before);
-        succeed_or_fail(system.remove(*copy), shown(beside));
+// Returns by how many runs the file has fewer.
+std::uint64_t defragment(fat::file_system& system, const std::string& path, unreadable_objects& skipped) {
+    const auto file = system.find(path);
+    const auto counts = file ? system.defragment(**file) : failure(file.error());
+    if (not counts) {
+        skipped.report(path, counts.error());
         return 0;
     }
-    succeed_or_fail(system.change(*copy, {.created = status.created,
-                                          .accessed = status.accessed,
-                                          .modified = status.modified,
-                                          .bits = status.bits}),
-                    shown(beside));
-    succeed_or_fail(system.flush(*copy), shown(beside));
-    succeed_or_fail(system.rename(*copy, path, fat::file_system::if_taken::replace), shown(path));
-    succeed_or_fail(system.commit(), shown(path));  // so that the room of the old one is there for the next
-    fmt::print("{}: {} runs, were {}\n", shown(path), after, before);
-    return before - after;
+    if (counts->before < 2) return 0;
+    if (counts->after == counts->before)
+        fmt::print("{}: remains in {} runs, because no better space is free\n", shown(path), counts->before);
+    else
+        fmt::print("{}: {} runs, were {}\n", shown(path), counts->after, counts->before);
+    return counts->before - counts->after;
+}
+
+// The clusters that a file leaves become free: if another file shared them, it would lose its data.
+void refuse_shared_clusters(mounted_image& mounted, const image_options& how) {
+    const auto report =
+        value_or_fail(fat::check(mounted.image().volume(), {.page = mount_options_of(how).value().page}),
+                      mounted.image().path());
+    const bool is_shared = std::ranges::any_of(
+        report.problems, [](const fat::problem& each) { return each.kind == fat::problem_kind::cross_link; });
+    if (is_shared or report.problems_left_out != 0)
+        fail_fat(fmt::format("{}: files share clusters; run 'sluice fat repair {}' first",
+                             mounted.image().path(), mounted.image().path()));
 }
 
 void run_defrag(const change_arguments& arguments) {
     const image_name name = parse_image(arguments.operands[0]);
     mounted_image mounted(name, image_use::write, arguments.how);
     fat::file_system& system = mounted.system();
+    refuse_shared_clusters(mounted, arguments.how);
     std::uint64_t gone = 0;
     unreadable_objects skipped;
     for (const tree_entry& each : tree_of(system, name.path, skipped))
-        if (not each.status.is_directory) gone += defragment(system, each.path);
+        if (not each.status.is_directory) gone += defragment(system, each.path, skipped);
     mounted.finish();
     fmt::print("{} runs fewer\n", gone);
     skipped.leave_if_any();
@@ -156,18 +138,20 @@ void add_fat_change(command_syntax fat) {
     const auto operand = [](command_syntax command, change_arguments& arguments) {
         command.add_option("IMAGE:/PATH", arguments.operands, "as in disk.img:/notes").required().expected(1);
     };
-    const auto [mkdir, making] = add("mkdir", "make a directory", run_mkdir);
+    const auto [mkdir, making] = add("mkdir", "create a directory", run_mkdir);
     operand(mkdir, *making);
-    mkdir.add_flag("-p,--parents", making->with_parents, "and those above; none of them may be new");
+    mkdir.add_flag("-p,--parents", making->with_parents,
+                   "create missing parents; existing directories are no error");
     const auto [rm, removing] = add("rm", "remove a file or an empty directory", run_rm);
     operand(rm, *removing);
-    rm.add_flag("-r,--recursive", removing->is_recursive, "and everything in it");
+    rm.add_flag("-r,--recursive", removing->is_recursive, "remove directories recursively");
     const auto [mv, moving] = add("mv", "rename, or move to another directory of the volume", run_mv);
-    mv.add_option("IMAGE:/PATH TARGET", moving->operands, "what, and its new path on the same volume")
+    mv.add_option("IMAGE:/PATH TARGET", moving->operands,
+                  "the present path, and the new one on the same volume")
         .required()
         .expected(2);
     const auto [defrag, joining] =
-        add("defrag", "make files lie in one piece, where there is room", run_defrag);
+        add("defrag", "move files to contiguous clusters, where there is space", run_defrag);
     operand(defrag, *joining);
 }
 

@@ -177,6 +177,17 @@ class Objects(Damaged):
         self.assertIn("D/FILE00", self.sluice("ls", "-R", self.on("/"), code=1))
         self.assertIn("/D: damaged directory; entries after the damage are missing", self.said)
 
+    def test_defrag_moves_no_file_while_files_share_clusters(self):
+        self.put_files(2)
+        volume = Volume(self.image)
+        entry = [volume.entry(f"FILE0{i}     ", volume.first(volume.entry("D          "))) for i in range(2)]
+        volume.link(volume.first(entry[1]), volume.first(entry[0]) + 1)
+        volume.save()
+        before = self.image.read_bytes()
+        self.sluice("defrag", self.on("/"), code=1)
+        self.assertIn("files share clusters; run 'sluice fat repair", self.said)
+        self.assertTrue(self.image.read_bytes() == before, "the image was changed")
+
     def test_rm_removes_nothing_of_a_tree_that_cannot_be_read(self):
         self.sluice("mkdir", "-p", self.on("/A/B/C"))
         self.sluice("mkfile", self.on("/A/FILE"), "--size", "1k")

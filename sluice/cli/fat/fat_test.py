@@ -188,6 +188,7 @@ class Files(Fat):
         before = self.other(PROGRAM, "fat", "cat", self.on("/spread"))
         self.assertGreater(len(self.sluice("map", self.on("/spread")).splitlines()), 2)
         self.sluice("rm", self.on("/tail"))
+        self.sluice("mkfile", self.on("/SLUICE.DFG"), "--size", "1k")  # no name is reserved for a copy
         self.assertIn("/spread: 1 runs, were", self.sluice("defrag", self.on("/")))
         lines = self.sluice("map", self.on("/spread")).splitlines()
         self.assertEqual(len(lines), 2)
