@@ -7,6 +7,7 @@
 
 #include "bench/harness/benchmark.hpp"
 #include "bench/range_lock_once.hpp"
+#include "bench/range_lock_queue.hpp"
 #include "bench/range_lock_subjects.hpp"
 #include "bench/range_lock_workloads.hpp"
 
@@ -63,6 +64,26 @@ void add_overlapping(benchmark& bench) {
     }
 }
 
+// A count of conflicts makes this quadratic, and takes minutes for the longest queues only to build them.
+template <class Lock>
+constexpr std::size_t queue_max = 100'000;
+template <>
+constexpr std::size_t queue_max<kara_tree> = 10'000;
+
+void add_queue(benchmark& bench, const std::string& name, queued what) {
+    for (const std::size_t waiting : {1, 10, 100, 1'000, 10'000, 32'000, 100'000}) {
+        workload& added = bench.add(options(name, "waiting", waiting));
+        for_each_subject([&]<class Lock>(const char* subject) {
+            if constexpr (has_queue<Lock>) {
+                added.subject(subject, [=](run& r) {
+                    if (waiting > queue_max<Lock>) return r.skip("takes minutes");
+                    rotate_queue<Lock>(r, waiting, what);
+                });
+            }
+        });
+    }
+}
+
 void add_starvation(benchmark& bench, const std::string& name, whom counted) {
     workload& added = bench.add(
         {.name = name, .metric = metric::operations_per_second, .operations = milliseconds_starvation});
@@ -107,6 +128,9 @@ void add_all(benchmark& bench) {
     add_disjoint<16>(bench, "w2", under_lock::write);
     add_disjoint<16>(bench, "w2_lock_only", under_lock::nothing);
     add_overlapping(bench);
+    add_queue(bench, "queue", queued::equal);
+    add_queue(bench, "queue_unequal", queued::unequal);
+    add_queue(bench, "queue_readers", queued::readers);
     add_starvation(bench, "starvation_wide", whom::wide);
     add_starvation(bench, "starvation_small", whom::small);
     add_starvation(bench, "starvation_small_alone", whom::small_alone);

@@ -51,12 +51,12 @@ public:
     }
     void unlock(holder& held) noexcept { std::destroy_at(&held.guard); }
 
-private:
     [[nodiscard]] static sync::lock_args wanted(const extent& where, access how) noexcept {
         return {.where = sync::byte_range::between({.first = where.begin, .last = where.end - 1}),
                 .mode = how == access::shared ? sync::lock_mode::shared : sync::lock_mode::exclusive};
     }
 
+private:
     sync::range_lock lock_;
 };
 

@@ -33,20 +33,27 @@ public:
     [[nodiscard]] std::size_t object_bytes() const noexcept { return sizeof(*this); }
 
     void lock(holder& held, const extent& where, access how) {
-        {
-            const std::lock_guard holding(latch_);
-            held.how = how;
-            held.blockers = count_blockers(where, how);
-            tree_.insert(held, where);
-            if (held.blockers == 0) return;
-            held.is_waiting.store(1, std::memory_order_relaxed);  // whoever ends it takes the latch first
-        }
+        if (ask(held, where, how)) return;
         for (unsigned looks = 0; looks != backoff::spins_max; ++looks) {
             // acquire: pairs with the release of wake().
             if (held.is_waiting.load(std::memory_order_acquire) == 0) return;
             relax();
         }
         held.is_waiting.wait(1, std::memory_order_acquire);
+    }
+    /// Asks without waiting. Returns whether it is held; otherwise it will be, when is_granted().
+    [[nodiscard]] bool ask(holder& held, const extent& where, access how) {
+        const std::lock_guard holding(latch_);
+        held.how = how;
+        held.blockers = count_blockers(where, how);
+        tree_.insert(held, where);
+        if (held.blockers == 0) return true;
+        held.is_waiting.store(1, std::memory_order_relaxed);  // the thread that ends it takes the latch first
+        return false;
+    }
+    [[nodiscard]] static bool is_granted(const holder& held) noexcept {
+        // acquire: pairs with the release of wake().
+        return held.is_waiting.load(std::memory_order_acquire) == 0;
     }
     [[nodiscard]] bool try_lock(holder& held, const extent& where, access how) {
         const std::lock_guard holding(latch_);

@@ -25,16 +25,10 @@ void atomic_operation::launch(initiation how) noexcept {
 
 void atomic_operation::begin() noexcept {
     configure_io();
-    if (state_.begin()) {
-        io_multiplexer& multiplexer = home();
-        if (not multiplexer.start(*this, how_)) return;
-        multiplexer.signal_both(*this, [this] { signal_value(); }, [this] { signal_done(); });
-        return;
-    }
-    transferred = 0;
-    error_code = ECANCELED;
-    signal_value();
-    signal_done();
+    io_multiplexer& multiplexer = home();
+    // One that was cancelled before is signalled like all others, so that their receivers do not nest.
+    const bool is_known = state_.begin() ? multiplexer.start(*this, how_) : multiplexer.refuse(*this);
+    if (is_known) multiplexer.signal_both(*this, [this] { signal_value(); }, [this] { signal_done(); });
 }
 
 bool atomic_operation::poll() noexcept {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -159,6 +160,16 @@ public:
         if (not is_known) return false;
         if (not signalling_) [[likely]]
             return true;
+        ready_.push_back(op);
+        return false;
+    }
+
+    /// Starts an operation that ends with ECANCELED at once. Returns the same as start().
+    [[nodiscard]] bool refuse(operation& op) noexcept {
+        reset(op);
+        op.error_code = ECANCELED;
+        op.at = operation::stage::ready;
+        if (not signalling_) return true;
         ready_.push_back(op);
         return false;
     }
