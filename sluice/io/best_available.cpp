@@ -52,8 +52,12 @@ std::atomic<const std::string*> degradation{nullptr};
 
 void note_degradation(const error& refusal) noexcept {
     if (degradation.load(std::memory_order_relaxed) != nullptr) return;
-    const auto* const fresh =
-        new (std::nothrow) std::string("epoll for some loops: " + refusal.message());  // NOLINT: kept
+    const std::string* fresh = nullptr;
+    try {
+        fresh = new std::string("epoll for some loops: " + refusal.message());  // NOLINT: kept
+    } catch (const std::bad_alloc&) {
+        return;  // memory is what there is too little of: the loop matters, not the note
+    }
     const std::string* none = nullptr;
     // release: pairs with best_available_reason().
     const bool is_first = degradation.compare_exchange_strong(none, fresh, std::memory_order_release,

@@ -1,7 +1,8 @@
 #include "sluice/io/name_resolver.hpp"
 
 #include <algorithm>
-#include <system_error>
+#include <exception>
+#include <new>
 #include <thread>
 
 #include "sluice/io/limits.hpp"
@@ -19,6 +20,18 @@ class system_names final : public name_source {
 
 error lookup_error(int code, const host_and_port& what) noexcept {
     return error::with_path(code, "look up", what.host);
+}
+
+// What is known without asking anybody: an address, and that a name cannot exist. It must not wait for the
+// threads, which names that get no answer may occupy.
+std::optional<addresses_result> known_answer(const host_and_port& what) noexcept {
+    constexpr std::size_t name_bytes_max = 1024;  // NI_MAXHOST, without its terminating zero
+    if (const auto numeric = socket_address::ip(what.host, what.port); numeric) return std::vector{*numeric};
+    // The C functions would look up only the part before a NUL.
+    if (what.host.empty() or what.host.find('\0') != std::string::npos)
+        return failure(lookup_error(EINVAL, what));
+    if (what.host.size() > name_bytes_max) return failure(lookup_error(ENAMETOOLONG, what));
+    return std::nullopt;
 }
 
 }  // namespace
@@ -78,7 +91,7 @@ public:
     }
 
     [[nodiscard]] addresses_result look_up(const host_and_port& what) noexcept;
-    // Errors: EAGAIN.
+    // Errors: EAGAIN, ENOMEM.
     [[nodiscard]] int submit(const std::shared_ptr<lookup>& one) noexcept;
     void forget(const std::shared_ptr<lookup>& one) noexcept;
     void close() noexcept;
@@ -97,12 +110,7 @@ private:
 };
 
 addresses_result lookup_queue::look_up(const host_and_port& what) noexcept {
-    constexpr std::size_t name_bytes_max = 1024;  // NI_MAXHOST, without its terminating zero
-    if (const auto numeric = socket_address::ip(what.host, what.port); numeric) return std::vector{*numeric};
-    // The C functions would look up only the part before a NUL.
-    if (what.host.empty() or what.host.find('\0') != std::string::npos)
-        return failure(lookup_error(EINVAL, what));
-    if (what.host.size() > name_bytes_max) return failure(lookup_error(ENAMETOOLONG, what));
+    if (auto known = known_answer(what)) return *std::move(known);
     auto found = options_.source->look_up(what.host, what.port);
     if (found and found->empty()) return failure(lookup_error(ENOENT, what));
     if (found and found->size() > limits::addresses_per_name_max)
@@ -115,7 +123,11 @@ int lookup_queue::submit(const std::shared_ptr<lookup>& one) noexcept {
     if (waiting_.size() >= options_.waiting_max) return EAGAIN;
     if (waiting_.size() >= idle_ and threads_ < options_.threads_max) start_thread();
     if (threads_ == 0) return EAGAIN;
-    waiting_.push_back(one);
+    try {
+        waiting_.push_back(one);
+    } catch (const std::bad_alloc&) {
+        return ENOMEM;
+    }
     has_news_.notify_one();
     return 0;
 }
@@ -137,7 +149,7 @@ void lookup_queue::start_thread() noexcept {
     try {
         std::thread([self = shared_from_this()] { self->work(); }).detach();
         ++threads_;
-    } catch (const std::system_error&) {  // NOLINT: those there are have more to do
+    } catch (const std::exception&) {  // NOLINT: no thread, or no memory for it: the others have more to do
     }
 }
 
@@ -179,7 +191,9 @@ addresses_result name_resolver::resolve(const host_and_port& what, deadline with
 
 std::shared_ptr<detail::lookup> name_resolver::begin(host_and_port what) noexcept {
     auto one = std::make_shared<detail::lookup>(std::move(what));
-    if (const int code = queue_->submit(one); code != 0)
+    if (auto known = known_answer(one->what()))
+        one->finish(*std::move(known));
+    else if (const int code = queue_->submit(one); code != 0)
         one->finish(failure(lookup_error(code, one->what())));
     return one;
 }

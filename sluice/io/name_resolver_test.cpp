@@ -207,6 +207,27 @@ TEST_P(lookup_on_a_thread, lookups_that_wait_for_a_thread_are_limited_and_leave_
     EXPECT_EQ(source->begun.load(), 3);
 }
 
+TEST_P(lookup_on_a_thread, an_address_and_an_invalid_name_do_not_wait_for_names_without_an_answer) {
+    name_resolver resolver({.threads_max = 1, .waiting_max = 1, .source = source});
+    shut();
+    using one = recorded<resolve_sender>;
+    one running(async_resolve(*multiplexer, resolver, {"host", 7}));
+    running.start();
+    source->begun.wait(0);
+    one waiting(async_resolve(*multiplexer, resolver, {"host", 7}));
+    waiting.start();
+    one address(async_resolve(*multiplexer, resolver, {"127.0.0.1", 7}));
+    one invalid(async_resolve(*multiplexer, resolver, {"", 7}));
+    address.start();
+    invalid.start();
+    run_until([&] { return address.done() and invalid.done(); });
+    EXPECT_TRUE(address.value().has_value());
+    EXPECT_EQ(invalid.value().error(), std::errc::invalid_argument);
+    running.cancel();
+    waiting.cancel();
+    run_until([&] { return running.done() and waiting.done(); });
+}
+
 TEST_P(name_resolver_test, the_end_of_a_lookup_races_with_cancelling_it_and_one_of_them_wins) {
     name_resolver resolver({.source = source});
     const io_multiplexer::work_guard guard(*multiplexer);

@@ -201,7 +201,9 @@ public:
 
     /// Asks without waiting. True: granted, and completed() will not be called. False: completed() will be.
     [[nodiscard]] bool lock_async(request& by, const lock_args& wanted) noexcept;
-    /// Ends a wait: completed(false) is called before this returns true. False if it was over already.
+    /// Ends a wait, and returns true; false if it was over already. completed(false) is called before this
+    /// returns, except inside nested completions: then perhaps later, on this thread. So destroy the request
+    /// in completed() or after it, not because of what this returns.
     bool cancel(request& waiting) noexcept;
     /// The same for all that wait on behalf of an owner, in whatever form; how many there were.
     /// Complexity: O(n) in the ranges held and waited for.

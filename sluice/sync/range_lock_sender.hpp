@@ -104,9 +104,10 @@ private:
 /// A sender of the lock: set_value(guard) when it is granted; set_stopped() if a stop was requested before,
 /// or cancel_all() ended the wait. A stop request that comes too late changes nothing: the guard is given.
 ///
-/// Completes inside start() if it can be had at once, and otherwise on the thread that gave the range back or
-/// requested the stop, once. Suspends: until then. The operation may be started, and stops requested, on any
-/// thread. Allocates: nothing of its own.
+/// Completes inside start() if it can be had at once, except inside nested completions: then after start(),
+/// on the same thread. So a completion must not block until another operation completes. Otherwise completes
+/// on the thread that gave the range back or requested the stop, once. Suspends: until then. The operation
+/// may be started, and stops requested, on any thread. Allocates: nothing of its own.
 template <class Execution, class Atomics>
 [[nodiscard]] auto async_lock(basic_range_lock<Atomics>& lock, const lock_args& wanted) noexcept {
     return lock_sender<Execution, Atomics>(lock, wanted);

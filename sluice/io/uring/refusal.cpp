@@ -22,6 +22,8 @@ constexpr std::chrono::nanoseconds pause_max = std::chrono::milliseconds(1);
 }  // namespace
 
 void multiplexer::complete_by_calls(time_point until) noexcept {
+    // The kernel looks for completions only after it has taken all entries, and takes none of these.
+    ring_.fetch_completions();
     ENSURE(ring_.submit(), "an io_uring multiplexer belongs to one thread");
     take_completions();
     if (not ring_.is_refusing()) return;

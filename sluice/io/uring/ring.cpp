@@ -202,6 +202,10 @@ bool ring::submit() noexcept {
     return accepted(io_uring_get_events(&ring_));
 }
 
+void ring::fetch_completions() noexcept {
+    (void)io_uring_get_events(&ring_);  // a refusal is found by submit()
+}
+
 bool ring::submit_and_wait(std::chrono::nanoseconds at_most) noexcept {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);
     __kernel_timespec limit{.tv_sec = seconds.count(), .tv_nsec = (at_most - seconds).count()};

@@ -95,6 +95,8 @@ public:
     /// Submits what is queued and lets the kernel post what is complete. A system call only if either is
     /// needed. False if the ring refused.
     bool submit() noexcept;
+    /// Lets the kernel post what is complete, without submitting. A system call.
+    void fetch_completions() noexcept;
     /// The same, and waits for a completion, at most so long; duration::max() for ever.
     bool submit_and_wait(std::chrono::nanoseconds at_most) noexcept;
 
