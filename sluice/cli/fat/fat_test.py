@@ -5,6 +5,7 @@ import filecmp
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -232,13 +233,15 @@ class Damage(Fat):
 
     def test_an_image_is_written_by_one_at_a_time_and_the_other_learns_who(self):
         self.make()
-        holder = subprocess.Popen([PROGRAM, "lock", f"{self.image}.lock", "--", "sh", "-c", "echo; sleep 60"],
+        holder = subprocess.Popen([PROGRAM, "lock", f"{self.image}.lock", "--", "sh", "-c", "echo; exec sleep 60"],
                                   stdout=subprocess.PIPE)
         self.addCleanup(holder.wait)
-        self.addCleanup(holder.kill)
+        self.addCleanup(holder.terminate)  # which is forwarded to the command
         self.addCleanup(holder.stdout.close)
         holder.stdout.readline()
-        self.assertIn(str(holder.pid), self.sluice("mkdir", self.on("/x"), code=1))
+        told = re.search(r"held by process (\d+) on ", self.sluice("mkdir", self.on("/x"), code=1))
+        status = pathlib.Path(f"/proc/{told[1]}/status").read_text()
+        self.assertIn(f"PPid:\t{holder.pid}\n", status)  # the process that holds the lock is a child of sluice lock
         self.sluice("ls", self.on("/"))
 
 
