@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-// For tests of what must not use the stack without bound.
+// For tests of code that must not use the stack without bound.
 
 namespace sluice {
 

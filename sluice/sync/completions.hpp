@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <utility>
 
 #include "sluice/sync/lock_node.hpp"
@@ -62,7 +63,7 @@ private:
     }
 
     std::uint32_t depth_ = 0;
-    node* first_ = nullptr;  // of the queue, a list through `next`
+    node* first_ = nullptr;  // the queue, a list through `next`
     node* last_ = nullptr;   // valid if there is a first one
 };
 

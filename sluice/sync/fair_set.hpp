@@ -21,11 +21,11 @@ namespace sluice::sync {
 ///      takes its list and lets each of them look again. A wait ends once: there.
 ///
 /// From 4 follows what a wait costs. When the watched node leaves, all earlier ones that conflict with it
-/// have left before it was granted. So a node looks again once for each of its blockers that can be held
-/// beside one another, at most, and once for each cancelled one it watched. Waiting writers of one range form
+/// have left before it was granted. So a node looks again at most once for each of its blockers that can be
+/// held at the same time, and once for each cancelled one that it watched. Waiting writers of one range form
 /// a chain, in which each release grants the next one.
-/// Complexity: O(log n) expected in the nodes of the set for each look; a release is one look for each
-/// watcher. A look costs O(log n) plus the overlaps at most, see interval_set. Allocates: nothing. Thread
+/// Complexity: O(log n) expected in the nodes of the set for each search for a node to watch, at most plus
+/// the overlaps (interval_set.hpp); a release is one search for each watcher. Allocates: nothing. Thread
 /// safety: none of its own: a latch guards it.
 template <class Atomics>
 class fair_set {
@@ -67,7 +67,7 @@ public:
     [[nodiscard]] bool cancel(node& waiting, ended& granted, ended& cancelled) noexcept;
     [[nodiscard]] std::size_t cancel_all(const void* owner, ended& granted, ended& cancelled) noexcept;
 
-    // What holders do; all are in the set.
+    // Changes by a holder. The node is in the set.
     void downgrade(node& held, ended& over) noexcept;
     [[nodiscard]] bool try_upgrade(node& held) noexcept;
     void shrink(node& held, const byte_range& kept, ended& over) noexcept;
@@ -100,7 +100,7 @@ private:
         held_.insert(one, number, priorities_.draw());
     }
     // One that is held and that a request of that number has to wait for, or null. A later one that is held
-    // beside a waiting one is a reader on its own owner's writer.
+    // although an earlier one waits is a reader on its own owner's writer.
     [[nodiscard]] node* holder_against(const lock_args& wanted, std::uint64_t number) const noexcept {
         const overlap_query overlaps = conflicts_of(wanted);
         interval_node* at = held_.first_overlap(overlaps);
@@ -121,7 +121,7 @@ private:
         *one.watch_link = one.next;
         if (one.next != nullptr) one.next->watch_link = one.watch_link;
     }
-    // Puts `from` before what is in `to`. Complexity: linear in `from`; constant if `to` is empty.
+    // Prepends `from` to `to`. Complexity: linear in `from`; constant if `to` is empty.
     static void move_all(node*& from, node*& to) noexcept {
         if (from == nullptr) return;
         if (to != nullptr) {
@@ -283,7 +283,7 @@ bool fair_set<Atomics>::cancel(node& waiting, ended& granted, ended& cancelled) 
     return true;
 }
 
-// All leave before anybody looks again, so that none is granted because another one left.
+// All leave before any watcher looks again, so that none is granted because another one left.
 template <class Atomics>
 std::size_t fair_set<Atomics>::cancel_all(const void* owner, ended& granted, ended& cancelled) noexcept {
     std::size_t count = 0;
@@ -354,7 +354,7 @@ void fair_set<Atomics>::split(node& held, const byte_range& kept, node& rest, co
 
 template <class Atomics>
 void fair_set<Atomics>::relocate(node& from, node& to) noexcept {
-    ENSURE(not from.is_waiting(), "what waits stays in its place");
+    ENSURE(not from.is_waiting(), "a waiting node cannot be moved");
     held_.relocate(from, to);
     to.watch_link = nullptr;
     to.watchers = from.watchers;

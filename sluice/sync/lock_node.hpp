@@ -34,13 +34,13 @@ public:
         if (later.mode == lock_mode::exclusive) return true;
         return is_writer() and (later.owner == nullptr or later.owner != owner);
     }
-    /// Of a node in a fair_set: whether it waits; otherwise it is held.
+    /// Returns whether a node in a fair_set waits; otherwise it is held.
     [[nodiscard]] bool is_waiting() const noexcept { return watch_link != nullptr; }
     /// How often it has been overtaken, since it waits.
     [[nodiscard]] std::uint32_t& overtaken() noexcept { return this->spare_; }
 
     // Every lock constructs one of these, and waits until what it wrote has left the processor before its
-    // first atomic instruction: what has no initialiser here is written by the first who needs it.
+    // first atomic instruction. A member without initialiser is written by the first user.
     bool is_marked = false;  // in a bucket_table
     // Written by the waiter (waiting to asleep) and by the thread that ends its wait (to one of the first
     // two, at last).
@@ -51,7 +51,7 @@ public:
     lock_node* watchers;                    // waiting nodes that watch this one: a list through `next`
     lock_node* next;                        // in the list of another's watchers, of ended waits, or a queue
     lock_node** watch_link;                 // what points to this in a list of watchers; null: it is held
-    basic_range_request<Atomics>* request;  // of a waiting node, or one to be completed; null: of a thread
+    basic_range_request<Atomics>* request;  // that waits or is to be completed; null: a thread waits
 };
 
 /// Waits that have ended and not been announced yet.

@@ -23,7 +23,8 @@ struct range_lock_options {
     /// How often a request that waits may be overtaken by later ones that could run beside all who hold. 0:
     /// never; then, with [1,3] held and [2,7] waiting, [4,5] waits for nothing but its turn. Without limit
     /// only what is held is ever in the way, as of files ([MS-FSA] 2.1.4.10), and a wide request can starve.
-    /// Other than 0, to give a range back can cost the square of how many wait for part of it.
+    /// Other than 0, a release looks at all that wait for part of the range, and with a limit at their
+    /// conflicts.
     std::uint32_t overtakes_max = 0;
     /// Whether it may take memory to spread over buckets. What is seldom held beside much else needs none;
     /// and who asks more for what is in the way than for locks is better off without.
@@ -59,7 +60,8 @@ public:
     [[nodiscard]] const byte_range& where() const noexcept { return node_.where(); }
 
     /// Gives the lock back, and lets those go on that waited for nothing else. Again: does nothing.
-    /// Complexity: O(log n) expected in held and waiting ranges, plus those that overlap.
+    /// Complexity: O(log n) expected in held and waiting ranges for each request that watches this one
+    /// (fair_set.hpp): one, if all want this range exclusively.
     void unlock() noexcept {
         if (lock_ != nullptr) std::exchange(lock_, nullptr)->unlock(node_);
     }
@@ -152,11 +154,12 @@ private:
 ///   in_set    all that is held or waits is in the set;
 ///   a table   and it is in that, or in the set, as bucket_table.hpp says;
 /// and who has the latch finds one of the last two.
-/// Complexity: constant while nobody is in the way; otherwise O(log n) expected in the ranges in the set,
-/// plus those that overlap; for a range longer than two segments of a table, plus its buckets. Thread safety:
-/// any thread. Allocates: a table of some KiB when many are granted beside others, and larger ones for
-/// thousands; goes on without if there is no memory; keeps them while it lives. Blocks: for latches held for
-/// some dozen instructions, or while a table changes, and where it says so. Outlives its guards and requests.
+/// Complexity: constant while nothing conflicts; otherwise O(log n) expected in the ranges in the set, where
+/// many want one range; plus those that overlap at most (fair_set.hpp); for a range longer than two segments
+/// of a table, plus its buckets. Thread safety: any thread. Allocates: a table of some KiB when many are
+/// granted beside others, and larger ones for thousands; goes on without if there is no memory; keeps them
+/// while it lives. Blocks: for latches held for some dozen instructions, or while a table changes, and where
+/// it says so. Outlives its guards and requests.
 template <class Atomics>
 class basic_range_lock {
 public:
@@ -201,16 +204,17 @@ public:
 
     /// Asks without waiting. True: granted, and completed() will not be called. False: completed() will be.
     [[nodiscard]] bool lock_async(request& by, const lock_args& wanted) noexcept;
-    /// Ends a wait, and returns true; false if it was over already. completed(false) is called before this
-    /// returns, except inside nested completions: then perhaps later, on this thread. So destroy the request
-    /// in completed() or after it, not because of what this returns.
+    /// Ends a wait: completed(false) is called before this returns true, unless a completion at the deepest
+    /// level of this thread calls it (completions.hpp): then after that one. So destroy the request in
+    /// completed() or after it, not because of what this returns. False if it was over already.
     bool cancel(request& waiting) noexcept;
     /// The same for all that wait on behalf of an owner, in whatever form; how many there were.
     /// Complexity: O(n) in the ranges held and waited for.
     std::size_t cancel_all(const void* owner) noexcept;
 
-    /// `co_await range_lock.co_lock(wanted)` gives the guard. Suspends: until it is granted, or cancelled,
-    /// and then it is empty; goes on upon the thread that gave the range back.
+    /// `co_await range_lock.co_lock(wanted)` returns the guard, empty if the wait was cancelled. Suspends:
+    /// until then, if something conflicts; resumed on the thread that released the range or cancelled, as by
+    /// completed().
     [[nodiscard]] auto co_lock(const lock_args& wanted) noexcept;
 
     /// What would be in the way of `wanted`, without asking for it: in order of the first byte, until `visit`

@@ -27,7 +27,7 @@ public:
         requests.emplace_back(*this, requests.size());
         ASSERT_FALSE(lock.lock_async(requests.back(), wanted));
     }
-    // Releases what was granted until nothing is held.
+    // Releases granted ranges until nothing is held.
     void drain() {
         for (; released != granted.size(); ++released)
             requests[granted[released]].take().unlock();

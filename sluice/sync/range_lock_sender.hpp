@@ -47,7 +47,7 @@ private:
         void operator()() const noexcept { (void)self->lock_.cancel(*self); }  // may end `self`
     };
 
-    // Nobody else knows of the request, and no stop can be requested of it.
+    // No other thread knows of the request, and nothing listens for stops.
     void complete_at_once(bool is_granted) noexcept {
         is_at_once_ = true;
         this->complete(is_granted);
@@ -104,10 +104,10 @@ private:
 /// A sender of the lock: set_value(guard) when it is granted; set_stopped() if a stop was requested before,
 /// or cancel_all() ended the wait. A stop request that comes too late changes nothing: the guard is given.
 ///
-/// Completes inside start() if it can be had at once, except inside nested completions: then after start(),
-/// on the same thread. So a completion must not block until another operation completes. Otherwise completes
-/// on the thread that gave the range back or requested the stop, once. Suspends: until then. The operation
-/// may be started, and stops requested, on any thread. Allocates: nothing of its own.
+/// Completes once: inside start() if nothing conflicts, and otherwise on the thread that released the range
+/// or requested the stop. Completions that start each other nest up to a bound (completions.hpp), so one that
+/// start() would cause may come after start() has returned, on the same thread. Suspends: until then. The
+/// operation may be started, and stops requested, on any thread. Allocates: nothing of its own.
 template <class Execution, class Atomics>
 [[nodiscard]] auto async_lock(basic_range_lock<Atomics>& lock, const lock_args& wanted) noexcept {
     return lock_sender<Execution, Atomics>(lock, wanted);

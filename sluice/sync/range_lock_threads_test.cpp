@@ -233,7 +233,8 @@ private:
 };
 
 template <class Atomics>
-std::uint64_t crowd_one_range(basic_range_lock<Atomics>& lock, std::uint64_t& counter, std::uint64_t seed) {
+std::uint64_t contend_for_one_byte(basic_range_lock<Atomics>& lock, std::uint64_t& counter,
+                                   std::uint64_t seed) {
     seeded_random random(seed);
     constexpr int batch = 50;
     std::uint64_t cancelled = 0;
@@ -262,15 +263,16 @@ void expect_each_counted() {
     std::atomic<std::uint64_t> expected{0};
     std::vector<std::thread> threads;
     for (std::uint64_t i = 0; i != 6; ++i)
-        threads.emplace_back(
-            [&, i] { expected.fetch_add(crowd_one_range(lock, counter, i + 1), std::memory_order_relaxed); });
+        threads.emplace_back([&, i] {
+            expected.fetch_add(contend_for_one_byte(lock, counter, i + 1), std::memory_order_relaxed);
+        });
     for (std::thread& one : threads)
         one.join();
     EXPECT_EQ(counter, expected.load());
     EXPECT_TRUE(lock.try_lock({.where = byte_range::whole()})) << "something is still locked";
 }
 
-TEST(range_lock, grants_a_crowded_range_once_to_each_request_that_is_not_cancelled) {
+TEST(range_lock, grants_a_contended_range_once_to_each_request_that_is_not_cancelled) {
     expect_each_counted<real_atomics>();
     expect_each_counted<hot_atomics>();
 }
