@@ -7,8 +7,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <ctime>
 #include <new>
+#include <span>
 
 #include "sluice/fsmutex/kernel_lock.hpp"
 #include "sluice/fsmutex/relax.hpp"
@@ -36,6 +39,34 @@ static_assert(mapped::instances_max < 1U << place_bits);
 constexpr int latch_spins = 200;
 // Until the latch's holder is looked after: it holds it for less than a microsecond, if it runs.
 constexpr std::chrono::milliseconds latch_patience = 10ms;
+
+// Whether what a file has without our version may be cut: nothing, or the zeros of a mutex whose creator died
+// before it wrote the version. Anything else, such as the image of a disk, is another program's.
+result<bool> is_nothing_but_zeros(int descriptor) noexcept {
+    std::array<char, 4096> page{};
+    for (off_t offset = 0;;) {
+        const ssize_t got = ::pread(descriptor, page.data(), page.size(), offset);
+        if (got < 0 and errno == EINTR) continue;
+        if (got < 0) return failure(error::last("read a mutex file", descriptor));
+        if (got == 0) return true;
+        const std::span<const char> seen(page.data(), static_cast<std::size_t>(got));
+        if (std::ranges::any_of(seen, [](char each) { return each != 0; })) return false;
+        offset += got;
+    }
+}
+
+result<void> check_that_it_may_be_cut(int descriptor, std::uint64_t version) noexcept {
+    struct stat status{};
+    if (::fstat(descriptor, &status) != 0) return failure(error::last("look at a mutex file", descriptor));
+    if (status.st_size == 0) return {};
+    const error foreign{EBADMSG, "no mapped mutex of this version", descriptor};
+    if (status.st_size != static_cast<off_t>(sizeof(mapped::memory))) return failure(foreign);
+    if (version == mapped::version_1) return {};
+    const auto is_ours = is_nothing_but_zeros(descriptor);
+    if (not is_ours) return failure(is_ours.error());
+    if (not*is_ours) return failure(foreign);
+    return {};
+}
 
 }  // namespace
 
@@ -101,6 +132,8 @@ result<void> mapped_file::prepare(const process_identity& self) noexcept {
     // Nobody who has it open can be of another boot.
     const int code = kernel_lock::try_lock(descriptor, in_use_byte, kind::exclusive);
     if (code != 0) return failure({code == EAGAIN ? EBADMSG : code, "begin a mapped mutex anew", descriptor});
+    if (auto may_be_cut = check_that_it_may_be_cut(descriptor, first.version); not may_be_cut)
+        return may_be_cut;
     constexpr off_t size = sizeof(mapped::memory);
     // All its blocks now: a hole that cannot be filled later would be a SIGBUS.
     if (::ftruncate(descriptor, 0) != 0 or ::fallocate(descriptor, 0, 0, size) != 0) {

@@ -51,6 +51,29 @@ TEST(yielding, rests_after_it_was_slow_and_longer_each_time_until_it_is_quick_ag
     EXPECT_EQ(waits_until_due(), yielding::rest_min);
 }
 
+TEST_F(a_mapped_mutex, is_refused_in_a_file_with_other_content_which_stays_as_it_is) {
+    for (const std::size_t size : {std::size_t{1} << 20, sizeof(mapped::memory)}) {
+        std::string content(size, '\0');
+        content[1080] = 'S';  // where ext4 has its signature
+        directory.write("map", content);
+        const auto refused = memory_map::open(directory.anchor(), "map");
+        EXPECT_EQ(refused.error(), std::errc::bad_message);
+        EXPECT_TRUE(directory.content("map") == content);
+    }
+}
+
+TEST_F(a_mapped_mutex, is_refused_in_zeros_of_another_size) {
+    const std::string content(1 << 20, '\0');
+    directory.write("map", content);
+    EXPECT_EQ(memory_map::open(directory.anchor(), "map").error(), std::errc::bad_message);
+    EXPECT_TRUE(directory.content("map") == content);
+}
+
+TEST_F(a_mapped_mutex, is_begun_anew_where_its_creator_died_before_it_wrote_the_version) {
+    directory.write("map", std::string(sizeof(mapped::memory), '\0'));
+    EXPECT_TRUE(open()->try_lock(entity(1)));
+}
+
 TEST_F(a_mapped_mutex, is_refused_after_a_fork_and_left_alone_by_the_child) {
     const auto mutex = open();
     auto held = mutex->lock(entity(1)).value();
