@@ -32,6 +32,12 @@ unsigned of_directory(unsigned mode) noexcept {
 
 }  // namespace
 
+bool refused_opens::pause(const seams& from) noexcept {
+    if (++count_ == refusals_max) return false;
+    backoff(rounds_).sleep(*from.clock, *from.random, clock_source::steady_time::max());
+    return true;
+}
+
 lock_directory::lock_directory(const struct stat& of) noexcept
     : mode_(of.st_mode & 07777U), owner_(of.st_uid), group_(of.st_gid) {}
 
@@ -113,15 +119,10 @@ result<io::file_handle> open_lock_file(const io::path_handle& base, io::path_vie
                                        const file_access& access) noexcept {
     const auto directory = lock_directory::of(base, path);
     if (not directory) return failure(directory.error());
-    std::uint64_t rounds = 0;
-    unsigned refusals = 0;
+    refused_opens refusals;
     for (unsigned attempt = 0; attempt != limits::vanished_mutex_attempts_max; ++attempt) {
         auto opened = open_existing_in(*directory, base, path, access);
-        // Another user who has just created it opens it to others next.
-        if (not opened and opened.error() == std::errc::permission_denied and ++refusals != refusals_max) {
-            backoff(rounds).sleep(*from.clock, *from.random, clock_source::steady_time::max());
-            continue;
-        }
+        if (not opened and opened.error() == std::errc::permission_denied and refusals.pause(from)) continue;
         if (opened or opened.error() != std::errc::no_such_file_or_directory) return opened;
         auto created = create_in(*directory, base, path, access);
         if (created or created.error() != std::errc::file_exists) return created;

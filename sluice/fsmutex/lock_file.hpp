@@ -36,6 +36,18 @@ struct file_access {
     }
 };
 
+/// Bounds the wait for another user who has just created a lock file and opens it to others next. Until then
+/// opening it is EACCES. Thread safety: one thread.
+class refused_opens {
+public:
+    /// Whether to open again. Sleeps first. Blocks: some 30 ms, all its calls together.
+    [[nodiscard]] bool pause(const seams& from) noexcept;
+
+private:
+    std::uint64_t rounds_ = 0;
+    unsigned count_ = 0;
+};
+
 /// The permissions of the directory of a lock file, and the rules that follow from them.
 class lock_directory {
 public:

@@ -76,7 +76,7 @@ struct lock_files::folder {
         descriptor file;
         bool owner_died = false;
     };
-    [[nodiscard]] result<outcome> take(entity wanted) const noexcept;
+    [[nodiscard]] result<outcome> take(entity wanted, const seams& from) const noexcept;
 
 private:
     [[nodiscard]] int at() const noexcept { return directory.is_valid() ? directory.descriptor() : AT_FDCWD; }
@@ -220,13 +220,16 @@ result<lock_files::folder::outcome> lock_files::folder::try_to_take(const file_n
     return is_new and not has_record ? take_created(std::move(file), name) : take_over(std::move(file), name);
 }
 
-result<lock_files::folder::outcome> lock_files::folder::take(entity wanted) const noexcept {
+result<lock_files::folder::outcome> lock_files::folder::take(entity wanted,
+                                                             const seams& from) const noexcept {
     const file_name name(wanted);
+    refused_opens refusals;
     for (unsigned attempt = 1;; ++attempt) {
         auto tried = try_to_take(name);
         const bool may_go_on = attempt != limits::vanished_file_attempts_max;
         // Of a file that another host removed its server may know nothing any more.
         if (not tried and tried.error().code() == ESTALE and may_go_on) continue;
+        if (not tried and tried.error().code() == EACCES and refusals.pause(from)) continue;
         if (not tried or tried->what != outcome::vanished) return tried;
         if (not may_go_on) return outcome{.what = outcome::contended, .file = std::move(tried->file)};
     }
@@ -238,12 +241,34 @@ lock_files::~lock_files() = default;
 
 namespace {
 
+// Whether the path itself, rather than a symbolic link that may be planted, leads to the directory.
+result<void> check_that_it_is_no_link(const io::path_handle& base, io::path_view path,
+                                      const io::path_handle& opened) noexcept {
+    std::string_view text = path.text();
+    while (text.size() > 1 and text.ends_with('/'))  // which would follow the link
+        text.remove_suffix(1);
+    const io::terminated_path name(text);
+    struct stat named{};
+    const int at = base.is_valid() ? base.descriptor() : AT_FDCWD;
+    if (name.problem() != 0) return failure(error::with_path(name.problem(), "open", path.text()));
+    if (::fstatat(at, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0)
+        return failure(error::with_path(errno, "open", path.text()));
+    const auto itself = status_of(opened.descriptor());
+    if (not itself) return failure(itself.error());
+    if (S_ISDIR(named.st_mode) and named.st_dev == itself->st_dev and named.st_ino == itself->st_ino)
+        return {};
+    return failure(error::with_path(ELOOP, "open", path.text()));
+}
+
 // Returns the permissions of the files in it: those of the directory.
 result<unsigned> prepare_directory(const io::path_handle& base, io::path_view path,
                                    const io::path_handle& opened, bool is_new,
                                    const file_access& access) noexcept {
     const auto around = lock_directory::of(base, path);
     if (not around) return failure(around.error());
+    if (around->is_shared())
+        if (auto checked = check_that_it_is_no_link(base, path, opened); not checked)
+            return failure(checked.error());
     // fchmod(2) and fchown(2) refuse a descriptor that O_PATH has opened.
     const descriptor readable(::openat(opened.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (is_new and readable.number() < 0)
@@ -316,7 +341,7 @@ result<bool> lock_files::poll(std::span<const entity> wanted, ticket& mine) noex
     for (std::size_t i = 0; i != count; ++i) {
         const std::size_t behind = i == 0 ? 0 : 1 + (i - 1 + shift) % (count - 1);
         const std::size_t index = (mine.place + behind) % count;
-        auto tried = folder_->take(wanted[index]);
+        auto tried = folder_->take(wanted[index], {&clock(), &random()});
         if (not tried) return failure(tried.error());
         if (tried->what == folder::outcome::contended) {
             mine_files.give_back(*folder_);

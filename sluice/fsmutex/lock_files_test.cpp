@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdarg>
 #include <filesystem>
 #include <functional>
@@ -18,6 +20,7 @@
 namespace {
 
 std::function<void()> once_a_file_is_made;  // and not yet locked
+unsigned refusals = 0;                      // of opening an existing file for writing, as by its permissions
 
 }  // namespace
 
@@ -28,6 +31,11 @@ extern "C" int __wrap_openat(int at, const char* path, int flags, ...) {
     va_start(more, flags);
     const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(more, mode_t) : mode_t{0};
     va_end(more);
+    if ((flags & O_ACCMODE) == O_RDWR and (flags & O_CREAT) == 0 and refusals != 0) {
+        --refusals;
+        errno = EACCES;
+        return -1;
+    }
     const int made = __real_openat(at, path, flags, mode);
     if (made >= 0 and (flags & O_EXCL) != 0 and once_a_file_is_made)
         std::exchange(once_a_file_is_made, nullptr)();
@@ -108,6 +116,34 @@ TEST_F(lock_files_in, a_folder_are_given_back_though_a_child_forked_meanwhile_ha
     std::this_thread::sleep_for(50ms);
     held.unlock();
     EXPECT_TRUE(eventually([&] { return is_granted->load(); }, 5s));
+}
+
+TEST_F(lock_files_in, a_folder_are_opened_again_while_their_maker_has_not_yet_opened_them_to_others) {
+    directory.write(name, "");
+    refusals = 3;
+    EXPECT_TRUE(mutex->try_lock(entity(42)));
+    EXPECT_EQ(refusals, 0U);
+}
+
+TEST_F(lock_files_in, a_folder_that_others_may_not_open_are_an_error_in_the_end) {
+    directory.write(name, "");
+    refusals = 1000;
+    EXPECT_EQ(mutex->try_lock(entity(42)).error(), std::errc::permission_denied);
+    EXPECT_GT(refusals, 0U);
+    refusals = 0;
+}
+
+TEST_F(lock_files_in, a_folder_are_not_made_behind_a_symbolic_link_that_others_may_have_planted) {
+    std::filesystem::create_directory(directory.path_of("target"));
+    std::filesystem::create_directory_symlink("target", directory.path_of("link"));
+    for (const char* const path : {"link", "link/"}) {
+        ASSERT_EQ(::chmod(directory.path().c_str(), 0777), 0);
+        EXPECT_EQ(lock_files::open(directory.anchor(), path).error(),
+                  std::errc::too_many_symbolic_link_levels);
+        ASSERT_EQ(::chmod(directory.path().c_str(), 0755), 0);
+        EXPECT_TRUE(lock_files::open(directory.anchor(), path));
+    }
+    EXPECT_TRUE(std::filesystem::is_empty(directory.path_of("target")));
 }
 
 // Two find the same file of a dead maker: only one of them may take it over, at every moment in between.
