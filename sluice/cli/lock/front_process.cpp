@@ -84,7 +84,11 @@ private:
             return status_of_signal + reported.signal;
         }
         int status = 0;
-        while (::waitpid(holder_, &status, 0) < 0 and errno == EINTR) {}
+        pid_t ended = 0;
+        do
+            ended = ::waitpid(holder_, &status, 0);
+        while (ended < 0 and errno == EINTR);
+        if (ended < 0) return system_failure("waitpid");
         if (not WIFSIGNALED(status)) return static_cast<int>(exit_code::lock_system);
         const int signal = WTERMSIG(status);
         if (sigismember(&seen_, signal) == 1) end_by(signal);
@@ -142,6 +146,9 @@ int run_in_holder(const std::function<command_outcome(const outcome_report&)>& h
     if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return system_failure("pipe");
     const int signals = ::signalfd(-1, &handled, SFD_CLOEXEC);
     if (signals < 0) return system_failure("signalfd");
+    // A supervisor may have had it ignored. Then the kernel would reap the holder, and its number could be
+    // that of another process when a signal is forwarded.
+    ::signal(SIGCHLD, SIG_DFL);
     std::fflush(stdout);
     const pid_t self = ::getpid();
     const pid_t holder = ::fork();

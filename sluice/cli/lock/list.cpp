@@ -8,6 +8,7 @@
 
 #include "sluice/cli/lock/lock_session.hpp"
 #include "sluice/cli/status/time_text.hpp"
+#include "sluice/cli/terminal_text.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -59,7 +60,7 @@ int list_lock_requests(const lock_options& options) {
     for (const listed_request& each : *all) {
         const auto seconds = std::chrono::system_clock::to_time_t(
             std::chrono::floor<std::chrono::system_clock::duration>(each.since));
-        fmt::print("{:<6} {:>8} {:<20} {}Z", text_of(each.what), each.process_id, each.host,
+        fmt::print("{:<6} {:>8} {:<20} {}Z", text_of(each.what), each.process_id, terminal_text(each.host),
                    utc_text(iso_seconds, seconds));
         for (const entity one : each.entities)
             fmt::print(" {}", text_of(one, options));

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -65,10 +66,16 @@ void report_grant(const lock_options& options, const stopwatch& since, bool owne
 [[nodiscard]] int replace_by_command(const lock_options& options) {
     const stopwatch since;
     lock_session session(options);
-    if (const auto why = session.acquire()) return refuse(*why, options);
+    const auto end_refused = [&](const lock_refusal& why) {
+        const int status = refuse(why, options);
+        if (not session.owner_died()) return status;
+        std::fflush(nullptr);
+        ::_exit(status);  // without an unlock, the next holder gets the news of the death
+    };
+    if (const auto why = session.acquire()) return end_refused(*why);
     report_grant(options, since, session.owner_died());
     const held_command command = command_of(options, session);
-    if (const auto why = session.leave_to_descriptors()) return refuse(*why, options);
+    if (const auto why = session.leave_to_descriptors()) return end_refused(*why);
     return become(command);
 }
 
@@ -94,7 +101,28 @@ void report_grant(const lock_options& options, const stopwatch& since, bool owne
         [&session] { session.release(); }, report);
 }
 
-[[nodiscard]] int lock_descriptor(const lock_options& options) {
+// Which of the standard descriptors the caller had closed.
+using closed_descriptors = std::array<bool, STDERR_FILENO + 1>;
+
+// Opens the standard descriptors that the caller has closed. Otherwise the lock file would get such a number,
+// and what the command prints would go into it. The command finds them closed.
+[[nodiscard]] closed_descriptors occupy_standard_descriptors() noexcept {
+    closed_descriptors closed{};
+    for (int number = 0; number <= STDERR_FILENO; ++number) {
+        if (::fcntl(number, F_GETFD) >= 0) continue;
+        closed[static_cast<std::size_t>(number)] = true;
+        // It gets the lowest free number, which is this one.
+        const int opened = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (opened > number) ::close(opened);
+    }
+    return closed;
+}
+
+[[nodiscard]] bool was_closed(int descriptor, const closed_descriptors& closed) noexcept {
+    return descriptor <= STDERR_FILENO and closed[static_cast<std::size_t>(descriptor)];
+}
+
+[[nodiscard]] int lock_descriptor(const lock_options& options, const closed_descriptors& closed) {
     const stopwatch since;
     const int descriptor = options.descriptor;
     const auto cannot = [&](int code) {
@@ -102,6 +130,7 @@ void report_grant(const lock_options& options, const stopwatch& since, bool owne
                        error(code, "lock", descriptor).message()},
                       options);
     };
+    if (was_closed(descriptor, closed)) return cannot(EBADF);
     // A copy can be closed: the lock belongs to the description, which the caller keeps open.
     const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) return cannot(errno);
@@ -128,12 +157,15 @@ void report_grant(const lock_options& options, const stopwatch& since, bool owne
     return 0;
 }
 
-[[nodiscard]] int unlock_descriptor(const lock_options& options) {
+[[nodiscard]] int unlock_descriptor(const lock_options& options, const closed_descriptors& closed) {
+    if (was_closed(options.descriptor, closed))
+        return refuse({exit_code::lock_data, error(EBADF, "unlock", options.descriptor).message()}, options);
     if (::flock(options.descriptor, LOCK_UN) == 0) return 0;
     return refuse({exit_code::lock_data, error::last("unlock", options.descriptor).message()}, options);
 }
 
 [[nodiscard]] int run_lock(const std::vector<std::string>& words) {
+    const closed_descriptors closed = occupy_standard_descriptors();
     const char* const shell = std::getenv("SHELL");
     const auto options = parse_lock_options(words, shell != nullptr ? shell : "");
     if (not options) {
@@ -152,9 +184,9 @@ void report_grant(const lock_options& options, const stopwatch& since, bool owne
         case request::list:
             return list_lock_requests(*options);
         case request::lock_descriptor:
-            return lock_descriptor(*options);
+            return lock_descriptor(*options, closed);
         case request::unlock_descriptor:
-            return unlock_descriptor(*options);
+            return unlock_descriptor(*options, closed);
         case request::run:
             break;
     }
