@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "sluice/cli/status/time_text.hpp"
+#include "sluice/cli/terminal_text.hpp"
 #include "sluice/fsmutex/best_available.hpp"
 
 namespace sluice::cli {
@@ -18,7 +19,7 @@ using namespace sluice::fsmutex;
     for (const listed_request& each : *all) {
         if (each.what != listed_request::standing::holds) continue;
         const auto seconds = std::chrono::floor<std::chrono::seconds>(each.since);
-        return fmt::format("process {} on {} since {}Z", each.process_id, each.host,
+        return fmt::format("process {} on {} since {}Z", each.process_id, terminal_text(each.host),
                            utc_text(iso_seconds, std::chrono::system_clock::to_time_t(seconds)));
     }
     return "a process that is gone by now";
@@ -32,12 +33,34 @@ result<write_hold> write_hold::take(const std::string& path, lock_mode how, dead
     if (not choice) return failure(choice.error());
     auto mutex = open(choice->which, {}, lock_path);
     if (not mutex) return failure(mutex.error());
-    auto held = (*mutex)->lock(entity::of_name("", how), within);
-    if (held) return write_hold(*std::move(mutex), *std::move(held));
-    if (held.error() != std::errc::timed_out) return failure(held.error());
-    return failure(error::with_path(EBUSY,
-                                    how == lock_mode::shared ? "keep writers away from" : "open for writing",
-                                    fmt::format("{} (held by {})", path, holder_of(**mutex))));
+    const auto held_by = [&](const std::string& who) {
+        const char* const what = how == lock_mode::shared ? "keep writers away from" : "open for writing";
+        return failure(error::with_path(EBUSY, what, fmt::format("{} (held by {})", path, who)));
+    };
+    const entity all = entity::of_name("", how);
+    const seams from = seams::of_this_machine();
+    const deadline until = within.is_none() or within.is_zero()
+                               ? within
+                               : deadline(within.steady_end(from.clock->steady_now(), from.clock->utc_now()));
+    auto held = (*mutex)->lock(all, until);
+    if (not held and held.error() == std::errc::timed_out) return held_by(holder_of(**mutex));
+    if (not held) return failure(held.error());
+    auto flock = inherited_lock::beside(**mutex, std::span(&all, 1));
+    if (not flock) return failure(flock.error());
+    if (not flock->is_of_whole_file()) {  // other hosts can have it: there the mutex alone is the lock
+        flock->allow_removal();
+        return write_hold(std::nullopt, *std::move(mutex), *std::move(held));
+    }
+    const auto locked = flock->acquire(until, from);
+    if (locked) return write_hold(*std::move(flock), *std::move(mutex), *std::move(held));
+    if (locked.error() != std::errc::timed_out) return failure(locked.error());
+    return held_by("a process that has locked " + lock_path + " by flock(2)");
+}
+
+write_hold::~write_hold() {
+    if (mutex_ == nullptr or not flock_) return;
+    flock_->release();
+    flock_->allow_removal();
 }
 
 }  // namespace sluice::cli

@@ -56,6 +56,8 @@ public:
     void allow_removal() noexcept;
 
     [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+    /// Whether it is flock(2) of the whole file.
+    [[nodiscard]] bool is_of_whole_file() const noexcept { return whole_file_.has_value(); }
     /// Whether acquire() locks anything. If not, the descriptors of the mutex do: descriptors_of().
     [[nodiscard]] bool locks() const noexcept { return whole_file_.has_value() or bytes_.has_value(); }
 

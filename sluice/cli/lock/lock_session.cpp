@@ -5,13 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <system_error>
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/io/handle.hpp"
+#include "sluice/fsmutex/limits.hpp"
+#include "sluice/fsmutex/lock_file.hpp"
+#include "sluice/io/path_handle.hpp"
 #include "sluice/io/volume_status.hpp"
 
 namespace sluice::cli {
@@ -20,53 +20,62 @@ using namespace sluice::fsmutex;
 
 namespace {
 
-// Whether other users of the file know nothing of our algorithms: a directory, a device, or a file with a
-// content of its own. Such a file is not written, and can be locked as a whole by flock(2). A mutex file that
-// is being created is empty, or still all zeros.
-[[nodiscard]] bool has_other_purpose(const std::string& path) {
-    const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (file < 0) return false;  // opening it for the lock reports why
-    struct stat status{};
-    std::array<char, 64> front{};
-    bool answer = false;
-    if (::fstat(file, &status) == 0) {
-        if (S_ISREG(status.st_mode)) {
-            const ssize_t got = ::pread(file, front.data(), front.size(), 0);
-            answer = got > 0 and std::ranges::any_of(front, [](char each) { return each != 0; });
-        } else {
-            answer = true;
-        }
-        io::handle borrowed(io::native_handle{.descriptor = file});
-        const auto volume = io::volume_of(borrowed);
-        (void)borrowed.release();
-        // flock(2) of a directory that other hosts have mounted may exclude processes of this host alone.
-        if (S_ISDIR(status.st_mode) and (not volume or volume->reach != io::volume_reach::this_host))
-            answer = false;
-    }
-    ::close(file);
-    return answer;
-}
-
 [[nodiscard]] bool is_mutex_file(const std::string& path) {
     const auto found = best_available({}, path);
     return found and found->is_in_use;
 }
 
+[[nodiscard]] bool is_on_this_host(const std::string& path) {
+    const auto place = io::path_handle::open({}, path);
+    if (not place) return false;  // opening it for the lock reports why
+    const auto volume = io::volume_of(*place);
+    return volume and volume->reach == io::volume_reach::this_host;
+}
+
+// Whether `best` leaves a request for the whole file to flock(2) alone. Then the file is not written and not
+// removed, whatever it has in it: a shell may cut it by `9>file`, and an image of a disk begins with zeros.
+// A mutex of ours is used as one. Between hosts flock(2) is not certain to exclude anybody, so a file without
+// content becomes a mutex there, and a directory is one.
+[[nodiscard]] bool is_for_flock_alone(const std::string& path) {
+    struct stat status{};
+    if (::stat(path.c_str(), &status) != 0) {
+        const auto best = best_available({}, path);
+        return best and best->which == algorithm::memory_map;  // which is for volumes of this host
+    }
+    if (S_ISDIR(status.st_mode)) return is_on_this_host(path);
+    if (not S_ISREG(status.st_mode)) return true;
+    if (is_mutex_file(path)) return false;
+    if (status.st_size != 0) return true;
+    const auto best = best_available({}, path);
+    return best and best->which == algorithm::memory_map;
+}
+
 [[nodiscard]] result<int> open_whole_file(const std::string& path, const file_access& access) {
     // For writing if possible: NFS asks for that. Like flock(1), content with reading otherwise.
-    for (const int how : {O_RDWR, O_RDONLY}) {
-        const int opened = ::open(path.c_str(), how | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        if (opened >= 0) return opened;
-        if (errno == ENOENT) {
-            auto created = open_lock_file({}, path, seams::of_this_machine(), access);
-            if (not created) return failure(created.error());
-            return created->release().descriptor;
+    refused_opens refusals;
+    do {
+        for (const int how : {O_RDWR, O_RDONLY}) {
+            const int opened = ::open(path.c_str(), how | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+            if (opened >= 0) return opened;
+            if (errno == ENOENT) {
+                auto created = open_lock_file({}, path, seams::of_this_machine(), access);
+                if (not created) return failure(created.error());
+                return created->release().descriptor;
+            }
+            const bool may_read = errno == EACCES or errno == EISDIR or errno == EROFS or errno == ETXTBSY or
+                                  errno == EPERM or errno == ENXIO;
+            if (not may_read) return failure(error::with_path(errno, "open", path));
         }
-        const bool may_read = errno == EACCES or errno == EISDIR or errno == EROFS or errno == ETXTBSY or
-                              errno == EPERM or errno == ENXIO;
-        if (not may_read) break;
-    }
+    } while (errno == EACCES and refusals.pause(seams::of_this_machine()));
     return failure(error::with_path(errno, "open", path));
+}
+
+// Whether others who open the path get this file. Its last user may have removed it while we waited.
+[[nodiscard]] bool is_named(int file, const std::string& path) noexcept {
+    struct stat itself{};
+    struct stat there{};
+    return ::fstat(file, &itself) == 0 and ::stat(path.c_str(), &there) == 0 and
+           itself.st_dev == there.st_dev and itself.st_ino == there.st_ino;
 }
 
 // Returns the remedy for a refusal of open_lock_file().
@@ -111,8 +120,7 @@ result<std::optional<algorithm_choice>> algorithm_of(const lock_options& options
          {algorithm::memory_map, algorithm::atomic_append, algorithm::byte_ranges, algorithm::lock_files})
         if (options.algorithm == name_of(each)) return algorithm_choice{each, "of --algorithm"};
     const bool is_for_all_names = not options.has_names() and options.what != lock_options::request::list;
-    if (is_for_all_names and has_other_purpose(options.file) and not is_mutex_file(options.file))
-        return std::nullopt;
+    if (is_for_all_names and is_for_flock_alone(options.file)) return std::nullopt;
     auto best = best_available({}, options.file);
     if (not best) return failure(best.error());
     return *std::move(best);
@@ -152,10 +160,17 @@ std::optional<lock_refusal> lock_session::acquire() {
 }
 
 std::optional<lock_refusal> lock_session::acquire_whole_file() {
-    const auto opened = open_whole_file(options_.file, options_.access);
-    if (not opened) return lock_refusal{status_of_open(opened.error()), opened.error().message()};
-    inherited_.emplace(inherited_lock::of_whole_file(*opened, options_.whole_file));
-    return acquire_inherited();
+    for (unsigned attempt = 0; attempt != limits::vanished_mutex_attempts_max; ++attempt) {
+        const auto opened = open_whole_file(options_.file, options_.access);
+        if (not opened)
+            return lock_refusal{status_of_open(opened.error()),
+                                opened.error().message() + remedy_for(opened.error())};
+        inherited_.emplace(inherited_lock::of_whole_file(*opened, options_.whole_file));
+        if (auto refused = acquire_inherited()) return refused;
+        if (is_named(*opened, options_.file)) return std::nullopt;
+    }
+    const error vanished = error::with_path(ESTALE, "lock", options_.file);
+    return lock_refusal{status_of_lock(vanished), vanished.message()};
 }
 
 std::optional<lock_refusal> lock_session::acquire_mutex(const algorithm_choice& choice) {
@@ -206,7 +221,8 @@ std::vector<int> lock_session::inheritable() const {
 void lock_session::release() noexcept {
     if (inherited_) {
         inherited_->release();
-        inherited_->allow_removal();
+        // flock(1) does not notice that the file it has waited for lost its name.
+        if (not inherited_->is_of_whole_file()) inherited_->allow_removal();
     }
     if (held_) held_->unlock();
     held_.reset();

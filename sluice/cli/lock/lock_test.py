@@ -4,6 +4,8 @@ Processes wait for each other by pipes: a process that is to live ends when its 
 """
 
 import contextlib
+import fcntl
+import itertools
 import os
 import re
 import shutil
@@ -91,7 +93,6 @@ class Command(LockTest):
         self.assertEqual(sluice("lock", self.file, "--", "sh", "-c", "exit 7").returncode, 7)
         self.assertEqual(sluice("lock", self.file, "--", "sh", "-c", "kill -TERM $$").returncode, 128 + 15)
         self.assertEqual(sluice("lock", self.file, "--", "echo", "--shared").stdout, "--shared\n")
-        self.assertFalse(os.path.exists(self.file))
 
     def test_a_command_that_cannot_run_is_69_and_named(self):
         for command in "/no/such/program", "/etc/passwd":
@@ -120,9 +121,11 @@ class Command(LockTest):
                 self.assertTrue(self.is_free(*chosen, "--exclusive", "b"))
 
     def test_a_conflict_is_silent_unless_verbose(self):
-        with self.holding():
-            self.assertEqual(sluice("lock", "-n", self.file, "true").stderr, "")
-            self.assertIn("--list", sluice("lock", "-n", "--verbose", self.file, "true").stderr)
+        for options, remedy in ([], "held by another process\n"), (["--algorithm", "memory_map"], "--list"):
+            self.file += "x"
+            with self.holding(*options):
+                self.assertEqual(sluice("lock", "-n", *options, self.file, "true").stderr, "")
+                self.assertIn(remedy, sluice("lock", "-n", "--verbose", *options, self.file, "true").stderr)
 
     def test_shared_names_are_shared(self):
         with self.holding("--shared", "a"):
@@ -205,7 +208,6 @@ class Descendants(LockTest):
         self.assertFalse(self.is_free())
         holder.stdin.close()
         self.wait_until_free()
-        self.assertFalse(os.path.exists(self.file))
 
     def test_release_on_exit_and_close_do_not_wait_for_descendants(self):
         for option in "--release-on-exit", "-o":
@@ -243,7 +245,9 @@ class Descendants(LockTest):
                 self.assertIn("keeps the lock", front.stderr.readline())
                 self.assertFalse(self.is_free(*options))
                 front.stdin.close()
-                # The refusal above did not use up the news of the death.
+                if algorithm != "lock_files" or "--exclusive" not in options:
+                    self.assertFalse(self.is_free("-F", *options))
+                # The refusals above did not use up the news of the death.
                 self.assertEqual(self.wait_until_free(*options), algorithm in (*QUEUES, "lock_files"))
                 self.assertFalse(self.wait_until_free(*options))
 
@@ -265,7 +269,115 @@ class Descendants(LockTest):
         self.assertRegex(done.stderr, "--no-fork is not possible with lock_files.*byte_ranges")
 
 
+class OtherContent(LockTest):
+    """A file that is not a lock file by itself keeps its content and its name."""
+
+    def test_a_disk_image_is_neither_changed_nor_removed(self):
+        image = bytes(1080) + b"S" + bytes((1 << 20) - 1081)  # ext4 has its signature there
+        with open(self.file, "wb") as file:
+            file.write(image)
+        for options, status in (([], 0), (["-s"], 0), (["--exclusive", "a"], 66), (["--algorithm", "memory_map"], 66),
+                                (["--algorithm", "atomic_append"], 66), (["--algorithm", "byte_ranges"], 0)):
+            with self.subTest(options=options):
+                self.assertEqual(sluice("lock", *options, self.file, "--", "true").returncode, status)
+                with open(self.file, "rb") as file:
+                    self.assertEqual(file.read(), image)
+
+    def test_a_file_that_was_locked_as_a_whole_stays_the_same_file(self):
+        for algorithm in "best", *QUEUES, "flock":
+            with self.subTest(algorithm=algorithm):
+                self.file += "x"
+                with self.holding("--algorithm", algorithm):
+                    before = os.stat(self.file)
+                self.assertTrue(os.path.samestat(os.stat(self.file), before))
+                self.assertTrue(self.is_free("--algorithm", algorithm))
+                self.assertTrue(os.path.samestat(os.stat(self.file), before))
+
+    def test_a_shell_may_cut_the_file_while_it_is_locked(self):
+        for redirection in "9>", "9>>":
+            with self.subTest(redirection=redirection):
+                with self.holding():
+                    script = f'( "$1" lock -n 9; echo $? ) {redirection}"$2"'
+                    done = subprocess.run(["sh", "-c", script, "sh", PROGRAM, self.file], capture_output=True, text=True)
+                    self.assertEqual((done.stdout, done.stderr), ("1\n", ""))
+                self.assertEqual(os.path.getsize(self.file), 0)
+
+    @unittest.skipUnless(shutil.which("flock"), "flock(1) is not installed")
+    def test_a_waiting_flock_gets_the_file_of_that_name(self):
+        for algorithm in "best", "memory_map":
+            with self.subTest(algorithm=algorithm):
+                self.file += "x"
+                with self.holding("--algorithm", algorithm):
+                    before = os.stat(self.file)
+                    waiter = subprocess.Popen(["flock", self.file, "sh", "-c", "echo granted; read line"], stdin=subprocess.PIPE,
+                                              stdout=subprocess.PIPE, text=True)
+                    self.addCleanup(waiter.communicate, "\n")
+                    while not self.has_a_waiter(before.st_ino):
+                        self.assertIsNone(waiter.poll())
+                self.assertEqual(waiter.stdout.readline(), "granted\n")
+                self.assertTrue(os.path.samestat(os.stat(self.file), before))
+                self.assertFalse(self.is_free("--algorithm", algorithm))
+
+    def has_a_waiter(self, inode):
+        with open("/proc/locks") as locks:
+            return any("->" in line and f":{inode} " in line for line in locks)
+
+    def test_a_waiter_locks_the_file_that_has_the_name_by_then(self):
+        open(self.file, "w").close()
+        before = os.stat(self.file)
+        descriptor = os.open(self.file, os.O_RDWR)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        waiter = subprocess.Popen([PROGRAM, "lock", self.file, "sh", "-c", "echo granted; read line"], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True)
+        self.addCleanup(waiter.communicate, "\n")
+        while not self.has_a_waiter(before.st_ino):
+            self.assertIsNone(waiter.poll())
+        os.unlink(self.file)
+        open(self.file, "w").close()
+        os.close(descriptor)
+        self.assertEqual(waiter.stdout.readline(), "granted\n")
+        self.assertFalse(self.is_free())
+
+
+class ClosedDescriptors(LockTest):
+    def test_the_command_finds_closed_what_the_caller_had_closed_and_the_lock_file_is_untouched(self):
+        report = os.path.join(self.folder, "report")
+        command = 'for n in 0 1 2; do [ -e /proc/$$/fd/$n ] && echo $n; done >"$0"; echo out; echo error >&2; true'
+        for options in [], ["-F"], ["-o"]:
+            for closed in itertools.product([False, True], repeat=3):
+                with self.subTest(options=options, closed=closed):
+                    self.file += "x"
+                    redirections = " ".join(text for text, is_closed in zip(("<&-", ">&-", "2>&-"), closed) if is_closed)
+                    script = f'exec "$@" {redirections}'
+                    done = subprocess.run(["sh", "-c", script, "sh", PROGRAM, "lock", *options, self.file, "sh", "-c", command, report],
+                                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    with open(report) as found:
+                        # The redirection to the report takes 1 if it is closed, for as long as the report is written.
+                        open_ones = {int(line) for line in found} - {1}
+                    self.assertEqual(open_ones, {n for n in (0, 2) if not closed[n]})
+                    self.assertEqual(os.path.getsize(self.file), 0)
+                    self.assertEqual(done.stdout, "" if closed[1] else "out\n")
+
+    def test_a_closed_descriptor_is_refused(self):
+        for number in "0", "1", "2":
+            for option in "-x", "-u":
+                with self.subTest(number=number, option=option):
+                    done = subprocess.run(["sh", "-c", f'exec "$@" {number}>&-', "sh", PROGRAM, "lock", option, number],
+                                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+                    self.assertEqual(done.returncode, 65)
+
+
 class Signals(LockTest):
+    def test_the_outcome_is_known_though_the_caller_ignores_the_ends_of_children(self):
+        ignore = lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        self.assertEqual(sluice("lock", self.file, "sh", "-c", "exit 7", preexec_fn=ignore).returncode, 7)
+        front = self.start(command=["sh", "-c", "echo held; read line"], preexec_fn=ignore)
+        with open(f"/proc/{front.pid}/task/{front.pid}/children") as children:
+            os.kill(int(children.read()), signal.SIGKILL)
+        self.assertEqual(front.wait(60), 128 + signal.SIGKILL)
+        self.assertIn("was killed by signal 9", front.stderr.readline())
+
     def test_signals_are_forwarded_to_the_command(self):
         for number in signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2:
             with self.subTest(signal=number):
@@ -276,7 +388,7 @@ class Signals(LockTest):
                 self.assertEqual(holder.wait(60), 3)
 
     def test_a_signal_while_waiting_ends_the_wait(self):
-        with self.holding():
+        with self.holding("--algorithm", "memory_map"):
             waiter = subprocess.Popen([PROGRAM, "lock", self.file, "true"])
             while not re.search(r"(?m)^waits ", self.listed()):
                 pass
@@ -426,6 +538,7 @@ class Permissions(LockTest):
     def test_the_default_follows_the_directory(self):
         for mode, expected in (0o755, 0o600), (0o770, 0o660), (0o2775, 0o660), (0o777, 0o666), (0o1777, 0o600):
             with self.subTest(mode=oct(mode)):
+                self.file += "x"
                 os.chmod(self.folder, mode)
                 self.assertEqual(self.created()[0], expected)
 
@@ -446,12 +559,14 @@ class Permissions(LockTest):
         for options in ["--group", "65534"], ["--mode", "666"]:
             with self.subTest(options=options), self.holding(*options):
                 self.assertEqual(self.as_user(*options).returncode, 1)
+        self.file += "x"
         with self.holding():
             refused = self.as_user()
             self.assertEqual(refused.returncode, 66)
             self.assertRegex(refused.stderr, "Permission denied.*--mode, --group, or chmod")
         os.chmod(self.folder, 0o2770)
         os.chown(self.folder, 0, 65534)
+        self.file += "x"
         with self.holding():
             self.assertEqual(self.as_user().returncode, 1)
 
@@ -461,11 +576,11 @@ class Permissions(LockTest):
         open(self.file, "w").close()
         os.chown(self.file, 65534, 65534)
         os.chmod(self.file, 0o666)
-        refused = sluice("lock", "-n", self.file, "true")
+        refused = sluice("lock", "-n", "--exclusive", "a", self.file, "--", "true")
         self.assertEqual(refused.returncode, 66)
         self.assertIn("must belong to you, to root, or to the owner of the directory", refused.stderr)
         self.assertEqual(os.path.getsize(self.file), 0)
-        self.assertEqual(sluice("lock", "-n", "--mode", "666", self.file, "true").returncode, 0)
+        self.assertEqual(sluice("lock", "-n", "--mode", "666", "--exclusive", "a", self.file, "--", "true").returncode, 0)
 
 
 if __name__ == "__main__":
