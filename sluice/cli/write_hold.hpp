@@ -16,7 +16,7 @@ namespace sluice::cli {
 /// whatever process, or host where the file system can be had by several. It is a mutex in `<path>.lock`, all
 /// of it, exclusively: what `sluice lock <path>.lock -- COMMAND` takes, and `sluice lock --list <path>.lock`
 /// shows. On a volume of this host it is flock(2) of that file, too, which is all that `sluice lock` takes of
-/// a file that is no mutex yet. Readers are not kept away.
+/// a file that is not a mutex yet. Readers are not kept away.
 ///
 /// Whoever opens something for writing that cannot know of mutexes (a FAT image, the user database) is handed
 /// one and keeps it until it has closed the file. Move-only; a moved-from one holds nothing. Thread safety:

@@ -69,7 +69,7 @@ TEST_F(a_mapped_mutex, is_refused_in_zeros_of_another_size) {
     EXPECT_TRUE(directory.content("map") == content);
 }
 
-TEST_F(a_mapped_mutex, is_begun_anew_where_its_creator_died_before_it_wrote_the_version) {
+TEST_F(a_mapped_mutex, starts_again_where_its_creator_died_before_it_wrote_the_version) {
     directory.write("map", std::string(sizeof(mapped::memory), '\0'));
     EXPECT_TRUE(open()->try_lock(entity(1)));
 }

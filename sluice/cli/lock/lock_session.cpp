@@ -34,8 +34,8 @@ namespace {
 
 // Whether `best` leaves a request for the whole file to flock(2) alone. Then the file is not written and not
 // removed, whatever it has in it: a shell may cut it by `9>file`, and an image of a disk begins with zeros.
-// A mutex of ours is used as one. Between hosts flock(2) is not certain to exclude anybody, so a file without
-// content becomes a mutex there, and a directory is one.
+// A mutex of ours is used as one. Between hosts flock(2) is not certain to exclude other processes, so a file
+// without content becomes a mutex there, and a directory is one.
 [[nodiscard]] bool is_for_flock_alone(const std::string& path) {
     struct stat status{};
     if (::stat(path.c_str(), &status) != 0) {

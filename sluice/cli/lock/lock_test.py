@@ -296,10 +296,12 @@ class OtherContent(LockTest):
     def test_a_shell_may_cut_the_file_while_it_is_locked(self):
         for redirection in "9>", "9>>":
             with self.subTest(redirection=redirection):
-                with self.holding():
+                with self.holding() as holder:
                     script = f'( "$1" lock -n 9; echo $? ) {redirection}"$2"'
                     done = subprocess.run(["sh", "-c", script, "sh", PROGRAM, self.file], capture_output=True, text=True)
                     self.assertEqual((done.stdout, done.stderr), ("1\n", ""))
+                self.assertEqual(holder.returncode, 0)
+                self.assertTrue(self.is_free())
                 self.assertEqual(os.path.getsize(self.file), 0)
 
     @unittest.skipUnless(shutil.which("flock"), "flock(1) is not installed")
