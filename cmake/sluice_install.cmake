@@ -11,8 +11,12 @@ foreach(component IN LISTS sluice_built)
     DESTINATION ${package_folder})
   get_property(folder TARGET sluice_${component} PROPERTY SLUICE_FOLDER)
   file(RELATIVE_PATH below_root "${PROJECT_SOURCE_DIR}" "${folder}")
+  set(not_installed PATTERN "*_test.hpp" EXCLUDE PATTERN "*_testing.hpp" EXCLUDE)
+  if(component STREQUAL "sync")
+    list(APPEND not_installed PATTERN skiplist EXCLUDE)  # a component of its own in a folder below
+  endif()
   install(DIRECTORY "${folder}/" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${below_root} FILES_MATCHING PATTERN "*.hpp"
-    PATTERN skiplist EXCLUDE PATTERN "*_test.hpp" EXCLUDE PATTERN "*_testing.hpp" EXCLUDE)
+    ${not_installed})
 endforeach()
 if(SLUICE_PROGRAM)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/man/" DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")

@@ -181,11 +181,14 @@ class Alone(Package):
         self.assertEqual(folders, {"base", "io"})
 
     def test_one_that_is_installed_alone_is_found_and_the_others_are_refused(self):
-        build = self.built("base")
+        build = self.built("sync_skiplist")
         run("cmake", "--build", build)
         prefix = self.folder / "prefix"
         run("cmake", "--install", build, "--prefix", prefix)
-        for component, expected in (("base", None), ("io", "component io cannot be used: it was not installed")):
+        for header in ("base/error.hpp", "sync/range_lock.hpp", "sync/skiplist/skiplist_range_lock.hpp"):
+            self.assertTrue((prefix / "include" / "sluice" / header).exists(), header)
+        self.assertFalse((prefix / "include" / "sluice" / "io").exists())
+        for component, expected in (("sync_skiplist", None), ("io", "component io cannot be used: it was not installed")):
             project = self.folder / component
             project.mkdir()
             (project / "CMakeLists.txt").write_text(
