@@ -137,6 +137,9 @@ class Objects(Damaged):
         volume = Volume(self.image)
         entry = volume.entry("FILE01     ", volume.first(volume.entry("D          ")))
         os.truncate(self.image, volume.place(volume.first(entry)) + 1024)
+        (self.folder / "older").write_text("a good copy")
+        self.sluice("get", self.on("/D/FILE01"), self.folder / "older", code=1)
+        self.assertEqual((self.folder / "older").read_text(), "a good copy")
         self.sluice("get", self.on("/D"), self.folder / "back", code=1)
         self.assertEqual(os.listdir(self.folder / "back"), ["FILE00"])
         self.assertIn("/D/FILE01: ", self.said)
@@ -146,6 +149,12 @@ class Objects(Damaged):
                          (top / "FILE01").read_bytes()[:1024] + bytes(10_000 - 1024))
         self.assertIn("bytes 1024-9999", self.said)
         self.assertIn("bytes 0-9999", self.said)
+
+    def test_a_copy_replaces_no_pipe_or_device(self):
+        self.put_files(1)
+        os.mkfifo(self.folder / "pipe")
+        self.sluice("get", self.on("/D/FILE00"), self.folder / "pipe", code=1)
+        self.assertTrue((self.folder / "pipe").is_fifo())
 
     def test_map_lists_every_other_file(self):
         self.put_files(5)

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "sluice/base/random.hpp"
 #include "sluice/io/file_status.hpp"
 
 namespace sluice::cli {
@@ -23,11 +24,27 @@ bool ends_the_command(const error& why) noexcept {
            why.code() == EDQUOT;
 }
 
+// Where a copy grows until it is complete, so that a file there before is replaced by a whole one or not at
+// all. Nobody can guess the name and put something else there.
+fs::path beside(const fs::path& to) {
+    system_random numbers;
+    return to.parent_path() / fmt::format(".sluice-{:016x}", numbers.next_u64());
+}
+
+// A device or a pipe that a file was renamed over would be gone, for all programs.
+int why_not_replaced(const fs::path& to) noexcept {
+    std::error_code unknown;
+    const fs::file_status there = fs::symlink_status(to, unknown);
+    if (not fs::exists(there) or fs::is_regular_file(there) or fs::is_symlink(there)) return 0;
+    return fs::is_directory(there) ? EISDIR : EEXIST;
+}
+
 }  // namespace
 
 struct file_extraction::copy_in_progress {
     const tree_entry& file;
     const fs::path& to;
+    fs::path growing;  // becomes `to`
     fat::item_handle source;
     io::file_handle target{};
     std::vector<byte_extent>
@@ -67,8 +84,11 @@ void file_extraction::copy(const tree_entry& file, const fs::path& to) {
     const auto is_followed = from_.system().for_each_extent(**source, all, [](const auto&) { return true; });
     if (not is_followed and policy_ == damaged_file::skip)
         return skipped_.report(file.path, is_followed.error());
-    copy_in_progress copy{.file = file, .to = to, .source = *std::move(source)};
-    auto target = io::file_handle::open({}, to.string(), io::mode::write, io::creation::always_new);
+    if (const int code = why_not_replaced(to); code != 0)
+        return skipped_.report_target(to.string(), error(code, "replace"));
+    copy_in_progress copy{.file = file, .to = to, .growing = beside(to), .source = *std::move(source)};
+    auto target =
+        io::file_handle::open({}, copy.growing.string(), io::mode::write, io::creation::only_if_not_exist);
     if (not target) {
         if (ends_the_command(target.error())) fail_fat(fat_message(target.error(), to.string()));
         return skipped_.report_target(to.string(), target.error());
@@ -162,9 +182,14 @@ void file_extraction::finish(copy_in_progress& copy) {
     }
     const auto closed = copy.target.close();
     if (copy.goes_on() and not closed) copy.write_error = closed.error();
-    if (copy.goes_on()) return report_missing(copy);
+    if (copy.goes_on()) {
+        std::error_code why;
+        fs::rename(copy.growing, copy.to, why);
+        if (not why) return report_missing(copy);
+        copy.write_error = error(why.value(), "rename");
+    }
     std::error_code ignored;
-    fs::remove(copy.to, ignored);
+    fs::remove(copy.growing, ignored);
     if (copy.read_error) return skipped_.report(copy.file.path, *copy.read_error);
     if (ends_the_command(*copy.write_error)) fail_fat(fat_message(*copy.write_error, copy.to.string()));
     skipped_.report_target(copy.to.string(), *copy.write_error);
