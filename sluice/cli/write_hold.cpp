@@ -51,8 +51,10 @@ result<write_hold> write_hold::take(const std::string& path, lock_mode how, dead
         flock->allow_removal();
         return write_hold(std::nullopt, *std::move(mutex), *std::move(held));
     }
-    const auto locked = flock->acquire(until, from);
-    if (locked) return write_hold(*std::move(flock), *std::move(mutex), *std::move(held));
+    // Its destructor keeps the file for who has it locked.
+    write_hold made(*std::move(flock), *std::move(mutex), *std::move(held));
+    const auto locked = made.flock_->acquire(until, from);
+    if (locked) return made;
     if (locked.error() != std::errc::timed_out) return failure(locked.error());
     return held_by("a process that has locked " + lock_path + " by flock(2)");
 }

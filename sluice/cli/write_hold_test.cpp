@@ -1,7 +1,9 @@
 #include "sluice/cli/write_hold.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,6 +49,27 @@ protected:
     std::filesystem::path folder;
     std::string path;
 };
+
+TEST_F(held_file, excludes_flock_and_is_refused_while_another_program_has_that) {
+    const std::string lock = path + ".lock";
+    {
+        const auto mine = write_hold::take(path);
+        ASSERT_TRUE(mine);
+        const int other = ::open(lock.c_str(), O_RDWR | O_CLOEXEC);
+        EXPECT_EQ(::flock(other, LOCK_EX | LOCK_NB), -1);
+        ::close(other);
+    }
+    EXPECT_FALSE(std::filesystem::exists(lock));
+    const int other = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ASSERT_EQ(::flock(other, LOCK_EX | LOCK_NB), 0);
+    const auto refused = write_hold::take(path, deadline::zero());
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error(), std::errc::device_or_resource_busy);
+    EXPECT_THAT(refused.error().message(), testing::HasSubstr("by flock(2)"));
+    EXPECT_TRUE(std::filesystem::exists(lock)) << "who has it locked keeps it";
+    ::close(other);
+    EXPECT_TRUE(write_hold::take(path));
+}
 
 TEST_F(held_file, is_refused_to_a_second_writer_who_is_told_by_whom_and_since_when) {
     const pid_t other = start_holder();

@@ -166,6 +166,14 @@ class Command(LockTest):
                 with open(f"/proc/{found[1]}/stat") as status:  # its holder process
                     self.assertEqual(int(status.read().rpartition(")")[2].split()[1]), holder.pid)
 
+    def test_list_sends_no_escapes_of_a_damaged_file_to_the_terminal(self):
+        os.mkdir(self.file)
+        with open(os.path.join(self.file, "000000000000002a"), "w") as file:
+            file.write("host \x1b[31mred\nboot y\npid 1\nstart 1\n")
+        listed = self.listed("--algorithm", "lock_files")
+        self.assertIn(" ?[31mred ", listed)
+        self.assertNotIn("\x1b", listed)
+
     def test_list_does_not_write_to_a_file_that_is_not_a_mutex(self):
         open(self.file, "w").close()
         self.assertEqual(self.listed().count("\n"), 1)
