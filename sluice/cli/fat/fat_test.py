@@ -1,6 +1,7 @@
 """sluice fat as a shell sees it, judged by others: dosfstools, mtools and 7-Zip. Run by ctest with the program as
 the last argument."""
 
+import fcntl
 import filecmp
 import json
 import os
@@ -233,8 +234,8 @@ class Damage(Fat):
 
     def test_an_image_is_written_by_one_at_a_time_and_the_other_learns_who(self):
         self.make()
-        holder = subprocess.Popen([PROGRAM, "lock", f"{self.image}.lock", "--", "sh", "-c", "echo; exec sleep 60"],
-                                  stdout=subprocess.PIPE)
+        holder = subprocess.Popen([PROGRAM, "lock", "--algorithm", "memory_map", f"{self.image}.lock", "--",
+                                   "sh", "-c", "echo; exec sleep 60"], stdout=subprocess.PIPE)
         self.addCleanup(holder.wait)
         self.addCleanup(holder.terminate)  # which is forwarded to the command
         self.addCleanup(holder.stdout.close)
@@ -243,6 +244,13 @@ class Damage(Fat):
         status = pathlib.Path(f"/proc/{told[1]}/status").read_text()
         self.assertIn(f"PPid:\t{holder.pid}\n", status)  # the process that holds the lock is a child of sluice lock
         self.sluice("ls", self.on("/"))
+
+    def test_an_image_locked_by_flock_is_not_written(self):
+        self.make()
+        with open(f"{self.image}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.assertIn("flock(2)", self.sluice("mkdir", self.on("/x"), code=1))
+        self.sluice("mkdir", self.on("/x"))
 
 
 @unittest.skipUnless(shutil.which("smbclient"), "needs smbclient")

@@ -252,9 +252,9 @@ class Descendants(LockTest):
                 self.assertEqual(front.wait(60), 128 + signal.SIGKILL)
                 self.assertIn("keeps the lock", front.stderr.readline())
                 self.assertFalse(self.is_free(*options))
-                front.stdin.close()
                 if algorithm != "lock_files" or "--exclusive" not in options:
                     self.assertFalse(self.is_free("-F", *options))
+                front.stdin.close()
                 # The refusals above did not use up the news of the death.
                 self.assertEqual(self.wait_until_free(*options), algorithm in (*QUEUES, "lock_files"))
                 self.assertFalse(self.wait_until_free(*options))
