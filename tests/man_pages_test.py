@@ -16,7 +16,7 @@ PAGES = pathlib.Path(__file__).resolve().parent.parent / "docs" / "man"
 COMMANDS = {"sluice": [()], "sluice-serve": [("serve",)], "sluice-status": [("status",)], "sluice-probe": [("probe",), ("probe", "atomicity")],
             "sluice-bench": [("bench",), ("bench", "fsmutex"), ("bench", "smb")],
             "sluice-fat": [("fat",), *(("fat", verb) for verb in (
-                "mkfs", "label", "ls", "cat", "stat", "map", "get", "put", "mkfile", "mkdir", "rm", "mv", "defrag", "check",
+                "mkfs", "build", "label", "ls", "cat", "stat", "map", "get", "put", "mkfile", "mkdir", "rm", "mv", "defrag", "check",
                 "repair", "commit", "discard", "rebind"))],
             "sluice-get": [("get",), ("put",), ("ls",), ("cat",), ("mkdir",), ("rm",)],
             "sluice-lock": [("lock",)], "sluice-user": [("user",), *(("user", verb) for verb in ("add", "passwd", "remove", "list"))]}

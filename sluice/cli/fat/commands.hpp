@@ -6,6 +6,7 @@ namespace sluice::cli {
 
 // The commands of `sluice fat`, by file.
 void add_fat_make(command_syntax fat);
+void add_fat_build(command_syntax fat);
 void add_fat_check(command_syntax fat);
 void add_fat_look(command_syntax fat);
 void add_fat_get(command_syntax fat);

@@ -9,6 +9,7 @@ void add_fat(command_syntax app) {
     const command_syntax fat = app.add_subcommand("fat", "look into, change, make and mend FAT disk images");
     fat.require_subcommands(1);
     add_fat_make(fat);
+    add_fat_build(fat);
     add_fat_look(fat);
     add_fat_get(fat);
     add_fat_put(fat);

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -59,10 +60,10 @@ void put_file(fat::file_system& system, const std::filesystem::path& from, const
         progress.add(got->size());
     }
     const auto status = value_or_fail(io::status_of(source), from.string());
-    succeed_or_fail(
-        system.change(*file,
-                      {.modified = std::chrono::time_point_cast<fat::time_point::duration>(status.modified)}),
-        shown(to));
+    auto modified = std::chrono::time_point_cast<fat::time_point::duration>(status.modified);
+    // A file that was created by the build itself has another time in each run.
+    if (const auto latest = source_date()) modified = std::min(modified, *latest);
+    succeed_or_fail(system.change(*file, {.modified = modified}), shown(to));
 }
 
 }  // namespace sluice::cli

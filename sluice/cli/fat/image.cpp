@@ -91,6 +91,7 @@ mounted_image::mounted_image(const image_name& name, image_use use, const image_
                              fat::lookup_strategy strategy)
     : image_(name, use, options) {
     auto how = mount_options_of(options).value();  // checked when it was read
+    if (options.time_zone.empty() and source_date()) how.zone = fat::time_zone::utc();
     how.is_read_only = use == image_use::read;
     how.strategy = strategy;
     how.is_known_sound = image_.is_known_sound();

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sluice/base/clock.hpp"
+#include "sluice/cli/fat/build_time.hpp"
 #include "sluice/cli/fat/image_stack.hpp"
 #include "sluice/fat/file_system.hpp"
 
@@ -47,7 +48,7 @@ public:
 
 private:
     opened_image image_;
-    system_clock_source clock_;
+    build_clock clock_{source_date()};
     std::unique_ptr<fat::file_system> system_;
 };
 

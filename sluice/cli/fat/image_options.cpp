@@ -102,14 +102,20 @@ void add_code_page_option(command_syntax command, image_options& options) {
         .check(complaint_about(&image_options::code_page));
 }
 
+void add_time_zone_option(command_syntax command, image_options& options) {
+    command
+        .add_option("--time-zone", options.time_zone,
+                    "time zone of the volume: host, utc, +HH:MM [default: host]")
+        .value_name("ZONE")
+        .check(complaint_about(&image_options::time_zone));
+}
+
 void add_image_options(command_syntax command, image_options& options) {
     add_overlay_option(command, options);
     command.add_flag("--journal", options.journal,
                      "what is changed together survives a crash together: through IMAGE.journal");
     add_code_page_option(command, options);
-    command.add_option("--time-zone", options.time_zone, "of the volume's times: host, utc, +HH:MM (host)")
-        .value_name("ZONE")
-        .check(complaint_about(&image_options::time_zone));
+    add_time_zone_option(command, options);
 }
 
 }  // namespace sluice::cli

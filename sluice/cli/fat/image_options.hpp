@@ -28,6 +28,8 @@ struct image_options {
 void add_overlay_option(command_syntax command, image_options& options);
 /// Adds that of how short names are read.
 void add_code_page_option(command_syntax command, image_options& options);
+/// Adds the option for the time zone of the volume.
+void add_time_zone_option(command_syntax command, image_options& options);
 /// Adds all of them to a command that mounts a volume.
 void add_image_options(command_syntax command, image_options& options);
 

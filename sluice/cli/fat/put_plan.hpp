@@ -48,6 +48,9 @@ public:
     /// Adds one file or directory under a name of the user's choice. The entries of a directory go to `to`.
     void add_as(const std::filesystem::path& source, const std::string& to);
 
+    /// Adds everything in a directory of the host to the directory `into`.
+    void add_entries_of(const std::filesystem::path& directory, const std::string& into);
+
     /// Returns the steps. Leaves, after all problems have been reported, if there are any.
     [[nodiscard]] std::vector<put_step> finish();
 
@@ -70,7 +73,6 @@ private:
     void name_children(std::vector<child>& children, const std::string& into);
     [[nodiscard]] std::string free_name(const std::string& host_name, const std::string& into) const;
     void add_children(std::vector<child> children, const std::string& into);
-    void add_entries_of(const std::filesystem::path& directory, const std::string& into);
     [[nodiscard]] bool add_step(const child& what, const std::string& to);
     void check_volume(const child& what, const std::string& to);
 
