@@ -24,8 +24,9 @@ KiB of a server's memory for each of 1,000 sessions that do nothing. beside_idle
 is no more than what the client leaves of this machine; busiest_loop_: processor time of the busiest loop for a gigabyte,
 which is what bounds the rate where the client does not.
 
-With --before, the rows of the program have ratio_to_before: the median, least and largest of the ratios of its costs to
-those of the other program right before or behind.
+With --before, two programs are measured alternately, and ratio_to_before is the median of the ratios of their costs, pair by
+pair; ratio_min and ratio_max are the extremes. --argument passes an option to the servers of the first program only, so that
+`--before` with the same program shows what the option costs.
 
 Rows tell the congestion control of TCP here: bbr sends by a timer, over loopback, too, which costs every server more, and
 leaves a connection slow now and then. Debian's default is cubic.
@@ -59,7 +60,7 @@ BUSY_DEPTH = 64  # requests under way that keep a server from waiting for a clie
 LOG_ONS = 30
 CLIENT_SECONDS_MAX = 120
 CONGESTION_CONTROL = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control")
-BEFORE = "before."  # what the names of the subjects of --before begin with
+BEFORE = "before."  # prefix of the subjects of --before
 SETTLE_SECONDS = 0.2  # for a server's last work for a client that has gone
 
 
@@ -461,7 +462,7 @@ def make_subjects(options, scratch):
 
 
 def sluice_subjects(prefix, program, arguments):
-    """Of one program, what makes each of its subjects from a folder."""
+    """Functions that make the subjects of a program, each from a folder."""
     def subject(name, multiplexer, *more):
         return lambda folder: Sluice(program, folder, multiplexer, f"{prefix}sluice.{name}", [*more, *arguments])
 
@@ -483,7 +484,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path, help="the sluice program, of a release build")
     parser.add_argument("--before", type=pathlib.Path, metavar="PROGRAM",
-                        help="another sluice program to measure in turns with it, instead of Samba")
+                        help="another sluice program to compare with, instead of Samba")
     parser.add_argument("--argument", action="append", help="passed to `sluice serve` of the first program; may be repeated")
     parser.add_argument("--quick", action="store_true", help="less of everything: a minute")
     parser.add_argument("--only", action="append", help="workloads whose name has this in it; may be repeated")
@@ -513,7 +514,7 @@ def main():
                 if any(part in workload.name for part in options.only or [""]):
                     print(f"smb: {workload.name}", file=sys.stderr, flush=True)
                     chosen = [server for server in servers if server.name.removeprefix(BEFORE) in workload.subjects]
-                    chosen.sort(key=lambda server: server.name.removeprefix(BEFORE))  # each beside what it is compared with
+                    chosen.sort(key=lambda server: server.name.removeprefix(BEFORE))  # pairs are adjacent
                     print_rows(workload, measure(workload, chosen, options.repeats))
     return 0
 

@@ -253,7 +253,7 @@ ATTACKS = (idle_connections, unfinished_sessions, passwords, opens, locks, watch
 
 def attack(options):
     """Runs until it is killed. Prints a line once the attack has its full effect."""
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))  # runs only while nobody else wants the processor
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))  # runs only on an idle processor
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     announced = []
