@@ -92,7 +92,7 @@ auth::session_key_material key_material(const negotiated& agreed, const auth::se
     return material;
 }
 
-// A short message is checked in a few microseconds at most, for which a thread that waits for the latch spins.
+// A short message takes a few microseconds to check. A thread that waits for the latch spins for that long.
 static constexpr std::size_t bytes_checked_latched_max = 1024;
 
 bool has_signed(auth::signer& by, const request& r) noexcept {
