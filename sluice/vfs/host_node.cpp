@@ -42,11 +42,12 @@ host_node::host_node(host_tree& tree, io::handle held, const io::file_status& st
     identify(status);
 }
 
-host_node::host_node(host_tree& tree, io::file_handle data, const io::file_status& status,
-                     std::string_view path)
+host_node::host_node(host_tree& tree, host_tree::opened_file opened, std::string_view path)
     : tree_(tree), path_(path, &tree.memory) {
-    (data.native().writable ? writing_ : reading_) = std::move(data);
-    identify(status);
+    io::file_handle& data = opened.file.native().writable ? writing_ : reading_;
+    data = std::move(opened.file);
+    if (opened.is_nonblocking) nonblocking_.store(&data, std::memory_order_relaxed);
+    identify(opened.status);
 }
 
 void host_node::operator delete(host_node* node, std::destroying_delete_t) noexcept {

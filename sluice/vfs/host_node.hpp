@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <new>
 
 #include "sluice/vfs/host_tree.hpp"
@@ -18,7 +19,7 @@ class host_node final : public node {
 public:
     host_node(host_tree& tree, io::handle held, const io::file_status& status, std::string_view path);
     /// Of a file whose data is open already, for reading or for both.
-    host_node(host_tree& tree, io::file_handle data, const io::file_status& status, std::string_view path);
+    host_node(host_tree& tree, host_tree::opened_file opened, std::string_view path);
 
     /// In the tree's memory.
     static void* operator new(std::size_t bytes, host_tree& tree) { return tree.memory.allocate(bytes); }
@@ -96,9 +97,12 @@ private:
     // What attributes are best asked by: data's descriptor, which the kernel lets do it without a name.
     [[nodiscard]] const io::handle& asked() const noexcept;
     [[nodiscard]] result<io::file_handle> reopen(io::mode wanted) const noexcept;
-    // What transfers use; null if it is not open for that.
+    // The file for transfers; null if it is not open for them. Thread safety: any number of threads.
     [[nodiscard]] io::file_handle* readable() noexcept;
-    [[nodiscard]] io::file_handle* writable() noexcept { return granted_.write ? &writing_ : nullptr; }
+    [[nodiscard]] io::file_handle* writable() noexcept;
+    // Turns O_NONBLOCK off before the first transfer: with it, a ring returns EAGAIN where it would wait. An
+    // open that transfers nothing does not need the call.
+    void end_nonblocking() noexcept;
 
     host_tree& tree_;
     io::handle held_;
@@ -108,6 +112,7 @@ private:
     data_access granted_;
     node_kind kind_ = node_kind::file;
     bool is_root_ = false;
+    std::atomic<const io::file_handle*> nonblocking_ = nullptr;  // the one with O_NONBLOCK on
     file_key key_;
     std::pmr::string path_;  // the host's, as last known
 

@@ -46,13 +46,28 @@ result<std::uint64_t> share_blocks(const io::file_handle& from, io::file_handle&
 
 }  // namespace
 
+void host_node::end_nonblocking() noexcept {
+    // Pairs with the store below: a thread that reads null transfers after the flag is off.
+    const io::file_handle* const file = nonblocking_.load(std::memory_order_acquire);
+    if (file == nullptr) return;
+    (void)::fcntl(file->descriptor(), F_SETFL, 0);
+    nonblocking_.store(nullptr, std::memory_order_release);
+}
+
 io::file_handle* host_node::readable() noexcept {
     if (not granted_.read) return nullptr;
+    end_nonblocking();
     return reading_.is_valid() ? &reading_ : &writing_;
 }
 
+io::file_handle* host_node::writable() noexcept {
+    if (not granted_.write) return nullptr;
+    end_nonblocking();
+    return &writing_;
+}
+
 io::file_handle* host_node::host_file() noexcept {
-    return granted_.write ? &writing_ : readable();
+    return granted_.write ? writable() : readable();
 }
 
 result<io::file_handle> host_node::reopen(io::mode wanted) const noexcept {

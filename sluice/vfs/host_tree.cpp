@@ -66,14 +66,14 @@ result<io::handle> host_tree::open_exactly(std::string_view path, follow_links l
     return io::handle({.descriptor = *descriptor, .kind = io::handle_kind::path});
 }
 
-result<host_tree::found_path> host_tree::open(std::string_view shown, follow_links links) {
+result<host_tree::found_path> host_tree::open(std::string_view shown, follow_links links, name_match match) {
     std::string storage;
     const auto path = host_path(shown, storage);
     if (not path) return failure(path.error());
     for (unsigned attempt = 0;; ++attempt) {
         auto exact = open_exactly(*path, links);
         if (exact) return found_path{.open = *std::move(exact), .is_as_spelled = true};
-        if (not is_missing(exact.error())) return failure(exact.error());
+        if (match == name_match::exact or not is_missing(exact.error())) return failure(exact.error());
         const auto corrected = correct_case(*path);
         if (not corrected) return failure(corrected.error());
         auto found = open_exactly(*corrected, links);
@@ -90,7 +90,7 @@ std::optional<host_tree::opened_file> host_tree::open_seen(std::string_view show
     const auto path = host_path(shown, storage);
     const bool for_writing = wanted.write and not options.read_only;
     if (not(wanted.read or for_writing) or not path or not seen.has(*path)) return std::nullopt;
-    // O_NONBLOCK: whoever has a lease on it is not waited for here.
+    // O_NONBLOCK: fail instead of waiting for a process that has a lease on the file.
     const int flags = (for_writing ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_NOCTTY |
                       (links == follow_links::no ? O_NOFOLLOW : 0);
     const auto descriptor =
@@ -105,13 +105,12 @@ std::optional<host_tree::opened_file> host_tree::open_seen(std::string_view show
                                            .writable = for_writing,
                                            .in_memory = root_is_in_memory});
     const auto status = io::status_of(file, node_fields);
-    const bool is_it = status and status->type == io::file_type::regular and status->device == root_device and
-                       ::fcntl(*descriptor, F_SETFL, 0) == 0;
+    const bool is_it = status and status->type == io::file_type::regular and status->device == root_device;
     if (not is_it) {
         seen.forget(*path);
         return std::nullopt;
     }
-    return opened_file{.file = std::move(file), .status = *status};
+    return opened_file{.file = std::move(file), .status = *status, .is_nonblocking = true};
 }
 
 result<host_place> host_tree::place(std::string_view shown) {
@@ -150,7 +149,7 @@ result<io::handle> host_tree::open_directory(std::string_view shown) {
     const auto descriptor = io::open_at(root, text, {.flags = O_RDONLY | O_DIRECTORY, .operation = "find"});
     if (descriptor)
         return io::handle({.descriptor = *descriptor, .kind = io::handle_kind::directory, .readable = true});
-    auto found = open(shown, follow_links::yes);
+    auto found = open(shown, follow_links::yes, name_match::any_case);
     if (not found) return failure(found.error());
     return std::move(found->open);
 }

@@ -33,16 +33,18 @@ public:
         io::handle open;  // for naming only (O_PATH)
         bool is_as_spelled = false;
     };
-    /// Opens what stands at a client's path. Errors: as volume::find.
-    [[nodiscard]] result<found_path> open(std::string_view shown, follow_links links);
+    /// Opens a client's path. Errors: as volume::find; with name_match::exact, ENOENT also for a name that
+    /// exists in another case.
+    [[nodiscard]] result<found_path> open(std::string_view shown, follow_links links, name_match match);
 
     struct opened_file {
         io::file_handle file;
         io::file_status status;
+        bool is_nonblocking = false;  // O_NONBLOCK, which must be off before a transfer
     };
-    /// Opens a client's path for the data at once, which spares the way through /proc from the name to the
-    /// data. Nothing unless a regular file was seen there before and is there still, on the root's file
-    /// system, open to us, and nobody has a lease on it: then as open() does it.
+    /// Opens a client's path for its data directly, which saves the reopening of a name's descriptor through
+    /// /proc. Returns std::nullopt unless a regular file was found there before and is still there, on the
+    /// root's file system, accessible to us, and without a lease of another process: then open() applies.
     [[nodiscard]] std::optional<opened_file> open_seen(std::string_view shown, follow_links links,
                                                        data_access wanted) noexcept;
 

@@ -74,9 +74,9 @@ result<found_node> make_file(host_tree& tree, const host_node& directory, const 
     const auto own = dress(tree, made->file, made->status, wanted, there.path);
     if (not own) return failure(own.error());
     tree.seen.note(there.path);
-    return with_attributes(std::unique_ptr<host_node>(
-                               new (tree) host_node(tree, std::move(made->file), made->status, there.path)),
-                           made->status, *own);
+    const io::file_status status = made->status;
+    return with_attributes(
+        std::unique_ptr<host_node>(new (tree) host_node(tree, *std::move(made), there.path)), status, *own);
 }
 
 result<found_node> make_directory(host_tree& tree, const host_node& directory, const host_place& there,
@@ -96,9 +96,10 @@ std::optional<result<found_node>> find_with_data(host_tree& tree, std::string_vi
     auto opened = tree.open_seen(path, links, soon);
     if (not opened) return std::nullopt;
     std::string storage;
-    return with_status(std::unique_ptr<host_node>(new (tree) host_node(
-                           tree, std::move(opened->file), opened->status, host_name(path, storage))),
-                       opened->status);
+    const io::file_status status = opened->status;
+    return with_status(
+        std::unique_ptr<host_node>(new (tree) host_node(tree, *std::move(opened), host_name(path, storage))),
+        status);
 }
 
 }  // namespace
@@ -166,16 +167,16 @@ result<volume_space> host_volume::space() noexcept {
 }
 
 result<node_ptr> host_volume::find(std::string_view path, follow_links links) noexcept {
-    auto found = tree_->open(path, links);
+    auto found = tree_->open(path, links, name_match::any_case);
     if (not found) return failure(found.error());
     std::string storage;
     return make_host_node(*tree_, std::move(found->open), host_name(path, storage));
 }
 
-result<found_node> host_volume::find_with_status(std::string_view path, follow_links links,
-                                                 data_access soon) noexcept {
+result<found_node> host_volume::find_with_status(std::string_view path, follow_links links, data_access soon,
+                                                 name_match match) noexcept {
     if (auto opened = find_with_data(*tree_, path, links, soon)) return *std::move(opened);
-    auto found = tree_->open(path, links);
+    auto found = tree_->open(path, links, match);
     if (not found) return failure(found.error());
     const auto status = io::status_of(found->open, node_fields);
     if (not status) return failure(status.error());

@@ -1,5 +1,6 @@
 #include "sluice/vfs/host_volume.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -216,7 +217,9 @@ TEST_F(host_volume_test, paths_of_nodes_follow_renames_made_by_anybody) {
 }
 
 TEST_F(host_volume_test, what_stands_where_a_file_was_is_taken_for_what_it_is) {
-    const auto found = [&] { return opened->find_with_status("f", follow_links::yes, {.read = true}); };
+    const auto found = [&] {
+        return opened->find_with_status("f", follow_links::yes, {.read = true}, name_match::any_case);
+    };
     const auto kind = [&] { return found().value().status.kind; };
     for (int i = 0; i != 2; ++i) {
         put("f");
@@ -242,20 +245,50 @@ TEST_F(host_volume_test, what_stands_where_a_file_was_is_taken_for_what_it_is) {
 TEST_F(host_volume_test, a_file_that_was_opened_for_reading_at_once_can_still_be_written_and_removed) {
     put("f");
     for (int i = 0; i != 2; ++i) {
-        auto found = opened->find_with_status("f", follow_links::yes, {.read = true}).value();
+        auto found =
+            opened->find_with_status("f", follow_links::yes, {.read = true}, name_match::any_case).value();
         ASSERT_EQ(code(found.node->open_data({.read = true, .write = true})), 0);
         ASSERT_EQ(code(found.node->truncate(3)), 0);
         EXPECT_EQ(fs::file_size(path_of("f")), 3U);
         EXPECT_EQ(found.node->path(), "f");
     }
-    auto last = opened->find_with_status("f", follow_links::yes, {.read = true}).value();
+    auto last =
+        opened->find_with_status("f", follow_links::yes, {.read = true}, name_match::any_case).value();
     ASSERT_EQ(code(last.node->remove()), 0);
     EXPECT_FALSE(fs::exists(path_of("f")));
 }
 
+TEST_F(host_volume_test, a_file_that_is_opened_with_its_name_can_wait_in_its_transfers) {
+    put("f");
+    for (int i = 0; i != 2; ++i) {  // the second time, it is known to be a regular file
+        for (const bool writes : {false, true}) {
+            auto found = opened
+                             ->find_with_status("f", follow_links::yes, {.read = true, .write = writes},
+                                                name_match::any_case)
+                             .value();
+            ASSERT_EQ(code(found.node->open_data({.read = true, .write = writes})), 0);
+            const io::file_handle* const file = found.node->host_file();
+            ASSERT_NE(file, nullptr);
+            EXPECT_EQ(::fcntl(file->descriptor(), F_GETFL) & O_NONBLOCK, 0);
+        }
+    }
+}
+
+TEST_F(host_volume_test, a_name_in_another_case_is_missing_exactly_but_cannot_be_created) {
+    put("Name");
+    const auto found = [&](name_match match) {
+        return code(opened->find_with_status("nAME", follow_links::yes, {}, match));
+    };
+    EXPECT_EQ(found(name_match::any_case), 0);
+    EXPECT_EQ(found(name_match::exact), ENOENT);
+    EXPECT_EQ(code(opened->create("nAME", {})), EEXIST);
+}
+
 TEST_F(host_volume_test, attributes_that_others_change_are_seen_by_the_next_who_asks) {
     put("f");
-    const auto dos = [&] { return opened->find_with_status("f", follow_links::yes, {}).value().status.dos; };
+    const auto dos = [&] {
+        return opened->find_with_status("f", follow_links::yes, {}, name_match::any_case).value().status.dos;
+    };
     const auto store = [&](dos_attributes what) {
         const auto file = io::file_handle::open({}, path_of("f"), io::mode::write).value();
         ASSERT_TRUE(io::store_xattr(file, metadata_attribute, encode(stored_metadata{.dos = what})));

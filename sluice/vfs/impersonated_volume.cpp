@@ -211,9 +211,9 @@ result<node_ptr> impersonated_volume::find(std::string_view path, follow_links l
 }
 
 result<found_node> impersonated_volume::find_with_status(std::string_view path, follow_links links,
-                                                         data_access soon) noexcept {
+                                                         data_access soon, name_match match) noexcept {
     const as_account now(*account_);
-    return seen_by(account_, behind_.find_with_status(path, links, soon));
+    return seen_by(account_, behind_.find_with_status(path, links, soon, match));
 }
 
 result<found_node> impersonated_volume::find_directory(std::string_view path) noexcept {

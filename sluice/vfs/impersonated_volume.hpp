@@ -29,7 +29,7 @@ public:
     [[nodiscard]] result<volume_space> space() noexcept override { return behind_.space(); }
     [[nodiscard]] result<node_ptr> find(std::string_view path, follow_links links) noexcept override;
     [[nodiscard]] result<found_node> find_with_status(std::string_view path, follow_links links,
-                                                      data_access soon) noexcept override;
+                                                      data_access soon, name_match match) noexcept override;
     [[nodiscard]] result<found_node> find_directory(std::string_view path) noexcept override;
     [[nodiscard]] result<node_ptr> create(std::string_view path,
                                           const creation_request& wanted) noexcept override;

@@ -14,12 +14,13 @@ result<found_node> with_status(result<node_ptr> found) noexcept {
 
 }  // namespace
 
-result<found_node> volume::find_with_status(std::string_view path, follow_links links, data_access) noexcept {
+result<found_node> volume::find_with_status(std::string_view path, follow_links links, data_access,
+                                            name_match) noexcept {
     return with_status(find(path, links));
 }
 
 result<found_node> volume::find_directory(std::string_view path) noexcept {
-    auto found = find_with_status(path, follow_links::yes, {});
+    auto found = find_with_status(path, follow_links::yes, {}, name_match::any_case);
     if (found and found->status.kind != node_kind::directory)
         return failure(error::with_path(ENOTDIR, "find", path));
     return found;

@@ -54,6 +54,9 @@ struct found_node {
     metadata status;
 };
 
+/// How a lookup compares names: `any_case` prefers the exact name, and otherwise ignores case.
+enum class name_match : bool { any_case, exact };
+
 /// A tree of files that can be served: a folder of the host, a disk image. Nothing reached through it lies
 /// outside. See `node` for what paths look like.
 /// Thread safety: one thread at a time, as all nodes of it (transfers excepted: node::transfers_at_once).
@@ -75,11 +78,13 @@ public:
     /// valid. Blocks: for the file system. Complexity: a miss costs no scan once the directory was indexed.
     [[nodiscard]] virtual result<node_ptr> find(std::string_view path, follow_links links) noexcept = 0;
 
-    /// What find() finds, and its status then, for who will ask for that and for `soon` next: a volume may do
-    /// it all by fewer calls. Data is not to be used before node::open_data. Errors, Blocks: as find, as
-    /// node::status.
+    /// Finds a node as find() does, with its status, for a caller that needs `soon` next: a volume may need
+    /// fewer system calls for all of it. The data may be used only after node::open_data. With
+    /// name_match::exact, a volume may report ENOENT for a name that exists in another case: for a caller
+    /// that then creates the name, which fails with EEXIST if it exists in any case.
+    /// Errors, Blocks: as find, as node::status.
     [[nodiscard]] virtual result<found_node> find_with_status(std::string_view path, follow_links links,
-                                                              data_access soon) noexcept;
+                                                              data_access soon, name_match match) noexcept;
 
     /// The directory at `path`, whatever links lead there, with its status, for who will make something in
     /// it. Errors, Blocks: as find_with_status; ENOTDIR.

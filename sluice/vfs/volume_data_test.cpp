@@ -49,7 +49,7 @@ TEST_P(volume_data, what_is_found_with_its_status_needs_data_to_be_opened_as_wel
     make_file("f", "some");
     // Seen for the first time, and again.
     for (int i = 0; i != 2; ++i) {
-        auto found = on().find_with_status("f", follow_links::yes, writes);
+        auto found = on().find_with_status("f", follow_links::yes, writes, name_match::any_case);
         ASSERT_EQ(code(found), 0);
         EXPECT_EQ(found->status.kind, node_kind::file);
         EXPECT_EQ(found->status.size_bytes, 4U);
@@ -61,7 +61,7 @@ TEST_P(volume_data, what_is_found_with_its_status_needs_data_to_be_opened_as_wel
         EXPECT_EQ(read(*found->node).value(), "some");
         EXPECT_EQ(code(write(*found->node, "x")), EBADF);
     }
-    EXPECT_EQ(code(on().find_with_status("missing", follow_links::yes, reads)), ENOENT);
+    EXPECT_EQ(code(on().find_with_status("missing", follow_links::yes, reads, name_match::any_case)), ENOENT);
 }
 
 TEST_P(volume_data, reads_end_where_the_file_ends_and_writes_lengthen_it) {

@@ -65,7 +65,8 @@ namespace {
     if (path.empty()) return access_mask::none;
     const std::size_t slash = path.rfind('/');
     const std::string above = slash == std::string::npos ? std::string{} : path.substr(0, slash);
-    const auto directory = r.tree->volume().find_with_status(above, vfs::follow_links::yes, {});
+    const auto directory =
+        r.tree->volume().find_with_status(above, vfs::follow_links::yes, {}, vfs::name_match::any_case);
     if (not directory) return access_mask::none;
     const access_mask there = granted_by(r, *directory->node, directory->status);
     access_mask brought = access_mask::none;

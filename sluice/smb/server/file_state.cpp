@@ -30,6 +30,7 @@ namespace {
 
 void file_state::add(open& one) {
     opens_.push_back(&one);
+    share_modes_.add({.access = one.access, .share = one.share_access});
     if (is_only_of_share(one, opens_)) ++one.tree->target->open_files;
 }
 
@@ -38,6 +39,7 @@ void file_state::remove(open& one) noexcept {
     ENSURE(found != opens_.end(), "an open is removed once from its file");
     if (is_only_of_share(one, opens_)) --one.tree->target->open_files;
     opens_.erase(found);
+    share_modes_.remove({.access = one.access, .share = one.share_access});
 }
 
 void file_state::set_delete_pending(std::shared_ptr<open> by) {

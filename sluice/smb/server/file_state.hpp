@@ -10,6 +10,7 @@
 #include "sluice/base/recycled_memory.hpp"
 #include "sluice/smb/server/byte_range_locks.hpp"
 #include "sluice/smb/server/peer_claims.hpp"
+#include "sluice/smb/server/share_modes.hpp"
 #include "sluice/vfs/metadata.hpp"
 
 namespace sluice::smb::server {
@@ -35,6 +36,7 @@ public:
 
     void add(open& one);
     void remove(open& one) noexcept;
+    [[nodiscard]] const share_mode_counts& share_modes() const noexcept { return share_modes_; }
 
     /// Who waits until caching of the file has changed, or an open has gone; sets all of them.
     [[nodiscard]] std::vector<event<wire::nt_status>*>& caching_waiters() noexcept { return waiters_; }
@@ -86,6 +88,7 @@ private:
     std::optional<peer_signs> peers_;
     peer_claim goes_;
     std::pmr::vector<open*> opens_;
+    share_mode_counts share_modes_;  // of opens_
     byte_range_locks locks_;
     std::vector<event<wire::nt_status>*> waiters_;
     bool is_delete_pending_ = false;

@@ -37,7 +37,13 @@ constexpr create_options shown_as_mode =
 }  // namespace
 
 opening::opening(request& r, const wire::create_args& args, file_name name) noexcept
-    : r_(r), args_(args), name_(std::move(name)), volume_(r.tree->volume()) {}
+    : r_(r),
+      args_(args),
+      name_(std::move(name)),
+      volume_(r.tree->volume()),
+      // A name to create is often new. Creating it finds it in any case, so the first look is at the exact
+      // name.
+      match_(may_create() ? vfs::name_match::exact : vfs::name_match::any_case) {}
 
 opening::~opening() {
     if (not is_kept_) undo();
@@ -102,6 +108,16 @@ bool opening::is_dangling_link() const noexcept {
     return there and (*there)->kind() == vfs::node_kind::symlink;
 }
 
+// The exact name is missing, and cannot be created. The name may exist in another case, and then that
+// decides.
+bool opening::looks_in_any_case() noexcept {
+    const bool may_exist = match_ == vfs::name_match::exact and node_ == nullptr;
+    const bool has_created = action_ == create_action::created;
+    if (not may_exist or has_created) return false;
+    match_ = vfs::name_match::any_case;
+    return true;
+}
+
 io::task<opening::step> opening::attempt() noexcept {
     // While others gave way the session may have ended, and an open must not be left with it.
     if (r_.interrupted()) {
@@ -110,7 +126,7 @@ io::task<opening::step> opening::attempt() noexcept {
     }
     status_ = find();
     if (status_ == nt_status::success) status_ = check_lease_key();
-    if (status_ != nt_status::success) co_return step::failed;
+    if (status_ != nt_status::success) co_return looks_in_any_case() ? step::again : step::failed;
     if (node_ != nullptr) {
         status_ = check_existing();
         if (status_ == nt_status::success) status_ = authorise();
@@ -122,6 +138,7 @@ io::task<opening::step> opening::attempt() noexcept {
         if (way != step::done) co_return way;
     } else {
         status_ = make();
+        if (status_ != nt_status::success and looks_in_any_case()) co_return step::again;
         if (status_ == nt_status::object_name_collision and args_.disposition != create_disposition::create) {
             // Another process may have created it since find(): then it exists, and is opened as such.
             if (not is_dangling_link()) co_return step::again;
@@ -153,7 +170,7 @@ nt_status opening::find() noexcept {
         soon = data_of(wire::mapped_for_files(args_.desired_access));
         soon.write = soon.write or overwrites();
     }
-    auto found = volume_.find_with_status(name_.path, links, soon);
+    auto found = volume_.find_with_status(name_.path, links, soon, match_);
     if (not found) {
         if (found.error() != std::errc::no_such_file_or_directory) return status_of(found.error());
         return may_create() ? nt_status::success : nt_status::object_name_not_found;
@@ -288,7 +305,7 @@ sharing opening::wanted() const noexcept {
 }
 
 io::task<opening::step> opening::make_way() noexcept {
-    const bool shares = can_join(*file_, wanted()) and streams_allow(wanted().access);
+    const bool shares = file_->share_modes().can_join(wanted()) and streams_allow(wanted().access);
     const caching_intent intent{
         .access = granted_,
         .overwrites = overwrites(),
@@ -358,7 +375,7 @@ io::task<opening::step> opening::settle_with_peers(peer_servers& peers) noexcept
         if (not is_last and not r_.interrupted() and action_ != create_action::created)
             co_return step::waited;
         // What was just made is not made again; but somebody may have found it meanwhile.
-        if (is_last or r_.interrupted() or not can_join(*file_, wanted())) {
+        if (is_last or r_.interrupted() or not file_->share_modes().can_join(wanted())) {
             status_ = r_.interrupted().value_or(nt_status::sharing_violation);
             co_return step::failed;
         }
@@ -380,7 +397,7 @@ nt_status opening::check_making(const vfs::found_node& directory, bool makes_dir
     if (file != nullptr and file->is_delete_pending()) return nt_status::delete_pending;
     const access_mask needed = makes_directory ? access_mask::add_subdirectory : access_mask::add_file;
     if (not wire::has(rights_to(r_, *directory.node, directory.status), needed)) {
-        explain(needed);
+        if (match_ == vfs::name_match::any_case) explain(needed);  // otherwise, it is checked again
         return nt_status::access_denied;
     }
     if (not wants(create_options::delete_on_close)) return nt_status::success;

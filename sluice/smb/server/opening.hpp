@@ -49,6 +49,7 @@ private:
     [[nodiscard]] bool streams_allow(wire::access_mask needs) const noexcept;
     [[nodiscard]] wire::nt_status check_making(const vfs::found_node& directory, bool makes_directory) const;
     [[nodiscard]] bool is_dangling_link() const noexcept;
+    [[nodiscard]] bool looks_in_any_case() noexcept;
     [[nodiscard]] wire::nt_status make() noexcept;
     [[nodiscard]] wire::nt_status dress(const vfs::found_node& directory) noexcept;
     [[nodiscard]] result<void> secure(const vfs::found_node& directory);
@@ -74,6 +75,7 @@ private:
     const wire::create_args& args_;
     file_name name_;
     vfs::volume& volume_;
+    vfs::name_match match_;
     vfs::node_ptr node_;                  // null: there is none
     std::optional<vfs::metadata> found_;  // its status when found or made, until we change it
     std::shared_ptr<file_state> file_;

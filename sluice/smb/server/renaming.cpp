@@ -113,8 +113,8 @@ private:
 [[nodiscard]] bool may_write_into(file_table& files, vfs::node& directory) {
     const auto file = files.find(directory.key());
     return file == nullptr or
-           can_join(*file, {.access = access_mask::add_file,
-                            .share = wire::share_access::read | wire::share_access::write});
+           file->share_modes().can_join({.access = access_mask::add_file,
+                                         .share = wire::share_access::read | wire::share_access::write});
 }
 
 // One attempt: everything is looked at anew after anybody was waited for.

@@ -1,22 +1,46 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
 #include "sluice/smb/wire/access_mask.hpp"
 #include "sluice/smb/wire/create.hpp"
 
 namespace sluice::smb::server {
 
-class file_state;
-
-/// Whether an open with these rights, that lets others do so much, can be beside those a file has
-/// ([MS-FSA] 2.1.5.1.2.2): each must allow what the other may do. Opens that neither read, write nor remove
-/// are in nobody's way.
+/// The access of an open, and the access that it shares with other opens of the file ([MS-FSA] 2.1.5.1.2.2).
 struct sharing {
     wire::access_mask access = wire::access_mask::none;
     wire::share_access share = wire::share_access::none;
 };
-/// What of its rights others must have agreed to share.
+
+/// Returns the share modes that other opens of the file must have for an open with this access.
 [[nodiscard]] wire::share_access needs_of(wire::access_mask access) noexcept;
+
+/// Returns whether two opens of a file can exist together: each shares what the other needs. An open that
+/// neither reads, writes nor removes conflicts with no other.
 [[nodiscard]] bool can_coexist(const sharing& a, const sharing& b) noexcept;
-[[nodiscard]] bool can_join(file_state& file, const sharing& fresh) noexcept;
+
+/// The share modes of all opens of a file, as counts, so that a new open is checked in constant time.
+///
+/// Invariant: can_join(x) is can_coexist(x, y) for every y that was added and not removed.
+/// Allocates: nothing. Thread safety: the caller holds the server latch.
+class share_mode_counts {
+public:
+    void add(const sharing& one) noexcept;
+    /// `one` was added with the same values.
+    void remove(const sharing& one) noexcept;
+    [[nodiscard]] bool can_join(const sharing& fresh) const noexcept;
+
+private:
+    struct counts {
+        std::uint32_t needed_by = 0;  // opens that need this mode
+        std::uint32_t denied_by = 0;  // opens that need some mode, and do not share this one
+    };
+    void count(const sharing& one, std::uint32_t change) noexcept;
+
+    std::array<counts, 3> modes_{};  // read, write, remove
+};
 
 }  // namespace sluice::smb::server
