@@ -33,19 +33,49 @@ result<bool> lock_attempt::poll() noexcept {
     return failure({ETIMEDOUT, "lock entities"});
 }
 
-io::word_wait lock_attempt::next_wait() noexcept {
+std::chrono::nanoseconds lock_attempt::time_left() const noexcept {
+    if (end_ == clock_source::steady_time::max()) return std::chrono::nanoseconds::max();
+    return std::max<std::chrono::nanoseconds>(std::chrono::nanoseconds(1),
+                                              end_ - mutex_->clock().steady_now());
+}
+
+void lock_attempt::begin_wait(io::io_multiplexer& loop, io::operation& op) noexcept {
+    told_ = loop.waits_for_threads() ? wake_up::create() : nullptr;
+    if (told_ != nullptr and mutex_->begin_wait(wanted_.view(), held_.ticket_, told_)) {
+        const auto left = time_left();
+        const bool is_endless = left == std::chrono::nanoseconds::max();
+        io::async_sleep(loop, is_endless ? deadline() : deadline(left)).configure(op);
+        told_->attach(loop, op);
+        return;
+    }
+    told_ = nullptr;
+    io::async_wait_word(loop, prepare_wake()).configure(op);
+}
+
+result<void> lock_attempt::end_wait(const io::operation& op) noexcept {
+    bool was_woken = false;
+    if (told_ != nullptr) {
+        // First the end of the wait, after which nobody wakes us: so nobody is left to use `told_`.
+        mutex_->end_wait(held_.ticket_);
+        was_woken = told_->detach();
+        told_ = nullptr;
+    } else {
+        look_after_deaths();
+    }
+    if (was_woken or op.error_code == 0) return {};
+    return failure({op.error_code, "wait for a lock"});
+}
+
+io::word_wait lock_attempt::prepare_wake() noexcept {
     const auto wake = mutex_->prepare_wake(held_.ticket_);
     deaths_after_ = wake.deaths_after;
-    const auto left = end_ == clock_source::steady_time::max()
-                          ? std::chrono::nanoseconds::max()
-                          : std::chrono::nanoseconds(end_ - mutex_->clock().steady_now());
     return {.word = wake.word,
             .expected = wake.expected,
-            .at_most = std::max(std::chrono::nanoseconds(1), std::min(left, wake.deaths_after)),
+            .at_most = std::max(std::chrono::nanoseconds(1), std::min(time_left(), wake.deaths_after)),
             .pause = backoff(pauses_).next(mutex_->clock(), mutex_->random(), end_)};
 }
 
-void lock_attempt::waited() noexcept {
+void lock_attempt::look_after_deaths() noexcept {
     if (deaths_after_ == std::chrono::nanoseconds::zero()) return;
     const auto now = mutex_->clock().steady_now();
     if (now - looked_ < deaths_after_) return;
@@ -61,9 +91,7 @@ io::task<result<fs_mutex_guard>> co_lock(io::io_multiplexer& loop, shared_fs_mut
         const auto granted = attempt->poll();
         if (not granted) co_return failure(granted.error());
         if (*granted) co_return attempt->take();
-        const io::word_wait next = attempt->next_wait();
-        const auto outcome = co_await io::co_wait_word(loop, next);
-        attempt->waited();
+        const auto outcome = co_await wake_sender(loop, *attempt);
         const bool was_cancelled = not outcome and outcome.error() == std::errc::operation_canceled;
         if (was_cancelled) co_return failure(outcome.error());
     }

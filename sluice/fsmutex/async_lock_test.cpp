@@ -1,13 +1,21 @@
 #include "sluice/fsmutex/async_lock.hpp"
 
 #include <linux/futex.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
 #include <thread>
 
 #include "sluice/fsmutex/conformance_testing.hpp"
+#include "sluice/fsmutex/limits.hpp"
 #include "sluice/fsmutex/memory_map.hpp"
 #include "sluice/fsmutex/processes_testing.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
@@ -25,7 +33,53 @@ class every_async_lock : public on_each_algorithm {
 protected:
     std::unique_ptr<io::io_multiplexer> loop = io::best_available().value();
     std::unique_ptr<shared_fs_mutex> mutex = open();
+
+    [[nodiscard]] std::size_t requests_in_the_file() {
+        const auto found = mutex->list();
+        if (not found) return std::string_view(tested().name) == "byte_ranges" ? 1 : 0;
+        return found->size();
+    }
+    // Requests by what the mutex lists, and waiters by what the kernel does.
+    void expect_nothing_is_left_but(std::size_t holders) {
+        if (const auto found = mutex->list(); found) EXPECT_EQ(found->size(), holders);
+        EXPECT_EQ(waiters_in_the_kernel(), 0U);
+        EXPECT_EQ(loop->pending(), 0U);
+    }
+    [[nodiscard]] std::size_t waiters_in_the_kernel() const;
 };
+
+// Requests that wait for a lock of a file of ours, as /proc/locks has them:
+// "7: -> OFDLCK ADVISORY READ -1 00:1a:4711 5 5". The number before the range is the inode's.
+std::size_t every_async_lock::waiters_in_the_kernel() const {
+    std::set<std::string> inodes;
+    const std::string folder = directory.anchor().current_path().value();
+    for (const auto& each : std::filesystem::recursive_directory_iterator(folder)) {
+        struct stat status{};
+        if (::stat(each.path().c_str(), &status) == 0) inodes.insert(std::to_string(status.st_ino));
+    }
+    std::size_t count = 0;
+    std::ifstream locks("/proc/locks");
+    for (std::string line; std::getline(locks, line);) {
+        if (line.find("->") == std::string::npos) continue;
+        std::istringstream fields(line.substr(line.find("->")));
+        std::string field;
+        for (int i = 0; i != 6; ++i)
+            fields >> field;
+        count += inodes.count(field.substr(field.rfind(':') + 1));
+    }
+    return count;
+}
+
+io::task<void> note_code(io::task<result<fs_mutex_guard>> work, int& code) {
+    const auto got = co_await std::move(work);
+    code = got ? 0 : got.error().code();
+}
+
+io::task<void> lock_and_count(io::io_multiplexer& loop, shared_fs_mutex& wanted, std::size_t& granted) {
+    std::vector<entity> entities{entity(1)};
+    const auto got = co_await co_lock(loop, wanted, std::move(entities));
+    if (got) ++granted;
+}
 
 io::task<void> unlock_later(io::io_multiplexer& loop, fs_mutex_guard held) {
     (void)co_await io::co_sleep(loop, 20ms);
@@ -108,6 +162,107 @@ TEST_P(every_async_lock, is_granted_after_its_holder_died_though_nobody_waits_in
     EXPECT_EQ(got->owner_died(), tested().reports_deaths);
 }
 
+TEST_P(every_async_lock, of_a_task_that_is_never_awaited_requests_nothing) {
+    auto held = mutex->lock(entity(1)).value();
+    { const auto unused = co_lock(*loop, *mutex, {entity(1), entity(2)}); }
+    EXPECT_TRUE(mutex->try_lock(entity(2)));
+    EXPECT_EQ(requests_in_the_file(), 1U);
+}
+
+TEST_P(every_async_lock, in_a_cancelled_scope_ends_at_once_and_leaves_nothing) {
+    auto held = mutex->lock(entity(1)).value();
+    const auto got =
+        io::sync_wait(*loop, [](io::io_multiplexer& on, shared_fs_mutex& wanted) -> io::task<int> {
+            io::task_group group(on);
+            group.cancel();
+            int code = 0;
+            group.spawn(note_code(co_lock(on, wanted, {entity(1), entity(2)}), code));
+            co_await group.join();
+            co_return code;
+        }(*loop, *mutex));
+    EXPECT_EQ(got, ECANCELED);
+    expect_nothing_is_left_but(1);
+}
+
+// Cancelled after so many turns of the loop, while the holder unlocks after so many: at every moment between
+// asking and being granted, and at the very moment of the grant.
+TEST_P(every_async_lock, cancelled_at_any_step_ends_and_leaves_neither_request_nor_waiter) {
+    for (int cancelled_at = 0; cancelled_at != 5; ++cancelled_at) {
+        for (int unlocked_at = 0; unlocked_at != 6; ++unlocked_at) {
+            auto held = mutex->lock(entity(1)).value();
+            outcome end;
+            auto waiting = connect(async_lock(*loop, *mutex, {entity(1), entity(2)}), receiver{&end});
+            waiting.start();
+            for (int turn = 0; not end.is_done; ++turn) {
+                ASSERT_LT(turn, 10'000);
+                if (turn == unlocked_at) held.unlock();
+                if (turn == cancelled_at) waiting.cancel();
+                // Between the two, long enough for a thread to be woken, or not.
+                if (turn % 2 == 0) std::this_thread::yield();
+                (void)loop->try_run_for(turn % 2 == 0 ? 0ms : 1ms);
+            }
+            ASSERT_TRUE(end.value);
+            if (not*end.value) EXPECT_EQ(end.value->error(), std::errc::operation_canceled);
+            const bool is_still_held = static_cast<bool>(held);
+            if (is_still_held) EXPECT_FALSE(*end.value);
+            end.value.reset();
+            expect_nothing_is_left_but(is_still_held ? 1 : 0);
+            held.unlock();
+            EXPECT_TRUE(mutex->try_lock(std::vector{entity(1), entity(2)}));
+        }
+    }
+}
+
+TEST_P(every_async_lock, lets_the_next_one_have_its_turn_when_cancelled) {
+    auto held = mutex->lock(entity(1)).value();
+    outcome first;
+    outcome second;
+    auto one = connect(async_lock(*loop, *mutex, {entity(1)}), receiver{&first});
+    auto two = connect(async_lock(*loop, *mutex, {entity(1)}), receiver{&second});
+    one.start();
+    two.start();
+    (void)loop->try_run_for(5ms);
+    // In memory_map they wait for words.
+    while (mutex->which() != algorithm::memory_map and waiters_in_the_kernel() == 0)
+        (void)loop->try_run_for(1ms);
+    one.cancel();
+    one.cancel();
+    while (not first.is_done)
+        (void)loop->try_run_for(10ms);
+    EXPECT_EQ(first.value->error(), std::errc::operation_canceled);
+    one.cancel();
+    (void)loop->try_run_for(5ms);
+    EXPECT_FALSE(second.is_done);
+    held.unlock();
+    while (not second.is_done)
+        (void)loop->try_run_for(10ms);
+    EXPECT_TRUE(*second.value);
+}
+
+TEST_P(every_async_lock, in_a_deadline_ends_and_leaves_neither_request_nor_waiter) {
+    auto held = mutex->lock(entity(1)).value();
+    EXPECT_EQ(io::sync_wait(*loop, co_lock(*loop, *mutex, {entity(1), entity(2)}, 10ms)).error(),
+              std::errc::timed_out);
+    expect_nothing_is_left_but(1);
+}
+
+TEST_P(every_async_lock, of_more_requests_than_there_are_threads_grants_all_of_them) {
+    auto held = mutex->lock(entity(1)).value();
+    std::size_t granted = 0;
+    constexpr std::size_t count = limits::lock_threads_max + 20;
+    io::sync_wait(*loop,
+                  [](io::io_multiplexer& on, shared_fs_mutex& wanted, fs_mutex_guard first,
+                     std::size_t& granted_to) -> io::task<void> {
+                      io::task_group group(on);
+                      for (std::size_t i = 0; i != count; ++i)
+                          group.spawn(lock_and_count(on, wanted, granted_to));
+                      group.spawn(unlock_later(on, std::move(first)));
+                      co_await group.join();
+                  }(*loop, *mutex, std::move(held), granted));
+    EXPECT_EQ(granted, count);
+    expect_nothing_is_left_but(0);
+}
+
 SLUICE_ON_EACH_ALGORITHM(every_async_lock);
 
 void wake(std::atomic<std::uint32_t>& word) {
@@ -128,7 +283,7 @@ protected:
             co_return co_await io::co_wait_word(on, how);
         }(*loop, what));
     }
-    [[nodiscard]] int steps_while_locked_by_another_for(std::chrono::milliseconds time);
+    [[nodiscard]] int steps_while_locked_by_another_for(std::chrono::milliseconds time, algorithm which);
 
     std::unique_ptr<io::io_multiplexer> loop;
     alignas(64) std::atomic<std::uint32_t> word = 0;
@@ -178,9 +333,12 @@ TEST_P(every_multiplexer, stops_to_wait_for_a_word_when_cancelled) {
     EXPECT_EQ(loop->pending(), 0U);
 }
 
-int every_multiplexer::steps_while_locked_by_another_for(std::chrono::milliseconds time) {
+int every_multiplexer::steps_while_locked_by_another_for(std::chrono::milliseconds time, algorithm which) {
     const io::test_directory directory{"/dev/shm"};
-    const auto mutex = memory_map::open(directory.anchor(), "map").value();
+    const auto& all = tested_algorithms();
+    const auto tested = std::find_if(
+        all.begin(), all.end(), [&](const tested_algorithm& each) { return each.name == name_of(which); });
+    const auto mutex = tested->open(directory.anchor(), "lock", seams::of_this_machine()).value();
     auto held = mutex->lock(entity(1)).value();
     outcome late;
     auto waiting = connect(async_lock(*loop, *mutex, {entity(1)}), receiver{&late});
@@ -197,8 +355,14 @@ int every_multiplexer::steps_while_locked_by_another_for(std::chrono::millisecon
 }
 
 TEST_P(every_multiplexer, does_not_look_all_the_time_whether_a_lock_is_granted_if_the_kernel_tells) {
-    const int steps = steps_while_locked_by_another_for(200ms);
+    const int steps = steps_while_locked_by_another_for(200ms, algorithm::memory_map);
     if (loop->waits_for_words()) EXPECT_LE(steps, 8) << "once in 40 ms, after deaths";
+}
+
+// Polling takes a turn of the loop every 16 ms, so at least twelve; being woken, a few at the end.
+TEST_P(every_multiplexer, sleeps_until_a_lock_of_the_kernel_is_free) {
+    for (const algorithm which : {algorithm::atomic_append, algorithm::byte_ranges, algorithm::lock_files})
+        EXPECT_LE(steps_while_locked_by_another_for(200ms, which), 6) << name_of(which);
 }
 
 INSTANTIATE_TEST_SUITE_P(multiplexer, every_multiplexer, testing::Values("io_uring", "epoll"),

@@ -54,6 +54,7 @@ struct atomic_append::lane {
     std::optional<queue_scan::obstacle> contended;
     std::optional<queue_scan::obstacle> neighbour;  // of our processor, and in the way
     std::unique_ptr<dead_slot> dead;
+    lock_threads::wait* waiting = nullptr;  // for the lock of the contended one
     bool owner_died = false;
     bool is_granted = false;
     bool is_patient = false;
@@ -352,6 +353,24 @@ void atomic_append::wait(std::span<const entity>, ticket& mine, steady_time end)
     if (code == 0) own.has_locks_of_others = true;
     if (before.offset == own.contended->offset) own.has_contended = code == 0;
     own.neighbour.reset();  // it is gone, or no help
+}
+
+bool atomic_append::begin_wait(std::span<const entity>, ticket& mine,
+                               const std::shared_ptr<wake_up>& told) noexcept {
+    if (not file_->ends_waits()) return false;
+    lane& own = *static_cast<lane*>(mine.state);
+    own.waiting =
+        threads_.begin(own.descriptor, queue_bytes::of_request(own.contended->id), kind::shared, told);
+    return own.waiting != nullptr;
+}
+
+void atomic_append::end_wait(ticket& mine) noexcept {
+    lane& own = *static_cast<lane*>(mine.state);
+    const int code = threads_.end(std::exchange(own.waiting, nullptr));
+    // One that was ended early may have got the lock in the last moment. Other failures show again, and are
+    // reported, when polling.
+    if (code == 0 or code == ECANCELED) own.has_locks_of_others = true;
+    own.has_contended = code == 0;
 }
 
 void atomic_append::unlock_ids(lane& mine) noexcept {

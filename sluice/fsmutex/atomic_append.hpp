@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "sluice/fsmutex/lock_file.hpp"
+#include "sluice/fsmutex/lock_threads.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 #include "sluice/fsmutex/yielding.hpp"
 #include "sluice/io/path_handle.hpp"
@@ -61,6 +62,9 @@ private:
     result<bool> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
     void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
+    bool begin_wait(std::span<const entity> wanted, ticket& mine,
+                    const std::shared_ptr<wake_up>& told) noexcept override;
+    void end_wait(ticket& mine) noexcept override;
     void leave(ticket& mine) noexcept override;
 
     [[nodiscard]] result<void> draw_id(lane& mine) noexcept;
@@ -75,6 +79,7 @@ private:
 
     std::unique_ptr<queue_file> file_;
     std::unique_ptr<lanes> lanes_;
+    lock_threads threads_;  // of those who wait without a thread
     int looks_;
     // relaxed: a hint, of a request not long ago.
     std::atomic<bool> met_neighbour_ = false;

@@ -6,6 +6,7 @@
 
 #include "sluice/fsmutex/descriptor_pool.hpp"
 #include "sluice/fsmutex/kernel_lock.hpp"
+#include "sluice/fsmutex/lock_threads.hpp"
 #include "sluice/io/file_handle.hpp"
 
 namespace sluice::fsmutex {
@@ -25,11 +26,14 @@ struct byte_ranges::files {
     files(io::file_handle opened, io::volume_reach reach) noexcept
         : original(std::move(opened)),
           wakes_waiters(kernel_lock::wakes_waiters(reach)),
+          ends_waits(kernel_lock::is_interruptible(reach)),
           requests(original.descriptor(), O_RDWR) {}
 
     io::file_handle original;
     bool wakes_waiters;
+    bool ends_waits;
     descriptor_pool requests;
+    lock_threads threads;  // of those who wait without a thread
 };
 
 byte_ranges::byte_ranges(std::unique_ptr<files> opened, const seams& from) noexcept
@@ -50,7 +54,8 @@ result<std::unique_ptr<shared_fs_mutex>> byte_ranges::open_with_access(const io:
     return made;
 }
 
-// In a ticket, `place` is the entity contended last, by its index, and `mark` the pauses made.
+// In a ticket, `place` is the entity contended last, by its index, `mark` the pauses made, and
+// `state` the wait of a thread for that one.
 
 result<bool> byte_ranges::enter(std::span<const entity> wanted, ticket& mine, patience) noexcept {
     const auto descriptor = files_->requests.take();
@@ -86,6 +91,19 @@ void byte_ranges::wait(std::span<const entity> wanted, ticket& mine, steady_time
         (void)kernel_lock::lock(mine.descriptor, byte_of(contended), kind_of(contended));
     else
         backoff(mine.mark).sleep(clock(), random(), end);
+}
+
+bool byte_ranges::begin_wait(std::span<const entity> wanted, ticket& mine,
+                             const std::shared_ptr<wake_up>& told) noexcept {
+    if (not files_->ends_waits) return false;
+    const entity contended = wanted[mine.place];
+    mine.state = files_->threads.begin(mine.descriptor, byte_of(contended), kind_of(contended), told);
+    return mine.state != nullptr;
+}
+
+// Whatever it has got of the lock is unlocked when polling fails, or by leave(); a failure shows again there.
+void byte_ranges::end_wait(ticket& mine) noexcept {
+    (void)files_->threads.end(static_cast<lock_threads::wait*>(std::exchange(mine.state, nullptr)));
 }
 
 void byte_ranges::leave(ticket& mine) noexcept {

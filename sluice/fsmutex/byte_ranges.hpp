@@ -46,6 +46,9 @@ private:
     result<bool> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
     void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
+    bool begin_wait(std::span<const entity> wanted, ticket& mine,
+                    const std::shared_ptr<wake_up>& told) noexcept override;
+    void end_wait(ticket& mine) noexcept override;
     void leave(ticket& mine) noexcept override;
     void add_descriptors(const ticket& mine, std::vector<int>& into) const override;
 

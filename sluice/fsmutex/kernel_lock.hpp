@@ -60,6 +60,11 @@ struct range {
 [[nodiscard]] constexpr bool wakes_waiters(io::volume_reach reach) noexcept {
     return reach != io::volume_reach::other_hosts;
 }
+/// Whether a signal ends lock() at once: where this kernel alone decides. A server in user space may let it
+/// wait for its answer.
+[[nodiscard]] constexpr bool is_interruptible(io::volume_reach reach) noexcept {
+    return reach == io::volume_reach::this_host;
+}
 /// Whether a lock of that kind would be in the way of another description.
 [[nodiscard]] result<bool> is_locked(int descriptor, range where, kind how) noexcept;
 inline void unlock(int descriptor, range where) noexcept {

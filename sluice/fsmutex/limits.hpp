@@ -12,6 +12,11 @@ inline constexpr std::size_t entities_inline = 16;
 /// Open file descriptions a mutex keeps for the next requests; more are opened when more are outstanding.
 inline constexpr std::size_t pooled_descriptions_max = 16;
 
+/// Threads that wait for locks of the kernel on behalf of requests without a thread, for each mutex: at most,
+/// and kept for the next ones. A request beyond that polls.
+inline constexpr std::size_t lock_threads_max = 64;
+inline constexpr std::size_t idle_lock_threads_max = 4;
+
 /// Pauses of a waiter whom the kernel cannot wake: they double from the first to the second, and end with the
 /// deadline. The second bounds how late it is noticed that something is free, and how much processor time a
 /// wait takes: a look costs some 50 us, for sleeping and waking up.

@@ -100,6 +100,7 @@ struct lock_files::files {
     std::unique_ptr<held_file[]> held;
     std::size_t held_count = 0;
     descriptor contended;
+    lock_threads::wait* waiting = nullptr;  // for the owner of that one
 
     void news_is_told() noexcept {
         for (std::size_t i = 0; i != held_count; ++i)
@@ -369,6 +370,21 @@ void lock_files::wait(std::span<const entity>, ticket& mine, steady_time end) no
     else
         backoff(mine.mark).sleep(clock(), random(), end);
     mine_files.contended = descriptor();
+}
+
+bool lock_files::begin_wait(std::span<const entity>, ticket& mine,
+                            const std::shared_ptr<wake_up>& told) noexcept {
+    auto& mine_files = *static_cast<files*>(mine.state);
+    const int contended = mine_files.contended.number();
+    if (folder_->is_shared_by_hosts or contended < 0) return false;
+    mine_files.waiting = threads_.begin(contended, owner_byte, kernel_lock::kind::shared, told);
+    return mine_files.waiting != nullptr;
+}
+
+void lock_files::end_wait(ticket& mine) noexcept {
+    auto& mine_files = *static_cast<files*>(mine.state);
+    (void)threads_.end(std::exchange(mine_files.waiting, nullptr));
+    mine_files.contended = descriptor();  // and with it a lock it may have got
 }
 
 void lock_files::leave(ticket& mine) noexcept {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "sluice/fsmutex/lock_file.hpp"
+#include "sluice/fsmutex/lock_threads.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 #include "sluice/io/path_handle.hpp"
 
@@ -52,10 +53,14 @@ private:
     result<bool> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
     void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
+    bool begin_wait(std::span<const entity> wanted, ticket& mine,
+                    const std::shared_ptr<wake_up>& told) noexcept override;
+    void end_wait(ticket& mine) noexcept override;
     void leave(ticket& mine) noexcept override;
     void add_descriptors(const ticket& mine, std::vector<int>& into) const override;
 
     std::unique_ptr<folder> folder_;
+    lock_threads threads_;  // of those who wait without a thread
 };
 
 }  // namespace sluice::fsmutex

@@ -152,6 +152,7 @@ result<void> queue_file::enter_file(io::volume_reach reach) noexcept {
     if (not seen) return failure(seen.error());
     view_ = std::move(*seen);
     wakes_waiters_ = kernel_lock::wakes_waiters(reach);
+    ends_waits_ = kernel_lock::is_interruptible(reach);
     return {};
 }
 

@@ -94,6 +94,8 @@ public:
     [[nodiscard]] append_method method() const noexcept { return method_; }
     /// Whether the kernel wakes who waits for a lock here.
     [[nodiscard]] bool wakes_waiters() const noexcept { return wakes_waiters_; }
+    /// Whether who waits for a lock here can be made to wait no longer.
+    [[nodiscard]] bool ends_waits() const noexcept { return ends_waits_; }
     /// For the records: microseconds since the file was made.
     [[nodiscard]] std::uint64_t age_us() const noexcept;
     [[nodiscard]] std::uint64_t created_s() const noexcept { return created_s_; }
@@ -184,6 +186,7 @@ private:
     seams seams_;
     append_method method_ = append_method::atomic;
     bool wakes_waiters_ = true;
+    bool ends_waits_ = true;
     std::uint64_t ring_bytes_ = 0;
     std::uint64_t created_s_ = 0;
     // relaxed throughout: a smaller number only means to look at more.

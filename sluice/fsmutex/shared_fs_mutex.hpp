@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@ namespace sluice::fsmutex {
 
 class lock_attempt;
 class shared_fs_mutex;
+class wake_up;
 
 enum class algorithm : unsigned char { lock_files, byte_ranges, atomic_append, memory_map };
 [[nodiscard]] std::string_view name_of(algorithm which) noexcept;
@@ -174,7 +176,17 @@ private:
     [[nodiscard]] virtual result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept = 0;
     /// Sleeps until it is worth polling again, at most until `end` (time_point::max(): without end).
     virtual void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept = 0;
-    /// For those who wait without a thread: where to wait, made ready for that; no word if one must poll.
+    /// For a request that waits without a thread: has `told` woken, once, when it is worth polling again.
+    /// Returns false if the algorithm, the volume, or a lack of threads does not permit that; then nothing
+    /// has begun, and prepare_wake() applies.
+    [[nodiscard]] virtual bool begin_wait(std::span<const entity>, ticket&,
+                                          const std::shared_ptr<wake_up>&) noexcept {
+        return false;
+    }
+    /// Follows each begin_wait() that returned true, woken or not, before the ticket is used again. After it
+    /// nothing is left of the wait.
+    virtual void end_wait(ticket&) noexcept {}
+    /// For the others without a thread: where to wait, made ready for that; no word if one must poll.
     [[nodiscard]] virtual wake_word prepare_wake(ticket&) noexcept { return {}; }
     virtual void look_after_deaths() noexcept {}
     /// For descriptors_of(). May throw std::bad_alloc.
