@@ -112,6 +112,25 @@ class Probe(unittest.TestCase):
             self.assertEqual(sizes, [2**i for i in range(13)])
             self.assertEqual(os.listdir(folder), [])
 
+    def test_atomicity_tries_the_sizes_the_offset_and_the_io_it_is_asked_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = sluice("probe", "atomicity", folder, "--json", "--time", "2", "--min", "64", "--max", "512", "--offset", "1",
+                          "--io", "buffered")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            report = json.loads(done.stdout)
+            self.assertEqual([series["io"] for series in report["series"]], ["buffered"])
+            self.assertEqual([row["write_bytes"] for row in report["series"][0]["rows"]], [64, 128, 256, 512])
+            self.assertEqual(report["offset_bytes"], 1)
+            self.assertGreaterEqual(report["processors"], 1)
+            self.assertIn("Linux", report["kernel"])
+            for row in report["series"][0]["rows"]:
+                self.assertEqual((row["short_reads"], row["short_writes"]), (0, 0))
+
+    def test_atomicity_refuses_a_smallest_write_larger_than_the_largest(self):
+        done = sluice("probe", "atomicity", "/tmp", "--min", "8", "--max", "4")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--min 8 is larger than --max 4", done.stderr)
+
     def test_json_is_valid_whatever_bytes_a_folder_is_named_with(self):
         with tempfile.TemporaryDirectory() as folder:
             odd = os.path.join(os.fsencode(folder), b"\xff\"\n")

@@ -1,10 +1,12 @@
 // sluice probe: finds out by trying what documentation does not tell.
 
 #include <fmt/core.h>
+#include <sys/utsname.h>
 
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "sluice/base/json_string.hpp"
 #include "sluice/cli/commands.hpp"
@@ -18,7 +20,10 @@ struct atomicity_arguments {
     std::string path;
     bool json = false;
     unsigned milliseconds_per_size = 250;
+    std::size_t write_bytes_min = 1;
     std::size_t write_bytes_max = 16U << 20;
+    std::uint64_t offset_bytes = 0;
+    std::string io = "both";
     unsigned writers = 2;
     unsigned readers = 2;
 };
@@ -33,22 +38,47 @@ const char* name_of(const io::atomicity_series& series) {
     return series.direct ? "direct" : "buffered";
 }
 
+io::atomicity_io io_of(const std::string& name) {
+    if (name == "both") return io::atomicity_io::both;
+    return name == "direct" ? io::atomicity_io::direct : io::atomicity_io::buffered;
+}
+
+// The machine, on which the result depends besides the volume.
+struct machine {
+    std::string kernel;
+    unsigned processors = 0;
+
+    [[nodiscard]] static machine of_this_process() {
+        utsname names{};
+        const bool is_known = ::uname(&names) == 0;
+        return {.kernel = is_known ? std::string(names.sysname) + ' ' + names.release : "unknown kernel",
+                .processors = std::thread::hardware_concurrency()};
+    }
+};
+
 void print_json(const atomicity_arguments& arguments, const io::atomicity_report& report) {
     fmt::print(
         "{{\"path\":{},\"file_system\":\"{}\",\"writers\":{},\"readers\":{},\"milliseconds_per_size\":{},",
         json_string(arguments.path), report.volume.type_name, arguments.writers, arguments.readers,
         arguments.milliseconds_per_size);
+    const machine here = machine::of_this_process();
+    fmt::print("\"offset_bytes\":{},\"kernel\":{},\"processors\":{},", arguments.offset_bytes,
+               json_string(here.kernel), here.processors);
     fmt::print("\"series\":[");
     const char* between_series = "";
     for (const auto& series : report.series) {
-        fmt::print("{}\n{{\"io\":\"{}\",\"refused\":{},\"whole_bytes_max\":{},\"rows\":[", between_series,
-                   name_of(series), series.refused ? json_string(series.refused->message()) : "null",
-                   series.whole_bytes_max());
+        fmt::print(
+            "{}\n{{\"io\":\"{}\",\"refused\":{},\"whole_bytes_max\":{},\"torn_bytes_min\":{},\"rows\":[",
+            between_series, name_of(series), series.refused ? json_string(series.refused->message()) : "null",
+            series.whole_bytes_max(),
+            series.torn_bytes_min() == 0 ? "null" : std::to_string(series.torn_bytes_min()));
         const char* between_rows = "";
         for (const auto& row : series.rows) {
             fmt::print(
-                "{}\n{{\"write_bytes\":{},\"writes\":{},\"reads\":{},\"fresh_reads\":{},\"torn_reads\":{}}}",
-                between_rows, row.write_bytes, row.writes, row.reads, row.fresh_reads, row.torn_reads);
+                "{}\n{{\"write_bytes\":{},\"writes\":{},\"reads\":{},\"fresh_reads\":{},\"torn_reads\":{},"
+                "\"short_reads\":{},\"short_writes\":{}}}",
+                between_rows, row.write_bytes, row.writes, row.reads, row.fresh_reads, row.torn_reads,
+                row.short_reads, row.short_writes);
             between_rows = ",";
         }
         fmt::print("]}}");
@@ -62,11 +92,11 @@ void print_series(const io::atomicity_series& series) {
         fmt::print("{}: not possible here ({})\n\n", name_of(series), series.refused->message());
         return;
     }
-    fmt::print("{}\n{:>10} {:>12} {:>12} {:>12} {:>12}\n", name_of(series), "size", "writes", "reads",
-               "fresh reads", "torn reads");
+    fmt::print("{}\n{:>10} {:>12} {:>12} {:>12} {:>12} {:>12}\n", name_of(series), "size", "writes", "reads",
+               "fresh reads", "torn reads", "short calls");
     for (const auto& row : series.rows)
-        fmt::print("{:>10} {:>12} {:>12} {:>12} {:>12}\n", size_text(row.write_bytes), row.writes, row.reads,
-                   row.fresh_reads, row.torn_reads);
+        fmt::print("{:>10} {:>12} {:>12} {:>12} {:>12} {:>12}\n", size_text(row.write_bytes), row.writes,
+                   row.reads, row.fresh_reads, row.torn_reads, row.short_reads + row.short_writes);
     const std::size_t whole = series.whole_bytes_max();
     if (whole == 0)
         fmt::print("No size was always seen whole, or no reader saw writes come and go.\n\n");
@@ -75,24 +105,34 @@ void print_series(const io::atomicity_series& series) {
 }
 
 void print_table(const atomicity_arguments& arguments, const io::atomicity_report& report) {
+    const machine here = machine::of_this_process();
     fmt::print(
-        "Rewriting the front of one file in {} ({}): {} writers, {} readers, {} ms for each size.\n"
-        "A torn read held bytes of more than one write; a fresh one held another write than the one before "
-        "it.\n\n",
-        arguments.path, report.volume.type_name, arguments.writers, arguments.readers,
-        arguments.milliseconds_per_size);
+        "Rewriting one range of a file in {} ({}), from byte {} on: {} writers, {} readers, {} ms for each "
+        "size;\n{}, {} processors.\n"
+        "Each write and each read is one system call. A torn read returned bytes of more than one write; a "
+        "fresh one\nreturned another write than the one before it; a short call transferred less than asked "
+        "for.\n\n",
+        arguments.path, report.volume.type_name, arguments.offset_bytes, arguments.writers, arguments.readers,
+        arguments.milliseconds_per_size, here.kernel, here.processors);
     for (const auto& series : report.series)
         print_series(series);
     fmt::print(
-        "What this shows: a size with torn reads is not atomic on this volume, for certain.\n"
-        "What it does not: a size without any may still tear, under another load, kernel or number of "
+        "What this shows: writes of a size with torn reads are not atomic on this volume.\n"
+        "What it does not: a size without torn reads can still tear, under another load, kernel or number of "
         "processors;\n"
         "with fewer than a hundred fresh reads it was hardly tried (--time tries longer).\n"
-        "Nothing is said of unaligned writes, of other hosts, or of what survives a power cut.\n");
+        "It says nothing about other offsets (--offset), other hosts, or power failures.\n");
 }
 
 void run_atomicity(const atomicity_arguments& arguments) {
     const auto directory = io::path_handle::open(arguments.path);
+    if (arguments.write_bytes_min > arguments.write_bytes_max) {
+        fmt::print(stderr,
+                   "sluice probe atomicity: --min {} is larger than --max {}: the smallest write cannot be "
+                   "larger than the largest\n",
+                   arguments.write_bytes_min, arguments.write_bytes_max);
+        leave(exit_code::usage);
+    }
     if (not directory) {
         const bool is_file = directory.error() == std::errc::not_a_directory;
         fmt::print(stderr, "sluice probe atomicity: {}{}\n", directory.error().message(),
@@ -103,9 +143,12 @@ void run_atomicity(const atomicity_arguments& arguments) {
     }
     const auto report = io::probe_atomicity(
         *directory, {.time_per_size = std::chrono::milliseconds(arguments.milliseconds_per_size),
+                     .write_bytes_min = arguments.write_bytes_min,
                      .write_bytes_max = arguments.write_bytes_max,
                      .writers = arguments.writers,
-                     .readers = arguments.readers});
+                     .readers = arguments.readers,
+                     .offset_bytes = arguments.offset_bytes,
+                     .io = io_of(arguments.io)});
     if (not report) {
         fmt::print(stderr, "sluice probe atomicity: in {}: {}\n", arguments.path, report.error().message());
         leave(exit_code::failure);
@@ -126,8 +169,19 @@ void add_probe(command_syntax app) {
     atomicity.add_option("--time", arguments->milliseconds_per_size, "milliseconds for each size")
         .between(1U, 3'600'000U)
         .shows_default();
+    atomicity.add_option("--min", arguments->write_bytes_min, "smallest write, in bytes")
+        .between(std::size_t{1}, std::size_t{1} << 30)
+        .shows_default();
     atomicity.add_option("--max", arguments->write_bytes_max, "largest write, in bytes")
         .between(std::size_t{1}, std::size_t{1} << 30)
+        .shows_default();
+    atomicity
+        .add_option("--offset", arguments->offset_bytes,
+                    "file offset of all writes and reads, in bytes: 0 is aligned to everything")
+        .between(std::uint64_t{0}, std::uint64_t{1} << 30)
+        .shows_default();
+    atomicity.add_option("--io", arguments->io, "buffered, direct (O_DIRECT), or both")
+        .one_of({"buffered", "direct", "both"})
         .shows_default();
     atomicity.add_option("--writers", arguments->writers, "threads that write")
         .between(1U, 64U)

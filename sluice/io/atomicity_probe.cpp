@@ -1,8 +1,11 @@
 #include "sluice/io/atomicity_probe.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -44,36 +47,53 @@ struct worker {
     std::uint64_t transfers = 0;
     std::uint64_t torn = 0;
     std::uint64_t fresh = 0;
+    std::uint64_t cut_short = 0;
     std::optional<error> failed;
 };
 
-void write_until(worker& self, std::size_t bytes, const std::atomic<bool>& stop) noexcept {
+// Where all of them write and read, and by which calls.
+struct place {
+    atomicity_calls& calls;
+    extent_type offset;
+    std::size_t bytes;
+};
+
+void write_until(worker& self, const place& where, const std::atomic<bool>& stop) noexcept {
     while (not stop.load(std::memory_order_relaxed)) {
         // Two patterns by turns: a writer that is alone for a time slice must not write what stands there
         // already.
         const std::size_t pattern = self.transfers % 2 == 0 ? 0 : self.second_pattern;
-        const auto written = self.file.write(
-            io_request<const_bytes_type>{const_bytes_type(self.memory.get() + pattern, bytes)});
-        if (not written or written->size() != bytes) {
-            self.failed =
-                written ? error(EIO, "write in one piece", self.file.descriptor()) : written.error();
+        const std::ptrdiff_t written = where.calls.write(
+            self.file.descriptor(), {self.memory.get() + pattern, where.bytes}, where.offset);
+        if (written < 0 and errno == EINTR) continue;
+        if (written <= 0) {
+            self.failed = written < 0 ? error::last("write", self.file.descriptor())
+                                      : error(ENOSPC, "write", self.file.descriptor());
             return;
         }
+        self.cut_short += static_cast<std::size_t>(written) != where.bytes ? 1 : 0;
         ++self.transfers;
     }
 }
 
-void read_until(worker& self, std::size_t bytes, const std::atomic<bool>& stop) noexcept {
+void read_until(worker& self, const place& where, const std::atomic<bool>& stop) noexcept {
     std::byte seen_before{};
     while (not stop.load(std::memory_order_relaxed)) {
-        const auto got = self.file.read(io_request<bytes_type>{bytes_type(self.memory.get(), bytes)});
-        if (not got or got->size() != bytes) {
-            self.failed = got ? error(EIO, "read in one piece", self.file.descriptor()) : got.error();
+        // One call. What it does not return is left: another call would see another moment, and what the two
+        // hold together is no read that the file system has torn.
+        const std::ptrdiff_t got =
+            where.calls.read(self.file.descriptor(), {self.memory.get(), where.bytes}, where.offset);
+        if (got < 0 and errno == EINTR) continue;
+        if (got <= 0) {
+            self.failed = got < 0 ? error::last("read", self.file.descriptor())
+                                  : error(EIO, "read", self.file.descriptor());
             return;
         }
-        const std::byte* const data = got->data();
+        const auto length = static_cast<std::size_t>(got);
+        self.cut_short += length != where.bytes ? 1 : 0;
+        const std::byte* const data = self.memory.get();
         // Every byte equal to its neighbour: all equal.
-        const bool whole = std::memcmp(data, data + 1, bytes - 1) == 0;
+        const bool whole = std::memcmp(data, data + 1, length - 1) == 0;
         self.torn += whole ? 0 : 1;
         const bool stale = whole and data[0] == seen_before;
         self.fresh += stale ? 0 : 1;
@@ -85,8 +105,23 @@ void read_until(worker& self, std::size_t bytes, const std::atomic<bool>& stop) 
     }
 }
 
-result<atomicity_row> try_size(std::vector<worker>& workers, std::size_t bytes,
+// Puts one value into the range, before anybody reads: what writes of another size have left there is bytes
+// of several.
+result<void> fill(worker& with, const place& where) noexcept {
+    for (std::size_t done = 0; done != where.bytes;) {
+        const std::ptrdiff_t written = where.calls.write(
+            with.file.descriptor(), {with.memory.get() + done, where.bytes - done}, where.offset + done);
+        if (written < 0 and errno == EINTR) continue;
+        if (written < 0) return failure(error::last("write", with.file.descriptor()));
+        if (written == 0) return failure({ENOSPC, "write", with.file.descriptor()});
+        done += static_cast<std::size_t>(written);
+    }
+    return {};
+}
+
+result<atomicity_row> try_size(std::vector<worker>& workers, const place& where,
                                std::chrono::nanoseconds time) {
+    if (const auto filled = fill(workers.front(), where); not filled) return failure(filled.error());
     std::atomic<bool> stop = false;
     {
         std::vector<std::jthread> threads;
@@ -95,17 +130,18 @@ result<atomicity_row> try_size(std::vector<worker>& workers, std::size_t bytes,
         const std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)> stop_at_exit(
             &stop, [](std::atomic<bool>* flag) { flag->store(true, std::memory_order_relaxed); });
         for (worker& each : workers) {
-            each.transfers = each.torn = each.fresh = 0;
-            threads.emplace_back([&each, bytes, &stop] {
-                each.writes ? write_until(each, bytes, stop) : read_until(each, bytes, stop);
+            each.transfers = each.torn = each.fresh = each.cut_short = 0;
+            threads.emplace_back([&each, where, &stop] {
+                each.writes ? write_until(each, where, stop) : read_until(each, where, stop);
             });
         }
         std::this_thread::sleep_for(time);
     }
-    atomicity_row row{.write_bytes = bytes};
+    atomicity_row row{.write_bytes = where.bytes};
     for (const worker& each : workers) {
         if (each.failed) return failure(*each.failed);
         (each.writes ? row.writes : row.reads) += each.transfers;
+        (each.writes ? row.short_writes : row.short_reads) += each.cut_short;
         row.torn_reads += each.torn;
         row.fresh_reads += each.fresh;
     }
@@ -151,6 +187,8 @@ bool is_refusal(const error& why) noexcept {
 
 result<atomicity_series> try_series(const path_handle& directory, path_view name,
                                     const atomicity_options& options, bool direct) {
+    atomicity_calls of_the_system;
+    atomicity_calls& calls = options.calls != nullptr ? *options.calls : of_the_system;
     atomicity_series series{.direct = direct, .refused = {}, .rows = {}};
     auto workers = make_workers(directory, name, options, direct ? caching::only_metadata : caching::all);
     if (not workers) {
@@ -160,7 +198,8 @@ result<atomicity_series> try_series(const path_handle& directory, path_view name
     }
     for (std::size_t bytes = smallest(workers->front().file, direct, options.write_bytes_min);
          bytes <= options.write_bytes_max; bytes *= 2) {
-        const auto row = try_size(*workers, bytes, options.time_per_size);
+        const place where{.calls = calls, .offset = options.offset_bytes, .bytes = bytes};
+        const auto row = try_size(*workers, where, options.time_per_size);
         if (not row) {
             if (not direct or not series.rows.empty() or not is_refusal(row.error()))
                 return failure(row.error());
@@ -182,17 +221,18 @@ result<atomicity_report> probe(const path_handle& directory, const atomicity_opt
     const std::string name = path->substr(path->rfind('/') + 1);
 
     // Full length at once, so that no write changes it: what is asked about is rewriting.
-    const page_aligned content = allocate_pages(options.write_bytes_max);
-    std::memset(content.get(), 0, options.write_bytes_max);
-    const auto filled =
-        file->write(io_request<const_bytes_type>{const_bytes_type(content.get(), options.write_bytes_max)});
+    const std::size_t length = options.offset_bytes + options.write_bytes_max;
+    const page_aligned content = allocate_pages(length);
+    std::memset(content.get(), 0, length);
+    const auto filled = file->write(io_request<const_bytes_type>{const_bytes_type(content.get(), length)});
     if (not filled) return failure(filled.error());
-    if (filled->size() != options.write_bytes_max) return failure({ENOSPC, "write", file->descriptor()});
+    if (filled->size() != length) return failure({ENOSPC, "write", file->descriptor()});
     if (const auto saved = file->barrier(barrier_kind::wait_data_only); not saved)
         return failure(saved.error());
 
     atomicity_report report{.volume = *volume, .series = {}};
     for (const bool direct : {false, true}) {
+        if (options.io == (direct ? atomicity_io::buffered : atomicity_io::direct)) continue;
         auto series = try_series(directory, name, options, direct);
         if (not series) return failure(series.error());
         report.series.push_back(std::move(*series));
@@ -205,10 +245,25 @@ result<atomicity_report> probe(const path_handle& directory, const atomicity_opt
 std::size_t atomicity_series::whole_bytes_max() const noexcept {
     std::size_t largest = 0;
     for (const atomicity_row& row : rows) {
-        if (row.torn_reads > 0 or row.fresh_reads == 0) break;
+        if (row.torn_reads > 0 or row.fresh_reads == 0 or row.short_reads > 0 or row.short_writes > 0) break;
         largest = row.write_bytes;
     }
     return largest;
+}
+
+std::size_t atomicity_series::torn_bytes_min() const noexcept {
+    const auto torn =
+        std::find_if(rows.begin(), rows.end(), [](const atomicity_row& row) { return row.torn_reads > 0; });
+    return torn == rows.end() ? 0 : torn->write_bytes;
+}
+
+std::ptrdiff_t atomicity_calls::read(int descriptor, std::span<std::byte> into, extent_type offset) noexcept {
+    return ::pread(descriptor, into.data(), into.size(), static_cast<off_t>(offset));
+}
+
+std::ptrdiff_t atomicity_calls::write(int descriptor, std::span<const std::byte> from,
+                                      extent_type offset) noexcept {
+    return ::pwrite(descriptor, from.data(), from.size(), static_cast<off_t>(offset));
 }
 
 result<atomicity_report> probe_atomicity(const path_handle& directory,
@@ -217,7 +272,7 @@ result<atomicity_report> probe_atomicity(const path_handle& directory,
     constexpr unsigned writers_limit = 127;  // two values of a byte for each, and zero
     if (options.writers == 0 or options.writers > writers_limit or options.readers == 0 or
         options.write_bytes_min == 0 or options.write_bytes_max < options.write_bytes_min or
-        options.write_bytes_max > bytes_limit)
+        options.write_bytes_max > bytes_limit or options.offset_bytes > bytes_limit)
         return failure({EINVAL, "probe atomicity", directory.descriptor()});
     // The one place of these files that allocates and starts threads: what those throw ends here.
     try {
