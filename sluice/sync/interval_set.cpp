@@ -1,6 +1,9 @@
 #include "sluice/sync/interval_set.hpp"
 
 #include <algorithm>
+#include <bit>
+
+#include "sluice/base/random.hpp"
 
 namespace sluice::sync {
 
@@ -113,6 +116,21 @@ void basic_interval_set<is_numbered>::rotate_up(interval_node& node) noexcept {
     summarise(parent);
     summarise(node);
 }
+
+namespace {
+
+std::uint64_t secret_of_this_process() noexcept {
+    static const std::uint64_t drawn = system_random().next_u64();
+    return drawn;
+}
+
+}  // namespace
+
+priority_source::priority_source() noexcept
+    : priority_source(secret_of_this_process() ^ std::bit_cast<std::uintptr_t>(this)) {}
+
+priority_source::priority_source(std::uint64_t seed) noexcept
+    : state_(std::max<std::uint64_t>(seeded_random(seed).next_u64(), 1)) {}
 
 // xorshift64*, [Vigna 2016].
 std::uint32_t priority_source::draw() noexcept {

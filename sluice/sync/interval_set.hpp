@@ -66,14 +66,24 @@ struct overlap_query {
     visiting whom = visiting::all;
 };
 
-/// The source of the priorities of nodes. Thread safety: none of its own.
+/// The source of the priorities of nodes. Nobody outside the process can predict them: whoever chooses the
+/// ranges, such as a client of a server, could otherwise choose them so that a tree becomes a list. Thread
+/// safety: none of its own.
 class priority_source {
 public:
-    /// Returns 31 random bits.
+    /// Seeds it with a secret of this process and the address of this object. Blocks: the first one in a
+    /// process makes one system call, getrandom(2); the others make none.
+    priority_source() noexcept;
+    /// Gives the same priorities for the same seed. For tests.
+    explicit priority_source(std::uint64_t seed) noexcept;
+    priority_source(const priority_source&) = delete;
+    priority_source& operator=(const priority_source&) = delete;
+
+    /// Returns 31 random bits. Makes no system call.
     [[nodiscard]] std::uint32_t draw() noexcept;
 
 private:
-    std::uint64_t state_ = 0x9e37'79b9'7f4a'7c15;
+    std::uint64_t state_;  // never zero, which would stay zero
 };
 
 /// What the sets of ranges have in common: the search for overlaps in a treap by first byte and number. Each

@@ -80,6 +80,26 @@ TEST(interval_set, finds_the_overlaps_of_any_set_in_order_as_a_search_of_all_ran
     }
 }
 
+std::vector<std::uint32_t> some_of(priority_source& from) {
+    std::vector<std::uint32_t> drawn;
+    for (int i = 0; i != 8; ++i)
+        drawn.push_back(from.draw());
+    return drawn;
+}
+
+// Whoever knows the priorities in advance, and chooses the ranges, can make the tree a list.
+TEST(interval_set, has_priorities_that_differ_from_one_source_to_the_next) {
+    priority_source one;
+    priority_source other;
+    EXPECT_NE(some_of(one), some_of(other));
+    priority_source seeded(7);
+    priority_source alike(7);
+    priority_source unlike(8);
+    const auto expected = some_of(seeded);
+    EXPECT_EQ(some_of(alike), expected);
+    EXPECT_NE(some_of(unlike), expected);
+}
+
 TEST(interval_set, visits_every_node_once_in_order_and_stops_when_told_to) {
     interval_set set;
     priority_source priorities;
