@@ -67,12 +67,12 @@ private:
     std::atomic<unsigned> turn_ = 0;
 };
 
-// What takes the lock, and gives it back once `granted` has been called.
+// Acquires the lock, calls `granted`, and releases the lock.
 using waiter = std::function<void(const std::function<void()>& granted)>;
 
 // `lock` and `unlock` are the holder's.
-void hand_over(run& repeat, const std::function<void()>& lock, const std::function<void()>& unlock,
-               const std::function<waiter()>& make_waiter) {
+void transfer_lock(run& repeat, const std::function<void()>& lock, const std::function<void()>& unlock,
+                   const std::function<waiter()>& make_waiter) {
     turns_of_two turns;
     const auto rounds = static_cast<unsigned>(repeat.operations());
     std::atomic<steady_clock::duration> released{};
@@ -119,7 +119,7 @@ waiter in_a_coroutine(algorithm which, const std::string& folder, std::unique_pt
 void add_limit(workload& work) {
     work.subject("limit", [](run& repeat) {
         std::atomic<unsigned> word = 0;
-        hand_over(
+        transfer_lock(
             repeat, [&] { word = 1; },
             [&] {
                 word = 0;
@@ -144,7 +144,7 @@ void add_algorithm(benchmark& all, const std::string& volume, const std::string&
         work.subject(name, [=](run& repeat) {
             const auto mutex = open(which, folder);
             fs_mutex_guard held;
-            hand_over(
+            transfer_lock(
                 repeat, [&] { held = mutex->lock(entity(1)).value(); }, [&] { held.unlock(); }, make_waiter);
         });
     };
@@ -161,14 +161,14 @@ void add_algorithm(benchmark& all, const std::string& volume, const std::string&
 
 int main(int argc, char** argv) {
     using namespace sluice::bench;
-    benchmark hand_over("fs_mutex_hand_over",
-                        "How long is it from the release of a lock until a request that sleeps has it?");
+    benchmark all("fs_mutex_hand_over",
+                  "How long is it from the release of a lock until a request that sleeps has it?");
     const char* const chosen = std::getenv("TMPDIR");
     const std::string disk = chosen != nullptr ? chosen : ".";
     for (const auto& [volume, folder] :
          {std::pair<std::string, std::string>{"disk", disk}, {"memory", "/dev/shm"}})
         for (const algorithm which :
              {algorithm::memory_map, algorithm::atomic_append, algorithm::byte_ranges, algorithm::lock_files})
-            add_algorithm(hand_over, volume, folder, which);
-    return hand_over.main(argc, argv);
+            add_algorithm(all, volume, folder, which);
+    return all.main(argc, argv);
 }

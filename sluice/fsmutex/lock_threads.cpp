@@ -97,7 +97,7 @@ int lock_threads::wait::take_outcome() noexcept {
     return code;
 }
 
-// Wherever the thread is: asleep without a wait, it is told; inside the system call, it is cancelled; on its
+// Wherever the thread is: asleep without a wait, it is woken; inside the system call, it is cancelled; on its
 // way into that, it ends as it enters, and on its way out, as it finds that it is to stop.
 void lock_threads::wait::stop_thread() noexcept {
     {

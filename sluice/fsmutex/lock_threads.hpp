@@ -21,7 +21,7 @@ namespace sluice::fsmutex {
 ///
 /// Invariants:
 ///   1. A thread can be cancelled only inside the system call that waits; there it owns nothing.
-///   2. Between begin() and end() the thread, and nobody else, uses the descriptor for waiting.
+///   2. Between begin() and end() only the thread uses the descriptor for waiting.
 ///   3. `idle_` holds those without a wait, at most limits::idle_lock_threads_max.
 /// Thread safety: any thread; each wait is begun and ended by one at a time.
 class lock_threads {
@@ -39,7 +39,7 @@ public:
     [[nodiscard]] wait* begin(int descriptor, kernel_lock::range where, kernel_lock::kind how,
                               std::shared_ptr<wake_up> told) noexcept;
     /// Ends a wait. Returns 0 if the description has the lock; ECANCELED if the wait was ended early: then it
-    /// may have it nevertheless; otherwise an error of kernel_lock::lock. Blocks: for a wait that is ended
+    /// may still have the lock; otherwise an error of kernel_lock::lock. Blocks: for a wait that is ended
     /// early, until its thread has ended, some ten microseconds.
     [[nodiscard]] int end(wait* one) noexcept;
 

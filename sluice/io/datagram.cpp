@@ -1,6 +1,7 @@
 #include "sluice/io/datagram.hpp"
 
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -28,6 +29,16 @@ buffer as_buffer(std::span<const std::byte> bytes) noexcept {
     return {const_cast<std::byte*>(bytes.data()), bytes.size()};
 }
 
+// Of a call that has returned no bytes: whether that was the end. An empty datagram has a sender, unless that
+// has no name; it is there before the end; and behind it may be others, with bytes.
+bool has_ended(int descriptor, const msghdr& message) noexcept {
+    if (message.msg_namelen != 0) return false;
+    pollfd watched{.fd = descriptor, .events = POLLRDHUP, .revents = 0};
+    if (::poll(&watched, 1, 0) <= 0 or (watched.revents & POLLRDHUP) == 0) return false;
+    int bytes_waiting = 0;
+    return ::ioctl(descriptor, FIONREAD, &bytes_waiting) != 0 or bytes_waiting == 0;
+}
+
 std::ptrdiff_t receive_call(int descriptor, std::span<const buffer> pieces,
                             datagram_request& request) noexcept {
     msghdr message{};
@@ -40,6 +51,7 @@ std::ptrdiff_t receive_call(int descriptor, std::span<const buffer> pieces,
     if (length < 0) return -1;
     request.peer.resize(message.msg_namelen);
     request.message_bytes = static_cast<std::size_t>(length);
+    request.is_end = length == 0 and has_ended(descriptor, message);
     std::size_t room = 0;
     for (const buffer& piece : pieces)
         room += piece.size();
@@ -125,8 +137,10 @@ result<received_datagram<bytes_type>> socket_handle::recvfrom(io_request<bytes_t
     const buffer single(request.buffers);
     const auto got = datagram_blocking(native_, direction::in, {&single, 1}, asked, within);
     if (not got) return failure(got.error());
-    return received_datagram<bytes_type>{
-        .buffers = request.buffers.first(*got), .peer = asked.peer, .message_bytes = asked.message_bytes};
+    return received_datagram<bytes_type>{.buffers = request.buffers.first(*got),
+                                         .peer = asked.peer,
+                                         .message_bytes = asked.message_bytes,
+                                         .is_end = asked.is_end};
 }
 
 result<received_datagram<buffers_type>> socket_handle::recvfrom(io_request<buffers_type> request,
@@ -136,7 +150,8 @@ result<received_datagram<buffers_type>> socket_handle::recvfrom(io_request<buffe
     if (not got) return failure(got.error());
     return received_datagram<buffers_type>{.buffers = detail::shortened(request.buffers, *got),
                                            .peer = asked.peer,
-                                           .message_bytes = asked.message_bytes};
+                                           .message_bytes = asked.message_bytes,
+                                           .is_end = asked.is_end};
 }
 
 io_result<const_bytes_type> socket_handle::sendto(io_request<const_bytes_type> request,

@@ -17,6 +17,10 @@ struct received_datagram {
     Buffers buffers{};
     socket_address peer;  ///< the sender; its family is unspecified for a Unix socket without a name
     std::size_t message_bytes = 0;  ///< length of the datagram as sent
+    /// Whether nothing was received because the peer of a seqpacket socket has ended the connection, or this
+    /// side has shut down receiving. False for an empty datagram. The kernel reports both as zero bytes; see
+    /// socket_handle::recvfrom for the one case in which they cannot be distinguished.
+    bool is_end = false;
 
     /// Whether the datagram was longer than the buffers. The kernel has discarded the rest.
     [[nodiscard]] constexpr bool is_truncated() const noexcept {
@@ -37,6 +41,7 @@ struct received_datagram {
 struct datagram_request {
     socket_address peer;            // unspecified, to send: the connected peer
     std::size_t message_bytes = 0;  // an outcome of `receive_from`
+    bool is_end = false;            // an outcome of `receive_from`
 };
 
 /// Carries out a `receive_from` or `send_to` without waiting. Returns the bytes moved, or -1 with the cause

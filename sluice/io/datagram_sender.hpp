@@ -63,8 +63,10 @@ public:
         } else {
             kept = kept.first(op.transferred);
         }
-        return received_datagram<Buffers>{
-            .buffers = kept, .peer = this->exchange_.peer, .message_bytes = this->exchange_.message_bytes};
+        return received_datagram<Buffers>{.buffers = kept,
+                                          .peer = this->exchange_.peer,
+                                          .message_bytes = this->exchange_.message_bytes,
+                                          .is_end = this->exchange_.is_end};
     }
 };
 

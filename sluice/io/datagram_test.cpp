@@ -261,6 +261,48 @@ TEST_P(datagram_edges, a_stream_is_refused_and_loses_no_bytes) {
     EXPECT_EQ(string_of(both.first.read(io_request<bytes_type>{memory}).value()), "kept");
 }
 
+TEST_P(datagram_edges, an_empty_message_of_a_connection_is_not_its_end) {
+    auto both = socket_handle::pair(socket_type::seqpacket).value();
+    const auto receive = [&] {
+        std::array<std::byte, 8> into{};
+        const auto got =
+            sync_wait(*multiplexer,
+                      [](io_multiplexer&, socket_handle& from,
+                         std::span<std::byte> memory) -> task<result<received_datagram<bytes_type>>> {
+                          co_return co_await co_recvfrom(from, io_request<bytes_type>{memory}, 5s);
+                      }(*multiplexer, both.second, into));
+        EXPECT_TRUE(got) << got.error().message();
+        return got ? std::pair(got->message_bytes, got->is_end) : std::pair(std::size_t{99}, true);
+    };
+    const auto send = [&](std::string_view what) {
+        EXPECT_TRUE(both.first.write({.buffers = text(what)}).has_value());
+    };
+    ASSERT_TRUE(both.second.set_multiplexer(multiplexer.get()).has_value());
+    send("");
+    EXPECT_EQ(receive(), std::pair(std::size_t{0}, false));
+    send("");
+    send("one");
+    ASSERT_TRUE(both.first.shutdown(direction::out).has_value());
+    EXPECT_EQ(receive(), std::pair(std::size_t{0}, false)) << "there is one with bytes behind it";
+    EXPECT_EQ(receive(), std::pair(std::size_t{3}, false));
+    EXPECT_EQ(receive(), std::pair(std::size_t{0}, true));
+    EXPECT_EQ(receive(), std::pair(std::size_t{0}, true)) << "and stays ended";
+}
+
+TEST_P(datagram_edges, an_empty_message_of_a_peer_with_a_name_is_not_the_end_even_as_the_last_one) {
+    const auto at = socket_address::local(std::string(1, '\0') + "sluice-end-" + std::to_string(::getpid()) +
+                                          GetParam().name)
+                        .value();
+    auto listener = listening_socket_handle::listen(at, socket_type::seqpacket, {}).value();
+    auto client = socket_handle::connect(at, socket_type::seqpacket, {}).value();
+    auto server = std::move(listener.accept()->socket);
+    ASSERT_TRUE(server.write({.buffers = text("")}).has_value());
+    ASSERT_TRUE(server.close().has_value());
+    std::array<std::byte, 8> into{};
+    EXPECT_FALSE(client.recvfrom(io_request<bytes_type>{into})->is_end);
+    EXPECT_TRUE(client.recvfrom(io_request<bytes_type>{into})->is_end);
+}
+
 TEST_P(datagram_edges, a_sender_without_a_name_has_no_address) {
     auto both = socket_handle::pair(socket_type::datagram).value();
     std::array<std::byte, 8> memory{};

@@ -96,7 +96,14 @@ public:
 
     /// Receives one datagram, or one message of a seqpacket socket, and the address it came from. An empty
     /// datagram is a success with no bytes. See received_datagram for truncation. The offset of the request
-    /// is not used. Errors: ETIMEDOUT; ECONNREFUSED and the like, reported by the network for an earlier
+    /// is not used.
+    ///
+    /// The end of a seqpacket connection is a success with no bytes and `is_end`. Limit: the kernel reports
+    /// it like an empty message. If the peer has no name, and has ended the connection, empty messages at the
+    /// end of its queue are reported as the end. Messages with bytes are never lost, and an empty message
+    /// before them is reported as such. read() returns no bytes for both: use recvfrom() where empty messages
+    /// have a meaning.
+    /// Errors: ETIMEDOUT; ECONNREFUSED and the like, reported by the network for an earlier
     /// datagram; EOPNOTSUPP for a stream; EMSGSIZE for more than limits::pieces_per_call_max pieces.
     /// Allocates: nothing. Blocks: until a datagram arrives or the deadline passes. Coroutines and senders:
     /// datagram_sender.hpp.

@@ -66,9 +66,9 @@ struct overlap_query {
     visiting whom = visiting::all;
 };
 
-/// The source of the priorities of nodes. Nobody outside the process can predict them: whoever chooses the
-/// ranges, such as a client of a server, could otherwise choose them so that a tree becomes a list. Thread
-/// safety: none of its own.
+/// The source of the priorities of nodes. They cannot be predicted outside the process: a client that
+/// chooses the ranges could otherwise choose them so that a tree becomes a list. Thread safety: none of its
+/// own.
 class priority_source {
 public:
     /// Seeds it with a secret of this process and the address of this object. Blocks: the first one in a
