@@ -15,6 +15,7 @@ lock_attempt::lock_attempt(shared_fs_mutex& mutex, entity_set wanted, const tick
 
 result<lock_attempt> lock_attempt::begin(shared_fs_mutex& mutex, std::span<const entity> wanted,
                                          deadline within) noexcept {
+    if (not mutex.is_ours()) return shared_fs_mutex::refuse_after_fork();
     auto entities = entity_set::of(wanted);
     if (not entities) return failure(entities.error());
     ticket place;
@@ -24,6 +25,7 @@ result<lock_attempt> lock_attempt::begin(shared_fs_mutex& mutex, std::span<const
 }
 
 result<bool> lock_attempt::poll() noexcept {
+    if (not mutex_->is_ours()) return shared_fs_mutex::refuse_after_fork();
     if (is_granted_) return true;
     const auto granted = mutex_->poll(wanted_.view(), held_.ticket_);
     if (not granted) held_.unlock();

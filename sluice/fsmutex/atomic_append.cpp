@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/sysinfo.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <new>
@@ -107,7 +108,7 @@ public:
     }
     ~lanes() {
         while (idle_ != nullptr) {
-            descriptors_.give_back(idle_->descriptor);
+            ::close(idle_->descriptor);
             idle_ = std::exchange(idle_->next_idle, nullptr);
         }
     }
@@ -156,12 +157,14 @@ private:
 };
 
 atomic_append::atomic_append(std::unique_ptr<queue_file> file, std::unique_ptr<lanes> requests,
-                             const seams& from) noexcept
-    : shared_fs_mutex(from),
+                             const seams& from, fork_mark mark) noexcept
+    : shared_fs_mutex(from, std::move(mark)),
       file_(std::move(file)),
       lanes_(std::move(requests)),
       looks_(::get_nprocs() > 1 ? looks_with_other_processors : 0) {}
-atomic_append::~atomic_append() = default;
+atomic_append::~atomic_append() {
+    if (not is_ours()) file_->leave_to_parent();
+}
 
 result<std::unique_ptr<shared_fs_mutex>> atomic_append::open_with_access(const io::path_handle& base,
                                                                          io::path_view path,
@@ -169,12 +172,14 @@ result<std::unique_ptr<shared_fs_mutex>> atomic_append::open_with_access(const i
                                                                          const file_access& access) noexcept {
     const auto self = process_identity::of_this_process();
     if (not self) return failure(self.error());
+    auto mark = fork_mark::of_this_process();
+    if (not mark) return failure(mark.error());
     auto file = queue_file::open(base, path, from, access);
     if (not file) return failure(file.error());
     std::unique_ptr<lanes> requests(new (std::nothrow) lanes((*file)->descriptor(), *self, *from.random));
     if (requests == nullptr) return failure({ENOMEM, "open a mutex"});
     std::unique_ptr<shared_fs_mutex> made(new (std::nothrow)
-                                              atomic_append(std::move(*file), std::move(requests), from));
+                                              atomic_append(std::move(*file), std::move(requests), from, *std::move(mark)));
     if (made == nullptr) return failure({ENOMEM, "open a mutex"});
     return made;
 }
@@ -411,11 +416,17 @@ void atomic_append::leave(ticket& mine) noexcept {
     lanes_->give_back(own);
 }
 
+void atomic_append::drop_copy(ticket& mine) noexcept {
+    const std::unique_ptr<lane> own(static_cast<lane*>(mine.state));
+    ::close(own->descriptor);
+}
+
 int atomic_append::file_descriptor() const noexcept {
     return file_->descriptor();
 }
 
 result<std::vector<listed_request>> atomic_append::list() noexcept {
+    if (not is_ours()) return refuse_after_fork();
     try {
         std::vector<listed_request> found;
         const auto live = file_->live_slots();

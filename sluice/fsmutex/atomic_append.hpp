@@ -23,8 +23,8 @@ class queue_file;
 /// done or dead; with a deadline, or where other hosts can come and may not wake it, it looks every 8 to 16
 /// ms. Deaths are reported (owner_died); a request that died waiting cannot be told from a holder and is
 /// reported, too. Works between hosts where the file system locks byte ranges between them. The last user
-/// removes the file. A child that a holder forks without exec keeps its locks alive. After fork the child
-/// opens its own. (The idea is that of ordered locking by one total order, as in lock managers; the record is
+/// removes the file.
+/// (The idea is that of ordered locking by one total order, as in lock managers; the record is
 /// Lamport's time stamp. On-disk form and reasons: docs/formats/fs_mutex_file.md,
 /// docs/algorithms/fs_mutex.md.)
 ///
@@ -57,7 +57,7 @@ private:
     struct lane;
     class lanes;
     atomic_append(std::unique_ptr<queue_file> file, std::unique_ptr<lanes> requests,
-                  const seams& from) noexcept;
+                  const seams& from, fork_mark mark) noexcept;
 
     result<bool> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
@@ -66,6 +66,7 @@ private:
                     const std::shared_ptr<wake_up>& told) noexcept override;
     void end_wait(ticket& mine) noexcept override;
     void leave(ticket& mine) noexcept override;
+    void drop_copy(ticket& mine) noexcept override;
 
     [[nodiscard]] result<void> draw_id(lane& mine) noexcept;
     [[nodiscard]] result<void> append(lane& mine, std::span<const entity> wanted) noexcept;

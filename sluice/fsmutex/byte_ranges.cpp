@@ -1,6 +1,7 @@
 #include "sluice/fsmutex/byte_ranges.hpp"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <new>
 
@@ -36,8 +37,8 @@ struct byte_ranges::files {
     lock_threads threads;  // of those who wait without a thread
 };
 
-byte_ranges::byte_ranges(std::unique_ptr<files> opened, const seams& from) noexcept
-    : shared_fs_mutex(from), files_(std::move(opened)) {}
+byte_ranges::byte_ranges(std::unique_ptr<files> opened, const seams& from, fork_mark mark) noexcept
+    : shared_fs_mutex(from, std::move(mark)), files_(std::move(opened)) {}
 byte_ranges::~byte_ranges() = default;
 
 result<std::unique_ptr<shared_fs_mutex>> byte_ranges::open_with_access(const io::path_handle& base,
@@ -47,9 +48,11 @@ result<std::unique_ptr<shared_fs_mutex>> byte_ranges::open_with_access(const io:
     if (not file) return failure(file.error());
     const auto volume = io::volume_of(*file);
     if (not volume) return failure(volume.error());
+    auto mark = fork_mark::of_this_process();
+    if (not mark) return failure(mark.error());
     std::unique_ptr<files> opened(new (std::nothrow) files(std::move(*file), volume->reach));
     if (opened == nullptr) return failure({ENOMEM, "open a mutex"});
-    std::unique_ptr<shared_fs_mutex> made(new (std::nothrow) byte_ranges(std::move(opened), from));
+    std::unique_ptr<shared_fs_mutex> made(new (std::nothrow) byte_ranges(std::move(opened), from, *std::move(mark)));
     if (made == nullptr) return failure({ENOMEM, "open a mutex"});
     return made;
 }
@@ -109,6 +112,10 @@ void byte_ranges::end_wait(ticket& mine) noexcept {
 void byte_ranges::leave(ticket& mine) noexcept {
     kernel_lock::unlock(mine.descriptor, everything);
     files_->requests.give_back(mine.descriptor);
+}
+
+void byte_ranges::drop_copy(ticket& mine) noexcept {
+    ::close(mine.descriptor);
 }
 
 void byte_ranges::add_descriptors(const ticket& mine, std::vector<int>& into) const {

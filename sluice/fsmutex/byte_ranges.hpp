@@ -41,7 +41,7 @@ public:
 
 private:
     struct files;
-    byte_ranges(std::unique_ptr<files> opened, const seams& from) noexcept;
+    byte_ranges(std::unique_ptr<files> opened, const seams& from, fork_mark mark) noexcept;
 
     result<bool> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
@@ -50,6 +50,7 @@ private:
                     const std::shared_ptr<wake_up>& told) noexcept override;
     void end_wait(ticket& mine) noexcept override;
     void leave(ticket& mine) noexcept override;
+    void drop_copy(ticket& mine) noexcept override;
     void add_descriptors(const ticket& mine, std::vector<int>& into) const override;
 
     std::unique_ptr<files> files_;

@@ -333,7 +333,111 @@ TEST_P(every_mutex, is_one_for_all_though_it_is_opened_and_closed_all_the_time) 
     EXPECT_TRUE(eventually([&] { return directory.entry_count() == 0; }, 40s));
 }
 
+class every_fork : public on_each_algorithm {
+protected:
+    // Whether it is locked for a process that opens the mutex itself.
+    [[nodiscard]] bool is_locked(entity what) const { return not open()->try_lock(what); }
+};
+
+TEST_P(every_fork, leaves_a_mutex_to_the_child_that_refuses_every_operation) {
+    const auto mutex = open();
+    process child([&] {
+        const auto refused = std::errc::state_not_recoverable;
+        if (mutex->lock(entity(1)).error() != refused) complain("the child locked");
+        if (mutex->lock(entity(1), 1s).error() != refused) complain("the child locked with a deadline");
+        if (mutex->try_lock(entity(1)).error() != refused) complain("the child tried to lock");
+        const auto listed = mutex->list();
+        const bool can_list = tested().name != "byte_ranges";
+        if (can_list and (listed or listed.error() != refused)) complain("the child listed the holders");
+    });
+    EXPECT_TRUE(child.join());
+    EXPECT_TRUE(mutex->try_lock(entity(1)));
+}
+
+TEST_P(every_fork, keeps_the_lock_of_the_parent_when_the_child_unlocks_and_destroys_its_copies) {
+    auto mutex = open();
+    auto idle = mutex->lock(entity(2)).value();
+    idle.unlock();  // its description stays open for the next request
+    auto held = mutex->lock(std::vector{entity(1), entity(3)}).value();
+    process child([&] {
+        auto moved = std::move(held);
+        moved.unlock();
+        if (moved) complain("the guard still claims to hold");
+        mutex.reset();
+        if (not is_locked(entity(1))) complain("the child released the lock of its parent");
+    });
+    EXPECT_TRUE(child.join());
+    EXPECT_TRUE(is_locked(entity(1)));
+    EXPECT_TRUE(is_locked(entity(3)));
+    EXPECT_EQ(directory.entry_count(), 1);
+    held.unlock();
+    EXPECT_FALSE(is_locked(entity(1)));
+    EXPECT_TRUE(mutex->try_lock(entity(1))) << "the parent's mutex works as before";
+}
+
+TEST_P(every_fork, keeps_the_mutex_of_the_parent_when_the_child_that_is_its_only_other_user_destroys_it) {
+    auto mutex = open();
+    process child([&] { mutex.reset(); });
+    EXPECT_TRUE(child.join());
+    EXPECT_EQ(directory.entry_count(), 1) << "the child removed the file";
+    const auto held = mutex->lock(entity(1)).value();
+    EXPECT_TRUE(is_locked(entity(1))) << "others use another file";
+}
+
+TEST_P(every_fork, lets_the_child_lock_what_the_parent_has_not_and_excludes_them_from_each_other) {
+    const auto mutex = open();
+    const auto held = mutex->lock(entity(1)).value();
+    const shared_memory<std::atomic<bool>> child_holds;
+    process child([&] {
+        const auto own = open();
+        if (own->try_lock(entity(1))) complain("the child holds what its parent holds");
+        const auto held_by_child = own->lock(entity(2));
+        child_holds->store(true);
+        std::this_thread::sleep_for(1h);
+    });
+    ASSERT_TRUE(eventually([&] { return child_holds->load(); }));
+    EXPECT_FALSE(mutex->try_lock(entity(2)));
+}
+
+TEST_P(every_fork, releases_the_lock_when_the_parent_unlocks_though_the_child_lives) {
+    auto mutex = open();
+    auto held = mutex->lock(entity(1)).value();
+    const process child([] { std::this_thread::sleep_for(1h); });
+    held.unlock();
+    EXPECT_FALSE(is_locked(entity(1)));
+    mutex.reset();
+    if (not tested().leaves_its_file) EXPECT_EQ(directory.entry_count(), 0);
+    auto next = open();
+    EXPECT_TRUE(next->try_lock(entity(1)));
+    next.reset();
+    if (not tested().leaves_its_file) EXPECT_EQ(directory.entry_count(), 0);
+}
+
+TEST_P(every_fork, releases_the_lock_of_a_dead_parent_whose_child_has_destroyed_its_copies) {
+    const auto mutex = open();
+    const shared_memory<std::atomic<pid_t>> grandchild;
+    process parent([&] {
+        auto own = open();
+        auto held = own->lock(entity(1)).value();
+        const pid_t id = ::fork();
+        if (id == 0) {
+            held.unlock();
+            own.reset();
+            grandchild->store(::getpid());
+        }
+        std::this_thread::sleep_for(1h);
+    });
+    ASSERT_TRUE(eventually([&] { return grandchild->load() != 0; }));
+    EXPECT_FALSE(mutex->try_lock(entity(1)));
+    parent.stop();
+    const auto held = mutex->lock(entity(1), 20s);
+    ::kill(grandchild->load(), SIGKILL);
+    ASSERT_TRUE(held) << held.error().message();
+    EXPECT_EQ(held->owner_died(), tested().reports_deaths);
+}
+
 SLUICE_ON_EACH_ALGORITHM(every_mutex);
+SLUICE_ON_EACH_ALGORITHM(every_fork);
 
 }  // namespace
 }  // namespace sluice::fsmutex

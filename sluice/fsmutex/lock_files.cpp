@@ -236,8 +236,8 @@ result<lock_files::folder::outcome> lock_files::folder::take(entity wanted,
     }
 }
 
-lock_files::lock_files(std::unique_ptr<folder> opened, const seams& from) noexcept
-    : shared_fs_mutex(from), folder_(std::move(opened)) {}
+lock_files::lock_files(std::unique_ptr<folder> opened, const seams& from, fork_mark mark) noexcept
+    : shared_fs_mutex(from, std::move(mark)), folder_(std::move(opened)) {}
 lock_files::~lock_files() = default;
 
 namespace {
@@ -303,6 +303,8 @@ result<std::unique_ptr<shared_fs_mutex>> lock_files::open_with_access(const io::
     if (not volume) return failure(volume.error());
     const auto self = process_identity::of_this_process();
     if (not self) return failure(self.error());
+    auto mark = fork_mark::of_this_process();
+    if (not mark) return failure(mark.error());
     const record own = record_of(*self);
     const auto host_end = std::string_view(own.text.data(), own.size).find("pid ");
     std::unique_ptr<folder> opened(
@@ -312,7 +314,7 @@ result<std::unique_ptr<shared_fs_mutex>> lock_files::open_with_access(const io::
                                   .is_shared_by_hosts = volume->reach != io::volume_reach::this_host,
                                   .file_mode = *file_mode});
     if (opened == nullptr) return failure({ENOMEM, "open a mutex"});
-    std::unique_ptr<shared_fs_mutex> made(new (std::nothrow) lock_files(std::move(opened), from));
+    std::unique_ptr<shared_fs_mutex> made(new (std::nothrow) lock_files(std::move(opened), from, *std::move(mark)));
     if (made == nullptr) return failure({ENOMEM, "open a mutex"});
     return made;
 }
@@ -393,6 +395,10 @@ void lock_files::leave(ticket& mine) noexcept {
     delete mine_files;
 }
 
+void lock_files::drop_copy(ticket& mine) noexcept {
+    delete static_cast<files*>(mine.state);
+}
+
 void lock_files::add_descriptors(const ticket& mine, std::vector<int>& into) const {
     const auto& mine_files = *static_cast<const files*>(mine.state);
     for (std::size_t i = 0; i != mine_files.held_count; ++i)
@@ -446,6 +452,7 @@ std::optional<listed_request> listed(int directory, const char* name) {
 }  // namespace
 
 result<std::vector<listed_request>> lock_files::list() noexcept {
+    if (not is_ours()) return refuse_after_fork();
     const int opened = ::openat(folder_->directory.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (opened < 0) return failure(error::last("list the holders"));
     DIR* const names = ::fdopendir(opened);

@@ -48,7 +48,7 @@ public:
 private:
     struct folder;
     struct files;
-    lock_files(std::unique_ptr<folder> opened, const seams& from) noexcept;
+    lock_files(std::unique_ptr<folder> opened, const seams& from, fork_mark mark) noexcept;
 
     result<bool> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
@@ -57,6 +57,7 @@ private:
                     const std::shared_ptr<wake_up>& told) noexcept override;
     void end_wait(ticket& mine) noexcept override;
     void leave(ticket& mine) noexcept override;
+    void drop_copy(ticket& mine) noexcept override;
     void add_descriptors(const ticket& mine, std::vector<int>& into) const override;
 
     std::unique_ptr<folder> folder_;

@@ -28,6 +28,7 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t first_byte = std::uint64_t{1} << 61;
 constexpr kernel_lock::range in_use_byte{.first = first_byte, .length = 1};
 constexpr kernel_lock::range opening_byte{.first = first_byte + 1, .length = 1};
+constexpr kernel_lock::range everything{.first = 0, .length = 0};
 constexpr kernel_lock::range byte_of_instance(std::uint32_t index) noexcept {
     return {.first = (std::uint64_t{1} << 62) + index, .length = 1};
 }
@@ -158,11 +159,6 @@ result<void> mapped_file::map() noexcept {
         ::mmap(nullptr, sizeof(mapped::memory), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (memory == MAP_FAILED) return failure(error::last("map a mutex file", descriptor));
     memory_ = static_cast<mapped::memory*>(memory);
-    void* const page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED) return failure(error::last("map a page"));
-    ours_ = static_cast<std::uint32_t*>(page);
-    if (::madvise(page, 4096, MADV_WIPEONFORK) != 0) return failure(error::last("notice a fork"));
-    *ours_ = 1;
     return {};
 }
 
@@ -199,7 +195,7 @@ void mapped_file::release_instance() noexcept {
 }
 
 mapped_file::~mapped_file() {
-    if (ours_ != nullptr and is_ours() and instance_ != mapped::instances_max) {
+    if (instance_ != mapped::instances_max) {
         release_instance();
         if (kernel_lock::lock_for_opening(file_.descriptor(), opening_byte, *seams_.clock, *seams_.random) and
             kernel_lock::try_lock(file_.descriptor(), in_use_byte, kind::exclusive) == 0) {
@@ -209,9 +205,10 @@ mapped_file::~mapped_file() {
             unlock();
             if (is_empty) (void)io::unlink(file_);
         }
+        // A forked child may have the descriptor, too: closing it would not unlock.
+        kernel_lock::unlock(file_.descriptor(), everything);
     }
     if (memory_ != nullptr) ::munmap(memory_, sizeof(mapped::memory));
-    if (ours_ != nullptr) ::munmap(ours_, 4096);
 }
 
 // --- the latch

@@ -25,8 +25,9 @@ public:
     /// Removes the file if nobody else has it open and nothing in it matters to anybody.
     ~mapped_file();
 
-    /// False in a child forked from the process that opened it.
-    [[nodiscard]] bool is_ours() const noexcept { return *ours_ != 0; }
+    /// In a forked child: its destruction leaves the file as it is. The kernel could not tell the child's locks
+    /// from its parent's.
+    void leave_to_parent() noexcept { instance_ = mapped::instances_max; }
     [[nodiscard]] int descriptor() const noexcept { return file_.descriptor(); }
     [[nodiscard]] std::uint32_t instance() const noexcept { return instance_; }
     [[nodiscard]] const mapped::instance& instance_at(std::uint32_t index) const noexcept {
@@ -62,7 +63,6 @@ private:
     io::file_handle file_;  // its locks say that this instance lives
     seams seams_;
     mapped::memory* memory_ = nullptr;
-    std::uint32_t* ours_ = nullptr;  // a page that reads as zero in a child
     std::uint32_t instance_ = mapped::instances_max;
     std::uint32_t latch_word_ = 0;  // what the latch holds when we do: generation and place, plus one
     std::uint64_t namespaces_ = 0;

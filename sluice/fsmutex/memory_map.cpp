@@ -49,18 +49,22 @@ listed_request::standing standing_of(std::uint32_t state) noexcept {
 
 }  // namespace
 
-memory_map::memory_map(std::unique_ptr<mapped_file> file, const seams& from) noexcept
-    : shared_fs_mutex(from),
+memory_map::memory_map(std::unique_ptr<mapped_file> file, const seams& from, fork_mark mark) noexcept
+    : shared_fs_mutex(from, std::move(mark)),
       file_(std::move(file)),
       spins_(::get_nprocs() > 1 ? spins_with_other_processors : 0) {}
-memory_map::~memory_map() = default;
+memory_map::~memory_map() {
+    if (not is_ours()) file_->leave_to_parent();
+}
 
 result<std::unique_ptr<shared_fs_mutex>> memory_map::open_with_access(const io::path_handle& base,
                                                                       io::path_view path, const seams& from,
                                                                       const file_access& access) noexcept {
+    auto mark = fork_mark::of_this_process();
+    if (not mark) return failure(mark.error());
     auto file = mapped_file::open(base, path, from, access);
     if (not file) return failure(file.error());
-    std::unique_ptr<shared_fs_mutex> made(new (std::nothrow) memory_map(std::move(*file), from));
+    std::unique_ptr<shared_fs_mutex> made(new (std::nothrow) memory_map(std::move(*file), from, *std::move(mark)));
     if (made == nullptr) return failure({ENOMEM, "open a mutex"});
     return made;
 }
@@ -78,7 +82,6 @@ void memory_map::let_neighbours_ask(patience how) noexcept {
 }
 
 result<bool> memory_map::enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept {
-    if (not file_->is_ours()) return failure({ENOTRECOVERABLE, "use a mutex that was opened before a fork"});
     let_neighbours_ask(how);
     const mapped_queue::origin from{
         .instance = file_->instance(), .processor = this_processor(), .since_ns = coarse_date_ns()};
@@ -148,7 +151,6 @@ void memory_map::wait(std::span<const entity>, ticket& mine, steady_time end) no
 }
 
 void memory_map::leave(ticket& mine) noexcept {
-    if (not file_->is_ours()) return;
     mapped_queue::wake_list list;
     file_->lock();
     file_->queue().leave(static_cast<std::uint32_t>(mine.place), mine.mark != 0, list);
@@ -161,7 +163,7 @@ int memory_map::file_descriptor() const noexcept {
 }
 
 result<std::vector<listed_request>> memory_map::list() noexcept {
-    if (not file_->is_ours()) return failure({ENOTRECOVERABLE, "use a mutex that was opened before a fork"});
+    if (not is_ours()) return refuse_after_fork();
     (void)file_->bury_the_dead();
     try {
         const auto self = process_identity::of_this_process();

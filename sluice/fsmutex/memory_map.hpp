@@ -19,14 +19,14 @@ class mapped_file;
 /// Who waits lets those of its processor who come first run, once, or looks for some microseconds if they are
 /// all elsewhere, and then sleeps on a futex. Deaths are reported (owner_died), of holders only; they are
 /// noticed by who waits, within 50 ms, by the lock that the kernel keeps for every open mutex, and also if
-/// the dead has left a forked child, unless that is in another namespace of process ids. After fork the child
-/// opens its own; the inherited one refuses.
+/// the dead has left a forked child, unless that is in another namespace of process ids.
 ///
+
 /// The file is made with all its blocks, 1.4 MiB, and removed by its last user. Cutting it while it is open
 /// kills its users by SIGBUS. After a reboot it is begun anew. A process stopped (SIGSTOP) within the dozens
 /// of nanoseconds in which it has the queue stops the others until it goes on or dies, also beyond their
 /// deadlines. Errors: ENOLCK if 4096 requests (of up to 8 entities; longer ones count more) are outstanding;
-/// ENOTRECOVERABLE after fork. Allocates: nothing per request. Complexity: O(entities), whatever the length
+/// Allocates: nothing per request. Complexity: O(entities), whatever the length
 /// of the queue.
 class memory_map final : public shared_fs_mutex {
 public:
@@ -52,7 +52,7 @@ public:
     [[nodiscard]] bool is_fair() const noexcept override { return true; }
 
 private:
-    memory_map(std::unique_ptr<mapped_file> file, const seams& from) noexcept;
+    memory_map(std::unique_ptr<mapped_file> file, const seams& from, fork_mark mark) noexcept;
 
     result<bool> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
@@ -60,6 +60,7 @@ private:
     wake_word prepare_wake(ticket& mine) noexcept override;
     void look_after_deaths() noexcept override;
     void leave(ticket& mine) noexcept override;
+    void drop_copy(ticket&) noexcept override {}
 
     void let_neighbours_ask(patience how) noexcept;
     [[nodiscard]] bool stays_awake(std::uint32_t number, steady_time end) noexcept;

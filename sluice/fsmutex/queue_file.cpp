@@ -174,6 +174,8 @@ queue_file::~queue_file() {
         kernel_lock::try_lock(descriptor(), queue_bytes::in_use, kind::exclusive) == 0 and
         not has_live_slots())
         (void)io::unlink(file_);
+    // A forked child may have the descriptor, too: closing it would not unlock.
+    kernel_lock::unlock(descriptor(), queue_bytes::everything);
 }
 
 std::uint64_t queue_file::age_us() const noexcept {

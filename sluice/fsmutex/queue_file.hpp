@@ -19,6 +19,7 @@ namespace sluice::fsmutex {
 
 /// Bytes that are locked and never written, far behind the slots.
 namespace queue_bytes {
+inline constexpr kernel_lock::range everything{.first = 0, .length = 0};
 inline constexpr std::uint64_t slots_end = std::uint64_t{1} << 61;
 inline constexpr kernel_lock::range in_use{.first = slots_end,
                                            .length = 1};  // shared: by everyone who has it open
@@ -89,6 +90,9 @@ public:
     queue_file& operator=(const queue_file&) = delete;
     /// Removes the file if nobody else has it open and no slot is live.
     ~queue_file();
+    /// In a forked child: its destruction leaves the file as it is. The kernel could not tell the child's locks
+    /// from its parent's.
+    void leave_to_parent() noexcept { (void)file_.close(); }
 
     [[nodiscard]] int descriptor() const noexcept { return file_.descriptor(); }
     [[nodiscard]] append_method method() const noexcept { return method_; }

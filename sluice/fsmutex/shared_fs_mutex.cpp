@@ -39,6 +39,7 @@ result<std::vector<int>> shared_fs_mutex::descriptors_of(const guard& held) cons
 }
 
 result<fs_mutex_guard> shared_fs_mutex::lock(std::span<const entity> wanted, deadline within) noexcept {
+    if (not is_ours()) return refuse_after_fork();
     // One entity, and several in order, need no copy: that is what most ask for.
     if (wanted.size() != 1 and not is_in_order(wanted)) return lock_unordered(wanted, within);
     const auto how = within.is_none()   ? patience::endless

@@ -14,6 +14,7 @@
 #include "sluice/base/random.hpp"
 #include "sluice/base/result.hpp"
 #include "sluice/fsmutex/entity.hpp"
+#include "sluice/fsmutex/fork_mark.hpp"
 
 // Mutual exclusion between processes, and between hosts that share a file system, over any number of entities
 // at once.
@@ -61,8 +62,8 @@ struct ticket {
 
 /// Entities that are held, or nothing. Gives them back when it goes.
 ///
-/// Move-only. Outlived by its mutex. Thread safety: one thread at a time, any one. After fork() the child's
-/// copy is worth nothing: unlocking belongs to the parent, and the child leaves with _exit or exec.
+/// Move-only. Outlived by its mutex. Thread safety: one thread at a time, any one. In a child that was forked
+/// meanwhile it holds nothing: see shared_fs_mutex.
 class fs_mutex_guard {
 public:
     fs_mutex_guard() noexcept = default;
@@ -78,8 +79,8 @@ public:
     /// entity exclusively unlocks it, having repaired what needs it; if he dies before, the next one is told.
     [[nodiscard]] bool owner_died() const noexcept { return ticket_.owner_died; }
 
-    /// Gives back now. Again: does nothing. Errors: none that a caller could do anything about. Blocks: for
-    /// the file system, never for another request.
+    /// Gives back now. Again, or in a forked child: does nothing. Errors: none that a caller could do anything
+    /// about. Blocks: for the file system, never for another request.
     void unlock() noexcept;
 
 private:
@@ -97,6 +98,13 @@ private:
 /// A request is granted as a whole. Who holds entities and asks for more may deadlock with another who does
 /// the same; nobody detects that, so give a deadline. Thread safety: one mutex may be used from many threads,
 /// which exclude each other like processes. Destroyed after its guards.
+///
+/// Fork: all locks stay with the parent. The child holds none, and the mutex that it inherits refuses every
+/// operation with ENOTRECOVERABLE. Unlocking or destroying the child's copies of guards and mutexes, or ending
+/// the child, does not change the file and does not release the parent's locks. A child that needs locks
+/// opens the mutex itself; then it and its parent exclude each other. If the parent dies with a lock, the
+/// kernel keeps that until the child has destroyed its copies, called exec, or ended: they share descriptors
+/// (memory_map alone notices the death). To pass a lock on to a child on purpose: descriptors_of().
 class shared_fs_mutex {
 public:
     using guard = fs_mutex_guard;
@@ -109,6 +117,7 @@ public:
     /// and exclusive is exclusive.
     ///
     /// Errors: ETIMEDOUT if not granted in time, and then nothing is held; EINVAL if nothing is wanted;
+    /// ENOTRECOVERABLE in a forked child;
     /// ENOMEM; EMFILE, ENFILE, ENOLCK, ENOSPC, EIO and others of the file system, as the algorithm says.
     /// Allocates: for more than limits::entities_inline entities, and as the algorithm says. Blocks: until
     /// granted or the deadline passes (within 10 ms), and for the file system.
@@ -156,7 +165,13 @@ protected:
         std::chrono::nanoseconds deaths_after{};  // when to call look_after_deaths(); zero: never
     };
 
-    explicit shared_fs_mutex(const seams& from) noexcept : seams_(from) {}
+    shared_fs_mutex(const seams& from, fork_mark mark) noexcept : seams_(from), mark_(std::move(mark)) {}
+
+    /// False in a child forked from the process that opened the mutex.
+    [[nodiscard]] bool is_ours() const noexcept { return mark_.is_ours(); }
+    [[nodiscard]] static std::unexpected<error> refuse_after_fork() noexcept {
+        return failure({ENOTRECOVERABLE, "use a mutex that was opened before a fork"});
+    }
 
     [[nodiscard]] const clock_source& clock() const noexcept { return *seams_.clock; }
     [[nodiscard]] random_source& random() const noexcept { return *seams_.random; }
@@ -193,6 +208,16 @@ private:
     virtual void add_descriptors(const ticket&, std::vector<int>&) const {}
     /// Gives back what is held, or up what is waited for.
     virtual void leave(ticket& mine) noexcept = 0;
+    /// In a forked child, instead of leave(): frees the child's copy of a request. Closes its descriptors,
+    /// without unlocking, and changes nothing that the parent has, too. Takes no latch: a thread of the parent
+    /// may have had it.
+    virtual void drop_copy(ticket& mine) noexcept = 0;
+    void end(ticket& mine) noexcept {
+        if (is_ours())
+            leave(mine);
+        else
+            drop_copy(mine);
+    }
 
     [[nodiscard]] result<guard> lock_unordered(std::span<const entity> wanted,
                                                const deadline& within) noexcept;
@@ -200,10 +225,11 @@ private:
                                               const deadline& within) noexcept;
 
     seams seams_;
+    fork_mark mark_;
 };
 
 inline void fs_mutex_guard::unlock() noexcept {
-    if (mutex_ != nullptr) std::exchange(mutex_, nullptr)->leave(ticket_);
+    if (mutex_ != nullptr) std::exchange(mutex_, nullptr)->end(ticket_);
 }
 
 inline fs_mutex_guard& fs_mutex_guard::operator=(fs_mutex_guard&& other) noexcept {
