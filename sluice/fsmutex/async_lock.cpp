@@ -82,7 +82,7 @@ void lock_attempt::look_after_deaths() noexcept {
     const auto now = mutex_->clock().steady_now();
     if (now - looked_ < deaths_after_) return;
     looked_ = now;
-    mutex_->look_after_deaths();
+    mutex_->look_after_deaths(held_.ticket_);
 }
 
 io::task<result<fs_mutex_guard>> co_lock(io::io_multiplexer& loop, shared_fs_mutex& mutex,

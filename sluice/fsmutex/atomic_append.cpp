@@ -178,8 +178,8 @@ result<std::unique_ptr<shared_fs_mutex>> atomic_append::open_with_access(const i
     if (not file) return failure(file.error());
     std::unique_ptr<lanes> requests(new (std::nothrow) lanes((*file)->descriptor(), *self, *from.random));
     if (requests == nullptr) return failure({ENOMEM, "open a mutex"});
-    std::unique_ptr<shared_fs_mutex> made(new (std::nothrow)
-                                              atomic_append(std::move(*file), std::move(requests), from, *std::move(mark)));
+    std::unique_ptr<shared_fs_mutex> made(
+        new (std::nothrow) atomic_append(std::move(*file), std::move(requests), from, *std::move(mark)));
     if (made == nullptr) return failure({ENOMEM, "open a mutex"});
     return made;
 }

@@ -56,8 +56,8 @@ public:
 private:
     struct lane;
     class lanes;
-    atomic_append(std::unique_ptr<queue_file> file, std::unique_ptr<lanes> requests,
-                  const seams& from, fork_mark mark) noexcept;
+    atomic_append(std::unique_ptr<queue_file> file, std::unique_ptr<lanes> requests, const seams& from,
+                  fork_mark mark) noexcept;
 
     result<bool> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;

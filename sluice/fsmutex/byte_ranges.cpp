@@ -52,7 +52,8 @@ result<std::unique_ptr<shared_fs_mutex>> byte_ranges::open_with_access(const io:
     if (not mark) return failure(mark.error());
     std::unique_ptr<files> opened(new (std::nothrow) files(std::move(*file), volume->reach));
     if (opened == nullptr) return failure({ENOMEM, "open a mutex"});
-    std::unique_ptr<shared_fs_mutex> made(new (std::nothrow) byte_ranges(std::move(opened), from, *std::move(mark)));
+    std::unique_ptr<shared_fs_mutex> made(new (std::nothrow)
+                                              byte_ranges(std::move(opened), from, *std::move(mark)));
     if (made == nullptr) return failure({ENOMEM, "open a mutex"});
     return made;
 }

@@ -384,13 +384,13 @@ TEST_P(every_fork, keeps_the_mutex_of_the_parent_when_the_child_that_is_its_only
     EXPECT_TRUE(is_locked(entity(1))) << "others use another file";
 }
 
-TEST_P(every_fork, lets_the_child_lock_what_the_parent_has_not_and_excludes_them_from_each_other) {
+TEST_P(every_fork, lets_parent_and_child_exclude_each_other_once_the_child_has_opened_it) {
     const auto mutex = open();
     const auto held = mutex->lock(entity(1)).value();
     const shared_memory<std::atomic<bool>> child_holds;
     process child([&] {
         const auto own = open();
-        if (own->try_lock(entity(1))) complain("the child holds what its parent holds");
+        if (own->try_lock(entity(1))) complain("the child holds the entity of its parent");
         const auto held_by_child = own->lock(entity(2));
         child_holds->store(true);
         std::this_thread::sleep_for(1h);

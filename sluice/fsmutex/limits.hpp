@@ -34,4 +34,11 @@ inline constexpr unsigned vanished_file_attempts_max = 16;
 /// else.
 inline constexpr unsigned vanished_mutex_attempts_max = 100'000;
 
+/// Files that a process has mapped at once, each by a mutex. Opening another one fails with ENOMEM.
+inline constexpr std::size_t guarded_maps_max = 4096;
+
+/// How long an operation waits for the latch of a mapped mutex, which its holder has for less than a
+/// microsecond if it runs. Then it fails with EBUSY: the holder is stopped, or the latch is forged.
+inline constexpr std::chrono::seconds latch_wait_max{10};
+
 }  // namespace sluice::fsmutex::limits

@@ -97,10 +97,13 @@ result<io::file_handle> open_existing_in(const lock_directory& directory, const 
     const auto flags = directory.is_shared() ? io::open_flag::no_follow : io::open_flag::none;
     auto opened = io::file_handle::open(base, path, io::mode::write, io::creation::open_existing,
                                         io::caching::all, flags);
-    if (not opened or not directory.is_shared()) return opened;
+    if (not opened) return opened;
     struct stat status{};
     if (::fstat(opened->descriptor(), &status) != 0)
         return failure(error::last("look at a lock file", opened->descriptor()));
+    if (not S_ISREG(status.st_mode))
+        return failure(error::with_path(ENXIO, "open", path.text()));  // as open(2) of some FIFOs and sockets
+    if (not directory.is_shared()) return opened;
     const int problem = directory.problem_with(status, access);
     if (problem != 0) return failure(error::with_path(problem, "open", path.text()));
     return opened;

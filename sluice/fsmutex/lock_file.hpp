@@ -71,10 +71,10 @@ private:
     gid_t group_;
 };
 
-/// Opens the lock file `path` for reading and writing, or creates it. Errors: as file_handle::open; ELOOP,
-/// EMLINK, EPERM as above; EPERM if the group is refused; ESTALE if it comes and goes all the time.
-/// Allocates: nothing. Blocks: for the file system, and some 30 ms before EACCES, because another user may be
-/// creating it.
+/// Opens the lock file `path` for reading and writing, or creates it. Errors: as file_handle::open; ENXIO if
+/// it is not a regular file; ELOOP, EMLINK, EPERM as above; EPERM if the group is refused; ESTALE if it comes
+/// and goes all the time. Allocates: nothing. Blocks: for the file system, and some 30 ms before EACCES,
+/// because another user may be creating it.
 [[nodiscard]] result<io::file_handle> open_lock_file(const io::path_handle& base, io::path_view path,
                                                      const seams& from, const file_access& access) noexcept;
 /// Creates it. Errors: as above; EEXIST.

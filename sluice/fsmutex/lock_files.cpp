@@ -314,7 +314,8 @@ result<std::unique_ptr<shared_fs_mutex>> lock_files::open_with_access(const io::
                                   .is_shared_by_hosts = volume->reach != io::volume_reach::this_host,
                                   .file_mode = *file_mode});
     if (opened == nullptr) return failure({ENOMEM, "open a mutex"});
-    std::unique_ptr<shared_fs_mutex> made(new (std::nothrow) lock_files(std::move(opened), from, *std::move(mark)));
+    std::unique_ptr<shared_fs_mutex> made(new (std::nothrow)
+                                              lock_files(std::move(opened), from, *std::move(mark)));
     if (made == nullptr) return failure({ENOMEM, "open a mutex"});
     return made;
 }

@@ -37,9 +37,25 @@ constexpr std::uint32_t latch_sleepers = std::uint32_t{1} << 31;
 constexpr std::uint32_t place_bits = 11;
 constexpr std::uint32_t generations = std::uint32_t{1} << (31 - place_bits);
 static_assert(mapped::instances_max < 1U << place_bits);
+constexpr unsigned damaged_opens_max = 3;
 constexpr int latch_spins = 200;
 // Until the latch's holder is looked after: it holds it for less than a microsecond, if it runs.
 constexpr std::chrono::milliseconds latch_patience = 10ms;
+
+// How long a process has waited, without the time for which it was itself stopped.
+class running_time {
+public:
+    [[nodiscard]] std::chrono::nanoseconds until_now(const clock_source& clock) noexcept {
+        const auto now = clock.steady_now();
+        if (last_ != clock_source::steady_time()) sum_ += std::min<std::chrono::nanoseconds>(now - last_, 1s);
+        last_ = now;
+        return sum_;
+    }
+
+private:
+    clock_source::steady_time last_;
+    std::chrono::nanoseconds sum_{};
+};
 
 // Whether what a file has without our version may be cut: nothing, or the zeros of a mutex whose creator died
 // before it wrote the version. Anything else, such as the image of a disk, is another program's.
@@ -61,8 +77,10 @@ result<void> check_that_it_may_be_cut(int descriptor, std::uint64_t version) noe
     if (::fstat(descriptor, &status) != 0) return failure(error::last("look at a mutex file", descriptor));
     if (status.st_size == 0) return {};
     const error foreign{EBADMSG, "no mapped mutex of this version", descriptor};
+    // A mutex that was cut or damaged. Its content is useless.
+    if (version == mapped::version_1 and status.st_size <= static_cast<off_t>(sizeof(mapped::memory)))
+        return {};
     if (status.st_size != static_cast<off_t>(sizeof(mapped::memory))) return failure(foreign);
-    if (version == mapped::version_1) return {};
     const auto is_ours = is_nothing_but_zeros(descriptor);
     if (not is_ours) return failure(is_ours.error());
     if (not*is_ours) return failure(foreign);
@@ -79,6 +97,7 @@ result<std::unique_ptr<mapped_file>> mapped_file::open(const io::path_handle& ba
                                                        const file_access& access) noexcept {
     const auto self = process_identity::of_this_process();
     if (not self) return failure(self.error());
+    unsigned damaged = 0;
     for (unsigned attempts = 1;; ++attempts) {
         auto file = open_lock_file(base, path, from, access);
         if (not file) return failure(file.error());
@@ -96,7 +115,12 @@ result<std::unique_ptr<mapped_file>> mapped_file::open(const io::path_handle& ba
         }
         std::unique_ptr<mapped_file> made(new (std::nothrow) mapped_file(std::move(*file), from));
         if (made == nullptr) return failure({ENOMEM, "open a mutex"});
-        if (auto entered = made->enter_file(*self); not entered) return failure(entered.error());
+        if (auto entered = made->enter_file(*self); not entered) {
+            // Without other users it has removed the file. With some, the next attempt says so.
+            const bool found_damage = made->instance_ != mapped::instances_max and made->is_damaged();
+            if (found_damage and ++damaged != damaged_opens_max) continue;
+            return failure(entered.error());
+        }
         kernel_lock::unlock(descriptor, opening_byte);
         return made;
     }
@@ -121,18 +145,27 @@ result<void> mapped_file::prepare(const process_identity& self) noexcept {
     struct {
         std::uint64_t version;
         std::array<char, 40> boot_id;
+        std::array<char, 96> between;
+        std::uint32_t is_damaged;
     } first{};
-    static_assert(offsetof(mapped::memory, boot_id) == 8 and sizeof first == 48);
+    static_assert(offsetof(mapped::memory, boot_id) == 8 and
+                  offsetof(mapped::memory, is_damaged) == offsetof(decltype(first), is_damaged));
+    constexpr ssize_t identity_bytes = 48;
     const ssize_t got = ::pread(descriptor, &first, sizeof first, 0);
-    if (got < 0) return failure(error::last("read a mutex file", descriptor));
-    if (got != 0 and (got != sizeof first or (first.version != mapped::version_1 and first.version != 0)))
+    struct stat status{};
+    if (got < 0 or ::fstat(descriptor, &status) != 0)
+        return failure(error::last("read a mutex file", descriptor));
+    if (got != 0 and (got < identity_bytes or (first.version != mapped::version_1 and first.version != 0)))
         return failure({EBADMSG, "no mapped mutex of this version", descriptor});
     const std::string_view boot(first.boot_id.data(), self.boot().size());
-    if (first.version == mapped::version_1 and boot == self.boot()) return {};
+    const bool is_sound =
+        first.is_damaged == 0 and status.st_size >= static_cast<off_t>(sizeof(mapped::memory));
+    if (first.version == mapped::version_1 and boot == self.boot() and is_sound) return {};
 
-    // Nobody who has it open can be of another boot.
+    // A file of an earlier boot has no users. Those of a damaged one have to close it first.
     const int code = kernel_lock::try_lock(descriptor, in_use_byte, kind::exclusive);
-    if (code != 0) return failure({code == EAGAIN ? EBADMSG : code, "begin a mapped mutex anew", descriptor});
+    if (code == EAGAIN) return failure({EBADMSG, "open a damaged mutex file that is in use", descriptor});
+    if (code != 0) return failure({code, "create a mapped mutex again", descriptor});
     if (auto may_be_cut = check_that_it_may_be_cut(descriptor, first.version); not may_be_cut)
         return may_be_cut;
     constexpr off_t size = sizeof(mapped::memory);
@@ -142,7 +175,8 @@ result<void> mapped_file::prepare(const process_identity& self) noexcept {
         (void)!::ftruncate(descriptor, 0);
         return failure(why);
     }
-    first = {.version = mapped::version_1, .boot_id = {}};
+    first = {};
+    first.version = mapped::version_1;
     self.boot().copy(first.boot_id.data(), first.boot_id.size());
     if (::pwrite(descriptor, &first, sizeof first, 0) != sizeof first)
         return failure(error::last("write a mutex file", descriptor));
@@ -153,12 +187,16 @@ result<void> mapped_file::map() noexcept {
     const int descriptor = file_.descriptor();
     struct stat status{};
     if (::fstat(descriptor, &status) != 0) return failure(error::last("look at a mutex file", descriptor));
-    if (status.st_size != static_cast<off_t>(sizeof(mapped::memory)))
+    if (status.st_size < static_cast<off_t>(sizeof(mapped::memory)))
         return failure({EBADMSG, "no mapped mutex of this version", descriptor});
     void* const memory =
         ::mmap(nullptr, sizeof(mapped::memory), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (memory == MAP_FAILED) return failure(error::last("map a mutex file", descriptor));
     memory_ = static_cast<mapped::memory*>(memory);
+    auto guard = fault_guard::over(std::span(static_cast<std::byte*>(memory), sizeof(mapped::memory)),
+                                   memory_->is_damaged);
+    if (not guard) return failure(guard.error());
+    guard_ = *std::move(guard);
     return {};
 }
 
@@ -174,74 +212,109 @@ result<void> mapped_file::claim_instance(const process_identity& self) noexcept 
         const std::uint32_t generation = (place.generation.load(std::memory_order_relaxed) + 1) % generations;
         place.generation.store(generation, std::memory_order_relaxed);
         latch_word_ = generation << place_bits | (index + 1);
-        lock();
+        if (auto locked = lock(); not locked) return locked;
         mapped_queue::wake_list list;
-        queue().bury(index, list);
+        mapped_queue entered = queue();
+        entered.bury(index, list);
         place.process_id = self.id;
         place.start_time = self.start_time;
         place.namespaces = self.namespaces;
         place.is_used = 1;
-        unlock();
+        const auto unlocked = unlock(entered);
         wake(list);
-        return {};
+        return unlocked;
     }
     return failure({EBUSY, "open a mutex that too many have open", file_.descriptor()});
 }
 
 void mapped_file::release_instance() noexcept {
-    lock();
+    if (not lock()) return;  // to others it died
     memory_->instances[instance_].is_used = 0;
-    unlock();
+    (void)unlock(queue());
 }
 
 mapped_file::~mapped_file() {
     if (instance_ != mapped::instances_max) {
         release_instance();
-        if (kernel_lock::lock_for_opening(file_.descriptor(), opening_byte, *seams_.clock, *seams_.random) and
-            kernel_lock::try_lock(file_.descriptor(), in_use_byte, kind::exclusive) == 0) {
-            (void)bury_the_dead();
-            lock();
-            const bool is_empty = queue().is_empty();
-            unlock();
-            if (is_empty) (void)io::unlink(file_);
-        }
+        remove_if_unused();
         // A forked child may have the descriptor, too: closing it would not unlock.
         kernel_lock::unlock(file_.descriptor(), everything);
     }
+    guard_ = fault_guard();
     if (memory_ != nullptr) ::munmap(memory_, sizeof(mapped::memory));
+}
+
+void mapped_file::remove_if_unused() noexcept {
+    if (not kernel_lock::lock_for_opening(file_.descriptor(), opening_byte, *seams_.clock, *seams_.random) or
+        kernel_lock::try_lock(file_.descriptor(), in_use_byte, kind::exclusive) != 0)
+        return;
+    (void)bury_the_dead();
+    mapped_queue seen = queue();
+    const auto locked = lock();
+    const bool is_empty = locked and seen.is_empty();
+    if (locked) (void)unlock(seen);
+    if (is_empty or is_damaged()) (void)io::unlink(file_);
+}
+
+std::unexpected<error> mapped_file::report_damage() noexcept {
+    constexpr std::uint32_t yes = 1;
+    memory_->is_damaged = yes;
+    // If a fault has replaced our memory, that was not the file.
+    if (not is_cut()) {
+        constexpr off_t offset = offsetof(mapped::memory, is_damaged);
+        (void)!::pwrite(file_.descriptor(), &yes, sizeof yes, offset);
+    }
+    return failure({EBADMSG, "use a damaged mutex file", file_.descriptor()});
+}
+
+bool mapped_file::is_cut() const noexcept {
+    struct stat status{};
+    return ::fstat(file_.descriptor(), &status) == 0 and
+           status.st_size < static_cast<off_t>(sizeof(mapped::memory));
 }
 
 // --- the latch
 
-void mapped_file::lock() noexcept {
-    std::uint32_t expected = 0;
-    // acquire: pairs with the release of unlock().
-    if (not memory_->latch.compare_exchange_strong(expected, latch_word_, std::memory_order_acquire,
-                                                   std::memory_order_relaxed))
-        lock_slowly();
+bool mapped_file::is_latch_word(std::uint32_t word) noexcept {
+    const std::uint32_t place = word % (1U << place_bits);
+    return word < latch_sleepers and place != 0 and place <= mapped::instances_max;
 }
 
-void mapped_file::unlock() noexcept {
-    // release: pairs with the acquire of whoever locks next.
-    const std::uint32_t before = memory_->latch.exchange(0, std::memory_order_release);
-    if ((before & latch_sleepers) != 0)
-        (void)::syscall(SYS_futex, &memory_->latch, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+result<void> mapped_file::unlock_slow_path(bool is_sound) noexcept {
+    std::uint32_t seen = memory_->latch.load(std::memory_order_relaxed);
+    while ((seen & ~latch_sleepers) == latch_word_) {
+        // release: pairs with the acquire of the next lock().
+        if (not memory_->latch.compare_exchange_weak(seen, 0, std::memory_order_release,
+                                                     std::memory_order_relaxed))
+            continue;
+        if ((seen & latch_sleepers) != 0)
+            (void)::syscall(SYS_futex, &memory_->latch, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+        if (is_sound) return {};
+        break;
+    }
+    // Also if another process has acquired the latch that this one holds.
+    return report_damage();
 }
 
-void mapped_file::lock_slowly() noexcept {
+result<void> mapped_file::lock_slow_path() noexcept {
     auto& latch = memory_->latch;
     std::uint32_t mine = latch_word_;
+    running_time waited;
     for (int spin = 0;;) {
         std::uint32_t seen = latch.load(std::memory_order_relaxed);
         // acquire, here and below: pairs with the release of unlock().
         if (seen == 0 and
             latch.compare_exchange_weak(seen, mine, std::memory_order_acquire, std::memory_order_relaxed))
-            return;
+            return {};
         if (seen == 0) continue;
         if (++spin < latch_spins) {
             relax();
             continue;
         }
+        if (is_damaged()) return report_damage();
+        if (waited.until_now(*seams_.clock) >= limits::latch_wait_max)
+            return failure(
+                {EBUSY, "use a mutex file that a stopped process has latched", file_.descriptor()});
         // From here on somebody has to wake us, and whoever else may sleep.
         mine = latch_word_ | latch_sleepers;
         if ((seen & latch_sleepers) == 0 and
@@ -249,16 +322,23 @@ void mapped_file::lock_slowly() noexcept {
             continue;
         const std::uint32_t holder = seen | latch_sleepers;
         if (sleep(latch, holder, latch_patience)) continue;
+        if (not is_latch_word(holder & ~latch_sleepers)) return report_damage();
         if (not has_holder_died(holder & ~latch_sleepers)) continue;
         // It died with the latch. Of all who see that, one takes it.
         seen = holder;
-        if (latch.compare_exchange_strong(seen, mine, std::memory_order_acquire, std::memory_order_relaxed)) {
-            mapped_queue::wake_list list;
-            queue().rebuild(list);
-            wake(list);
-            return;
-        }
+        if (latch.compare_exchange_strong(seen, mine, std::memory_order_acquire, std::memory_order_relaxed))
+            return take_over_latch();
     }
+}
+
+// Makes the queue whole again, since its holder died in the middle of something.
+result<void> mapped_file::take_over_latch() noexcept {
+    mapped_queue::wake_list list;
+    mapped_queue left = queue();
+    left.rebuild(list);
+    wake(list);
+    if (not left.is_damaged()) return {};
+    return unlock(left);
 }
 
 bool mapped_file::sleep(std::atomic<std::uint32_t>& word, std::uint32_t expected,
@@ -300,15 +380,17 @@ unsigned mapped_file::bury_the_dead() noexcept {
     for (std::uint32_t index = 0; index != mapped::instances_max; ++index) {
         if (index == instance_ or memory_->instances[index].is_used == 0 or not is_dead(index)) continue;
         mapped_queue::wake_list list;
-        lock();
+        mapped_queue left = queue();
+        if (not lock()) return count;
         // Somebody else may have been faster, and the place another's by now.
         if (memory_->instances[index].is_used != 0 and is_dead(index)) {
-            queue().bury(index, list);
+            left.bury(index, list);
             memory_->instances[index].is_used = 0;
             ++count;
         }
-        unlock();
+        const auto unlocked = unlock(left);
         wake(list);
+        if (not unlocked) return count;
     }
     return count;
 }

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "sluice/fsmutex/fault_guard.hpp"
 #include "sluice/fsmutex/lock_file.hpp"
 #include "sluice/fsmutex/mapped_queue.hpp"
 #include "sluice/fsmutex/process_identity.hpp"
@@ -12,36 +13,69 @@
 
 namespace sluice::fsmutex {
 
+/// The file is untrusted: other users can change or cut it at any moment. Damage that an operation finds is
+/// noted in the file, for all users, and is permanent: the file is not used any more, and its last user
+/// removes it. Locks that are held then may not exclude others.
+///
 /// Thread safety: any thread, except opening and destruction.
 class mapped_file {
 public:
     /// Errors: as file_handle::open; EOPNOTSUPP if other hosts can have the volume mounted; EBADMSG if it is
-    /// something else; ENOSPC; EBUSY if `mapped::instances_max` have it open; ETIMEDOUT as atomic_append.
+    /// something else, or damaged and still in use; ENOSPC; EBUSY if `mapped::instances_max` have it open, or
+    /// as lock(); ETIMEDOUT as atomic_append.
     [[nodiscard]] static result<std::unique_ptr<mapped_file>> open(const io::path_handle& base,
                                                                    io::path_view path, const seams& from,
                                                                    const file_access& access) noexcept;
     mapped_file(const mapped_file&) = delete;
     mapped_file& operator=(const mapped_file&) = delete;
-    /// Removes the file if nobody else has it open and nothing in it matters to anybody.
+    /// Removes the file if no other process has it open, and its content is not needed or damaged.
     ~mapped_file();
 
-    /// In a forked child: its destruction leaves the file as it is. The kernel could not tell the child's locks
-    /// from its parent's.
+    /// In a forked child: its destruction leaves the file as it is. The kernel could not tell the child's
+    /// locks from its parent's.
     void leave_to_parent() noexcept { instance_ = mapped::instances_max; }
     [[nodiscard]] int descriptor() const noexcept { return file_.descriptor(); }
     [[nodiscard]] std::uint32_t instance() const noexcept { return instance_; }
-    [[nodiscard]] const mapped::instance& instance_at(std::uint32_t index) const noexcept {
-        return memory_->instances[index];
+    /// Returns the process id of an instance, or 0 if there is no such instance.
+    [[nodiscard]] std::uint32_t process_of(std::uint32_t index) const noexcept {
+        return index < mapped::instances_max ? memory_->instances[index].process_id : 0;
     }
     [[nodiscard]] mapped_queue queue() const noexcept { return mapped_queue(*memory_); }
 
     /// Keeps all others out of the queue for the few instructions an operation takes. Takes the latch from a
-    /// holder that died, and then makes the queue whole again.
-    void lock() noexcept;
-    void unlock() noexcept;
+    /// holder that died, and then makes the queue whole again. Errors: EBADMSG if the file is damaged; EBUSY
+    /// if the latch is not released within limits::latch_wait_max.
+    [[nodiscard]] result<void> lock() noexcept {
+        std::uint32_t expected = 0;
+        // acquire: pairs with the release of unlock().
+        if (memory_->latch.compare_exchange_strong(expected, latch_word_, std::memory_order_acquire,
+                                                   std::memory_order_relaxed)) [[likely]]
+            return {};
+        return lock_slow_path();
+    }
+    /// `used` has done the operations since lock(). Errors: EBADMSG if the file is damaged; then their
+    /// results are meaningless.
+    [[nodiscard]] result<void> unlock(const mapped_queue& used) noexcept {
+        // A fault is noted before this: the compiler may otherwise touch the queue later.
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        const bool is_sound = not used.is_damaged() and not is_damaged();
+        std::uint32_t seen = latch_word_;
+        // release: pairs with the acquire of the next lock().
+        if (is_sound and memory_->latch.compare_exchange_strong(seen, 0, std::memory_order_release,
+                                                                std::memory_order_relaxed)) [[likely]]
+            return {};
+        return unlock_slow_path(is_sound);
+    }
+
+    /// Whether a user has found damage. One load.
+    [[nodiscard]] bool is_damaged() const noexcept { return mapped::read_once(memory_->is_damaged) != 0; }
+    /// Notes damage for all users. Returns EBADMSG.
+    std::unexpected<error> report_damage() noexcept;
+    /// Whether the file is too short. A system call.
+    [[nodiscard]] bool is_cut() const noexcept;
 
     /// Finds instances that died and takes their requests out. How many there were. A few system calls for
-    /// each instance; without the latch.
+    /// each instance. The caller does not hold the latch; returns early if it is not released.
     unsigned bury_the_dead() noexcept;
     void wake(const mapped_queue::wake_list& list) noexcept;
     /// Sleeps while the word holds `expected`, at most that long; false if the time was up.
@@ -58,11 +92,16 @@ private:
     void release_instance() noexcept;
     [[nodiscard]] bool is_dead(std::uint32_t other) const noexcept;
     [[nodiscard]] bool has_holder_died(std::uint32_t latch_word) const noexcept;
-    void lock_slowly() noexcept;
+    [[nodiscard]] result<void> lock_slow_path() noexcept;
+    [[nodiscard]] result<void> unlock_slow_path(bool is_sound) noexcept;
+    [[nodiscard]] result<void> take_over_latch() noexcept;
+    [[nodiscard]] static bool is_latch_word(std::uint32_t word) noexcept;
+    void remove_if_unused() noexcept;
 
     io::file_handle file_;  // its locks say that this instance lives
     seams seams_;
     mapped::memory* memory_ = nullptr;
+    fault_guard guard_;
     std::uint32_t instance_ = mapped::instances_max;
     std::uint32_t latch_word_ = 0;  // what the latch holds when we do: generation and place, plus one
     std::uint64_t namespaces_ = 0;

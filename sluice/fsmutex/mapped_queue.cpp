@@ -23,25 +23,49 @@ std::uint32_t& mapped_queue::bucket_of(std::uint64_t bits) const noexcept {
 }
 static_assert(buckets == 1U << (64 - 52));
 
-mapped_queue::name mapped_queue::find_head(std::uint64_t bits) const noexcept {
-    name head = bucket_of(bits);
-    while (head != 0 and number_of(link_at(head).bits) != number_of(bits))
-        head = link_at(head).bucket_next;
-    return head;
+mapped_queue::name mapped_queue::find_head(std::uint64_t bits) noexcept {
+    name head = read_once(bucket_of(bits));
+    for (std::uint32_t steps = 0; head != 0 and may_go_on(steps);) {
+        const link& one = link_at(head);
+        if (number_of(read_once(one.bits)) == number_of(bits)) return head;
+        head = read_once(one.bucket_next);
+    }
+    return 0;
+}
+
+std::uint32_t mapped_queue::records_used() noexcept {
+    const std::uint32_t used = read_once(at_->records_used);
+    expect(used <= requests_max);
+    return std::min(used, requests_max);
+}
+
+std::uint32_t mapped_queue::links_used(std::uint32_t number) noexcept {
+    const std::uint32_t used = read_once(at_->requests[number].links_used);
+    expect(used <= links_per_request);
+    return std::min(used, links_per_request);
+}
+
+// The first record of the request that a link belongs to.
+std::uint32_t mapped_queue::request_of(name one) noexcept {
+    const std::uint32_t record = checked(one - 1, links_max) / links_per_request;
+    return checked(read_once(at_->requests[record].first_record), requests_max);
 }
 
 template <class Visit>
-void mapped_queue::for_each_record(std::uint32_t first, Visit&& visit) const noexcept {
-    for (std::uint32_t rest = first + 1; rest != 0;) {
-        const std::uint32_t number = rest - 1;
-        rest = at_->requests[number].next_record;  // before `visit` frees it
+void mapped_queue::for_each_record(std::uint32_t first, Visit&& visit) noexcept {
+    std::uint32_t steps = 0;
+    for (std::uint32_t rest = first + 1; rest != 0 and may_go_on(steps);) {
+        const std::uint32_t number = checked(rest - 1, requests_max);
+        expect(read_once(at_->requests[number].first_record) == first);
+        rest = read_once(at_->requests[number].next_record);  // before `visit` frees it
         visit(number);
     }
 }
 template <class Visit>
-void mapped_queue::for_each_link(std::uint32_t first, Visit&& visit) const noexcept {
+void mapped_queue::for_each_link(std::uint32_t first, Visit&& visit) noexcept {
     for_each_record(first, [&](std::uint32_t number) {
-        for (std::uint32_t i = 0; i != at_->requests[number].links_used; ++i)
+        const std::uint32_t used = links_used(number);
+        for (std::uint32_t i = 0; i != used and not is_damaged_; ++i)
             visit(name_of(number, i));
     });
 }
@@ -49,9 +73,14 @@ void mapped_queue::for_each_link(std::uint32_t first, Visit&& visit) const noexc
 // --- records
 
 std::uint32_t mapped_queue::take_record() noexcept {
-    if (at_->free_record == 0) return at_->records_used++;
-    const std::uint32_t number = at_->free_record - 1;
-    at_->free_record = at_->requests[number].next_record;
+    const std::uint32_t free = read_once(at_->free_record);
+    if (free == 0) {
+        const std::uint32_t fresh = checked(read_once(at_->records_used), requests_max);
+        at_->records_used = fresh + 1;
+        return fresh;
+    }
+    const std::uint32_t number = checked(free - 1, requests_max);
+    at_->free_record = read_once(at_->requests[number].next_record);
     return number;
 }
 
@@ -63,16 +92,18 @@ void mapped_queue::free_record(std::uint32_t number) noexcept {
     at_->free_record = number + 1;
 }
 
-bool mapped_queue::has_tombstones(const record& one) const noexcept {
-    return std::any_of(one.links, one.links + one.links_used,
+bool mapped_queue::has_tombstones(std::uint32_t number) noexcept {
+    const link* const links = at_->requests[number].links;
+    return std::any_of(links, links + links_used(number),
                        [](const link& each) { return each.is_tombstone != 0; });
 }
 
 // --- queues
 
-bool mapped_queue::may_be_granted(const link& one) const noexcept {
-    if (one.previous == 0) return true;
-    const link& before = link_at(one.previous);
+bool mapped_queue::may_be_granted(const link& one) noexcept {
+    const name previous = read_once(one.previous);
+    if (previous == 0) return true;
+    const link& before = link_at(previous);
     if (before.is_tombstone != 0) return true;
     return not is_exclusive(one) and not is_exclusive(before) and before.is_granted != 0;
 }
@@ -80,91 +111,128 @@ bool mapped_queue::may_be_granted(const link& one) const noexcept {
 void mapped_queue::grant(name one) noexcept {
     link& granted_link = link_at(one);
     granted_link.is_granted = 1;
-    if (granted_link.previous == 0) return;
-    const link& before = link_at(granted_link.previous);
+    const name previous = read_once(granted_link.previous);
+    if (previous == 0) return;
+    const link& before = link_at(previous);
     granted_link.has_news = before.is_tombstone != 0 or before.has_news != 0;
 }
 
-void mapped_queue::queue(name fresh) noexcept {
+bool mapped_queue::queue(name fresh, std::uint64_t bits) noexcept {
     link& own = link_at(fresh);
-    const std::uint64_t bits = own.bits;
-    own = {};
-    own.bits = bits;
-    own.tail = fresh;
-    own.is_queued = 1;
-    if (const name head = find_head(own.bits); head == 0) {
-        std::uint32_t& bucket = bucket_of(own.bits);
-        own.bucket_next = bucket;
+    std::uint32_t& bucket = bucket_of(bits);
+    const name in_bucket = read_once(bucket);
+    const name head = in_bucket == 0 ? 0 : find_head(bits);
+    link made{};  // stored at once: what is written in pieces and read as a whole is slow
+    made.bits = bits;
+    made.tail = fresh;
+    made.is_queued = 1;
+    if (head == 0) {
+        made.bucket_next = in_bucket;
+        made.is_granted = 1;
+        own = made;
         bucket = fresh;
-    } else {
-        own.previous = link_at(head).tail;
-        link_at(own.previous).next = fresh;
-        link_at(head).tail = fresh;
+        return true;
     }
+    link& first = link_at(head);
+    const name last = read_once(first.tail);
+    made.previous = last;
+    own = made;
+    expect(read_once(link_at(last).next) == 0);
+    link_at(last).next = fresh;
+    first.tail = fresh;
     if (may_be_granted(own)) grant(fresh);
+    return false;
 }
 
 // Puts the next link, or nothing, in the place of the first.
 void mapped_queue::unlink_head(name head, name successor) noexcept {
     const link& leaving = link_at(head);
-    name replacement = leaving.bucket_next;
+    const name bucket_next = read_once(leaving.bucket_next);
     if (successor != 0) {
         link& next = link_at(successor);
+        expect(read_once(next.previous) == head);
         next.previous = 0;
-        next.tail = leaving.tail;
-        next.bucket_next = leaving.bucket_next;
-        replacement = successor;
+        next.tail = read_once(leaving.tail);
+        next.bucket_next = bucket_next;
+    } else {
+        expect(read_once(leaving.tail) == head);
     }
-    std::uint32_t* pointer = &bucket_of(leaving.bits);
-    while (*pointer != head)
-        pointer = &link_at(*pointer).bucket_next;
-    *pointer = replacement;
+    std::uint32_t* pointer = &bucket_of(read_once(leaving.bits));
+    for (std::uint32_t steps = 0; may_go_on(steps);) {
+        const name seen = read_once(*pointer);
+        if (seen == head) {
+            *pointer = successor != 0 ? successor : bucket_next;
+            return;
+        }
+        pointer = &link_at(seen).bucket_next;  // damaged at the end of the bucket
+    }
 }
 
 void mapped_queue::dequeue(name leaving, wake_list& wake) noexcept {
     link& own = link_at(leaving);
-    const name next = own.next;
-    if (own.previous == 0) {
+    const name next = read_once(own.next);
+    const name previous = read_once(own.previous);
+    expect(own.is_queued != 0);
+    std::uint32_t& bucket = bucket_of(read_once(own.bits));
+    if (previous == 0 and next == 0 and read_once(bucket) == leaving) [[likely]] {
+        expect(read_once(own.tail) == leaving);
+        bucket = read_once(own.bucket_next);
+        own.is_queued = 0;
+        return;
+    }
+    if (previous == 0) {
         unlink_head(leaving, next);
     } else {
-        link_at(own.previous).next = next;
-        if (next != 0)
-            link_at(next).previous = own.previous;
-        else
-            link_at(find_head(own.bits)).tail = own.previous;
+        link& before = link_at(previous);
+        expect(read_once(before.next) == leaving);
+        before.next = next;
+        link& after = next != 0 ? link_at(next) : link_at(find_head(read_once(own.bits)));
+        std::uint32_t& back = next != 0 ? after.previous : after.tail;
+        expect(read_once(back) == leaving);
+        back = previous;
     }
     own.is_queued = 0;
     settle(next, wake);
 }
 
 void mapped_queue::settle(name first, wake_list& wake) noexcept {
-    for (name one = first; one != 0 and link_at(one).is_granted == 0 and may_be_granted(link_at(one));
-         one = link_at(one).next) {
+    std::uint32_t steps = 0;
+    for (name one = first; one != 0 and may_go_on(steps); one = read_once(link_at(one).next)) {
+        if (link_at(one).is_granted != 0 or not may_be_granted(link_at(one))) return;
         grant(one);
-        record& of = at_->requests[at_->requests[(one - 1) / links_per_request].first_record];
+        const std::uint32_t number = request_of(one);
+        record& of = at_->requests[number];
         of.owner_died |= link_at(one).has_news;
-        if (--of.blocked == 0) tell_granted(at_->requests[(one - 1) / links_per_request].first_record, wake);
+        const std::uint32_t blocked = read_once(of.blocked);
+        expect(blocked != 0);
+        of.blocked = blocked - 1;
+        if (blocked == 1) tell_granted(number, wake);
     }
 }
 
 void mapped_queue::tell_granted(std::uint32_t number, wake_list& wake) noexcept {
     // release: pairs with the acquire of the owner's poll; the previous holder's writes come before.
-    if (at_->requests[number].state.exchange(granted, std::memory_order_acq_rel) == asleep) wake.add(number);
-    rouse_next(link_at(name_of(number, 0)).next, wake);
+    const std::uint32_t before = at_->requests[number].state.exchange(granted, std::memory_order_acq_rel);
+    expect(is_waiting(before));
+    if (before == asleep) wake.add(number);
+    rouse_next(read_once(link_at(name_of(number, 0)).next), wake);
 }
 
 // To wake somebody takes longer than most hold a lock. So who comes next is woken one turn ahead.
 void mapped_queue::rouse_next(name behind, wake_list& wake) noexcept {
-    if (behind != 0) rouse(at_->requests[(behind - 1) / links_per_request].first_record, wake);
+    if (behind != 0) rouse(request_of(behind), wake);
 }
 
 // Whose turn it is next on this processor: to wake him takes no interrupt of another processor.
 void mapped_queue::rouse_follower(const record& leaving, wake_list& wake) noexcept {
-    if (leaving.follower == 0) return;
-    const record& follower = at_->requests[leaving.follower - 1];
-    if (follower.neighbour != 0 and &at_->requests[follower.neighbour - 1] == &leaving and
+    const std::uint32_t behind = read_once(leaving.follower);
+    if (behind == 0) return;
+    const std::uint32_t number = checked(behind - 1, requests_max);
+    const record& follower = at_->requests[number];
+    const std::uint32_t neighbour = read_once(follower.neighbour);
+    if (neighbour != 0 and neighbour <= requests_max and &at_->requests[neighbour - 1] == &leaving and
         follower.neighbour_arrival == leaving.arrival.load(std::memory_order_relaxed))
-        rouse(leaving.follower - 1, wake);
+        rouse(number, wake);
 }
 
 void mapped_queue::rouse(std::uint32_t number, wake_list& wake) noexcept {
@@ -180,17 +248,17 @@ void mapped_queue::remove_tombstone(name of) noexcept {
     wake_list nobody;  // who stands behind a tombstone does not wait for it
     dequeue(of, nobody);
     link_at(of).is_tombstone = 0;
-    const std::uint32_t number = (of - 1) / links_per_request;
-    if (not has_tombstones(at_->requests[number])) free_record(number);
+    const std::uint32_t number = checked(of - 1, links_max) / links_per_request;
+    if (not has_tombstones(number)) free_record(number);
 }
 
 // --- requests
 
-bool mapped_queue::is_contended(std::span<const entity> wanted) const noexcept {
+bool mapped_queue::is_contended(std::span<const entity> wanted) noexcept {
     return std::any_of(wanted.begin(), wanted.end(), [&](entity each) {
         const name head = find_head(each.bits());
         if (head == 0) return false;
-        const link& last = link_at(link_at(head).tail);
+        const link& last = link_at(read_once(link_at(head).tail));
         if (last.is_tombstone != 0) return false;
         return each.is_exclusive() or is_exclusive(last) or last.is_granted == 0;
     });
@@ -200,49 +268,64 @@ void mapped_queue::note_neighbour(std::uint32_t number, std::uint32_t processor)
     record& mine = at_->requests[number];
     mine.follower = 0;
     std::atomic<std::uint32_t>& last = at_->last_of_processor[processor];
-    mine.neighbour = last.load(std::memory_order_relaxed);
+    const std::uint32_t seen = last.load(std::memory_order_relaxed);
     last.store(number + 1, std::memory_order_relaxed);
-    if (mine.neighbour == number + 1) mine.neighbour = 0;
-    if (mine.blocked == 0 or mine.neighbour == 0) return;
-    record& before = at_->requests[mine.neighbour - 1];
+    mine.neighbour = seen == number + 1 ? 0 : seen;
+    if (mine.blocked == 0 or seen == 0 or seen == number + 1) return;
+    record& before = at_->requests[checked(seen - 1, requests_max)];
     mine.neighbour_arrival = before.arrival.load(std::memory_order_relaxed);
     before.follower = number + 1;
 }
 
 bool mapped_queue::has_asker_of(std::uint32_t processor) const noexcept {
     const std::uint32_t last = at_->last_of_processor[processor].load(std::memory_order_relaxed);
-    if (last == 0) return false;
+    if (last == 0 or last > requests_max) return false;
     const std::uint32_t state = at_->requests[last - 1].state.load(std::memory_order_relaxed);
     return state != mapped::unused and state != mapped::abandoned;
 }
 
 bool mapped_queue::has_neighbour(std::uint32_t number) const noexcept {
     const record& mine = at_->requests[number];
-    if (mine.neighbour == 0) return false;
-    const record& before = at_->requests[mine.neighbour - 1];
+    const std::uint32_t neighbour = read_once(mine.neighbour);
+    if (neighbour == 0 or neighbour > requests_max) return false;
+    const record& before = at_->requests[neighbour - 1];
     // relaxed: it orders nothing; the place may be another's by now.
     return before.arrival.load(std::memory_order_relaxed) == mine.neighbour_arrival and
            before.state.load(std::memory_order_relaxed) != unused;
 }
 
-std::optional<std::uint32_t> mapped_queue::enter(const origin& from,
-                                                 std::span<const entity> wanted) noexcept {
+std::optional<mapped_queue::request_key> mapped_queue::enter(const origin& from,
+                                                             std::span<const entity> wanted) noexcept {
     const std::size_t needed = (wanted.size() + links_per_request - 1) / links_per_request;
-    std::size_t room = requests_max - at_->records_used;
-    for (std::uint32_t free = at_->free_record; free != 0 and room < needed; ++room)
-        free = at_->requests[free - 1].next_record;
-    if (room < needed) return std::nullopt;
+    std::size_t room = requests_max - records_used();
+    for (std::uint32_t free = read_once(at_->free_record); free != 0 and room < needed; ++room)
+        free = read_once(at_->requests[checked(free - 1, requests_max)].next_record);
+    if (room < needed or is_damaged_) return std::nullopt;
 
     const std::uint32_t first = take_record();
     record& mine = at_->requests[first];
     mine.instance = from.instance;
     mine.blocked = 0;
     mine.owner_died = 0;
-    mine.arrival.store(++at_->arrivals, std::memory_order_relaxed);  // others look at it without the latch
+    const std::uint64_t arrival = read_once(at_->arrivals) + 1;
+    at_->arrivals = arrival;
+    mine.arrival.store(arrival, std::memory_order_relaxed);  // others read it and hold no latch
     mine.since_ns = from.since_ns;
+    const bool is_next = fill(first, wanted);
+    note_neighbour(first, from.processor);
+    if (is_damaged_) return std::nullopt;
+    // From here on it counts. release: what it consists of is there if it does.
+    const std::uint32_t waits_as = is_next ? next_up : waiting;
+    mine.state.store(mine.blocked == 0 ? granted : waits_as, std::memory_order_release);
+    return request_key{.number = first, .arrival = arrival};
+}
+
+// Queues the links of a request. Returns whether those before them are granted, if they are not themselves.
+bool mapped_queue::fill(std::uint32_t first, std::span<const entity> wanted) noexcept {
+    record& mine = at_->requests[first];
     std::uint32_t number = first;
     bool is_next = true;
-    for (std::size_t i = 0; i != wanted.size(); ++i) {
+    for (std::size_t i = 0; i != wanted.size() and not is_damaged_; ++i) {
         const auto index = static_cast<std::uint32_t>(i % links_per_request);
         if (index == 0) {
             if (i != 0) {
@@ -255,47 +338,83 @@ std::optional<std::uint32_t> mapped_queue::enter(const origin& from,
         }
         at_->requests[number].links_used = index + 1;
         const name fresh = name_of(number, index);
-        link_at(fresh).bits = wanted[i].bits();
-        queue(fresh);
-        const link& own = link_at(fresh);
-        mine.blocked += own.is_granted == 0;
+        link& own = link_at(fresh);
+        expect(own.is_queued == 0);  // otherwise the record is another request's
+        if (queue(fresh, wanted[i].bits())) continue;
+        const bool is_granted = own.is_granted != 0;
+        mine.blocked += not is_granted;
         mine.owner_died |= own.has_news;
-        is_next = is_next and (own.is_granted != 0 or link_at(own.previous).is_granted != 0);
+        is_next = is_next and (is_granted or link_at(read_once(own.previous)).is_granted != 0);
     }
-    note_neighbour(first, from.processor);
-    // From here on it counts. release: what it consists of is there if it does.
-    const std::uint32_t waits_as = is_next ? next_up : waiting;
-    mine.state.store(mine.blocked == 0 ? granted : waits_as, std::memory_order_release);
-    return first;
+    return is_next;
 }
 
-void mapped_queue::leave(std::uint32_t number, bool was_told, wake_list& wake) noexcept {
+bool mapped_queue::has(const request_key& whose, bool was_told) const noexcept {
+    const record& own = at_->requests[whose.number];
+    const std::uint32_t state = own.state.load(std::memory_order_relaxed);
+    return own.arrival.load(std::memory_order_relaxed) == whose.arrival and
+           (state == granted or (not was_told and is_waiting(state)));
+}
+
+void mapped_queue::leave(const request_key& whose, bool was_told, wake_list& wake) noexcept {
+    const std::uint32_t number = whose.number;
+    expect(has(whose, was_told));
+    if (is_damaged_) return;
     // It counts no more. release: so it is if any of what follows happened.
     at_->requests[number].state.store(unused, std::memory_order_release);
     for_each_link(number, [&](name each) {
         const link& own = link_at(each);
         // He who was alone with it has repaired it.
-        if (was_told and is_exclusive(own) and own.previous != 0 and link_at(own.previous).is_tombstone != 0)
-            remove_tombstone(own.previous);
+        const name previous = read_once(own.previous);
+        if (was_told and is_exclusive(own) and previous != 0 and link_at(previous).is_tombstone != 0)
+            remove_tombstone(previous);
         dequeue(each, wake);
     });
     rouse_follower(at_->requests[number], wake);
     for_each_record(number, [&](std::uint32_t each) { free_record(each); });
 }
 
-bool mapped_queue::is_empty() const noexcept {
+void mapped_queue::check_waiter(const request_key& whose) noexcept {
+    const std::uint32_t state = at_->requests[whose.number].state.load(std::memory_order_relaxed);
+    expect(has(whose, false));
+    if (is_damaged_ or not is_waiting(state)) return;
+    std::uint32_t blocked = 0;
+    for_each_link(whose.number, [&](name each) {
+        if (link_at(each).is_granted != 0) return;
+        ++blocked;
+        check_predecessor(each, whose.arrival);
+    });
+    expect(blocked != 0 and blocked == read_once(at_->requests[whose.number].blocked));
+}
+
+void mapped_queue::check_predecessor(name one, std::uint64_t arrival) noexcept {
+    const name previous = read_once(link_at(one).previous);
+    const link& before = link_at(previous);
+    expect(read_once(before.next) == one and before.is_queued != 0 and before.is_tombstone == 0);
+    expect(number_of(read_once(before.bits)) == number_of(read_once(link_at(one).bits)));
+    const record& earlier = at_->requests[request_of(previous)];
+    const std::uint32_t state = earlier.state.load(std::memory_order_relaxed);
+    expect(state == granted or is_waiting(state));
+    expect(earlier.arrival.load(std::memory_order_relaxed) < arrival);
+    const std::uint32_t instance = checked(read_once(earlier.instance), instances_max);
+    expect(at_->instances[instance].is_used != 0);
+}
+
+bool mapped_queue::is_empty() noexcept {
     bool is_any = false;
     for_each([&](std::uint32_t) { is_any = true; });
     return not is_any;
 }
 
-std::size_t mapped_queue::copy_entities(std::uint32_t number, std::vector<entity>& into) const noexcept {
+std::size_t mapped_queue::copy_entities(std::uint32_t number, std::vector<entity>& into) noexcept {
     const std::size_t before = into.size();
     const auto copy = [&](std::uint32_t each, bool tombstones_only) {
         const record& one = at_->requests[each];
-        for (std::uint32_t i = 0; i != one.links_used; ++i)
+        const std::uint32_t used = links_used(each);
+        expect(into.capacity() - into.size() >= used);
+        for (std::uint32_t i = 0; i != used and not is_damaged_; ++i)
             if (not tombstones_only or one.links[i].is_tombstone != 0)
-                into.push_back(entity::from_bits(one.links[i].bits));
+                into.push_back(entity::from_bits(read_once(one.links[i].bits)));
     };
     if (at_->requests[number].state.load(std::memory_order_relaxed) == abandoned)
         copy(number, true);
@@ -308,29 +427,29 @@ std::size_t mapped_queue::copy_entities(std::uint32_t number, std::vector<entity
 
 void mapped_queue::bury_link(name of, bool was_granted, wake_list& wake) noexcept {
     link& own = link_at(of);
-    if (not was_granted or not is_exclusive(own) or own.previous != 0) {
+    if (not was_granted or not is_exclusive(own) or read_once(own.previous) != 0) {
         dequeue(of, wake);  // behind a tombstone, too: one is enough
         return;
     }
     own.is_tombstone = 1;
     own.is_granted = 0;
-    settle(own.next, wake);
+    settle(read_once(own.next), wake);
 }
 
 void mapped_queue::bury_request(std::uint32_t number, wake_list& wake) noexcept {
     const bool was_granted = at_->requests[number].state.load(std::memory_order_relaxed) == granted;
     for_each_link(number, [&](name each) { bury_link(each, was_granted, wake); });
-    // Until here it counts as it did, so that this is begun again should we die. Its first record comes last.
-    const auto end_record = [&](std::uint32_t each) {
-        if (has_tombstones(at_->requests[each]))
-            at_->requests[each].state.store(abandoned, std::memory_order_release);
-        else
-            free_record(each);
-    };
+    // Until its first record says otherwise it counts as it did, and its records are the same, so that this
+    // is begun again should we die.
     for_each_record(number, [&](std::uint32_t each) {
-        if (each != number) end_record(each);
+        if (each != number and has_tombstones(each))
+            at_->requests[each].state.store(abandoned, std::memory_order_release);
     });
-    end_record(number);
+    const std::uint32_t end = has_tombstones(number) ? abandoned : unused;
+    at_->requests[number].state.store(end, std::memory_order_release);
+    for_each_record(number, [&](std::uint32_t each) {
+        if (not has_tombstones(each)) free_record(each);
+    });
 }
 
 void mapped_queue::bury(std::uint32_t instance, wake_list& wake) noexcept {
@@ -342,36 +461,41 @@ void mapped_queue::bury(std::uint32_t instance, wake_list& wake) noexcept {
 }
 
 struct mapped_queue::survivors {
-    std::array<std::uint32_t, requests_max> requests;  // first records, in order of arrival
+    // In order of arrival. Copied, since the order of shared memory may change during the sort.
+    std::array<request_key, requests_max> requests;
     std::uint32_t count = 0;
     std::bitset<requests_max> in_use;
 };
 
 void mapped_queue::collect(survivors& into) noexcept {
-    at_->records_used = std::min(at_->records_used, requests_max);
+    at_->records_used = records_used();
     for_each([&](std::uint32_t number) {
-        if (at_->requests[number].state.load(std::memory_order_relaxed) == abandoned) return;
-        into.requests[into.count++] = number;
+        const record& one = at_->requests[number];
+        const std::uint32_t state = one.state.load(std::memory_order_relaxed);
+        if (state == abandoned) return;
+        expect(state < abandoned and read_once(one.instance) < instances_max);
+        into.requests[into.count++] = {.number = number,
+                                       .arrival = one.arrival.load(std::memory_order_relaxed)};
         for_each_record(number, [&](std::uint32_t each) {
+            expect(not into.in_use.test(each));
             into.in_use.set(each);
             if (each != number) at_->requests[each].state.store(unused, std::memory_order_relaxed);
         });
     });
     std::sort(into.requests.begin(), into.requests.begin() + into.count,
-              [&](std::uint32_t a, std::uint32_t b) {
-                  return at_->requests[a].arrival.load(std::memory_order_relaxed) <
-                         at_->requests[b].arrival.load(std::memory_order_relaxed);
-              });
+              [](const request_key& a, const request_key& b) { return a.arrival < b.arrival; });
 }
 
 void mapped_queue::queue_tombstones(std::uint32_t number) noexcept {
     record& one = at_->requests[number];
-    for (std::uint32_t i = 0; i != one.links_used; ++i) {
+    const std::uint32_t used = links_used(number);
+    for (std::uint32_t i = 0; i != used and not is_damaged_; ++i) {
         if (one.links[i].is_tombstone == 0) continue;
-        const bool is_first = find_head(one.links[i].bits) == 0;
-        if (is_first) queue(name_of(number, i));
+        const bool is_first = find_head(read_once(one.links[i].bits)) == 0;
+        if (is_first) (void)queue(name_of(number, i), read_once(one.links[i].bits));
         one.links[i].is_granted = 0;
         one.links[i].is_tombstone = is_first;
+        one.links[i].is_queued = is_first;
     }
 }
 
@@ -380,7 +504,7 @@ void mapped_queue::queue_again(std::uint32_t number, wake_list& wake) noexcept {
     const bool was_granted = one.state.load(std::memory_order_relaxed) == granted;
     one.blocked = 0;
     for_each_link(number, [&](name each) {
-        queue(each);
+        (void)queue(each, read_once(link_at(each).bits));
         if (was_granted and link_at(each).is_granted == 0) grant(each);
         one.blocked += link_at(each).is_granted == 0;
         one.owner_died |= link_at(each).has_news;
@@ -395,13 +519,19 @@ void mapped_queue::rebuild(wake_list& wake) noexcept {
     for_each([&](std::uint32_t number) {
         if (alive.in_use.test(number)) return;
         queue_tombstones(number);  // of a request, by now nothing but tombstones counts
-        alive.in_use.set(number, has_tombstones(at_->requests[number]));
+        alive.in_use.set(number, has_tombstones(number));
     });
-    for (std::uint32_t i = 0; i != alive.count; ++i)
-        queue_again(alive.requests[i], wake);
+    for (std::uint32_t i = 0; i != alive.count and not is_damaged_; ++i)
+        queue_again(alive.requests[i].number, wake);
     at_->free_record = 0;
-    for (std::uint32_t number = 0; number != at_->records_used; ++number)
-        if (not alive.in_use.test(number)) free_record(number);
+    const std::uint32_t used = records_used();
+    for (std::uint32_t number = 0; number != used; ++number) {
+        if (alive.in_use.test(number)) continue;
+        // Its request was incomplete.
+        for (link& each : at_->requests[number].links)
+            if (each.is_queued != 0) each.is_queued = 0;
+        free_record(number);
+    }
 }
 
 }  // namespace sluice::fsmutex

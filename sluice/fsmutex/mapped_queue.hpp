@@ -10,7 +10,11 @@
 
 #include "sluice/fsmutex/entity.hpp"
 
-// Internal to fsmutex: the queue of memory_map, as it lies in the mapped file. Memory only, no system call.
+// Internal to fsmutex: the queue of memory_map, as it is stored in the mapped file. Memory only, no system
+// call.
+//
+// A process that can write the file can change any byte at any moment. So everything that is read is
+// untrusted.
 
 namespace sluice::fsmutex {
 
@@ -20,6 +24,7 @@ inline constexpr std::uint32_t instances_max = 1024;
 inline constexpr std::uint32_t requests_max = 4096;
 inline constexpr std::uint32_t buckets = 4096;
 inline constexpr std::uint32_t links_per_request = 8;
+inline constexpr std::uint32_t links_max = requests_max * links_per_request;
 inline constexpr std::uint32_t processors = 256;
 inline constexpr std::uint64_t version_1 = 0x3150'616d'6563'6c73;  // "slcemaP1"
 
@@ -32,6 +37,10 @@ enum : std::uint32_t {
     granted,    //
     abandoned,  // its owner died: what it held exclusively is news for the next
 };
+
+[[nodiscard]] constexpr bool is_waiting(std::uint32_t state) noexcept {
+    return state == waiting or state == next_up or state == asleep;
+}
 
 /// One entity of one request. Links are named by their number plus one; zero is none.
 ///
@@ -91,13 +100,20 @@ struct memory {
     alignas(64) std::uint64_t arrivals;
     std::uint32_t free_record;   // plus one
     std::uint32_t records_used;  // those behind have never been
-    std::uint32_t unused;
+    std::uint32_t is_damaged;    // a user has found content that no user writes: it is not used any more
     std::array<std::atomic<std::uint32_t>, processors> last_of_processor;  // who asked, plus one; hints
     alignas(4096) instance instances[instances_max];
     std::uint32_t heads[buckets];
     request requests[requests_max];
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free and sizeof(std::atomic<std::uint32_t>) == 4);
+
+/// Reads memory that another program may change at any moment, by one load: so the value that is checked is
+/// the value that is used. (Otherwise the compiler may load it again.)
+template <class T>
+[[nodiscard]] T read_once(const T& from) noexcept {
+    return *static_cast<const volatile T*>(&from);
+}
 
 }  // namespace mapped
 
@@ -111,9 +127,21 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free and sizeof(std::at
 /// else from it: so a process may die anywhere. A record is filled before its state says that it counts, and
 /// its state says that it does not before it is taken apart. Complexity: of enter and leave O(entities),
 /// whatever the length of the queues.
+///
+/// Untrusted content:
+///   4. every name, number and count is read once, and checked before it is an index;
+///   5. a walk along links takes at most as many steps as there are links, and one over the records of a
+///   request
+///      stays in records that name this request: so a circle ends it;
+///   6. content that contradicts the invariants sets is_damaged() and ends the operation, which may leave the
+///      queues half changed. The result of the operation means nothing then.
+/// One object is for one operation, or several of one thread.
 class mapped_queue {
 public:
     explicit mapped_queue(mapped::memory& where) noexcept : at_(&where) {}
+
+    /// Whether an operation has found content that cannot be.
+    [[nodiscard]] bool is_damaged() const noexcept { return is_damaged_; }
 
     /// Requests to wake after the latch is given back: those granted, and those that will be next.
     class wake_list {
@@ -121,7 +149,9 @@ public:
         [[nodiscard]] std::span<const std::uint32_t> all() const noexcept {
             return {numbers_.data(), count_};
         }
-        void add(std::uint32_t number) noexcept { numbers_[count_++] = number; }
+        void add(std::uint32_t number) noexcept {
+            if (count_ != numbers_.size()) numbers_[count_++] = number;  // each once, unless it is damaged
+        }
 
     private:
         std::uint32_t count_ = 0;  // before them: on the same page as the first of them
@@ -134,22 +164,33 @@ public:
         std::uint32_t processor = 0;  // below mapped::processors
         std::uint64_t since_ns = 0;
     };
-    /// Queues a request; its number, or nothing if there is no room for it.
-    [[nodiscard]] std::optional<std::uint32_t> enter(const origin& from,
-                                                     std::span<const entity> wanted) noexcept;
+    /// Identifies a request to its owner: no other request has had this arrival.
+    struct request_key {
+        std::uint32_t number;
+        std::uint64_t arrival;
+    };
+    /// Queues a request. Returns std::nullopt if there is no room for it.
+    [[nodiscard]] std::optional<request_key> enter(const origin& from,
+                                                   std::span<const entity> wanted) noexcept;
     /// Whether a request would have to wait.
-    [[nodiscard]] bool is_contended(std::span<const entity> wanted) const noexcept;
+    [[nodiscard]] bool is_contended(std::span<const entity> wanted) noexcept;
     /// Takes a request out, whether it was granted or not. `was_told`: its owner knows that it was, and of
-    /// the deaths that came with it; otherwise they stay news.
-    void leave(std::uint32_t number, bool was_told, wake_list& wake) noexcept;
+    /// the deaths that came with it; otherwise they stay news. Damaged if the request is not there.
+    void leave(const request_key& whose, bool was_told, wake_list& wake) noexcept;
     /// Takes out all of an instance that died; what it held exclusively leaves a tombstone.
     void bury(std::uint32_t instance, wake_list& wake) noexcept;
     /// Makes the queues anew, after somebody died with the latch.
     void rebuild(wake_list& wake) noexcept;
-    [[nodiscard]] bool is_empty() const noexcept;
-    /// Those of a request that counts, appended to `into`, which has room; how many.
-    [[nodiscard]] std::size_t copy_entities(std::uint32_t number, std::vector<entity>& into) const noexcept;
+    /// Checks that an earlier request will grant this one if it waits: without that, it would wait for ever.
+    /// The link before each of its links names it, arrived earlier, and belongs to a request that counts and
+    /// to an instance in use. So one of the requests in a circle of links finds the circle.
+    void check_waiter(const request_key& whose) noexcept;
+    [[nodiscard]] bool is_empty() noexcept;
+    /// Those of a request that counts, appended to `into`, which has room for all links; how many.
+    [[nodiscard]] std::size_t copy_entities(std::uint32_t number, std::vector<entity>& into) noexcept;
 
+    /// Returns whether it is still there, and granted if `was_told`. For its owner, who needs no latch.
+    [[nodiscard]] bool has(const request_key& whose, bool was_told) const noexcept;
     /// Without the latch, for its owner.
     [[nodiscard]] mapped::request& request_at(std::uint32_t number) const noexcept {
         return at_->requests[number];
@@ -160,8 +201,9 @@ public:
     [[nodiscard]] bool has_asker_of(std::uint32_t processor) const noexcept;
     /// Calls `visit(record, is_first)` for every record that counts.
     template <class Visit>
-    void for_each(Visit&& visit) const {
-        for (std::uint32_t i = 0; i != at_->records_used; ++i)
+    void for_each(Visit&& visit) {
+        const std::uint32_t used = records_used();
+        for (std::uint32_t i = 0; i != used and not is_damaged_; ++i)
             if (at_->requests[i].state.load(std::memory_order_relaxed) != mapped::unused) visit(i);
     }
 
@@ -170,33 +212,54 @@ private:
     using record = mapped::request;
     using name = std::uint32_t;  // of a link: number plus one
 
-    [[nodiscard]] link& link_at(name of) const noexcept {
-        return at_->requests[(of - 1) / mapped::links_per_request]
-            .links[(of - 1) % mapped::links_per_request];
+    // Returns any number for one that is damaged, so that it can be used without harm.
+    [[nodiscard]] std::uint32_t checked(std::uint32_t number, std::uint32_t end) noexcept {
+        if (number < end) [[likely]]
+            return number;
+        is_damaged_ = true;
+        return 0;
     }
+    [[nodiscard]] link& link_at(name of) noexcept {
+        const std::uint32_t index = checked(of - 1, mapped::links_max);  // none is the largest number
+        return at_->requests[index / mapped::links_per_request].links[index % mapped::links_per_request];
+    }
+    void expect(bool holds) noexcept {
+        if (not holds) [[unlikely]]
+            is_damaged_ = true;
+    }
+    [[nodiscard]] bool may_go_on(std::uint32_t& steps) noexcept {
+        expect(steps++ != mapped::links_max);
+        return not is_damaged_;
+    }
+    [[nodiscard]] std::uint32_t records_used() noexcept;
+    [[nodiscard]] std::uint32_t links_used(std::uint32_t number) noexcept;
+    [[nodiscard]] std::uint32_t request_of(name one) noexcept;
+    void check_predecessor(name one, std::uint64_t arrival) noexcept;
     [[nodiscard]] static name name_of(std::uint32_t number, std::uint32_t index) noexcept {
         return number * mapped::links_per_request + index + 1;
     }
     [[nodiscard]] std::uint32_t& bucket_of(std::uint64_t bits) const noexcept;
-    [[nodiscard]] name find_head(std::uint64_t bits) const noexcept;
-    [[nodiscard]] bool may_be_granted(const link& one) const noexcept;
+    [[nodiscard]] name find_head(std::uint64_t bits) noexcept;
+    [[nodiscard]] bool may_be_granted(const link& one) noexcept;
     [[nodiscard]] static bool is_exclusive(const link& one) noexcept {
         return (one.bits & entity::exclusive_bit) != 0;
     }
 
     [[nodiscard]] std::uint32_t take_record() noexcept;
     void free_record(std::uint32_t number) noexcept;
-    [[nodiscard]] bool has_tombstones(const record& one) const noexcept;
+    [[nodiscard]] bool has_tombstones(std::uint32_t number) noexcept;
     void unlink_head(name head, name successor) noexcept;
     template <class Visit>
-    void for_each_record(std::uint32_t first, Visit&& visit) const noexcept;
+    void for_each_record(std::uint32_t first, Visit&& visit) noexcept;
     template <class Visit>
-    void for_each_link(std::uint32_t first, Visit&& visit) const noexcept;
+    void for_each_link(std::uint32_t first, Visit&& visit) noexcept;
+    [[nodiscard]] bool fill(std::uint32_t first, std::span<const entity> wanted) noexcept;
     struct survivors;
     void collect(survivors& into) noexcept;
     void queue_tombstones(std::uint32_t number) noexcept;
     void queue_again(std::uint32_t number, wake_list& wake) noexcept;
-    void queue(name fresh) noexcept;
+    // Whether it is the first of its queue, and so granted.
+    [[nodiscard]] bool queue(name fresh, std::uint64_t bits) noexcept;
     void grant(name one) noexcept;
     void dequeue(name leaving, wake_list& wake) noexcept;
     void settle(name first, wake_list& wake) noexcept;
@@ -210,6 +273,7 @@ private:
     void bury_link(name of, bool was_granted, wake_list& wake) noexcept;
 
     mapped::memory* at_;
+    bool is_damaged_ = false;
 };
 
 }  // namespace sluice::fsmutex

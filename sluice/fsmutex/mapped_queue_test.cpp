@@ -39,7 +39,10 @@ protected:
     mapped_queue::wake_list ignored;
 
     [[nodiscard]] std::uint32_t enter(std::initializer_list<entity> wanted, std::uint32_t instance = 1) {
-        return queue.enter({.instance = instance}, std::vector(wanted)).value();
+        return queue.enter({.instance = instance}, std::vector(wanted)).value().number;
+    }
+    void leave(std::uint32_t number, bool was_told, mapped_queue::wake_list& wake) {
+        queue.leave({.number = number, .arrival = queue.request_at(number).arrival.load()}, was_told, wake);
     }
     [[nodiscard]] bool is_granted(std::uint32_t number) const {
         return queue.request_at(number).state.load(std::memory_order_relaxed) == mapped::granted;
@@ -69,13 +72,13 @@ TEST_F(a_mapped_queue, grants_what_a_look_through_all_requests_would_grant_also_
             if (expected.all.size() < 12 and chance.below(2) == 0) {
                 const auto wanted = draw(chance);
                 const bool is_contended = queue.is_contended(wanted);
-                const auto number = queue.enter({.instance = 3}, wanted).value();
+                const auto number = queue.enter({.instance = 3}, wanted).value().number;
                 expected.all.push_back({.number = number, .instance = 3, .wanted = wanted});
                 EXPECT_EQ(is_contended, not expected.is_granted(expected.all.back()));
             } else if (not expected.all.empty()) {
                 auto leaving = expected.all.begin();
                 std::advance(leaving, chance.below(expected.all.size()));
-                queue.leave(leaving->number, is_granted(leaving->number), wake);
+                leave(leaving->number, is_granted(leaving->number), wake);
                 expected.all.erase(leaving);
             }
             if (chance.below(20) == 0) queue.rebuild(wake);
@@ -83,7 +86,7 @@ TEST_F(a_mapped_queue, grants_what_a_look_through_all_requests_would_grant_also_
                 ASSERT_EQ(is_granted(each.number), expected.is_granted(each)) << "step " << step;
         }
         for (const auto& each : expected.all)
-            queue.leave(each.number, true, ignored);
+            leave(each.number, true, ignored);
         EXPECT_TRUE(queue.is_empty());
     }
     EXPECT_LE(memory->records_used, 12 * 3) << "records are used again";
@@ -98,7 +101,7 @@ TEST_F(a_mapped_queue, wakes_those_granted_that_sleep_and_who_comes_next_and_no_
     for (const auto each : {asleep, next, last})
         queue.request_at(each).state.store(mapped::asleep);
     mapped_queue::wake_list wake;
-    queue.leave(held, true, wake);
+    leave(held, true, wake);
     EXPECT_TRUE(is_granted(awake));
     const std::vector<std::uint32_t> woken(wake.all().begin(), wake.all().end());
     EXPECT_EQ(woken, (std::vector{asleep, next}));
@@ -109,11 +112,11 @@ TEST_F(a_mapped_queue, wakes_those_granted_that_sleep_and_who_comes_next_and_no_
 class processors_of_a_mapped_queue : public a_mapped_queue {
 protected:
     [[nodiscard]] std::uint32_t enter_on(std::uint32_t processor, entity wanted) {
-        return queue.enter({.instance = 1, .processor = processor}, std::vector{wanted}).value();
+        return queue.enter({.instance = 1, .processor = processor}, std::vector{wanted}).value().number;
     }
     [[nodiscard]] std::vector<std::uint32_t> woken_when_leaves(std::uint32_t number) {
         mapped_queue::wake_list wake;
-        queue.leave(number, true, wake);
+        leave(number, true, wake);
         return {wake.all().begin(), wake.all().end()};
     }
 };
@@ -139,7 +142,7 @@ TEST_F(processors_of_a_mapped_queue, knows_until_he_leaves_who_asked_before_on_t
     EXPECT_FALSE(queue.has_neighbour(held));
     EXPECT_FALSE(queue.has_neighbour(elsewhere));
     EXPECT_TRUE(queue.has_neighbour(here));
-    queue.leave(held, true, ignored);
+    leave(held, true, ignored);
     EXPECT_FALSE(queue.has_neighbour(here));
     // Whoever takes the place of him who left is somebody else, and leads nobody.
     const auto fresh = enter_on(3, entity(2));
@@ -155,9 +158,9 @@ TEST_F(processors_of_a_mapped_queue, knows_until_he_leaves_whether_he_who_asked_
     EXPECT_TRUE(queue.has_asker_of(5));
     EXPECT_FALSE(queue.has_asker_of(6));
     const auto waits = enter_on(5, entity(1));
-    queue.leave(holds, true, ignored);
+    leave(holds, true, ignored);
     EXPECT_TRUE(queue.has_asker_of(5));
-    queue.leave(waits, true, ignored);
+    leave(waits, true, ignored);
     EXPECT_FALSE(queue.has_asker_of(5));
 }
 
@@ -167,17 +170,17 @@ TEST_F(a_mapped_queue, tells_of_a_dead_writer_until_a_writer_who_knows_has_left)
     queue.bury(7, ignored);
     EXPECT_TRUE(is_granted(waits));
     EXPECT_TRUE(has_news(waits));
-    queue.leave(waits, false, ignored);  // granted too late: its owner does not know
+    leave(waits, false, ignored);  // granted too late: its owner does not know
     const auto reader = enter({entity(1, lock_mode::shared)});
     const auto second_reader = enter({entity(1, lock_mode::shared)});
     EXPECT_TRUE(has_news(reader));
     EXPECT_TRUE(has_news(second_reader));
-    queue.leave(reader, true, ignored);
-    queue.leave(second_reader, true, ignored);
+    leave(reader, true, ignored);
+    leave(second_reader, true, ignored);
     queue.rebuild(ignored);
     const auto writer = enter({entity(1)});
     EXPECT_TRUE(has_news(writer)) << "readers repair nothing";
-    queue.leave(writer, true, ignored);
+    leave(writer, true, ignored);
     EXPECT_FALSE(has_news(enter({entity(1)})));
     EXPECT_FALSE(has_news(enter({entity(3)}))) << "a dead reader has changed nothing";
     EXPECT_TRUE(has_news(enter({entity(2)}))) << "and nobody has repaired this";
@@ -189,7 +192,7 @@ TEST_F(a_mapped_queue, forgets_the_dead_who_only_waited) {
     const auto third = enter({entity(1)});
     queue.bury(7, ignored);
     EXPECT_FALSE(is_granted(third));
-    queue.leave(held, true, ignored);
+    leave(held, true, ignored);
     EXPECT_TRUE(is_granted(third));
     EXPECT_FALSE(has_news(third));
 }
@@ -200,16 +203,16 @@ TEST_F(a_mapped_queue, remembers_one_death_of_an_entity_not_each) {
         queue.bury(7, ignored);
     }
     EXPECT_EQ(memory->records_used, 2);
-    queue.leave(enter({entity(1)}), true, ignored);
+    leave(enter({entity(1)}), true, ignored);
     EXPECT_TRUE(queue.is_empty());
 }
 
 TEST_F(a_mapped_queue, refuses_what_it_has_no_room_for_and_is_whole_afterwards) {
     std::vector<std::uint32_t> all;
     while (const auto number = queue.enter({.instance = 1}, std::vector{entity(all.size() + 100)}))
-        all.push_back(*number);
+        all.push_back(number->number);
     EXPECT_EQ(all.size(), mapped::requests_max);
-    queue.leave(all.back(), true, ignored);
+    leave(all.back(), true, ignored);
     std::vector<entity> nine;
     for (std::uint64_t e = 0; e != 9; ++e)
         nine.emplace_back(e);

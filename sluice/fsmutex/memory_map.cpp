@@ -47,6 +47,16 @@ listed_request::standing standing_of(std::uint32_t state) noexcept {
     return state == mapped::granted ? listed_request::standing::holds : listed_request::standing::waits;
 }
 
+// In a ticket, `place` is the number of the request. `mark` is twice its arrival, and one more once its owner
+// knows that it was granted.
+
+mapped_queue::request_key key_of(const ticket& mine) noexcept {
+    return {.number = static_cast<std::uint32_t>(mine.place), .arrival = mine.mark / 2};
+}
+bool was_told(const ticket& mine) noexcept {
+    return mine.mark % 2 != 0;
+}
+
 }  // namespace
 
 memory_map::memory_map(std::unique_ptr<mapped_file> file, const seams& from, fork_mark mark) noexcept
@@ -64,13 +74,11 @@ result<std::unique_ptr<shared_fs_mutex>> memory_map::open_with_access(const io::
     if (not mark) return failure(mark.error());
     auto file = mapped_file::open(base, path, from, access);
     if (not file) return failure(file.error());
-    std::unique_ptr<shared_fs_mutex> made(new (std::nothrow) memory_map(std::move(*file), from, *std::move(mark)));
+    std::unique_ptr<shared_fs_mutex> made(new (std::nothrow)
+                                              memory_map(std::move(*file), from, *std::move(mark)));
     if (made == nullptr) return failure({ENOMEM, "open a mutex"});
     return made;
 }
-
-// In a ticket, `place` is the number of the request, and `mark` is 1 once its owner knows that it was
-// granted.
 
 // As atomic_append does, and for its reasons: two of one processor in the queue make a switch between
 // processes of each turn, for ever. So who stood behind one lets that one run before it asks again, and as
@@ -86,12 +94,14 @@ result<bool> memory_map::enter(std::span<const entity> wanted, ticket& mine, pat
     const mapped_queue::origin from{
         .instance = file_->instance(), .processor = this_processor(), .since_ns = coarse_date_ns()};
     for (bool may_look_after_deaths = true;;) {
-        file_->lock();
-        const bool is_refused = how == patience::none and file_->queue().is_contended(wanted);
-        const auto number = is_refused ? std::nullopt : file_->queue().enter(from, wanted);
-        file_->unlock();
-        if (number) {
-            mine.place = *number;
+        mapped_queue queue = file_->queue();
+        if (const auto locked = file_->lock(); not locked) return failure(locked.error());
+        const bool is_refused = how == patience::none and queue.is_contended(wanted);
+        const auto entered = is_refused ? std::nullopt : queue.enter(from, wanted);
+        if (const auto unlocked = file_->unlock(queue); not unlocked) return failure(unlocked.error());
+        if (entered) {
+            mine.place = entered->number;
+            mine.mark = entered->arrival * 2;
             return poll(wanted, mine);
         }
         // It may be the dead who are in the way, or who take up the room.
@@ -103,10 +113,14 @@ result<bool> memory_map::enter(std::span<const entity> wanted, ticket& mine, pat
 result<bool> memory_map::poll(std::span<const entity>, ticket& mine) noexcept {
     const mapped::request& own = file_->queue().request_at(static_cast<std::uint32_t>(mine.place));
     // acquire: pairs with the release of whoever granted it.
-    if (own.state.load(std::memory_order_acquire) != mapped::granted) return false;
-    mine.owner_died = own.owner_died != 0;
-    mine.mark = 1;
-    return true;
+    const std::uint32_t state = own.state.load(std::memory_order_acquire);
+    if (state == mapped::granted) {
+        mine.owner_died = own.owner_died != 0;
+        mine.mark |= 1;
+        return true;
+    }
+    if (file_->is_damaged() or not mapped::is_waiting(state)) return file_->report_damage();
+    return false;
 }
 
 // Whether it was granted before it was time to sleep.
@@ -134,8 +148,13 @@ memory_map::wake_word memory_map::prepare_wake(ticket& mine) noexcept {
     return {.word = &state, .expected = mapped::asleep, .deaths_after = deaths_after};
 }
 
-void memory_map::look_after_deaths() noexcept {
+void memory_map::look_after_deaths(ticket& mine) noexcept {
+    if (file_->is_cut()) (void)file_->report_damage();  // also where it does not touch what is gone
     (void)file_->bury_the_dead();
+    mapped_queue queue = file_->queue();
+    if (not file_->lock()) return;  // which polling reports
+    queue.check_waiter(key_of(mine));
+    (void)file_->unlock(queue);
 }
 
 void memory_map::wait(std::span<const entity>, ticket& mine, steady_time end) noexcept {
@@ -147,15 +166,27 @@ void memory_map::wait(std::span<const entity>, ticket& mine, steady_time end) no
     if (end != steady_time::max())
         longest = std::clamp<std::chrono::nanoseconds>(end - clock().steady_now(), 0ns, longest);
     if (mapped_file::sleep(state, mapped::asleep, longest)) return;
-    if (longest == deaths_after) (void)file_->bury_the_dead();
+    if (longest == deaths_after) look_after_deaths(mine);
 }
 
 void memory_map::leave(ticket& mine) noexcept {
     mapped_queue::wake_list list;
-    file_->lock();
-    file_->queue().leave(static_cast<std::uint32_t>(mine.place), mine.mark != 0, list);
-    file_->unlock();
+    mapped_queue queue = file_->queue();
+    if (const auto locked = file_->lock(); not locked) [[unlikely]] {
+        mine.problem = locked.error().code();
+        return;
+    }
+    queue.leave(key_of(mine), was_told(mine), list);
+    if (const auto unlocked = file_->unlock(queue); not unlocked) [[unlikely]]
+        mine.problem = unlocked.error().code();
     file_->wake(list);
+}
+
+result<void> memory_map::check(const ticket& mine) noexcept {
+    // A cut file is damaged at the next access.
+    if (not file_->is_cut() and not file_->is_damaged() and file_->queue().has(key_of(mine), was_told(mine)))
+        return {};
+    return file_->report_damage();
 }
 
 int memory_map::file_descriptor() const noexcept {
@@ -173,17 +204,18 @@ result<std::vector<listed_request>> memory_map::list() noexcept {
         entities.reserve(mapped::requests_max * mapped::links_per_request);
         std::vector<std::size_t> counts;
         counts.reserve(mapped::requests_max);
-        file_->lock();
-        file_->queue().for_each([&](std::uint32_t number) {
-            const mapped::request& one = file_->queue().request_at(number);
+        mapped_queue queue = file_->queue();
+        if (const auto locked = file_->lock(); not locked) return failure(locked.error());
+        queue.for_each([&](std::uint32_t number) {
+            const mapped::request& one = queue.request_at(number);
             listed_request seen;
             seen.what = standing_of(one.state.load(std::memory_order_relaxed));
-            seen.process_id = file_->instance_at(one.instance).process_id;
+            seen.process_id = file_->process_of(mapped::read_once(one.instance));
             seen.since = clock_source::utc_time(std::chrono::nanoseconds(one.since_ns));
             found.emplace_back(one.arrival.load(std::memory_order_relaxed), std::move(seen));
-            counts.push_back(file_->queue().copy_entities(number, entities));
+            counts.push_back(queue.copy_entities(number, entities));
         });
-        file_->unlock();
+        if (const auto unlocked = file_->unlock(queue); not unlocked) return failure(unlocked.error());
         auto next = entities.begin();
         for (std::size_t i = 0; i != found.size(); ++i) {
             const auto end = next + static_cast<std::ptrdiff_t>(counts[i]);

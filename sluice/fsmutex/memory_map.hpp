@@ -22,17 +22,33 @@ class mapped_file;
 /// the dead has left a forked child, unless that is in another namespace of process ids.
 ///
 
-/// The file is made with all its blocks, 1.4 MiB, and removed by its last user. Cutting it while it is open
-/// kills its users by SIGBUS. After a reboot it is begun anew. A process stopped (SIGSTOP) within the dozens
-/// of nanoseconds in which it has the queue stops the others until it goes on or dies, also beyond their
-/// deadlines. Errors: ENOLCK if 4096 requests (of up to 8 entities; longer ones count more) are outstanding;
-/// Allocates: nothing per request. Complexity: O(entities), whatever the length
-/// of the queue.
+/// The file is created with all its blocks, 1.4 MiB, and removed by its last user. After a reboot it is
+/// created again.
+///
+/// Damage: the file is untrusted. A process that can write it can keep others out, or let two in. But no user
+/// crashes or waits without end, whatever is written into the file at any moment, and wherever it is cut. A
+/// user that finds damage notes it in the file: then requests and waits fail with EBADMSG within 50 ms,
+/// holders learn it from check() and unlock(), and the file is refused until all its users have closed it.
+/// The last one removes it.
+///
+/// Signals: the first mutex of a process installs a handler of SIGBUS, which stays. It acts on faults in
+/// files mapped by mutexes alone, which are files that were cut, and passes everything else on to the handler
+/// that was there before. A fault still kills the process if the thread blocks SIGBUS, or if the program
+/// installs a handler later that does not pass on. Other algorithms need no handler.
+///
+/// A process stopped (SIGSTOP) within the dozens of nanoseconds in which it has the queue stops the others
+/// until it goes on or dies, also beyond their deadlines, but not longer than limits::latch_wait_max: then
+/// they fail with EBUSY.
+///
+/// Errors: EBADMSG and EBUSY as above; ENOLCK if 4096 requests (of up to 8 entities; longer ones count more)
+/// are outstanding; Allocates: nothing per request. Complexity: O(entities), whatever the length of the
+/// queue.
 class memory_map final : public shared_fs_mutex {
 public:
     /// Opens or creates the file. Errors: as file_handle::open; EOPNOTSUPP on a volume that other hosts can
-    /// have mounted: use atomic_append, as open_best_available does; EBADMSG if it is something else; ENOSPC;
-    /// EBUSY if 1024 have it open. Allocates: the mutex.
+    /// have mounted: use atomic_append, as open_best_available does; EBADMSG if it is something else, or
+    /// damaged and still in use; ENOSPC; EBUSY if 1024 have it open, or a stopped process has its latch;
+    /// ENOMEM if the process has limits::guarded_maps_max open. Allocates: the mutex.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open(
         const io::path_handle& base, io::path_view path,
         const seams& from = seams::of_this_machine()) noexcept {
@@ -58,9 +74,10 @@ private:
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
     void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
     wake_word prepare_wake(ticket& mine) noexcept override;
-    void look_after_deaths() noexcept override;
+    void look_after_deaths(ticket& mine) noexcept override;
     void leave(ticket& mine) noexcept override;
     void drop_copy(ticket&) noexcept override {}
+    result<void> check(const ticket& mine) noexcept override;
 
     void let_neighbours_ask(patience how) noexcept;
     [[nodiscard]] bool stays_awake(std::uint32_t number, steady_time end) noexcept;

@@ -90,8 +90,8 @@ public:
     queue_file& operator=(const queue_file&) = delete;
     /// Removes the file if nobody else has it open and no slot is live.
     ~queue_file();
-    /// In a forked child: its destruction leaves the file as it is. The kernel could not tell the child's locks
-    /// from its parent's.
+    /// In a forked child: its destruction leaves the file as it is. The kernel could not tell the child's
+    /// locks from its parent's.
     void leave_to_parent() noexcept { (void)file_.close(); }
 
     [[nodiscard]] int descriptor() const noexcept { return file_.descriptor(); }

@@ -57,20 +57,21 @@ struct ticket {
     std::uint64_t place = 0;
     std::uint64_t mark = 0;
     int descriptor = -1;
+    int problem = 0;  // an errno value: why the lock may not have excluded others
     bool owner_died = false;
 };
 
 /// Entities that are held, or nothing. Gives them back when it goes.
 ///
-/// Move-only. Outlived by its mutex. Thread safety: one thread at a time, any one. In a child that was forked
-/// meanwhile it holds nothing: see shared_fs_mutex.
+/// Move-only. Outlived by its mutex. Thread safety: one thread at a time, any one. In a forked child it
+/// holds nothing: see shared_fs_mutex.
 class fs_mutex_guard {
 public:
     fs_mutex_guard() noexcept = default;
     fs_mutex_guard(fs_mutex_guard&& other) noexcept
         : mutex_(std::exchange(other.mutex_, nullptr)), ticket_(other.ticket_) {}
     fs_mutex_guard& operator=(fs_mutex_guard&& other) noexcept;
-    ~fs_mutex_guard() { unlock(); }
+    ~fs_mutex_guard() { (void)unlock(); }
 
     [[nodiscard]] explicit operator bool() const noexcept { return mutex_ != nullptr; }
 
@@ -79,9 +80,16 @@ public:
     /// entity exclusively unlocks it, having repaired what needs it; if he dies before, the next one is told.
     [[nodiscard]] bool owner_died() const noexcept { return ticket_.owner_died; }
 
-    /// Gives back now. Again, or in a forked child: does nothing. Errors: none that a caller could do anything
-    /// about. Blocks: for the file system, never for another request.
-    void unlock() noexcept;
+    /// Returns whether nothing shows that others may have held these entities at the same time. For a holder
+    /// that works for long, or before it makes its result public. Errors: EBADMSG if the lock file was
+    /// damaged or cut (memory_map). Blocks: for the file system. Complexity: a system call.
+    [[nodiscard]] result<void> check() const noexcept;
+
+    /// Releases now. Again, or in a forked child: does nothing. Errors: EBADMSG if the lock file was damaged
+    /// or cut while this was held, so that others may have held these entities, too (memory_map); EBUSY if it
+    /// could not be released, and then it is when the mutex is destroyed (memory_map). Blocks: for the file
+    /// system, never for another request.
+    result<void> unlock() noexcept;
 
 private:
     friend class shared_fs_mutex;
@@ -100,11 +108,12 @@ private:
 /// which exclude each other like processes. Destroyed after its guards.
 ///
 /// Fork: all locks stay with the parent. The child holds none, and the mutex that it inherits refuses every
-/// operation with ENOTRECOVERABLE. Unlocking or destroying the child's copies of guards and mutexes, or ending
-/// the child, does not change the file and does not release the parent's locks. A child that needs locks
-/// opens the mutex itself; then it and its parent exclude each other. If the parent dies with a lock, the
-/// kernel keeps that until the child has destroyed its copies, called exec, or ended: they share descriptors
-/// (memory_map alone notices the death). To pass a lock on to a child on purpose: descriptors_of().
+/// operation with ENOTRECOVERABLE. Unlocking or destroying the child's copies of guards and mutexes, or
+/// ending the child, does not change the file and does not release the parent's locks. A child that needs
+/// locks opens the mutex itself; then it and its parent exclude each other. If the parent dies with a lock,
+/// the kernel keeps that until the child has destroyed its copies, called exec, or ended: they share
+/// descriptors (memory_map alone notices the death). To pass a lock on to a child on purpose:
+/// descriptors_of().
 class shared_fs_mutex {
 public:
     using guard = fs_mutex_guard;
@@ -162,7 +171,7 @@ protected:
     struct wake_word {
         std::atomic<std::uint32_t>* word = nullptr;
         std::uint32_t expected = 0;
-        std::chrono::nanoseconds deaths_after{};  // when to call look_after_deaths(); zero: never
+        std::chrono::nanoseconds deaths_after{};  // when to call look_after_deaths(), too; zero: never
     };
 
     shared_fs_mutex(const seams& from, fork_mark mark) noexcept : seams_(from), mark_(std::move(mark)) {}
@@ -203,14 +212,16 @@ private:
     virtual void end_wait(ticket&) noexcept {}
     /// For the others without a thread: where to wait, made ready for that; no word if one must poll.
     [[nodiscard]] virtual wake_word prepare_wake(ticket&) noexcept { return {}; }
-    virtual void look_after_deaths() noexcept {}
+    virtual void look_after_deaths(ticket&) noexcept {}
+    /// For fs_mutex_guard::check().
+    [[nodiscard]] virtual result<void> check(const ticket&) noexcept { return {}; }
     /// For descriptors_of(). May throw std::bad_alloc.
     virtual void add_descriptors(const ticket&, std::vector<int>&) const {}
-    /// Gives back what is held, or up what is waited for.
+    /// Releases the request, granted or not. Notes in the ticket why it could not.
     virtual void leave(ticket& mine) noexcept = 0;
     /// In a forked child, instead of leave(): frees the child's copy of a request. Closes its descriptors,
-    /// without unlocking, and changes nothing that the parent has, too. Takes no latch: a thread of the parent
-    /// may have had it.
+    /// without unlocking, and changes nothing that the parent has, too. Takes no latch: a thread of the
+    /// parent may have had it.
     virtual void drop_copy(ticket& mine) noexcept = 0;
     void end(ticket& mine) noexcept {
         if (is_ours())
@@ -228,13 +239,21 @@ private:
     fork_mark mark_;
 };
 
-inline void fs_mutex_guard::unlock() noexcept {
-    if (mutex_ != nullptr) std::exchange(mutex_, nullptr)->end(ticket_);
+inline result<void> fs_mutex_guard::unlock() noexcept {
+    if (mutex_ == nullptr) return {};
+    std::exchange(mutex_, nullptr)->end(ticket_);
+    if (ticket_.problem != 0) return failure({ticket_.problem, "unlock entities"});
+    return {};
+}
+
+inline result<void> fs_mutex_guard::check() const noexcept {
+    if (mutex_ == nullptr or not mutex_->is_ours()) return {};
+    return mutex_->check(ticket_);
 }
 
 inline fs_mutex_guard& fs_mutex_guard::operator=(fs_mutex_guard&& other) noexcept {
     if (this == &other) return *this;
-    unlock();
+    (void)unlock();
     mutex_ = std::exchange(other.mutex_, nullptr);
     ticket_ = other.ticket_;
     return *this;

@@ -250,6 +250,45 @@ TEST(mapped_mutex_in_every_order, is_not_confused_by_deadlines_that_pass_at_any_
     expect_right(map_plan({{{.wanted = one, .within = 1ms}}, {{.wanted = two, .within = 1ms}}}),
                  {.deadlines = timers::as_preemptions}, 1000);
 }
+// The second dies while it removes the requests of the first.
+TEST(mapped_mutex_in_every_order, survives_two_kills_where_a_request_has_two_records) {
+    expect_right(with_kills(map_plan({{{.wanted = many(9)}}, {{.wanted = two}}}), 2),
+                 {.preemptions_max = 0, .kills_max = 2, .deadlines = timers::as_preemptions}, 1000);
+}
+
+// A word of the file changes at any step. Each process ends in time, by a grant or by the error of a damaged
+// file.
+TEST(mapped_mutex_in_every_order, ends_all_waits_in_time_whatever_word_is_forged_at_any_step) {
+    using namespace fsmutex::mapped;
+    constexpr std::uint64_t of_request = sizeof(request);
+    constexpr std::uint64_t first = offsetof(memory, requests);
+    constexpr std::uint64_t first_link = first + offsetof(request, links);
+    const std::vector<forgery> forgeries{
+        {offsetof(memory, is_damaged), 1},
+        {offsetof(memory, latch), 0x7ff},
+        {offsetof(memory, free_record), 0xffff'ffff},
+        {offsetof(memory, records_used), 0},
+        {first + offsetof(request, state), unused},
+        {first + of_request + offsetof(request, state), 77},
+        {first + of_request + offsetof(request, state), abandoned},
+        {first + offsetof(request, next_record), 1},
+        {first + offsetof(request, next_record), 2},
+        {first + of_request + offsetof(request, blocked), 0},
+        {first_link + offsetof(link, next), 0},
+        {first_link + offsetof(link, next), 1},
+        {first_link + of_request + offsetof(link, next), 9},
+        {first_link + of_request + offsetof(link, previous), 0xffff'ffff},
+        {first_link + offsetof(link, bits), 5},
+    };
+    for (const forgery& each : forgeries) {
+        SCOPED_TRACE(testing::Message() << each.offset << ' ' << each.word);
+        plan attacked =
+            within(map_plan({{{.wanted = one}}, {{.wanted = one}}, {{.wanted = {}, .forges = each}}}), 200ms);
+        attacked.is_attacked = true;
+        expect_right(attacked, {.preemptions_max = 1, .deadlines = timers::when_all_sleep}, 100);
+    }
+}
+
 TEST(mapped_memory, is_seen_to_be_looked_at) {
     for (const plan& each : {append_plan(pair), map_plan(pair)}) {
         const std::uint64_t before = accesses_seen();
@@ -270,7 +309,7 @@ std::uint64_t calls_of_a_visit(const plan::open_function& open, const std::vecto
             if (i == 1) calls = kernel.calls();  // the first is of who knows nothing of the file yet
             auto held = mutex->lock(wanted);
             ASSERT_TRUE(held);
-            held->unlock();
+            (void)held->unlock();
         }
         const std::uint64_t of_all = kernel.calls() - calls;
         EXPECT_EQ(of_all % visits, 0U);

@@ -3,6 +3,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,19 @@
 
 namespace sluice::interleave {
 
-/// One lock and unlock.
+/// A word that an attacker writes into the file.
+struct forgery {
+    std::uint64_t offset;
+    std::uint32_t word;
+};
+
+/// One lock and unlock, or a forgery instead.
 struct visit {
     std::vector<fsmutex::entity> wanted;
     std::chrono::milliseconds within{-1};  // a deadline; none if negative
     std::chrono::milliseconds stays{0};
     bool tries = false;
+    std::optional<forgery> forges = std::nullopt;
 };
 
 struct plan {
@@ -35,6 +43,7 @@ struct plan {
     unsigned deaths_before = 0;    // of others, which nobody has been told of yet
     bool tells_deaths = true;      // of who held an entity exclusively
     std::size_t leaves_files = 0;  // when all are gone
+    bool is_attacked = false;      // so exclusion is not judged, and EBADMSG is expected
     bool opens_in_time = false;    // while others take steps; otherwise all have it open before
     std::chrono::nanoseconds passes_at_most = std::chrono::hours(1);  // of time
     std::uint64_t has_room_for = ~std::uint64_t{0};                   // bytes, until the others are gone
@@ -70,6 +79,10 @@ private:
     void open(unsigned process);
     void run(unsigned process);
     void make(unsigned process, const visit& one);
+    void forge(unsigned process, const forgery& what);
+    [[nodiscard]] bool is_of_damage(const error& why) const {
+        return plan_.is_attacked and why == std::errc::bad_message;
+    }
     void clean_up();
     void asks(unsigned process, const visit& one);
     void got(unsigned process, bool owner_died);

@@ -27,6 +27,7 @@ extern "C" {
 
 void __tsan_init() {}
 void __tsan_atomic_thread_fence(int) {}  // all is in order here anyway
+void __tsan_atomic_signal_fence(int) {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __tsan_vptr_read(void**) {}

@@ -35,7 +35,7 @@ class published_append final : public fsmutex::shared_fs_mutex {
 public:
     /// With a descriptor it is a second thread of that process.
     explicit published_append(const fsmutex::seams& from, int shared_descriptor = -1)
-        : shared_fs_mutex(from), file_(shared_descriptor) {
+        : shared_fs_mutex(from, fsmutex::fork_mark::of_this_process().value()), file_(shared_descriptor) {
         while (file_ < 0) {
             file_ = open_file();
             (void)kernel_lock::lock(file_, opening, kind::exclusive);
@@ -175,6 +175,7 @@ private:
         else
             (void)kernel_lock::lock(mine.descriptor, request(mine.mark), kind::shared);
     }
+    void drop_copy(fsmutex::ticket&) noexcept override {}
     void leave(fsmutex::ticket& mine) noexcept override {
         write(mine.place, {});
         kernel_lock::unlock(mine.descriptor, all_requests);
