@@ -43,8 +43,8 @@ constexpr int status_of_signal = 128;
 // The front process, while the holder works.
 class front {
 public:
-    front(pid_t holder, int reports, int signals) noexcept
-        : holder_(holder), reports_(reports), signals_(signals) {
+    front(const std::string& file, pid_t holder, int reports, int signals) noexcept
+        : file_(file), holder_(holder), reports_(reports), signals_(signals) {
         sigemptyset(&seen_);
     }
 
@@ -79,7 +79,14 @@ private:
             got = ::read(reports_, &reported, sizeof reported);
         while (got < 0 and errno == EINTR);
         if (got == sizeof reported) {
-            if (reported.signal == 0) return reported.status;
+            if (reported.was_lock_damaged)
+                fmt::print(stderr,
+                           "sluice lock: {}: the lock file was damaged or cut while the command ran: another "
+                           "process may have held the lock at the same time\n",
+                           file_);
+            const bool hides_damage = reported.was_lock_damaged and reported.status == 0;
+            if (reported.signal == 0)
+                return hides_damage ? static_cast<int>(exit_code::lock_data) : reported.status;
             if (sigismember(&seen_, reported.signal) == 1) end_by(reported.signal);
             return status_of_signal + reported.signal;
         }
@@ -109,6 +116,7 @@ private:
         ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
     }
 
+    const std::string& file_;
     pid_t holder_;
     int reports_;
     int signals_;
@@ -138,7 +146,8 @@ bool outcome_report::survive_front() const noexcept {
     return ::prctl(PR_SET_PDEATHSIG, 0) == 0 and ::getppid() == front_;
 }
 
-int run_in_holder(const std::function<command_outcome(const outcome_report&)>& hold) {
+int run_in_holder(const std::string& file,
+                  const std::function<command_outcome(const outcome_report&)>& hold) {
     const sigset_t handled = forwarded_signals();
     sigset_t mask;
     ::pthread_sigmask(SIG_BLOCK, &handled, &mask);
@@ -159,7 +168,7 @@ int run_in_holder(const std::function<command_outcome(const outcome_report&)>& h
         hold_in_child(hold, outcome_report(pipe[1], self, mask), self);
     }
     ::close(pipe[1]);
-    return front(holder, pipe[0], signals).wait();
+    return front(file, holder, pipe[0], signals).wait();
 }
 
 }  // namespace sluice::cli

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <functional>
+#include <string>
 
 #include "sluice/cli/lock/outcome.hpp"
 
@@ -31,13 +32,15 @@ private:
 
 /// Runs `hold` in a child process, the holder, and returns the outcome as soon as the holder reports it: the
 /// holder may live on. Forwards signals to it. If a signal that arrived here also ended the command, or the
-/// holder before it reported, this process ends by that signal, as its parent expects.
+/// holder before it reported, this process ends by that signal, as its parent expects. If the lock file was
+/// damaged meanwhile, prints that, with the name of the `file`, and returns an exit status other than 0.
 ///
 /// The holder is a process of its own so that it can keep a lock after the command has ended, and when this
 /// process is killed. Signals that the terminal sends reach every process of the job, so they are not
 /// forwarded; stopping (SIGTSTP) and continuing are left to the kernel. Call with one thread, before anything
 /// that does not survive a fork. Returns the exit status for the shell.
-[[nodiscard]] int run_in_holder(const std::function<command_outcome(const outcome_report&)>& hold);
+[[nodiscard]] int run_in_holder(const std::string& file,
+                                const std::function<command_outcome(const outcome_report&)>& hold);
 
 /// The signals that are forwarded.
 [[nodiscard]] sigset_t forwarded_signals() noexcept;

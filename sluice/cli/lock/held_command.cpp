@@ -45,9 +45,8 @@ void detach_from(const std::vector<int>& foreign, int report) noexcept {
 // The holder, while the command or what it started runs.
 class holder {
 public:
-    holder(pid_t command, hold_until until, const std::function<void()>& release,
-           const outcome_report& report) noexcept
-        : command_(command), until_(until), release_(release), report_(report) {}
+    holder(pid_t command, hold_until until, const held_lock& lock, const outcome_report& report) noexcept
+        : command_(command), until_(until), lock_(lock), report_(report) {}
 
     [[nodiscard]] command_outcome wait(int signals) {
         for (;;) {
@@ -71,6 +70,7 @@ private:
             if (ended == command_) {
                 has_exited_ = true;
                 outcome_ = outcome_of(status);
+                outcome_.was_lock_damaged = not lock_.is_sound();
             }
             const bool is_over = ended < 0 or (has_exited_ and until_ == hold_until::command_exits);
             if (is_over) return end();
@@ -82,14 +82,14 @@ private:
 
     [[nodiscard]] bool end() {
         ENSURE(has_exited_);
-        release_();
+        lock_.release();
         if (has_reported_) ::_exit(0);
         return true;
     }
 
     pid_t command_;
     hold_until until_;
-    const std::function<void()>& release_;
+    const held_lock& lock_;
     const outcome_report& report_;
     command_outcome outcome_;
     bool has_exited_ = false;
@@ -114,14 +114,15 @@ int become(const held_command& command) {
     return static_cast<int>(code == ENOMEM ? exit_code::lock_system : exit_code::command_not_run);
 }
 
-command_outcome run_held(const held_command& command, hold_until until, const std::function<void()>& release,
+command_outcome run_held(const held_command& command, hold_until until, const held_lock& lock,
                          const outcome_report& report) {
     if (until == hold_until::descendants_exit and ::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
         return system_failure("prctl");
     sigset_t handled = forwarded_signals();
     sigaddset(&handled, SIGCHLD);
     sigset_t everything;
-    sigfillset(&everything);  // also those that stop: a stopped holder would not release the lock
+    sigfillset(&everything);         // also those that stop: a stopped holder would not release the lock
+    sigdelset(&everything, SIGBUS);  // blocked, a cut lock file would kill the holder
     ::pthread_sigmask(SIG_SETMASK, &everything, nullptr);
     ::signal(SIGCHLD, SIG_DFL);  // ignored, the kernel would keep the outcome for itself
     const int signals = ::signalfd(-1, &handled, SFD_CLOEXEC);
@@ -133,7 +134,7 @@ command_outcome run_held(const held_command& command, hold_until until, const st
         ::_exit(become(command));
     }
     detach_from(command.foreign, report.descriptor());
-    return holder(started, until, release, report).wait(signals);
+    return holder(started, until, lock, report).wait(signals);
 }
 
 std::vector<int> open_descriptors() {

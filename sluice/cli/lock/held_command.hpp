@@ -23,15 +23,22 @@ enum class hold_until : bool {
     descendants_exit,  ///< the command and all that it started, whatever session or parent they have now
 };
 
-/// In the holder process: runs the command, forwards signals to it, and calls `release` once, when the lock
-/// is no longer needed. Returns the outcome of the command if no descendant is left by then; otherwise it
-/// reports the outcome at once, and ends the process after the last descendant has exited.
+/// The lock of a holder.
+struct held_lock {
+    std::function<bool()> is_sound;  ///< whether nothing shows that others hold it, too
+    std::function<void()> release;   ///< called once, when the lock is no longer needed
+};
+
+/// In the holder process: runs the command, forwards signals to it, and releases the lock when it is no
+/// longer needed. Returns the outcome of the command if no descendant is left by then; otherwise it reports
+/// the outcome at once, and ends the process after the last descendant has exited. The outcome says whether
+/// the lock was sound when the command exited.
 ///
-/// Blocks all signals but those that it forwards. Detaches itself from the caller's standard streams and
-/// other descriptors as soon as the command runs, so that no one waits for the end of a pipe that only this
-/// process has open.
-[[nodiscard]] command_outcome run_held(const held_command& command, hold_until until,
-                                       const std::function<void()>& release, const outcome_report& report);
+/// Blocks all signals but those that it forwards, and SIGBUS, which a mapped lock file needs. Detaches itself
+/// from the caller's standard streams and other descriptors as soon as the command runs, so that no one waits
+/// for the end of a pipe that only this process has open.
+[[nodiscard]] command_outcome run_held(const held_command& command, hold_until until, const held_lock& lock,
+                                       const outcome_report& report);
 
 /// Replaces this process by the command. Returns the exit status if that fails.
 [[nodiscard]] int become(const held_command& command);

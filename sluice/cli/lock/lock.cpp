@@ -96,9 +96,10 @@ void report_grant(const lock_options& options, const stopwatch& since, bool owne
     held_command command = command_of(options, session);
     command.foreign = foreign;
     const bool ends_with_command = options.closes or options.releases_on_exit;
-    return run_held(
-        command, ends_with_command ? hold_until::command_exits : hold_until::descendants_exit,
-        [&session] { session.release(); }, report);
+    return run_held(command, ends_with_command ? hold_until::command_exits : hold_until::descendants_exit,
+                    held_lock{.is_sound = [&session] { return session.is_sound(); },
+                              .release = [&session] { session.release(); }},
+                    report);
 }
 
 // Which of the standard descriptors the caller had closed.
@@ -191,7 +192,7 @@ using closed_descriptors = std::array<bool, STDERR_FILENO + 1>;
             break;
     }
     if (not options->forks) return replace_by_command(*options);
-    return run_in_holder([&](const outcome_report& report) { return hold(*options, report); });
+    return run_in_holder(options->file, [&](const outcome_report& report) { return hold(*options, report); });
 }
 
 }  // namespace

@@ -93,6 +93,12 @@ namespace {
             return "; in a sticky directory the file must belong to you, to root, or to the owner of the "
                    "directory, "
                    "unless --mode or --group shares it, and --group must be a group of yours";
+        case ENXIO:
+            return "; a lock file must be a regular file";
+        case EBADMSG:
+            return "; the file is damaged, or not a lock file of this version: use another file, or end its "
+                   "users and "
+                   "remove it";
         default:
             return "";
     }
@@ -153,6 +159,17 @@ lock_refusal lock_session::not_granted() const {
             .is_conflict = true};
 }
 
+lock_refusal lock_session::not_locked(const error& why) const {
+    std::string message = why.message();
+    if (why == std::errc::bad_message)
+        message =
+            "the lock file was damaged or cut while it was in use; it is created again when all its users "
+            "have ended";
+    if (why == std::errc::device_or_resource_busy)
+        message = "a process was stopped while it changed the lock file; continue it or end it";
+    return {.status = status_of_lock(why), .message = fmt::format("{}: {}", options_.file, message)};
+}
+
 std::optional<lock_refusal> lock_session::acquire() {
     const auto choice = algorithm_of(options_);
     if (not choice) return lock_refusal{status_of_open(choice.error()), choice.error().message()};
@@ -189,7 +206,7 @@ std::optional<lock_refusal> lock_session::acquire_mutex(const algorithm_choice& 
     const auto wanted = entities_of(options_);
     auto held = mutex_->lock(wanted, remaining());
     if (not held and held.error() == std::errc::timed_out) return not_granted();
-    if (not held) return lock_refusal{status_of_lock(held.error()), held.error().message()};
+    if (not held) return not_locked(held.error());
     held_ = *std::move(held);
     auto inherited = inherited_lock::beside(*mutex_, wanted);
     if (not inherited) return lock_refusal{status_of_lock(inherited.error()), inherited.error().message()};
@@ -224,7 +241,7 @@ void lock_session::release() noexcept {
         // flock(1) does not notice that the file it has waited for lost its name.
         if (not inherited_->is_of_whole_file()) inherited_->allow_removal();
     }
-    if (held_) held_->unlock();
+    if (held_) (void)held_->unlock();  // damage was reported by is_sound()
     held_.reset();
     mutex_.reset();
     inherited_.reset();
@@ -233,7 +250,7 @@ void lock_session::release() noexcept {
 std::optional<lock_refusal> lock_session::leave_to_descriptors() {
     if (mutex_ == nullptr) return std::nullopt;
     if (inherited_->locks()) {
-        held_->unlock();
+        if (const auto unlocked = held_->unlock(); not unlocked) return not_locked(unlocked.error());
         held_.reset();
         mutex_.reset();  // the file stays: the lock keeps it
         return std::nullopt;

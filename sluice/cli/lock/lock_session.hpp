@@ -37,6 +37,8 @@ public:
     [[nodiscard]] bool owner_died() const noexcept { return held_ and held_->owner_died(); }
     /// The descriptors by which a process keeps the lock without this one.
     [[nodiscard]] std::vector<int> inheritable() const;
+    /// Returns whether nothing shows that another process may hold the lock, too.
+    [[nodiscard]] bool is_sound() const noexcept { return not held_ or held_->check().has_value(); }
     /// Releases the lock for all processes.
     void release() noexcept;
 
@@ -49,6 +51,7 @@ private:
     [[nodiscard]] std::optional<lock_refusal> acquire_mutex(const fsmutex::algorithm_choice& choice);
     [[nodiscard]] std::optional<lock_refusal> acquire_inherited();
     [[nodiscard]] lock_refusal not_granted() const;
+    [[nodiscard]] lock_refusal not_locked(const error& why) const;
     [[nodiscard]] deadline remaining() const;
 
     const lock_options& options_;

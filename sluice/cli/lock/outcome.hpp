@@ -6,6 +6,8 @@ namespace sluice::cli {
 struct command_outcome {
     int status = 0;  ///< what the program returns, unless a signal ended the command
     int signal = 0;  ///< the signal that ended the command; 0: none
+    /// The lock file was damaged while the command ran, so others may have held the lock, too.
+    bool was_lock_damaged = false;
 };
 
 }  // namespace sluice::cli
