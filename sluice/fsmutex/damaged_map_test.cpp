@@ -184,7 +184,7 @@ TEST_F(a_damaged_map, is_an_error_when_its_latch_names_no_user) {
 }
 
 TEST_F(a_damaged_map, ends_a_wait_for_a_latch_that_a_living_process_has_for_too_long) {
-    const auto mutex = open(in_haste());
+    auto mutex = open(in_haste());
     const auto other = open(in_haste());
     auto held = mutex->lock(entity(1)).value();
     // The second place, in its first generation: `other`, which has it open.
@@ -203,6 +203,9 @@ TEST_F(a_damaged_map, ends_a_wait_for_a_latch_that_a_living_process_has_for_too_
     write(offsetof(mapped::memory, latch), 0);
     EXPECT_FALSE(other->try_lock(entity(1))) << "it could not be released";
     EXPECT_TRUE(other->try_lock(entity(2)));
+    mutex.reset();
+    const auto next = other->try_lock(entity(1));
+    EXPECT_TRUE(next and next->owner_died()) << "it is released when the mutex is destroyed";
 }
 
 // With a holder, a waiter, and a request of several records, each word of what they use takes each value.

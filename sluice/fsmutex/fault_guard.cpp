@@ -50,7 +50,7 @@ bool absorb(const void* address) noexcept {
     return false;
 }
 
-// Does what the kernel does without a handler. A fault happens again when this returns; a signal that was
+// Acts as the kernel does without a handler. A fault happens again when this returns; a signal that was
 // sent is raised again, and arrives when it is no longer blocked.
 void end_process(int signal, bool is_fault) noexcept {
     ::signal(signal, SIG_DFL);

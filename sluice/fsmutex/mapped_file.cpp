@@ -116,7 +116,7 @@ result<std::unique_ptr<mapped_file>> mapped_file::open(const io::path_handle& ba
         std::unique_ptr<mapped_file> made(new (std::nothrow) mapped_file(std::move(*file), from));
         if (made == nullptr) return failure({ENOMEM, "open a mutex"});
         if (auto entered = made->enter_file(*self); not entered) {
-            // Without other users it has removed the file. With some, the next attempt says so.
+            // Without other users it has removed the file. With some, the next attempt fails.
             const bool found_damage = made->instance_ != mapped::instances_max and made->is_damaged();
             if (found_damage and ++damaged != damaged_opens_max) continue;
             return failure(entered.error());
@@ -229,8 +229,12 @@ result<void> mapped_file::claim_instance(const process_identity& self) noexcept 
 
 void mapped_file::release_instance() noexcept {
     if (not lock()) return;  // to others it died
+    mapped_queue::wake_list list;
+    mapped_queue left = queue();
+    if (has_orphans_.load(std::memory_order_relaxed)) left.bury(instance_, list);
     memory_->instances[instance_].is_used = 0;
-    (void)unlock(queue());
+    (void)unlock(left);
+    wake(list);
 }
 
 mapped_file::~mapped_file() {

@@ -78,6 +78,9 @@ public:
     /// each instance. The caller does not hold the latch; returns early if it is not released.
     unsigned bury_the_dead() noexcept;
     void wake(const mapped_queue::wake_list& list) noexcept;
+    /// Notes a request that could not leave: it is reported as that of a dead process when the file is
+    /// closed.
+    void note_orphan() noexcept { has_orphans_.store(true, std::memory_order_relaxed); }
     /// Sleeps while the word holds `expected`, at most that long; false if the time was up.
     static bool sleep(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                       std::chrono::nanoseconds at_most) noexcept;
@@ -105,6 +108,7 @@ private:
     std::uint32_t instance_ = mapped::instances_max;
     std::uint32_t latch_word_ = 0;  // what the latch holds when we do: generation and place, plus one
     std::uint64_t namespaces_ = 0;
+    std::atomic<bool> has_orphans_ = false;  // relaxed: read when no other thread uses it
 };
 
 }  // namespace sluice::fsmutex

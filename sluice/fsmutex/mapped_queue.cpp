@@ -122,7 +122,7 @@ bool mapped_queue::queue(name fresh, std::uint64_t bits) noexcept {
     std::uint32_t& bucket = bucket_of(bits);
     const name in_bucket = read_once(bucket);
     const name head = in_bucket == 0 ? 0 : find_head(bits);
-    link made{};  // stored at once: what is written in pieces and read as a whole is slow
+    link made{};  // stored at once: pieces that are read as a whole would stall
     made.bits = bits;
     made.tail = fresh;
     made.is_queued = 1;

@@ -181,9 +181,9 @@ public:
     void bury(std::uint32_t instance, wake_list& wake) noexcept;
     /// Makes the queues anew, after somebody died with the latch.
     void rebuild(wake_list& wake) noexcept;
-    /// Checks that an earlier request will grant this one if it waits: without that, it would wait for ever.
-    /// The link before each of its links names it, arrived earlier, and belongs to a request that counts and
-    /// to an instance in use. So one of the requests in a circle of links finds the circle.
+    /// Checks that an earlier request will grant this one if it waits: without that, it would wait without
+    /// end. The link before each of its links names it, arrived earlier, and belongs to a request that counts
+    /// and to an instance in use. So one of the requests in a circle of links finds the circle.
     void check_waiter(const request_key& whose) noexcept;
     [[nodiscard]] bool is_empty() noexcept;
     /// Those of a request that counts, appended to `into`, which has room for all links; how many.

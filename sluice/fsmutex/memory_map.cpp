@@ -174,6 +174,7 @@ void memory_map::leave(ticket& mine) noexcept {
     mapped_queue queue = file_->queue();
     if (const auto locked = file_->lock(); not locked) [[unlikely]] {
         mine.problem = locked.error().code();
+        file_->note_orphan();
         return;
     }
     queue.leave(key_of(mine), was_told(mine), list);
