@@ -354,8 +354,15 @@ bool mapped_file::sleep(std::atomic<std::uint32_t>& word, std::uint32_t expected
 }
 
 void mapped_file::wake(const mapped_queue::wake_list& list) noexcept {
-    for (const std::uint32_t number : list.all())
+    const auto wake_one = [&](std::uint32_t number) {
         (void)::syscall(SYS_futex, &memory_->requests[number].state, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+    };
+    for (const std::uint32_t number : list.all())
+        wake_one(number);
+    for (std::uint32_t number = 0; list.has_more() and number != mapped::requests_max; ++number) {
+        const std::uint32_t state = memory_->requests[number].state.load(std::memory_order_relaxed);
+        if (state == mapped::granted or state == mapped::next_up) wake_one(number);
+    }
 }
 
 // --- the dead

@@ -143,19 +143,29 @@ public:
     /// Whether an operation has found content that cannot be.
     [[nodiscard]] bool is_damaged() const noexcept { return is_damaged_; }
 
-    /// Requests to wake after the latch is given back: those granted, and those that will be next.
+    /// Requests to wake after the latch is released: those granted, and those that will be next.
     class wake_list {
     public:
         [[nodiscard]] std::span<const std::uint32_t> all() const noexcept {
             return {numbers_.data(), count_};
         }
+        /// Whether there are more than it has room for. Then all that are granted, or will be next, are to
+        /// be woken.
+        [[nodiscard]] bool has_more() const noexcept { return has_more_; }
         void add(std::uint32_t number) noexcept {
-            if (count_ != numbers_.size()) numbers_[count_++] = number;  // each once, unless it is damaged
+            if (count_ != numbers_.size())
+                numbers_[count_++] = number;
+            else
+                has_more_ = true;
         }
+
+        /// Less than a page: for a larger one, the compiler touches each page of the stack in every call.
+        static constexpr std::size_t room = 900;
 
     private:
         std::uint32_t count_ = 0;  // before them: on the same page as the first of them
-        std::array<std::uint32_t, mapped::requests_max> numbers_;
+        bool has_more_ = false;
+        std::array<std::uint32_t, room> numbers_;
     };
 
     /// Whose request it is, where it was asked for, and when.

@@ -109,6 +109,16 @@ TEST_F(a_mapped_queue, wakes_those_granted_that_sleep_and_who_comes_next_and_no_
     EXPECT_EQ(queue.request_at(last).state.load(), mapped::asleep);
 }
 
+TEST_F(a_mapped_queue, says_that_it_grants_more_than_a_list_has_room_for) {
+    const auto held = enter({entity(1)});
+    for (std::size_t i = 0; i != mapped_queue::wake_list::room + 1; ++i)
+        queue.request_at(enter({entity(1, lock_mode::shared)})).state.store(mapped::asleep);
+    mapped_queue::wake_list wake;
+    leave(held, true, wake);
+    EXPECT_EQ(wake.all().size(), mapped_queue::wake_list::room);
+    EXPECT_TRUE(wake.has_more());
+}
+
 class processors_of_a_mapped_queue : public a_mapped_queue {
 protected:
     [[nodiscard]] std::uint32_t enter_on(std::uint32_t processor, entity wanted) {
