@@ -112,6 +112,25 @@ TEST_P(every_async_lock, is_granted_to_a_coroutine_that_suspends_meanwhile) {
     EXPECT_FALSE(mutex->try_lock(entity(2)));
 }
 
+// Threads of the mutex wait for locks of the kernel; a forked child has none of them.
+TEST_P(every_async_lock, lets_a_child_destroy_its_copy_of_the_mutex) {
+    auto held = mutex->lock(entity(1)).value();
+    io::sync_wait(
+        *loop, [](io::io_multiplexer& on, shared_fs_mutex& wanted, fs_mutex_guard first) -> io::task<void> {
+            io::task_group others(on);
+            others.spawn(unlock_later(on, std::move(first)));
+            std::vector<entity> entities{entity(1)};
+            EXPECT_TRUE(co_await co_lock(on, wanted, entities));
+            co_await others.join();
+        }(*loop, *mutex, std::move(held)));
+    process child([&] {
+        ::alarm(20);  // a thread that does not exist cannot be joined
+        mutex.reset();
+    });
+    EXPECT_TRUE(child.join());
+    EXPECT_TRUE(mutex->try_lock(entity(1)));
+}
+
 TEST_P(every_async_lock, keeps_its_deadline_and_gives_up_its_place) {
     auto held = mutex->lock(entity(1)).value();
     const auto began = std::chrono::steady_clock::now();

@@ -163,7 +163,9 @@ atomic_append::atomic_append(std::unique_ptr<queue_file> file, std::unique_ptr<l
       lanes_(std::move(requests)),
       looks_(::get_nprocs() > 1 ? looks_with_other_processors : 0) {}
 atomic_append::~atomic_append() {
-    if (not is_ours()) file_->leave_to_parent();
+    if (is_ours()) return;
+    file_->leave_to_parent();
+    threads_.leave_to_parent();
 }
 
 result<std::unique_ptr<shared_fs_mutex>> atomic_append::open_with_access(const io::path_handle& base,

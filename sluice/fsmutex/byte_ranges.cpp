@@ -39,7 +39,9 @@ struct byte_ranges::files {
 
 byte_ranges::byte_ranges(std::unique_ptr<files> opened, const seams& from, fork_mark mark) noexcept
     : shared_fs_mutex(from, std::move(mark)), files_(std::move(opened)) {}
-byte_ranges::~byte_ranges() = default;
+byte_ranges::~byte_ranges() {
+    if (not is_ours()) files_->threads.leave_to_parent();
+}
 
 result<std::unique_ptr<shared_fs_mutex>> byte_ranges::open_with_access(const io::path_handle& base,
                                                                        io::path_view path, const seams& from,

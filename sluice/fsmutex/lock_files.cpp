@@ -238,7 +238,9 @@ result<lock_files::folder::outcome> lock_files::folder::take(entity wanted,
 
 lock_files::lock_files(std::unique_ptr<folder> opened, const seams& from, fork_mark mark) noexcept
     : shared_fs_mutex(from, std::move(mark)), folder_(std::move(opened)) {}
-lock_files::~lock_files() = default;
+lock_files::~lock_files() {
+    if (not is_ours()) threads_.leave_to_parent();
+}
 
 namespace {
 

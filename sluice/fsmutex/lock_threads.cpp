@@ -150,6 +150,11 @@ lock_threads::~lock_threads() {
     }
 }
 
+void lock_threads::leave_to_parent() noexcept {
+    (void)idle_.release();
+    count_ = idle_count_ = 0;
+}
+
 lock_threads::wait* lock_threads::idle_or_new() noexcept {
     {
         const std::scoped_lock guard(mutex_);

@@ -33,6 +33,9 @@ public:
     lock_threads& operator=(const lock_threads&) = delete;
     /// All waits have been ended (ENSURE). Blocks: until the threads have ended.
     ~lock_threads();
+    /// In a forked child, before the destructor: forgets the threads, which exist only in the parent. Takes
+    /// no lock, because a thread of the parent may have held it. The memory of the threads is not freed.
+    void leave_to_parent() noexcept;
 
     /// Waits for a lock of the description, and then calls `told->wake()`; also if that fails. Returns null
     /// if there is no thread for it: then nothing has begun. Allocates: a thread, if none is idle.

@@ -1,10 +1,13 @@
 #include "sluice/fsmutex/lock_threads.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
 #include <ctime>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -112,6 +115,25 @@ TEST_F(lock_threads_of_a_file, report_a_failure_as_the_outcome) {
     ASSERT_NE(one, nullptr);
     EXPECT_TRUE(sleeps_until_woken(told));
     EXPECT_EQ(threads.end(one), EBADF);
+}
+
+TEST_F(lock_threads_of_a_file, are_not_waited_for_in_a_forked_child) {
+    auto of_parent = std::make_unique<lock_threads>();
+    const auto told = wake_up::create();
+    auto* const one = of_parent->begin(waiter, byte, kind::shared, told);
+    ASSERT_NE(one, nullptr);
+    EXPECT_TRUE(sleeps_until_woken(told));
+    EXPECT_EQ(of_parent->end(one), 0) << "and keeps an idle thread";
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::alarm(10);  // ends a child that waits
+        of_parent->leave_to_parent();
+        of_parent.reset();
+        ::_exit(0);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
 }
 
 TEST_F(lock_threads_of_a_file, are_so_many_and_not_more) {
