@@ -250,12 +250,6 @@ TEST(mapped_mutex_in_every_order, is_not_confused_by_deadlines_that_pass_at_any_
     expect_right(map_plan({{{.wanted = one, .within = 1ms}}, {{.wanted = two, .within = 1ms}}}),
                  {.deadlines = timers::as_preemptions}, 1000);
 }
-// The second dies while it removes the requests of the first.
-TEST(mapped_mutex_in_every_order, survives_two_kills_where_a_request_has_two_records) {
-    expect_right(with_kills(map_plan({{{.wanted = many(9)}}, {{.wanted = two}}}), 2),
-                 {.preemptions_max = 0, .kills_max = 2, .deadlines = timers::as_preemptions}, 1000);
-}
-
 // A word of the file changes at any step. Each process ends in time, by a grant or by the error of a damaged
 // file.
 TEST(mapped_mutex_in_every_order, ends_all_waits_in_time_whatever_word_is_forged_at_any_step) {
