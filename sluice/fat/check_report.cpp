@@ -38,6 +38,7 @@ constexpr kind_row kinds[] = {
     {problem_kind::directory_too_large, "directory_too_large", severity::damage},
     {problem_kind::dot_missing, "dot_missing", severity::damage},
     {problem_kind::dot_wrong, "dot_wrong", severity::damage},
+    {problem_kind::dot_malformed, "dot_malformed", severity::damage},
     {problem_kind::dot_misplaced, "dot_misplaced", severity::damage},
     {problem_kind::bad_short_name, "bad_short_name", severity::damage},
     {problem_kind::duplicate_name, "duplicate_name", severity::damage},
@@ -119,6 +120,9 @@ std::string message_about_entry(const problem& one) {
         case problem_kind::dot_wrong:
             return "its entry " + one.other + " leads to cluster " + text(one.value) + ", must be " +
                    text(one.expected);
+        case problem_kind::dot_malformed:
+            return "its entry " + one.other + " has attributes " + text(one.value) +
+                   " and must be a directory without a size";
         case problem_kind::dot_misplaced:
             return "is an entry . or .. where none belongs";
         case problem_kind::bad_short_name:

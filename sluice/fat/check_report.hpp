@@ -33,6 +33,7 @@ enum class problem_kind : std::uint8_t {
     directory_too_large,  // more than 65,536 slots
     dot_missing,          // `.` or `..` is not where it has to be
     dot_wrong,            // value: where it leads; expected: where it must
+    dot_malformed,        // value: attributes; it is no directory, or has a size
     dot_misplaced,        // one where none belongs
     bad_short_name,
     duplicate_name,

@@ -218,6 +218,35 @@ inline const sample_damage sample_damages[] = {
      [](sample_volume& v) { v.change(v.slot_of(30, 1), [&](auto& e) { v.set_first(e, 5); }); }},
     {problem_kind::dot_missing,
      [](sample_volume& v) { v.change(v.slot_of(30, 0), [](auto& e) { e.name[0] = free_mark; }); }},
+    // A file, with its long name, where `.` and `..` belong.
+    {problem_kind::dot_missing,
+     [](sample_volume& v) {
+         v.put(v.slot_of(30, 2), "BLONGN~1TXT", attributes::archive, 0, 0);
+         const std::uint8_t sum = checksum_of(v.entry(v.slot_of(30, 2)).name);
+         v.put(v.slot_of(30, 0), long_name_slot(u"B long name.txt", 2, sum));
+         v.put(v.slot_of(30, 1), long_name_slot(u"B long name.txt", 1, sum));
+     }},
+    {problem_kind::dot_missing,
+     [](sample_volume& v) { v.change(v.slot_of(30, 1), [](auto& e) { e.name[1] = 'X'; }); }},
+    {problem_kind::dot_missing,
+     [](sample_volume& v) { v.change(v.slot_of(12, 0), [](auto& e) { e.name[1] = '.'; }); }},
+    {problem_kind::dot_malformed,
+     [](sample_volume& v) {
+         v.change(v.slot_of(12, 0),
+                  [](auto& e) { e.attribute_bits = le8(static_cast<std::uint8_t>(attributes::archive)); });
+     }},
+    {problem_kind::dot_malformed,
+     [](sample_volume& v) { v.change(v.slot_of(30, 1), [](auto& e) { e.attribute_bits = le8(0x0f); }); }},
+    {problem_kind::dot_malformed,
+     [](sample_volume& v) { v.change(v.slot_of(30, 1), [](auto& e) { e.size_bytes = le32(512); }); }, false,
+     false},
+    {problem_kind::dot_wrong,
+     [](sample_volume& v) {
+         v.change(v.slot_of(12, 1), [&](auto& e) {
+             v.set_first(e, v.shape.last_cluster() + 9);
+             e.attribute_bits = le8(0x20);
+         });
+     }},
     {problem_kind::bad_short_name,
      [](sample_volume& v) { v.change(v.root_slot(v.one), [](auto& e) { e.name[2] = 7; }); }},
     {problem_kind::bad_short_name,

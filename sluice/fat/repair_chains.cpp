@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "sluice/fat/repair_stages.hpp"
+#include "sluice/fat/saved_names.hpp"
 #include "sluice/fat/tree_check.hpp"
 
 // Remedies for chains: cut, copied, measured, saved.
@@ -128,9 +129,9 @@ result<bool> repair_round::save_lost() {
     for (std::uint32_t each = geometry::first_cluster; each <= shape_.last_cluster(); ++each)
         if (is_lost(each) and map->entry(each).kind == entry_kind::next)
             is_led_to[map->entry(each).next] = true;
-    const auto number = next_saved_number();
-    if (not number) return failure(number.error());
-    saved_ = *number;
+    directory_slots root(image_, shape_, *table_);
+    auto names = saved_names::in(root);
+    if (not names) return failure(names.error());
     constexpr chain_map::object saved = ~chain_map::object{0};
     bool did_something = false;
     // First from the heads of chains; what is left then are loops, each entered anywhere.
@@ -139,7 +140,8 @@ result<bool> repair_round::save_lost() {
             if (not is_lost(each) or (only_heads and is_led_to[each])) continue;
             const chain_map::outcome chain = map->take(each, saved);
             if (chain.how != chain_map::ending::whole) table_->end_chain(chain.last);
-            const auto done = save_chain(each, chain.length);
+            const auto done =
+                save_chain(root, {.name = names->next(), .first = each, .clusters = chain.length});
             if (not done) return done;
             if (not*done) return did_something;  // no room in the root
             did_something = true;
@@ -147,26 +149,22 @@ result<bool> repair_round::save_lost() {
     return did_something;
 }
 
-result<bool> repair_round::save_chain(std::uint32_t first, std::uint32_t clusters) {
+result<bool> repair_round::save_chain(directory_slots& root, const lost_chain& lost) {
     if (const auto done = table_->flush(); not done) return failure(done.error());
-    const auto offset = root_slots(image_, shape_, *table_).take();
+    const auto offset = root.take();
     if (not offset) return failure(offset.error());
     if (not*offset) return false;
     directory_entry entry{};
-    std::string name = "FSCK    REC";
-    static constexpr std::uint32_t numbers = 10'000;
-    for (std::uint32_t digits = saved_++ % numbers, i = 4; i != 0; --i, digits /= 10)
-        name[3 + i] = static_cast<char>('0' + digits % 10);
-    std::ranges::copy(name, entry.name.begin());
+    entry.name = lost.name;
     entry.attribute_bits = le8(static_cast<std::uint8_t>(attributes::archive));
     entry.modified_date = entry.created_date = entry.accessed_date = le16(options_.date);
     entry.modified_time = entry.created_time = le16(options_.time);
-    set_first_cluster(entry, first, width());
-    entry.size_bytes =
-        le32(static_cast<std::uint32_t>(std::min(std::uint64_t{clusters} * shape_.cluster_bytes, size_max)));
+    set_first_cluster(entry, lost.first, width());
+    const std::uint64_t bytes = std::uint64_t{lost.clusters} * shape_.cluster_bytes;
+    entry.size_bytes = le32(static_cast<std::uint32_t>(std::min(bytes, size_max)));
     if (const auto done = write_slot(image_, **offset, entry); not done) return failure(done.error());
-    actions_.push_back("saved " + std::to_string(clusters) + " lost clusters as /" + name.substr(0, 8) +
-                       ".REC");
+    actions_.push_back("saved " + std::to_string(lost.clusters) + " lost clusters as /" +
+                       std::string(lost.name.begin(), lost.name.begin() + 8) + ".REC");
     return true;
 }
 

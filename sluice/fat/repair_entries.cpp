@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 
 #include "sluice/fat/long_name.hpp"
 #include "sluice/fat/repair_stages.hpp"
@@ -30,20 +29,62 @@ result<bool> repair_round::free_slot(const problem& one) {
     return true;  // pieces of a long name before it are orphans in the next round
 }
 
+// Moves the entry in the first or second slot of a directory, with its long name, after the last one. False
+// if there is no room. The copy is durable before the original is removed: a crash leaves two entries, not
+// none.
+result<bool> repair_round::move_set_at(std::uint64_t offset) {
+    const std::uint64_t cluster =
+        (offset - shape_.data_offset) / shape_.cluster_bytes + geometry::first_cluster;
+    directory_slots slots(image_, shape_, *table_, static_cast<std::uint32_t>(cluster));
+    const std::uint64_t first = (offset - shape_.data_offset) % shape_.cluster_bytes / slot_bytes;
+    std::vector<std::uint64_t> from;
+    std::vector<directory_entry> set;
+    for (std::uint64_t number = first; set.size() <= long_name_slots_max; ++number) {
+        const auto at = slots.offset_of(number);
+        if (not at) break;
+        const auto entry = read_slot(image_, *at);
+        if (not entry) return failure(entry.error());
+        const slot_kind kind = kind_of(*entry);
+        if (kind == slot_kind::end or kind == slot_kind::free) break;
+        from.push_back(*at);
+        set.push_back(*entry);
+        if (kind != slot_kind::long_name) break;
+    }
+    for (const directory_entry& each : set) {
+        const auto to = slots.take(directory_slots::where::behind_end);
+        if (not to) return failure(to.error());
+        if (not*to) return false;
+        if (const auto done = write_slot(image_, **to, each); not done) return failure(done.error());
+    }
+    if (const auto done = image_.barrier(); not done) return failure(done.error());
+    for (std::size_t i = set.size(); i != 0; --i) {
+        set[i - 1].name[0] = free_mark;
+        if (const auto done = write_slot(image_, from[i - 1], set[i - 1]); not done)
+            return failure(done.error());
+    }
+    return true;
+}
+
 result<bool> repair_round::mend_dots(const problem& one) {
     auto entry = read_slot(image_, one.slot_offset);
     if (not entry) return failure(entry.error());
     if (one.kind == problem_kind::dot_missing) {
         const bool is_unused = entry->name[0] == free_mark or entry->name[0] == end_mark;
-        if (not is_unused) return false;  // what stands there is worth more
+        if (not is_unused) {
+            const auto moved = move_set_at(one.slot_offset);
+            if (not moved or not*moved) return moved;
+        }
         *entry = {};
         entry->name.fill(' ');
         std::ranges::copy(one.other, entry->name.begin());
-        entry->attribute_bits = le8(static_cast<std::uint8_t>(attributes::directory));
         entry->modified_date = entry->created_date = le16(options_.date);
     }
+    entry->attribute_bits = le8(static_cast<std::uint8_t>(attributes::directory));
+    entry->size_bytes = le32(0);
     set_first_cluster(*entry, static_cast<std::uint32_t>(one.expected), width());
-    say(one, "made its entry " + one.other + " lead to cluster " + std::to_string(one.expected));
+    say(one, one.kind == problem_kind::dot_malformed
+                 ? "made its entry " + one.other + " a directory"
+                 : "made its entry " + one.other + " lead to cluster " + std::to_string(one.expected));
     if (const auto done = write_slot(image_, one.slot_offset, *entry); not done) return failure(done.error());
     return true;
 }
@@ -93,22 +134,6 @@ result<bool> repair_round::drop_pieces(const problem& one) {
     }
     say(one, "removed pieces of a long name that belong to no entry");
     return true;
-}
-
-// The first number no FSCKnnnn.REC of the root has; one more than the highest, to be plain.
-result<std::uint32_t> repair_round::next_saved_number() {
-    std::uint32_t next = 0;
-    const auto done =
-        root_slots(image_, shape_, *table_).find([&](std::uint64_t, const directory_entry& entry) {
-            const std::string name(entry.name.begin(), entry.name.end());
-            std::uint32_t number = 0;
-            const auto parsed = std::from_chars(name.data() + 4, name.data() + 8, number);
-            if (name.starts_with("FSCK") and name.ends_with("REC") and parsed.ptr == name.data() + 8)
-                next = std::max(next, number + 1);
-            return false;
-        });
-    if (not done) return failure(done.error());
-    return next;
 }
 
 }  // namespace sluice::fat

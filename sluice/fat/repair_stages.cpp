@@ -25,6 +25,7 @@ repair_stage stage_of(problem_kind kind) noexcept {
             return repair_stage::lengths;
         case problem_kind::dot_missing:
         case problem_kind::dot_wrong:
+        case problem_kind::dot_malformed:
         case problem_kind::dot_misplaced:
         case problem_kind::bad_short_name:
         case problem_kind::duplicate_name:
@@ -75,7 +76,8 @@ result<bool> repair_round::mend(const problem& one, std::set<std::uint64_t>& ren
         case repair_stage::lengths:
             return mend_length(one);
         case repair_stage::entries:
-            if (one.kind == problem_kind::dot_missing or one.kind == problem_kind::dot_wrong)
+            if (one.kind == problem_kind::dot_missing or one.kind == problem_kind::dot_wrong or
+                one.kind == problem_kind::dot_malformed)
                 return mend_dots(one);
             if (one.kind == problem_kind::orphan_long_name) return drop_pieces(one);
             if (one.kind == problem_kind::bad_short_name or one.kind == problem_kind::duplicate_name)

@@ -2,8 +2,8 @@
 
 #include <set>
 
+#include "sluice/fat/directory_slots.hpp"
 #include "sluice/fat/repair.hpp"
-#include "sluice/fat/root_slots.hpp"
 
 namespace sluice::fat {
 
@@ -35,15 +35,20 @@ private:
     result<bool> copy_shared(const problem& one, const directory_entry& entry);
     result<bool> mend_length(const problem& one);
     result<bool> mend_dots(const problem& one);
+    result<bool> move_set_at(std::uint64_t offset);
     result<bool> mend_name(const problem& one, std::set<std::uint64_t>& renamed);
     result<bool> drop_pieces(const problem& one);
     result<bool> save_lost();
-    result<bool> save_chain(std::uint32_t first, std::uint32_t clusters);
+    struct lost_chain {
+        short_name_bytes name;
+        std::uint32_t first;
+        std::uint32_t clusters;
+    };
+    result<bool> save_chain(directory_slots& root, const lost_chain& lost);
     result<bool> mend_marks(const problem& one);
 
     result<void> load_table();
     result<bool> free_slot(const problem& one);
-    result<std::uint32_t> next_saved_number();
     void say(const problem& one, const std::string& what);
     [[nodiscard]] cluster_width width() const noexcept {
         return shape_.type == fat_type::fat32 ? cluster_width::four_bytes : cluster_width::two_bytes;
@@ -55,7 +60,6 @@ private:
     repair_options options_;
     std::vector<std::string>& actions_;
     std::optional<table_editor> table_;
-    std::uint32_t saved_ = 0;  // number of the next FSCKnnnn.REC
 };
 
 }  // namespace sluice::fat

@@ -134,6 +134,84 @@ TEST(repair, keeps_the_long_name_of_an_entry_whose_short_name_is_double) {
     EXPECT_EQ(volume.entry(volume.root_slot(volume.pieces)).name[0], 0x42);
 }
 
+// Counts the reads of another device.
+class counting_device final : public device {
+public:
+    explicit counting_device(device& below) noexcept : below_(below) {}
+    [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return below_.size_bytes(); }
+    [[nodiscard]] bool is_writable() const noexcept override { return true; }
+    [[nodiscard]] result<void> read_at(std::uint64_t offset, io::buffers_type pieces) noexcept override {
+        ++reads;
+        return below_.read_at(offset, pieces);
+    }
+    [[nodiscard]] result<void> write_at(std::uint64_t offset,
+                                        io::const_buffers_type pieces) noexcept override {
+        ++writes;
+        return below_.write_at(offset, pieces);
+    }
+    [[nodiscard]] result<void> barrier(io::barrier_kind kind) noexcept override {
+        return below_.barrier(kind);
+    }
+    [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override {
+        return below_.punch_hole(range);
+    }
+    using device::read_at;
+    using device::write_at;
+
+    std::uint64_t reads = 0;
+    std::uint64_t writes = 0;
+
+private:
+    device& below_;
+};
+
+TEST(repair, saves_many_lost_chains_under_different_names_in_linear_time) {
+    constexpr std::uint32_t chains = 12'000;
+    memory_device image(40 << 20);
+    format_options options;
+    options.type = fat_type::fat32;
+    options.cluster_bytes = 512;
+    const geometry shape = plan_format(image.size_bytes(), options).value().shape;
+    ASSERT_TRUE(format(image, plan_format(image.size_bytes(), options).value()));
+    for (std::uint32_t copy = 0; copy != shape.fat_count; ++copy)
+        for (std::uint32_t i = 0; i != chains; ++i)
+            ASSERT_TRUE(write_entry(
+                shape.type, {.bytes = image.bytes().subspan(shape.fat_copy_offset(copy), shape.fat_bytes)},
+                1000 + 2 * i, end_entry(shape.type)));
+    counting_device counter(image);
+    const auto report = repair(counter);
+    ASSERT_TRUE(report);
+    EXPECT_TRUE(report->after.is_sound()) << text_of(report->after);
+    EXPECT_EQ(report->after.files, chains);
+    const auto saved = static_cast<std::uint64_t>(std::ranges::count_if(
+        report->actions, [](const std::string& each) { return each.starts_with("saved 1 lost clusters"); }));
+    EXPECT_EQ(saved, chains);
+    EXPECT_THAT(report->actions, Contains(HasSubstr("/FSCK9999.REC")));
+    EXPECT_THAT(report->actions, Contains(HasSubstr("/FSC11999.REC")));
+    EXPECT_LT(counter.reads, 6 * std::uint64_t{chains});
+    EXPECT_LT(counter.writes, 6 * std::uint64_t{chains});
+}
+
+TEST(repair, moves_the_entries_that_take_the_place_of_dots) {
+    for (const fat_type type : all_types) {
+        sample_volume volume(type);
+        const std::uint64_t slots = volume.shape.cluster_bytes / slot_bytes;
+        for (std::uint64_t i = 0; i != slots; ++i) {  // full, so that it needs another cluster
+            std::string name = "FILE    X  ";
+            name[4] = static_cast<char>('A' + i / 10);
+            name[5] = static_cast<char>('0' + i % 10);
+            volume.put(volume.slot_of(30, i), name, attributes::archive, 0, 0);
+        }
+        const auto report = repair(volume.image());
+        ASSERT_TRUE(report);
+        EXPECT_TRUE(report->after.is_sound()) << text_of(report->after);
+        EXPECT_EQ(report->after.files, 3 + slots);
+        EXPECT_EQ(volume.entry(volume.slot_of(30, 0)).name[0], '.');
+        EXPECT_EQ(volume.entry(volume.slot_of(30, 2)).name[5], '2');
+        expect_sound_for_fsck(volume);
+    }
+}
+
 TEST(repair, that_finds_no_room_in_the_root_leaves_lost_clusters_alone_and_says_so) {
     sample_volume volume(fat_type::fat12);
     for (std::uint64_t i = volume.unused; i != volume.shape.root_entries; ++i) {

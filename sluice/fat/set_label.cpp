@@ -1,6 +1,6 @@
 #include "sluice/fat/set_label.hpp"
 
-#include "sluice/fat/root_slots.hpp"
+#include "sluice/fat/directory_slots.hpp"
 
 namespace sluice::fat {
 namespace {
@@ -8,7 +8,7 @@ namespace {
 result<void> set_in_root(device& image, const geometry& shape, directory_entry fresh) {
     auto table = table_editor::load(image, shape);
     if (not table) return failure(table.error());
-    root_slots root(image, shape, *table);
+    directory_slots root(image, shape, *table);
     std::optional<std::uint64_t> place;
     const auto found = root.find([&](std::uint64_t offset, const directory_entry& entry) {
         if (kind_of(entry) == slot_kind::label) place = offset;
@@ -60,7 +60,7 @@ result<label_bytes> read_label(device& image, const geometry& shape) {
     auto table = table_editor::load(image, shape);
     if (not table) return failure(table.error());
     label_bytes label = shape.has_extended_fields ? shape.label : no_label;
-    root_slots root(image, shape, *table);
+    directory_slots root(image, shape, *table);
     const auto found = root.find([&](std::uint64_t, const directory_entry& entry) {
         if (kind_of(entry) != slot_kind::label) return false;
         std::memcpy(label.data(), entry.name.data(), label.size());

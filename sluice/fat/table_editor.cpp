@@ -39,9 +39,13 @@ std::optional<std::uint32_t> table_editor::allocate() {
 result<void> table_editor::flush() {
     for (std::uint32_t copy = 0; copy != shape_.fat_count; ++copy) {
         if (not shape_.is_mirrored and copy != shape_.active_fat) continue;
-        for (const std::uint64_t piece : changed_) {
-            const std::uint64_t start = piece * piece_bytes;
-            const std::uint64_t length = std::min(piece_bytes, table_.size() - start);
+        for (auto piece = changed_.begin(); piece != changed_.end();) {
+            const std::uint64_t start = *piece * piece_bytes;
+            std::uint64_t end = start;
+            for (; piece != changed_.end() and *piece * piece_bytes == end and end - start != write_bytes_max;
+                 ++piece)
+                end += piece_bytes;
+            const std::uint64_t length = std::min<std::uint64_t>(end, table_.size()) - start;
             const auto bytes = std::span<const std::byte>(table_).subspan(start, length);
             if (const auto done = image_.write_at(shape_.fat_copy_offset(copy) + start, bytes); not done)
                 return done;

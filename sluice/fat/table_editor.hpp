@@ -29,6 +29,7 @@ public:
 
 private:
     static constexpr std::uint64_t piece_bytes = 4096;
+    static constexpr std::uint64_t write_bytes_max = 1 << 20;
 
     table_editor(device& image, const geometry& shape, std::vector<std::byte> table)
         : image_(image), shape_(shape), table_(std::move(table)) {}

@@ -12,7 +12,13 @@ namespace {
 constexpr chain_map::object root_object = 1;
 constexpr std::size_t read_bytes_max = 64 * 1024;
 
-constexpr short_name_bytes dot_name = {'.', ' ', ' ', ' ', ' ', ' ', ' ', ' ', ' ', ' ', ' '};
+// The names that the first two slots of a directory must have.
+constexpr short_name_bytes dot_names[] = {{'.', ' ', ' ', ' ', ' ', ' ', ' ', ' ', ' ', ' ', ' '},
+                                          {'.', '.', ' ', ' ', ' ', ' ', ' ', ' ', ' ', ' ', ' '}};
+
+bool is_dot_of(const directory_entry& entry, std::uint32_t slot_number) noexcept {
+    return slot_number < std::size(dot_names) and entry.name == dot_names[slot_number];
+}
 
 // The second byte of a character may be anything.
 bool has_bad_character(std::span<const unsigned char> part, code_page page) noexcept {
@@ -180,7 +186,9 @@ void tree_check::drop_long_name(reading& state) {
 }
 
 void tree_check::look_at(reading& state, const directory_entry& entry, std::uint64_t offset) {
-    const slot_kind kind = kind_of(entry);
+    // Where `.` and `..` belong, the name alone counts: other attributes are damage of that entry.
+    const bool is_dot = not state.where.is_root and is_dot_of(entry, state.number);
+    const slot_kind kind = is_dot ? slot_kind::dots : kind_of(entry);
     if (kind == slot_kind::long_name) {
         // A first piece behind others, or one that does not continue them: those before are nobody's.
         state.long_name.add(entry);
@@ -233,17 +241,20 @@ void tree_check::look_at_entry(reading& state, const slot& one, slot_kind kind) 
 }
 
 void tree_check::look_at_dots(reading& state, const slot& one) {
-    const bool is_dot = one.entry.name == dot_name;
-    const std::uint32_t right_place = is_dot ? 0 : 1;
     problem of = about(state, one);
-    if (state.where.is_root or state.number != right_place) {
+    if (state.where.is_root or not is_dot_of(one.entry, state.number)) {
         of.kind = problem_kind::dot_misplaced;
         return problems_.add(std::move(of));
     }
+    const bool is_dot = state.number == 0;
     of.value = first_of(one.entry);
     of.expected = is_dot ? state.where.first : state.where.parent_first;
-    if (of.value == of.expected) return;
     of.kind = problem_kind::dot_wrong;
+    if (of.value == of.expected) {
+        if (kind_of(one.entry) == slot_kind::dots and one.entry.size_bytes.value() == 0) return;
+        of.kind = problem_kind::dot_malformed;
+        of.value = one.entry.attribute_bits.value();
+    }
     of.other = is_dot ? "." : "..";
     of.path = path_of(state.where.which);
     problems_.add(std::move(of));
@@ -257,8 +268,7 @@ void tree_check::check_dots_present(const reading& state) {
     if (not image_.read_at(offset, std::span<std::byte>(start))) return;
     for (const std::uint32_t number : {0U, 1U}) {
         const auto entry = *bytes_view(start).take_at<directory_entry>(number * slot_bytes);
-        const bool is_dots = kind_of(entry) == slot_kind::dots;
-        if (is_dots and (entry.name == dot_name) == (number == 0)) continue;
+        if (is_dot_of(entry, number)) continue;
         problem missing{.kind = problem_kind::dot_missing};
         missing.path = path_of(state.where.which);
         missing.other = number == 0 ? "." : "..";
