@@ -2,42 +2,11 @@
 
 #include <algorithm>
 
-#include "sluice/fat/boot_sector.hpp"
+#include "sluice/fat/boot_choice.hpp"
 #include "sluice/fat/tree_check.hpp"
 
 namespace sluice::fat {
 namespace {
-
-using found_geometry = std::expected<geometry, boot_problem>;
-
-// Where mkfs programs put the backup, for any sector size.
-found_geometry read_backup(device& image) {
-    constexpr std::uint64_t backup_sector = 6;
-    for (const std::uint64_t sector_bytes : {512U, 1024U, 2048U, 4096U}) {
-        std::array<std::byte, sizeof(boot_sector)> bytes{};
-        if (not image.read_at(backup_sector * sector_bytes, std::span<std::byte>(bytes))) continue;
-        const auto sector = *bytes_view(bytes).take<boot_sector>();
-        const auto shape = decode_boot_sector(sector, image.size_bytes());
-        if (shape and shape->type == fat_type::fat32 and shape->sector_bytes == sector_bytes and
-            sector.signature.value() == 0xaa55)
-            return shape;
-    }
-    return std::unexpected(boot_problem{});
-}
-
-void find_geometry(device& image, check_report& report, problem_list& problems) {
-    auto shape = read_geometry(image);
-    if (not shape) {
-        report.refusal = shape.error().message();
-        const auto backup = read_backup(image);
-        if (not backup) return;
-        problem bad{.kind = problem_kind::boot_sector_bad};
-        bad.other = report.refusal;
-        problems.add(std::move(bad));
-        shape = backup;
-    }
-    report.shape = *shape;
-}
 
 problem of_volume(problem_kind kind, std::uint64_t value = 0, std::uint64_t expected = 0) {
     problem one{.kind = kind};
@@ -74,18 +43,6 @@ public:
         if (not shape_.is_mirrored) return;
         for (std::uint32_t copy = 0; copy != shape_.fat_count; ++copy)
             if (copy != believed) compare_copy(map, copy);
-    }
-
-    void check_backup() {
-        if (not shape_.backup_offset) return;
-        std::array<std::byte, sizeof(boot_sector)> first{};
-        std::array<std::byte, sizeof(boot_sector)> second{};
-        if (not image_.read_at(0, std::span<std::byte>(first)) or
-            not image_.read_at(*shape_.backup_offset, std::span<std::byte>(second)))
-            return;
-        // The dirty mark is of the first alone.
-        first[shape_.dirty_byte_offset()] = second[shape_.dirty_byte_offset()] = std::byte{};
-        if (first != second) problems_.add(of_volume(problem_kind::backup_differs));
     }
 
     void check_info() {
@@ -150,12 +107,10 @@ private:
 
 }  // namespace
 
-result<check_report> check(device& image, const check_options& options) {
+result<check_report> check_as(device& image, const geometry& shape, const check_options& options) {
     check_report report;
+    report.shape = shape;
     problem_list problems(report, options.problems_max);
-    find_geometry(image, report, problems);
-    if (not report.shape) return report;
-    const geometry& shape = *report.shape;
     const std::uint32_t copy = std::min(options.table_copy.value_or(shape.active_fat), shape.fat_count - 1);
     auto map = chain_map::load(image, shape, copy);
     if (not map) return failure(map.error());
@@ -164,13 +119,16 @@ result<check_report> check(device& image, const check_options& options) {
     volume.check_image();
     volume.check_marks(*map);
     volume.check_copies(*map, copy);
-    volume.check_backup();
     tree_check tree(image, *map, report, options);
     tree.run();
     volume.check_label(tree);
     volume.count_clusters(*map);
     volume.check_info();
     return report;
+}
+
+result<check_report> check(device& image, const check_options& options) {
+    return boot_choice(image, options).check();
 }
 
 }  // namespace sluice::fat

@@ -10,18 +10,30 @@
 
 namespace sluice::fat {
 
+/// Which boot sector to believe.
+enum class boot_source : std::uint8_t {
+    evidence,  ///< the one that the volume agrees with
+    first,     ///< the one in the first sector, without looking for evidence
+    backup,    ///< its backup
+};
+
 struct check_options {
     code_page page = code_page::cp437;                // of short names, in reports
     std::optional<std::uint32_t> table_copy = {};     // the FAT to believe; otherwise the active one
     std::size_t problems_max = limits::problems_max;  // listed
+    boot_source boot = boot_source::evidence;
 };
 
-/// Checks the whole volume and changes nothing. Ends on any bytes, in time and memory proportional to the
-/// FAT and the directories: each cluster is followed once, each directory read once, by invariant 2 of
-/// chain_map; a directory is read up to 65,536 slots.
-/// Errors: EIO of the device within the FAT. Damage is no error but what the report is about; what lies
-/// behind the end of a cut image is not looked at. Allocates: the FAT, 4 bytes per cluster, the names of the
-/// tree. Blocks: for the device.
+/// Checks the whole volume and changes nothing. If the boot sector and its backup describe the volume
+/// differently, the one that the volume agrees with is used, and the report says so. Ends on any bytes, in
+/// time and memory proportional to the FAT and the directories: each cluster is followed once, each directory
+/// read once, by invariant 2 of chain_map; a directory is read up to 65,536 slots. Errors: EIO of the device
+/// within the FAT. Damage is no error but what the report is about; what lies behind the end of a cut image
+/// is not looked at. Allocates: the FAT, 4 bytes per cluster, the names of the tree. Blocks: for the device.
 [[nodiscard]] result<check_report> check(device& image, const check_options& options = {});
+
+/// Checks the volume as if its boot sector had this geometry. Errors, Allocates, Blocks: as check.
+[[nodiscard]] result<check_report> check_as(device& image, const geometry& shape,
+                                            const check_options& options = {});
 
 }  // namespace sluice::fat

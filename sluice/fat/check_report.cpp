@@ -19,6 +19,7 @@ struct kind_row {
 };
 constexpr kind_row kinds[] = {
     {problem_kind::boot_sector_bad, "boot_sector_bad", severity::damage},
+    {problem_kind::boot_sector_doubtful, "boot_sector_doubtful", severity::damage},
     {problem_kind::backup_differs, "backup_differs", severity::unusual},
     {problem_kind::image_is_short, "image_is_short", severity::damage},
     {problem_kind::fats_differ, "fats_differ", severity::damage},
@@ -34,6 +35,7 @@ constexpr kind_row kinds[] = {
     {problem_kind::cross_link, "cross_link", severity::damage},
     {problem_kind::chain_too_short, "chain_too_short", severity::damage},
     {problem_kind::chain_too_long, "chain_too_long", severity::damage},
+    {problem_kind::directory_unreadable, "directory_unreadable", severity::damage},
     {problem_kind::directory_has_size, "directory_has_size", severity::damage},
     {problem_kind::directory_too_large, "directory_too_large", severity::damage},
     {problem_kind::dot_missing, "dot_missing", severity::damage},
@@ -58,9 +60,11 @@ const kind_row& row_of(problem_kind kind) noexcept {
 std::string message_about_volume(const problem& one) {
     switch (one.kind) {
         case problem_kind::boot_sector_bad:
-            return "the boot sector is damaged: " + one.other + "; its backup is whole";
+            return "the boot sector is damaged: " + one.other + "; its backup is consistent with the volume";
+        case problem_kind::boot_sector_doubtful:
+            return "the boot sector contradicts the volume: " + one.other;
         case problem_kind::backup_differs:
-            return "the backup of the boot sector differs from it";
+            return "the backup of the boot sector differs from it in " + one.other;
         case problem_kind::image_is_short:
             return "the volume has " + text(one.value) + " bytes, the image only " + text(one.expected) +
                    ": what lies behind cannot be read";
@@ -111,6 +115,8 @@ std::string message_about_chain(const problem& one) {
 
 std::string message_about_entry(const problem& one) {
     switch (one.kind) {
+        case problem_kind::directory_unreadable:
+            return "is a directory that cannot be read; nothing that belongs to no file is saved meanwhile";
         case problem_kind::directory_has_size:
             return "is a directory with a size, " + text(one.value) + " bytes, must be 0";
         case problem_kind::directory_too_large:
@@ -161,6 +167,25 @@ void add_json(std::string& json, const problem& one) {
     json += '}';
 }
 
+void add_boot_json(std::string& json, const check_report& report) {
+    if (not report.boot) return;
+    json += ",\"boot_sector_changes\":[";
+    for (const boot_change& each : report.boot->changes) {
+        if (&each != report.boot->changes.data()) json += ',';
+        json += "{\"field\":\"" + std::string(each.field->key) + '"';
+        add_field(json, "old", each.before);
+        add_field(json, "new", each.after);
+        add_field(json, "why", each.why);
+        json += '}';
+    }
+    json += "],\"boot_sector_evidence\":[";
+    for (const std::string& each : report.boot->evidence) {
+        if (&each != report.boot->evidence.data()) json += ',';
+        append_json_string(json, each);
+    }
+    json += ']';
+}
+
 const char* name_of_type(fat_type type) noexcept {
     return type == fat_type::fat12 ? "FAT12" : type == fat_type::fat16 ? "FAT16" : "FAT32";
 }
@@ -190,9 +215,23 @@ bool check_report::has(problem_kind kind) const noexcept {
     return std::ranges::find(problems, kind, &problem::kind) != problems.end();
 }
 
+std::string boot_text_of(const check_report& report) {
+    if (not report.boot) return {};
+    const boot_restoration& boot = *report.boot;
+    std::string lines =
+        "boot sector: the backup at byte " + text(boot.backup_offset) + " is consistent with the volume\n";
+    for (const boot_change& each : boot.changes)
+        lines += "boot sector: " + std::string(each.field->name) + ": " + text(each.before) + " becomes " +
+                 text(each.after) + ": " + each.why + "\n";
+    if (boot.is_whole) lines += "boot sector: everything else in it is taken from the backup, too\n";
+    for (const std::string& each : boot.evidence)
+        lines += "evidence: " + each + "\n";
+    return lines;
+}
+
 std::string text_of(const check_report& report) {
     if (not report.shape) return report.refusal + "\n";
-    std::string lines;
+    std::string lines = boot_text_of(report);
     for (const problem& one : report.problems)
         lines += (one.weight() == severity::damage ? "damage: " : "unusual: ") + one.message() + "\n";
     if (report.problems_left_out != 0) lines += "and " + text(report.problems_left_out) + " problems more\n";
@@ -204,8 +243,20 @@ std::string text_of(const check_report& report) {
     return lines + (report.is_sound() ? "The volume is sound.\n" : "The volume is damaged.\n");
 }
 
+std::string json_of_failure(const error& why) {
+    std::string json = "{\"sound\":false,\"verdict\":\"unreadable\"";
+    add_field(json, "refusal", why.message());
+    return json + "}\n";
+}
+
 std::string json_of(const check_report& report) {
     std::string json = report.is_sound() ? "{\"sound\":true" : "{\"sound\":false";
+    const bool is_doubtful = report.has(problem_kind::boot_sector_doubtful);
+    add_field(json, "verdict",
+              std::string(not report.shape    ? "rejected"
+                          : is_doubtful       ? "doubtful"
+                          : report.is_sound() ? "sound"
+                                              : "damaged"));
     if (not report.shape) {
         add_field(json, "refusal", report.refusal);
         return json + "}\n";
@@ -221,6 +272,7 @@ std::string json_of(const check_report& report) {
     add_field(json, "files", report.files);
     add_field(json, "directories", report.directories);
     add_field(json, "problems_left_out", report.problems_left_out);
+    add_boot_json(json, report);
     json += ",\"problems\":[";
     for (const problem& one : report.problems) {
         if (&one != report.problems.data()) json += ',';

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "sluice/fat/boot_sector.hpp"
+#include "sluice/fat/boot_choice.hpp"
 #include "sluice/fat/part_device.hpp"
 #include "sluice/fat/partition_formats.hpp"
 
@@ -14,6 +14,26 @@ std::expected<geometry, boot_problem> geometry_at(device& image, byte_extent ran
     auto part = part_device::of(image, range);
     ENSURE(part.has_value());  // invariant 1
     return read_geometry(*part);
+}
+
+bool has_backup(device& image, byte_extent range) {
+    auto part = part_device::of(image, range);
+    ENSURE(part.has_value());  // invariant 1
+    std::array<std::byte, sizeof(boot_sector)> bytes{};
+    (void)part->device::read_at(0, std::span<std::byte>(bytes));
+    return find_backup(*part, *bytes_view(bytes).take<boot_sector>()).has_value();
+}
+
+// The only one of the partitions that matches; null if none or several do.
+template <class Matches>
+const partition* only_one(const partition_table& table, const Matches& matches) {
+    const partition* found = nullptr;
+    for (const partition& each : table.partitions) {
+        if (not matches(each.range)) continue;
+        if (found != nullptr) return nullptr;
+        found = &each;
+    }
+    return found;
 }
 
 std::string list_of(const partition_table& table) {
@@ -38,8 +58,12 @@ std::expected<byte_extent, no_volume> only_fat_of(device& image, const partition
             return none("the image has several FAT partitions; choose one as IMAGE@N of " + list_of(table));
         found = &each;
     }
-    if (found == nullptr) return none("none of the image's partitions is a FAT volume: " + list_of(table));
-    return found->range;
+    if (found == nullptr)
+        found = only_one(table, [&](byte_extent range) { return has_backup(image, range); });
+    if (found != nullptr) return found->range;
+    const byte_extent whole{.offset = 0, .length = image.size_bytes()};
+    if (has_backup(image, whole)) return whole;
+    return none("none of the image's partitions is a FAT volume: " + list_of(table));
 }
 
 }  // namespace
@@ -88,6 +112,7 @@ std::expected<byte_extent, no_volume> find_volume(device& image, std::optional<s
     const auto table = read_partitions(image);
     if (not table)
         return none("the partition table cannot be read: " + table.error().message(), table.error());
+    if (table->scheme == partition_scheme::none and not number and has_backup(image, whole)) return whole;
     if (table->scheme == partition_scheme::none)
         return none(number ? "the image has no partition table, so there is no partition @" +
                                  std::to_string(*number)

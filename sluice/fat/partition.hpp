@@ -55,8 +55,9 @@ struct no_volume {
 };
 
 /// Where the volume `number` stands: 0 the whole image, otherwise that partition. Without a number: the whole
-/// image if it begins with a FAT boot sector, else the only partition that does.
-/// Allocates: the table, and the message. Blocks: as device::read_at.
+/// image if it begins with a FAT boot sector, else the only partition that does; else the only partition, or
+/// the whole image, that has the backup of one (find_backup), which repair can restore. Allocates: the table,
+/// and the message. Blocks: as device::read_at.
 [[nodiscard]] std::expected<byte_extent, no_volume> find_volume(device& image,
                                                                 std::optional<std::uint32_t> number);
 

@@ -40,13 +40,20 @@ bool is_only_dirty(const check_report& report) noexcept {
 }  // namespace
 
 result<repair_report> repair(device& image, const repair_options& options) {
-    const check_options looking{.page = options.page};
-    repair_report report;
-    auto found = check(image, looking);
+    auto found = check(image, {.page = options.page, .boot = options.boot});
     if (not found) return failure(found.error());
+    return repair(image, *std::move(found), options);
+}
+
+result<repair_report> repair(device& image, check_report first, const repair_options& options) {
+    // Evidence is weighed once: what a stage changes must not change the decision.
+    const check_options looking{.page = options.page, .boot = boot_source::first};
+    repair_report report;
+    result<check_report> found = std::move(first);
     report.before = *found;
     std::set<std::uint64_t> renamed;
-    for (unsigned round = 0; round != limits::repair_rounds and found->shape; ++round) {
+    const bool is_believed = not found->has(problem_kind::boot_sector_doubtful);
+    for (unsigned round = 0; is_believed and round != limits::repair_rounds and found->shape; ++round) {
         repair_round remedies(image, *found, options, report.actions);
         unsigned applied = 0;
         for (auto stage = next_stage(*found); stage != repair_stage::never and applied == 0;
@@ -60,7 +67,7 @@ result<repair_report> repair(device& image, const repair_options& options) {
         found = check(image, looking);
         if (not found) return failure(found.error());
     }
-    if (found->shape and found->has(problem_kind::dirty) and is_only_dirty(*found)) {
+    if (is_believed and found->shape and found->has(problem_kind::dirty) and is_only_dirty(*found)) {
         if (const auto done = clear_dirty(image, *found->shape); not done) return failure(done.error());
         report.actions.emplace_back("cleared the dirty mark");
         found = check(image, looking);

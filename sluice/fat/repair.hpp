@@ -14,7 +14,9 @@
 //   4. Of FAT copies that differ the one with fewer problems is believed.
 //   5. Stage by stage, with a check after each, so that no remedy relies on what another has just changed:
 //      boot sector, FAT copies, root, chains, lengths, entries, lost clusters, counts and marks.
-//   6. The dirty marks are cleared last, behind a barrier, and only if nothing else is left.
+//   6. If the volume contradicts its boot sector, and there is no backup that it agrees with, nothing is
+//   changed.
+//   7. The dirty marks are cleared last, behind a barrier, and only if nothing else is left.
 
 namespace sluice::fat {
 
@@ -22,6 +24,7 @@ struct repair_options {
     code_page page = code_page::cp437;
     std::uint16_t date = 0x21;  // of the files made, as directories keep it: 1980-01-01
     std::uint16_t time = 0;
+    boot_source boot = boot_source::evidence;
 };
 
 struct repair_report {
@@ -34,5 +37,9 @@ struct repair_report {
 /// and may be repaired again. Allocates: as check. Blocks: for the device. Ends: after limits::repair_rounds
 /// checks at the latest.
 [[nodiscard]] result<repair_report> repair(device& image, const repair_options& options = {});
+
+/// The same for a volume that was just checked, with the same code page and boot source: `found` is the
+/// report.
+[[nodiscard]] result<repair_report> repair(device& image, check_report found, const repair_options& options);
 
 }  // namespace sluice::fat

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sluice/fat/boot_sector.hpp"
+#include "sluice/fat/boot_choice.hpp"
 
 namespace sluice::fat {
 
@@ -39,11 +39,13 @@ repair_stage stage_of(problem_kind kind) noexcept {
         case problem_kind::info_sector_bad:
         case problem_kind::free_count_wrong:
             return repair_stage::marks;
+        case problem_kind::boot_sector_doubtful:  // nothing else is done then
         case problem_kind::backup_differs:
         case problem_kind::image_is_short:
         case problem_kind::dirty:  // by repair itself, last of all
         case problem_kind::medium_errors:
         case problem_kind::directory_too_large:
+        case problem_kind::directory_unreadable:
         case problem_kind::label_differs:
             break;
     }
@@ -54,6 +56,8 @@ result<unsigned> repair_round::run(repair_stage stage, std::set<std::uint64_t>& 
     unsigned applied = 0;
     for (const problem& one : found_.problems) {
         if (stage_of(one.kind) != stage) continue;
+        if ((stage == repair_stage::lost or stage == repair_stage::marks) and not has_seen_everything())
+            continue;
         const auto done = mend(one, renamed);
         if (not done) return failure(done.error());
         applied += *done;
@@ -63,6 +67,14 @@ result<unsigned> repair_round::run(repair_stage stage, std::set<std::uint64_t>& 
         if (const auto done = table_->flush(); not done) return failure(done.error());
     }
     return applied;
+}
+
+// What belongs to no file may belong to one in a directory, or in a part of the image, that was not seen.
+// Then it is not saved under another name, nor is the volume marked or counted as if all were known.
+bool repair_round::has_seen_everything() const noexcept {
+    return not found_.has(problem_kind::image_is_short) and
+           not found_.has(problem_kind::directory_unreadable) and
+           not found_.has(problem_kind::directory_too_large) and found_.problems_left_out == 0;
 }
 
 result<bool> repair_round::mend(const problem& one, std::set<std::uint64_t>& renamed) {
@@ -92,13 +104,15 @@ result<bool> repair_round::mend(const problem& one, std::set<std::uint64_t>& ren
 }
 
 result<bool> repair_round::mend_boot_sector() {
-    std::array<std::byte, sizeof(boot_sector)> backup{};
-    if (not shape_.backup_offset) return false;
-    if (const auto done = image_.read_at(*shape_.backup_offset, std::span<std::byte>(backup)); not done)
+    if (not found_.boot) return false;
+    const boot_restoration& boot = *found_.boot;
+    if (const auto done = image_.write_at(0, bytes_of(boot.sector).span()); not done)
         return failure(done.error());
-    if (const auto done = image_.write_at(0, std::span<const std::byte>(backup)); not done)
-        return failure(done.error());
-    actions_.emplace_back("copied the backup of the boot sector over it");
+    for (const boot_change& each : boot.changes)
+        actions_.push_back("the boot sector: set " + std::string(each.field->name) + " to " +
+                           std::to_string(each.after) + " (was " + std::to_string(each.before) +
+                           "): " + each.why);
+    if (boot.is_whole) actions_.emplace_back("copied the rest of the backup of the boot sector over it");
     return true;
 }
 
@@ -108,7 +122,7 @@ result<bool> repair_round::mend_tables() {
     std::uint64_t fewest = ~std::uint64_t{0};
     for (std::uint32_t i = 0; i != shape_.fat_count; ++i) {
         const std::uint32_t copy = (shape_.active_fat + i) % shape_.fat_count;
-        const auto report = check(image_, {.page = options_.page, .table_copy = copy});
+        const auto report = check_as(image_, shape_, {.page = options_.page, .table_copy = copy});
         if (not report) return failure(report.error());
         const std::uint64_t problems = report->problems.size() + report->problems_left_out;
         if (problems >= fewest) continue;
@@ -144,12 +158,50 @@ void repair_round::say(const problem& one, const std::string& what) {
     actions_.push_back((one.path.empty() ? std::string("the volume") : one.path) + ": " + what);
 }
 
+// The media byte that several FATs agree on, against a boot sector without a backup. Otherwise std::nullopt.
+std::optional<std::uint8_t> repair_round::media_of_fats() noexcept {
+    boot_sector first{};
+    std::array<std::byte, sizeof first> bytes{};
+    if (shape_.fat_count < 2 or not image_.read_at(0, std::span<std::byte>(bytes))) return std::nullopt;
+    std::memcpy(&first, bytes.data(), sizeof first);
+    if (find_backup(image_, first)) return std::nullopt;
+    std::optional<std::uint8_t> media;
+    for (std::uint32_t copy = 0; copy != shape_.fat_count; ++copy) {
+        std::array<std::byte, 1> byte{};
+        if (not image_.read_at(shape_.fat_copy_offset(copy), std::span<std::byte>(byte))) return std::nullopt;
+        const auto found = static_cast<std::uint8_t>(byte[0]);
+        if ((media and *media != found) or (found < 0xf8 and found != 0xf0)) return std::nullopt;
+        media = found;
+    }
+    return media;
+}
+
+// A sector that is neither empty nor similar to FSInfo is something else, and its number in the boot sector
+// wrong.
+bool repair_round::may_be_info() noexcept {
+    std::array<std::byte, sizeof(info_sector)> bytes{};
+    if (not shape_.info_offset or shape_.info_offset == shape_.backup_offset or
+        not image_.read_at(*shape_.info_offset, std::span<std::byte>(bytes)))
+        return false;
+    const auto sector = *bytes_view(bytes).take<info_sector>();
+    const info_sector right = encode_info({});
+    return sector.lead_signature == right.lead_signature or sector.signature == right.signature or
+           std::ranges::all_of(bytes, [](std::byte each) { return each == std::byte{}; });
+}
+
 result<bool> repair_round::mend_marks(const problem& one) {
     if (one.kind == problem_kind::media_differs) {
+        if (const auto media = media_of_fats()) {
+            const std::array<std::byte, 1> byte{static_cast<std::byte>(*media)};
+            say(one, "set the media byte to " + std::to_string(*media) + ", which every FAT has");
+            const auto done = image_.write_at(offsetof(boot_sector, media), std::span<const std::byte>(byte));
+            return done ? result<bool>(true) : failure(done.error());
+        }
         table_->set(0, static_cast<std::uint32_t>(one.expected));
         say(one, "wrote the media byte into the FAT");
         return true;
     }
+    if (not may_be_info()) return false;
     const info_sector info =
         encode_info({.free_count = static_cast<std::uint32_t>(found_.free_clusters), .next_free = {}});
     if (const auto done = image_.write_at(*shape_.info_offset, bytes_of(info).span()); not done)

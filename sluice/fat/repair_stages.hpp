@@ -46,6 +46,9 @@ private:
     };
     result<bool> save_chain(directory_slots& root, const lost_chain& lost);
     result<bool> mend_marks(const problem& one);
+    [[nodiscard]] bool has_seen_everything() const noexcept;
+    [[nodiscard]] bool may_be_info() noexcept;
+    [[nodiscard]] std::optional<std::uint8_t> media_of_fats() noexcept;
 
     result<void> load_table();
     result<bool> free_slot(const problem& one);

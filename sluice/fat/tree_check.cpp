@@ -154,7 +154,12 @@ void tree_check::read_directory(const directory& where) {
 bool tree_check::read_extent(reading& state, byte_extent extent) {
     while (extent.length != 0) {
         const auto room = std::span(room_).first(std::min<std::uint64_t>(extent.length, room_.size()));
-        if (not image_.read_at(extent.offset, room)) return false;  // behind the end of a cut image
+        if (not image_.read_at(extent.offset, room)) {  // bad sectors, or after the end of a cut image
+            problem unreadable{.kind = problem_kind::directory_unreadable};
+            unreadable.path = path_of(state.where.which);
+            problems_.add(std::move(unreadable));
+            return false;
+        }
         for (std::size_t at = 0; at != room.size(); at += slot_bytes) {
             if (state.number == limits::directory_slots_max) {
                 problem large{.kind = problem_kind::directory_too_large};

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <cstdio>
 #include <memory>
 
 #include "sluice/cli/exit_code.hpp"
@@ -19,11 +20,17 @@ namespace {
 struct check_arguments {
     image_options how;
     std::string image;
+    std::string boot;
     bool wants_json = false;
 };
 
 fat::code_page page_of(const check_arguments& arguments) {
     return mount_options_of(arguments.how).value().page;
+}
+
+fat::boot_source boot_of(const check_arguments& arguments) {
+    if (arguments.boot == "first") return fat::boot_source::first;
+    return arguments.boot == "backup" ? fat::boot_source::backup : fat::boot_source::evidence;
 }
 
 void print(const fat::check_report& report, bool as_json) {
@@ -37,30 +44,64 @@ void print(const fat::check_report& report, bool as_json) {
     fmt::print("{}", text_of(shown));
 }
 
+opened_image open_image(const check_arguments& arguments, image_use use) {
+    return {parse_image(arguments.image), use, arguments.how, [&](const std::string& why) {
+                fat::check_report report;
+                report.refusal = terminal_text(why);
+                print(report, arguments.wants_json);
+                leave(exit_code::damaged);
+            }};
+}
+
+// A device that gives no bytes of the FAT is no verdict on the volume, but programs get an object
+// nevertheless.
+fat::check_report check_or_fail(opened_image& image, const check_arguments& arguments) {
+    auto report = fat::check(image.volume(), {.page = page_of(arguments), .boot = boot_of(arguments)});
+    if (not report and arguments.wants_json) fmt::print("{}", fat::json_of_failure(report.error()));
+    return value_or_fail(std::move(report), arguments.image);
+}
+
 void run_check(const check_arguments& arguments) {
     bool is_sound = false;
     {
-        opened_image image(parse_image(arguments.image), image_use::read, arguments.how);
-        const auto report =
-            value_or_fail(fat::check(image.volume(), {.page = page_of(arguments)}), arguments.image);
+        opened_image image = open_image(arguments, image_use::read);
+        const fat::check_report report = check_or_fail(image, arguments);
         print(report, arguments.wants_json);
         is_sound = report.is_sound();
     }
     if (not is_sound) leave(exit_code::damaged);
 }
 
+fat::repair_options repair_options_of(const check_arguments& arguments) {
+    const build_moment when = build_now();
+    const fat::packed_time now = fat::pack(when.time, when.zone);
+    return {.page = page_of(arguments), .date = now.date, .time = now.time, .boot = boot_of(arguments)};
+}
+
+void explain_doubt(const fat::check_report& report, const std::string& image) {
+    if (not report.has(fat::problem_kind::boot_sector_doubtful)) return;
+    fmt::print(
+        stderr,
+        "sluice fat: {0}: nothing was changed: the boot sector may be wrong, and a repair by a wrong boot "
+        "sector destroys files; if it is right, run 'sluice fat repair --boot-sector first {0}'\n",
+        terminal_text(image));
+}
+
 void run_repair(const check_arguments& arguments) {
     bool is_sound = false;
     {
-        opened_image image(parse_image(arguments.image), image_use::write, arguments.how);
-        const build_moment when = build_now();
-        const fat::packed_time now = fat::pack(when.time, when.zone);
-        const fat::repair_options how{.page = page_of(arguments), .date = now.date, .time = now.time};
-        const auto report = value_or_fail(fat::repair(image.volume(), how), arguments.image);
+        opened_image image = open_image(arguments, image_use::write);
+        fat::check_report found = check_or_fail(image, arguments);
+        // Before anything is written.
+        if (not arguments.wants_json) fmt::print("{}", boot_text_of(found));
+        (void)std::fflush(stdout);
+        const auto report = value_or_fail(
+            fat::repair(image.volume(), std::move(found), repair_options_of(arguments)), arguments.image);
         if (not arguments.wants_json)
             for (const std::string& action : report.actions)
                 fmt::print("repaired: {}\n", terminal_text(action));
         print(report.after, arguments.wants_json);
+        explain_doubt(report.after, arguments.image);
         is_sound = report.after.is_sound();
     }
     if (not is_sound) leave(exit_code::damaged);
@@ -75,6 +116,12 @@ void add_fat_check(command_syntax fat) {
         add_overlay_option(command, arguments->how);
         add_code_page_option(command, arguments->how);
         command.add_option("IMAGE", arguments->image, "the image, or IMAGE@N for its partition N").required();
+        command
+            .add_option(
+                "--boot-sector", arguments->boot,
+                "believe the first sector, or its backup [default: the one that the volume agrees with]")
+            .value_name("WHICH")
+            .one_of(std::vector<std::string>{"first", "backup"});
         command.add_flag("--json", arguments->wants_json, "print the report for programs");
         command.on_call([arguments, run] { run(*arguments); });
     };

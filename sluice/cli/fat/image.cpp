@@ -64,9 +64,14 @@ image_name parse_image(const std::string& text) {
 }
 
 opened_image::opened_image(const image_name& name, image_use use, const image_options& options)
+    : opened_image(name, use, options, fail_fat) {}
+
+opened_image::opened_image(const image_name& name, image_use use, const image_options& options,
+                           const std::function<void(const std::string&)>& rejected)
     : path_(name.file) {
     auto stack = image_stack::open(name, use, options);
-    if (not stack) fail_fat(stack.error());
+    if (not stack and stack.error().is_volume_rejected) rejected(stack.error().message);
+    if (not stack) fail_fat(stack.error().message);
     stack_ = *std::move(stack);
     if (stack_->previous_writer_died())
         fmt::print(stderr,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,9 @@ namespace sluice::cli {
 class opened_image {
 public:
     opened_image(const image_name& name, image_use use, const image_options& options);
+    /// The same with `rejected(why)` where the image has no FAT volume, or several; it does not return.
+    opened_image(const image_name& name, image_use use, const image_options& options,
+                 const std::function<void(const std::string&)>& rejected);
 
     [[nodiscard]] fat::device& volume() noexcept { return stack_->volume(); }
     /// Bytes of the image before the volume.

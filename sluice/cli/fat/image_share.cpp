@@ -59,7 +59,7 @@ using opened_volume = std::expected<std::shared_ptr<vfs::volume>, std::string>;
     const auto refuse = [&](const std::string& why) { return std::unexpected(name.file + ": " + why); };
     auto below = std::make_unique<foundation>();
     auto image = image_stack::open(name, is_read_only ? image_use::read : image_use::write, options);
-    if (not image) return std::unexpected(image.error());
+    if (not image) return std::unexpected(image.error().message);
     below->image = *std::move(image);
     const auto shape = fat::read_geometry(below->image->volume());
     if (not shape) return refuse(shape.error().message());

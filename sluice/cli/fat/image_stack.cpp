@@ -40,14 +40,16 @@ std::string commit_marker_of(const std::string& image) {
     return image + ".commit";
 }
 
-std::expected<std::unique_ptr<image_stack>, std::string> image_stack::open(const image_name& name,
-                                                                           image_use use,
-                                                                           const image_options& options) {
+std::expected<std::unique_ptr<image_stack>, open_failure> image_stack::open(const image_name& name,
+                                                                            image_use use,
+                                                                            const image_options& options) {
     if (options.journal and not options.overlay.empty())
-        return std::unexpected("--journal is for writing into an image, and with --overlay nothing is");
+        return std::unexpected(
+            open_failure{"--journal is for writing into an image, and with --overlay nothing is"});
     if (not options.overlay.empty() and has_journal(name.file))
-        return std::unexpected(name.file + ": has a journal that was not carried out; 'sluice fat repair " +
-                               name.file + "' does so");
+        return std::unexpected(open_failure{name.file +
+                                            ": has a journal that was not carried out; 'sluice fat repair " +
+                                            name.file + "' does so"});
     std::unique_ptr<image_stack> made(new image_stack);
     outcome done = options.overlay.empty() ? check_no_commit(name.file) : outcome();
     if (done) done = made->open_image(name.file, options.overlay.empty() ? use : image_use::read);
@@ -57,13 +59,17 @@ std::expected<std::unique_ptr<image_stack>, std::string> image_stack::open(const
             if (hold) made->hold_.emplace(*std::move(hold));
             const bool is_elsewhere = not hold and (hold.error() == std::errc::read_only_file_system or
                                                     hold.error() == std::errc::permission_denied);
-            if (not hold and not is_elsewhere) return std::unexpected(hold.error().message());
+            if (not hold and not is_elsewhere) return std::unexpected(open_failure{hold.error().message()});
         }
         done = made->open_overlay(options.overlay, use);
     }
-    if (done) done = made->find_volume(name);
+    if (done) {
+        done = made->find_volume(name);
+        if (not done)
+            return std::unexpected(open_failure{.message = done.error(), .is_volume_rejected = true});
+    }
     if (done) done = made->open_journal(name.file, use, options);
-    if (not done) return std::unexpected(done.error());
+    if (not done) return std::unexpected(open_failure{done.error()});
     return made;
 }
 

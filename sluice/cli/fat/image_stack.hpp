@@ -25,6 +25,12 @@ struct image_name {
 
 enum class image_use : bool { read, write };
 
+/// Why an image could not be opened.
+struct open_failure {
+    std::string message;              // a sentence for people
+    bool is_volume_rejected = false;  // the image was opened, and has no FAT volume, or several
+};
+
 /// A volume and the devices it stands on: an image, an overlay over it, a partition of that, a journal.
 ///
 /// Who writes to an image holds it for himself. Who writes to an overlay holds that, and keeps writers away
@@ -33,8 +39,8 @@ enum class image_use : bool { read, write };
 /// Thread safety: one thread, but for the device.
 class image_stack {
 public:
-    /// Errors, as a sentence for people. Allocates: yes. Blocks: for the image, and a moment for its hold.
-    [[nodiscard]] static std::expected<std::unique_ptr<image_stack>, std::string> open(
+    /// Errors: see open_failure. Allocates: yes. Blocks: for the image, and a moment for its hold.
+    [[nodiscard]] static std::expected<std::unique_ptr<image_stack>, open_failure> open(
         const image_name& name, image_use use, const image_options& options);
 
     /// Carries out or leaves the journal, and removes it if it could be carried out.
