@@ -37,7 +37,7 @@ bool is_alike(const geometry& a, const geometry& b) noexcept {
 std::string joined(const std::vector<std::string>& texts) {
     std::string all;
     for (const std::string& each : texts)
-        all += (all.empty() ? "" : ". ") + each;
+        all += (all.empty() ? "" : "; ") + each;
     return all;
 }
 
@@ -130,7 +130,7 @@ result<check_report> boot_choice::check_first_only() {
     if (not report or options_.boot == boot_source::first or report->is_sound()) return report;
     const auto against = contradictions(evidence_for(first_, *report), *report);
     if (against.empty()) return report;
-    add_doubt(*report, joined(against) + ". There is no backup to compare it with");
+    add_doubt(*report, joined(against) + "; there is no backup to compare it with");
     return report;
 }
 
@@ -171,7 +171,7 @@ result<check_report> boot_choice::check_different() {
     std::ranges::move(differences(backup, first, backup_name, first_name), std::back_inserter(found));
     if (found.empty()) found.emplace_back("all evidence fits both");
     add_doubt(*by_first,
-              "its backup places things differently, and the evidence does not decide. " + joined(found));
+              "its backup places things differently, and the evidence does not decide: " + joined(found));
     return by_first;
 }
 

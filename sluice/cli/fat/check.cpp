@@ -6,11 +6,13 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/fat/build_time.hpp"
 #include "sluice/cli/fat/commands.hpp"
 #include "sluice/cli/fat/image.hpp"
+#include "sluice/cli/fat/undo_file.hpp"
 #include "sluice/cli/terminal_text.hpp"
 #include "sluice/fat/repair.hpp"
 
@@ -21,6 +23,7 @@ struct check_arguments {
     image_options how;
     std::string image;
     std::string boot;
+    std::string undo;
     bool wants_json = false;
 };
 
@@ -87,7 +90,26 @@ void explain_doubt(const fat::check_report& report, const std::string& image) {
         terminal_text(image));
 }
 
+fat::repair_report repair_image(opened_image& image, fat::check_report found,
+                                const check_arguments& arguments) {
+    std::optional<undo_file> undo;
+    if (not arguments.undo.empty() and found.shape) undo.emplace(arguments.undo, image, *found.shape);
+    auto report =
+        fat::repair(undo ? undo->volume() : image.volume(), std::move(found), repair_options_of(arguments));
+    if (not report and undo)
+        fail_fat(fmt::format("{}; 'sluice fat undo {} {}' restores the image",
+                             fat_message(report.error(), arguments.image), arguments.image, arguments.undo));
+    fat::repair_report done = value_or_fail(std::move(report), arguments.image);
+    if (undo and undo->finish() and not arguments.wants_json)
+        fmt::print("'sluice fat undo {} {}' restores the image as it was\n", terminal_text(arguments.image),
+                   terminal_text(arguments.undo));
+    return done;
+}
+
 void run_repair(const check_arguments& arguments) {
+    if (not arguments.undo.empty() and not arguments.how.overlay.empty())
+        fail_fat(
+            "--undo is for a repair of the image itself; with --overlay, 'sluice fat discard' undoes it");
     bool is_sound = false;
     {
         opened_image image = open_image(arguments, image_use::write);
@@ -95,8 +117,7 @@ void run_repair(const check_arguments& arguments) {
         // Before anything is written.
         if (not arguments.wants_json) fmt::print("{}", boot_text_of(found));
         (void)std::fflush(stdout);
-        const auto report = value_or_fail(
-            fat::repair(image.volume(), std::move(found), repair_options_of(arguments)), arguments.image);
+        const auto report = repair_image(image, std::move(found), arguments);
         if (not arguments.wants_json)
             for (const std::string& action : report.actions)
                 fmt::print("repaired: {}\n", terminal_text(action));
@@ -124,9 +145,13 @@ void add_fat_check(command_syntax fat) {
             .one_of(std::vector<std::string>{"first", "backup"});
         command.add_flag("--json", arguments->wants_json, "print the report for programs");
         command.on_call([arguments, run] { run(*arguments); });
+        return std::pair(command, arguments);
     };
     add("check", "tell whether a volume is sound; changes nothing", run_check);
-    add("repair", "make a damaged volume sound, losing nothing that can be reached", run_repair);
+    const auto [repair, arguments] =
+        add("repair", "make a damaged volume sound, losing nothing that can be reached", run_repair);
+    repair.add_option("--undo", arguments->undo, "first save what is changed; 'sluice fat undo' restores it")
+        .value_name("FILE");
 }
 
 }  // namespace sluice::cli

@@ -14,5 +14,6 @@ void add_fat_put(command_syntax fat);
 void add_fat_mkfile(command_syntax fat);
 void add_fat_change(command_syntax fat);
 void add_fat_overlay(command_syntax fat);
+void add_fat_undo(command_syntax fat);
 
 }  // namespace sluice::cli

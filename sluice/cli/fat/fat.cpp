@@ -16,6 +16,7 @@ void add_fat(command_syntax app) {
     add_fat_mkfile(fat);
     add_fat_change(fat);
     add_fat_check(fat);
+    add_fat_undo(fat);
     add_fat_overlay(fat);
 }
 

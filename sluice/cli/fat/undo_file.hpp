@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "sluice/cli/fat/image.hpp"
+#include "sluice/fat/sparse_device.hpp"
+#include "sluice/fat/undo_recorder.hpp"
+
+namespace sluice::cli {
+
+/// The undo file of a repair while it is written. Leaves with the reason if something fails.
+/// Thread safety: one thread.
+class undo_file {
+public:
+    /// Creates the file, durably. It must not exist: an earlier repair may need it. Only its owner can read
+    /// it, because it has a part of the image.
+    undo_file(const std::string& path, opened_image& image, const fat::geometry& shape);
+
+    /// The volume to repair instead of that of the image.
+    [[nodiscard]] fat::device& volume() noexcept { return *recorder_; }
+    /// Ends the recording. A file without a record is removed; returns whether there is one.
+    bool finish();
+
+private:
+    std::string path_;
+    opened_image& image_;
+    std::unique_ptr<fat::sparse_device> store_;
+    std::unique_ptr<fat::undo_recorder> recorder_;
+};
+
+}  // namespace sluice::cli
