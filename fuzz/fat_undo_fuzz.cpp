@@ -1,7 +1,9 @@
-// Any bytes as an undo file of a small image: opening ends, and a file that opens is applied inside the volume only.
+// Any bytes as an undo file of a small image: opening ends, and a file that opens is applied inside the
+// volume only.
 //
-// The input: the header, then records (offset 3 bytes and length 2 in the volume, whether the checksum is right 1).
-// A header whose checksum alone is wrong gets the right one, or nothing would open; so does the length of the log.
+// The input: the header, then records (offset 3 bytes and length 2 in the volume, whether the checksum is
+// right 1). A header whose checksum alone is wrong gets the right one, or nothing would open; so does the
+// length of the log.
 
 #include <cstdint>
 #include <vector>

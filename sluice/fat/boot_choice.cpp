@@ -1,6 +1,8 @@
 #include "sluice/fat/boot_choice.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <tuple>
 
 namespace sluice::fat {
 namespace {
@@ -8,7 +10,7 @@ namespace {
 constexpr std::uint16_t boot_signature = 0xaa55;
 constexpr std::uint64_t sectors_looked_at = 32;
 constexpr std::uint64_t usual_backup_sector = 6;
-// A sector with so many wrong fields was overwritten; nothing else in it is kept.
+// A sector with more wrong fields was overwritten; nothing else in it is kept.
 constexpr std::size_t wrong_fields_max = 3;
 
 constexpr const char* first_name = "the boot sector";
@@ -82,7 +84,7 @@ std::optional<boot_candidate> backup_at(bytes_view bytes, std::uint64_t number, 
 std::optional<boot_candidate> find_backup(device& image, const boot_sector& first) {
     std::vector<std::byte> room(std::min<std::uint64_t>(image.size_bytes(), sectors_looked_at * 4096));
     if (not image.read_at(0, std::span(room))) {
-        // A medium with bad sectors: what can be read of it, sector by sector.
+        // The medium has bad sectors: read each sector alone.
         for (std::uint64_t at = 0; at + sizeof(boot_sector) <= room.size(); at += sizeof(boot_sector)) {
             const auto piece = std::span(room).subspan(at, sizeof(boot_sector));
             if (not image.read_at(at, piece)) std::ranges::fill(piece, std::byte{});
@@ -217,7 +219,7 @@ void boot_choice::begin_restoration() {
 
 void boot_choice::take_marks() {
     if (not is_jump(first_.sector) and is_jump(backup_->sector))
-        take_field("jump", "it is no jump instruction");
+        take_field("jump", "it must be a jump instruction");
     if (first_.sector.signature.value() != boot_signature) take_field("signature", "it must be 55 AA");
     if (not has_extended_signature(first_.sector) and has_extended_signature(backup_->sector))
         take_field("extended_signature", "it must be 28 or 29 hexadecimal");

@@ -92,7 +92,7 @@ private:
         return false;
     }
 
-    // The slots up to the end of a directory, or of what is read.
+    // The slots that were read, up to the end of the directory.
     struct slots_seen {
         std::uint64_t plausible = 0;
         std::uint64_t other = 0;

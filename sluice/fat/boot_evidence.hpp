@@ -7,8 +7,8 @@
 #include "sluice/fat/boot_sector.hpp"
 #include "sluice/fat/check_report.hpp"
 
-// What a volume says about the boot sector that describes it. A boot sector with one wrong field is still
-// legal; only the rest of the volume shows that it is wrong.
+// Evidence on a volume for and against the boot sector that describes it. A boot sector with one wrong field
+// is still legal; only the rest of the volume shows that it is wrong.
 
 namespace sluice::fat {
 
@@ -33,7 +33,7 @@ inline constexpr std::size_t evidence_kinds = 9;
 struct boot_evidence {
     struct item {
         unsigned badness = 0;  // 0: as it should be; more is worse
-        std::string text;      // what was found, a clause
+        std::string text;      // the observation, a clause
     };
     std::array<item, evidence_kinds> items;
     std::int64_t consistent = 0;  // files and directories
@@ -46,7 +46,7 @@ struct boot_evidence {
 };
 
 /// Gathers the evidence for `sector`, whose geometry is `shape`. `found` is the report of a check of the
-/// volume with this geometry (check_as). Errors: none: what cannot be read is not as it should be. Allocates:
+/// volume with this geometry (check_as). Errors: none; unreadable parts count against the sector. Allocates:
 /// texts, and the FAT. Blocks: for the device. Complexity: linear in the FAT.
 [[nodiscard]] boot_evidence gather_evidence(device& image, const boot_sector& sector, const geometry& shape,
                                             const check_report& found);
@@ -63,8 +63,8 @@ enum class preference : std::uint8_t { neither, first, second };
                                                    const char* better_name, const char* worse_name);
 
 /// Returns the contradictions between a volume and its only boot sector, in words; empty if the boot sector
-/// can be relied on. One contradiction alone is damage of what contradicts; `found` as gather_evidence has
-/// it.
+/// can be relied on. One contradiction alone is damage of that part. `found` is the same report as for
+/// gather_evidence.
 [[nodiscard]] std::vector<std::string> contradictions(const boot_evidence& evidence,
                                                       const check_report& found);
 

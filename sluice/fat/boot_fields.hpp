@@ -9,11 +9,11 @@
 
 namespace sluice::fat {
 
-/// What a field of the boot sector is for, as far as repair is concerned.
+/// The purpose of a field of the boot sector, for repair.
 enum class field_role : std::uint8_t {
     layout,   ///< says where things are: the volume is misread if it is wrong
     mark,     ///< has few legal values
-    machine,  ///< of the drive: nothing on the volume depends on it
+    machine,  ///< describes the drive: nothing on the volume depends on it
     text,     ///< names and code
 };
 
@@ -49,7 +49,7 @@ struct boot_change {
     std::string why;
 };
 
-/// What repair would write over the boot sector. A plain value.
+/// The changes of a boot sector that repair would make. A plain value.
 struct boot_restoration {
     std::uint64_t backup_offset = 0;  // bytes from the start of the volume
     bool is_whole = false;            // the sector is a copy of the backup, not only in `changes`

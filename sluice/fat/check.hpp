@@ -25,11 +25,11 @@ struct check_options {
 };
 
 /// Checks the whole volume and changes nothing. If the boot sector and its backup describe the volume
-/// differently, the one that the volume agrees with is used, and the report says so. Ends on any bytes, in
+/// differently, the one that the volume agrees with is used and reported. Ends on any bytes, in
 /// time and memory proportional to the FAT and the directories: each cluster is followed once, each directory
 /// read once, by invariant 2 of chain_map; a directory is read up to 65,536 slots. Errors: EIO of the device
-/// within the FAT. Damage is no error but what the report is about; what lies behind the end of a cut image
-/// is not looked at. Allocates: the FAT, 4 bytes per cluster, the names of the tree. Blocks: for the device.
+/// within the FAT. Damage is reported, not an error. Nothing beyond the end of a short image is read.
+/// Allocates: the FAT, 4 bytes per cluster, the names of the tree. Blocks: for the device.
 [[nodiscard]] result<check_report> check(device& image, const check_options& options = {});
 
 /// Checks the volume as if its boot sector had this geometry. Errors, Allocates, Blocks: as check.

@@ -116,7 +116,7 @@ std::string message_about_chain(const problem& one) {
 std::string message_about_entry(const problem& one) {
     switch (one.kind) {
         case problem_kind::directory_unreadable:
-            return "is a directory that cannot be read; nothing that belongs to no file is saved meanwhile";
+            return "is a directory that cannot be read, so lost clusters are not saved";
         case problem_kind::directory_has_size:
             return "is a directory with a size, " + text(one.value) + " bytes, must be 0";
         case problem_kind::directory_too_large:

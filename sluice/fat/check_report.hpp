@@ -18,11 +18,11 @@ enum class problem_kind : std::uint8_t {
     boot_sector_doubtful,  // the volume contradicts its boot sector, and no backup is better: nothing is
                            // repaired
     backup_differs,        // unusual: copy of the boot sector
-    image_is_short,        // value: bytes of the volume; expected: of the image
+    image_is_short,        // value: bytes of the volume; expected: bytes of the image
     fats_differ,           // value: copy; cluster: the first that differs
     media_differs,         // value: FAT[0]; expected: what it should be
     dirty,                 // the volume was not unmounted, or was being written
-    medium_errors,         // unusual: somebody met errors of the medium
+    medium_errors,         // unusual: a driver met errors of the medium
     info_sector_bad,       // FSInfo has no signatures
     free_count_wrong,      // value: FSInfo's; expected: counted
     root_start_bad,        // FAT32: the root's first cluster is none
@@ -32,12 +32,12 @@ enum class problem_kind : std::uint8_t {
     cross_link,       // cluster: the last before; value: the shared one; other: whose it is
     chain_too_short,  // value: clusters; expected: that the size needs
     chain_too_long,   // the same; cluster: the last needed, 0 if none is
-    directory_unreadable,  // the device gives no bytes: what is in it is unknown
+    directory_unreadable,  // the device gives no bytes: its entries are unknown
     directory_has_size,    // value: of it
     directory_too_large,   // more than 65,536 slots
     dot_missing,           // `.` or `..` is not where it has to be
     dot_wrong,             // value: where it leads; expected: where it must
-    dot_malformed,         // value: attributes; it is no directory, or has a size
+    dot_malformed,         // value: attributes; not a directory, or with a size
     dot_misplaced,         // one where none belongs
     bad_short_name,
     duplicate_name,

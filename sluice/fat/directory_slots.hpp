@@ -23,7 +23,7 @@ public:
     /// The slots of the root.
     directory_slots(device& image, const geometry& shape, table_editor& table)
         : directory_slots(image, shape, table, shape.type == fat_type::fat32 ? shape.root_cluster : 0) {}
-    /// The slots of the directory that begins at cluster `first`; 0: of the fixed root.
+    /// The slots of the directory that begins at cluster `first`; if it is 0, those of the fixed root.
     directory_slots(device& image, const geometry& shape, table_editor& table, std::uint32_t first)
         : image_(image), shape_(shape), table_(table), extents_(extents_from(first)), can_grow_(first != 0) {}
 
@@ -32,8 +32,8 @@ public:
     /// Takes an unused slot and returns its offset; the slot after the old end becomes the new end. Slots
     /// that are taken `behind_end` follow each other. A full directory grows by a cluster, through the table,
     /// unless it is the fixed root. Returns std::nullopt if there is no room. The caller writes to each slot
-    /// before it takes the next. Errors: of the device. Complexity: linear in the directory for all calls
-    /// together.
+    /// before it takes the next. Errors: those of the device. Complexity: linear in the directory for all
+    /// calls together.
     [[nodiscard]] result<std::optional<std::uint64_t>> take(where place = where::anywhere);
 
     /// Returns where slot `number` of the directory is, or std::nullopt if it has fewer.

@@ -13,7 +13,7 @@ namespace sluice::fat {
 /// Thread safety: none of its own.
 class saved_names {
 public:
-    /// Reads which names the root has. Errors: of the device. Allocates: a bit per name.
+    /// Reads which names the root has. Errors: those of the device. Allocates: a bit per name.
     [[nodiscard]] static result<saved_names> in(directory_slots& root);
 
     /// Returns the next name that neither the root had nor an earlier call returned. The first number is one

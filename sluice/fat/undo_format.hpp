@@ -30,7 +30,7 @@ struct undo_header {
     le32 unused;          // 76  0
     le64 log_bytes;       // 80  where the records end; 0 while recording
     le64 image_modified;  // 88  after the repair, nanoseconds since 1970; 0: unknown
-    le32 checksum;        // 96  CRC-32 of what is before
+    le32 checksum;        // 96  CRC-32 of bytes 0 to 95
 };
 static_assert(sizeof(undo_header) == 100 and offsetof(undo_header, fingerprint_bytes) == 56);
 static_assert(offsetof(undo_header, log_bytes) == 80 and offsetof(undo_header, checksum) == 96);
@@ -55,7 +55,7 @@ inline constexpr std::uint64_t undo_records_offset = 512;
 inline constexpr std::uint64_t undo_block_bytes = 4096;
 inline constexpr std::uint64_t undo_record_bytes_max = 1 << 20;
 
-/// What an undo file knows of its image.
+/// The contents of the header, decoded.
 struct undo_binding {
     undo_state state = undo_state::recording;
     std::uint64_t image_bytes = 0;
@@ -77,8 +77,8 @@ struct undo_binding {
 [[nodiscard]] std::uint32_t checksum_of(const undo_binding& of, std::uint64_t place,
                                         const undo_record& record, bytes_view bytes) noexcept;
 
-/// A CRC-32 of the first `whole_bytes` of a volume and of 64 pieces of 4 KiB spread over it. Errors: of the
-/// device. Allocates: 1 MiB. Complexity: linear in `whole_bytes`.
+/// A CRC-32 of the first `whole_bytes` of a volume and of 64 pieces of 4 KiB spread over it. Errors: those of
+/// the device. Allocates: 1 MiB. Complexity: linear in `whole_bytes`.
 [[nodiscard]] result<std::uint32_t> volume_fingerprint(device& volume, std::uint64_t whole_bytes);
 
 }  // namespace sluice::fat

@@ -80,7 +80,7 @@ std::expected<void, std::string> undo_log::read_records(std::uint64_t present_by
     if (end > present_bytes) return std::unexpected("the file is shorter than its records");
     std::vector<std::byte> room;
     while (end_ < end) {
-        // What a crash may have left of the last record.
+        // A crash can leave an incomplete last record.
         const bool may_be_torn = is_open and end - end_ <= sizeof(undo_record) + undo_record_bytes_max;
         const auto stop = [&]() -> std::expected<void, std::string> {
             if (may_be_torn) return {};

@@ -16,8 +16,8 @@ namespace sluice::fat {
 /// Thread safety: none of its own.
 class undo_log {
 public:
-    /// Reads all records. `present_bytes` is how long the file is. Of an interrupted repair, an incomplete
-    /// last record is ignored: what it was about has not changed yet. Errors, as a sentence for people: no
+    /// Reads all records. `present_bytes` is how long the file is. An incomplete last record of an
+    /// interrupted repair is ignored: its range has not changed yet. Errors, as a sentence for people: no
     /// undo file, damaged, unreadable. `log` outlives it. Allocates: 24 bytes per record, 1 MiB. Complexity:
     /// linear in the file.
     [[nodiscard]] static std::expected<undo_log, std::string> open(device& log, std::uint64_t present_bytes);
@@ -27,17 +27,17 @@ public:
 
     /// Whether `image` is the one that the file belongs to, as the repair left it, or as an interrupted
     /// repair or undo did. `image_modified` is when it was modified last; 0: unknown. Errors, as a sentence:
-    /// what differs.
+    /// the difference.
     [[nodiscard]] std::expected<void, std::string> check_image(device& image, std::int64_t image_modified);
 
-    /// Writes the original bytes back, durably. It can be interrupted and repeated. Errors, as a sentence: of
-    /// the devices, or that the image is too short.
+    /// Writes the original bytes back, durably. It can be interrupted and repeated. Errors, as a sentence:
+    /// the image is too short; those of the devices.
     [[nodiscard]] std::expected<void, std::string> apply(device& image);
 
 private:
     struct entry {
         byte_extent range;    // in the volume
-        std::uint64_t place;  // of the bytes, in the file
+        std::uint64_t place;  // offset of the bytes in the file
     };
     class original_view;
 

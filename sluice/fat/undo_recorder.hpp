@@ -18,12 +18,12 @@ namespace sluice::fat {
 class undo_recorder final : public device {
 public:
     /// Begins in an empty `log`, durably. Both devices outlive the recorder. `binding` has the image, the
-    /// volume, a random id, and how much fingerprints cover. Errors: of the devices. Blocks: for both.
+    /// volume, a random id, and how much fingerprints cover. Errors: those of the devices. Blocks: for both.
     [[nodiscard]] static result<std::unique_ptr<undo_recorder>> begin(device& volume, device& log,
                                                                       undo_binding binding);
 
     /// Ends the recording: what the image holds now is what undoing replaces. `image_modified` is when it was
-    /// modified last. Errors: of the devices.
+    /// modified last. Errors: those of the devices.
     [[nodiscard]] result<void> finish(std::int64_t image_modified);
     /// Whether anything was recorded.
     [[nodiscard]] bool is_empty() const noexcept { return ranges_.empty(); }

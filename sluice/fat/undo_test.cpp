@@ -123,7 +123,7 @@ public:
     std::vector<std::byte> before;
     geometry shape;
     undo_binding binding;
-    std::uint64_t present_bytes = 0;  // of the log
+    std::uint64_t present_bytes = 0;  // length of the log
 };
 
 TEST(undo, restores_every_byte_that_a_repair_changed) {

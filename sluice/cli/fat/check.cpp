@@ -56,8 +56,7 @@ opened_image open_image(const check_arguments& arguments, image_use use) {
             }};
 }
 
-// A device that gives no bytes of the FAT is no verdict on the volume, but programs get an object
-// nevertheless.
+// An unreadable FAT is not a verdict on the volume. Programs get an object in this case too.
 fat::check_report check_or_fail(opened_image& image, const check_arguments& arguments) {
     auto report = fat::check(image.volume(), {.page = page_of(arguments), .boot = boot_of(arguments)});
     if (not report and arguments.wants_json) fmt::print("{}", fat::json_of_failure(report.error()));
@@ -149,8 +148,8 @@ void add_fat_check(command_syntax fat) {
     };
     add("check", "tell whether a volume is sound; changes nothing", run_check);
     const auto [repair, arguments] =
-        add("repair", "make a damaged volume sound, losing nothing that can be reached", run_repair);
-    repair.add_option("--undo", arguments->undo, "first save what is changed; 'sluice fat undo' restores it")
+        add("repair", "repair a damaged volume and keep all reachable files", run_repair);
+    repair.add_option("--undo", arguments->undo, "save the original bytes first, for 'sluice fat undo'")
         .value_name("FILE");
 }
 

@@ -16,7 +16,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::uint64_t undo_file_bytes_max = std::uint64_t{1} << 46;
-// Fingerprints cover FATs and root up to here as a whole; of the rest they have samples.
+// Fingerprints cover FATs and root up to here as a whole; they sample the rest.
 constexpr std::uint64_t fingerprint_bytes_max = std::uint64_t{1} << 30;
 constexpr unsigned owner_only = 0600;
 
@@ -61,8 +61,8 @@ void run_undo(const undo_arguments& arguments) {
     const auto fits =
         opened->check_image(image.volume(), modification_of_image(image.volume(), arguments.image));
     if (not fits and not arguments.force)
-        fail_fat(fmt::format("{}: {}; use --force to write the original bytes nevertheless", arguments.file,
-                             fits.error()));
+        fail_fat(fmt::format("{}: {}; use --force to write the original bytes back in any case",
+                             arguments.file, fits.error()));
     const auto done = opened->apply(image.volume());
     if (not done)
         fail_fat(fmt::format("{}: {}; 'sluice fat undo {} {}' continues", arguments.image, done.error(),
@@ -110,7 +110,7 @@ void add_fat_undo(command_syntax fat) {
     command.add_option("IMAGE", arguments->image, "the image that was repaired").required();
     command.add_option("FILE", arguments->file, "the undo file").required();
     command.add_flag("--force", arguments->force,
-                     "also if the image is another one, or was changed since the repair");
+                     "restore another image, or one that was changed since the repair");
     command.on_call([arguments] { run_undo(*arguments); });
 }
 
