@@ -17,7 +17,7 @@ COMMANDS = {"sluice": [()], "sluice-serve": [("serve",)], "sluice-status": [("st
             "sluice-bench": [("bench",), ("bench", "fsmutex"), ("bench", "smb")],
             "sluice-fat": [("fat",), *(("fat", verb) for verb in (
                 "mkfs", "build", "label", "ls", "cat", "stat", "map", "get", "put", "mkfile", "mkdir", "rm", "mv", "defrag", "check",
-                "repair", "commit", "discard", "rebind"))],
+                "repair", "undo", "commit", "discard", "rebind"))],
             "sluice-get": [("get",), ("put",), ("ls",), ("cat",), ("mkdir",), ("rm",)],
             "sluice-lock": [("lock",)], "sluice-user": [("user",), *(("user", verb) for verb in ("add", "passwd", "remove", "list"))]}
 SKIPPED = 77

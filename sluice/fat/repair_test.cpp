@@ -212,6 +212,71 @@ TEST(repair, moves_the_entries_that_take_the_place_of_dots) {
     }
 }
 
+// A device with a bad sector.
+class bad_sector_device final : public device {
+public:
+    bad_sector_device(device& below, std::uint64_t bad) noexcept : below_(below), bad_(bad) {}
+    [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return below_.size_bytes(); }
+    [[nodiscard]] bool is_writable() const noexcept override { return true; }
+    [[nodiscard]] result<void> read_at(std::uint64_t offset, io::buffers_type pieces) noexcept override {
+        if (offset < bad_ + 512 and offset + bytes_in(pieces) > bad_) return failure({EIO, "read"});
+        return below_.read_at(offset, pieces);
+    }
+    [[nodiscard]] result<void> write_at(std::uint64_t offset,
+                                        io::const_buffers_type pieces) noexcept override {
+        return below_.write_at(offset, pieces);
+    }
+    [[nodiscard]] result<void> barrier(io::barrier_kind kind) noexcept override {
+        return below_.barrier(kind);
+    }
+    [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override {
+        return below_.punch_hole(range);
+    }
+    using device::read_at;
+    using device::write_at;
+
+private:
+    device& below_;
+    std::uint64_t bad_;
+};
+
+TEST(repair, saves_no_lost_clusters_while_a_directory_cannot_be_read) {
+    for (const fat_type type : all_types) {
+        sample_volume volume(type);
+        bad_sector_device image(volume.image(), volume.shape.cluster_offset(12));
+        const auto report = repair(image);
+        ASSERT_TRUE(report);
+        EXPECT_TRUE(report->after.has(problem_kind::directory_unreadable)) << text_of(report->after);
+        EXPECT_TRUE(report->actions.empty()) << all_of(report->actions);
+        const auto again = check(volume.image());
+        ASSERT_TRUE(again);
+        EXPECT_TRUE(again->is_sound()) << text_of(*again);
+    }
+}
+
+TEST(repair, saves_no_lost_clusters_of_an_image_that_was_cut) {
+    sample_volume volume(fat_type::fat16);
+    const std::vector<std::byte> before(volume.image().bytes().begin(), volume.image().bytes().end());
+    const std::uint64_t end = volume.shape.cluster_offset(12);
+    memory_device cut(
+        std::vector<std::byte>(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(end)));
+    const auto report = repair(cut);
+    ASSERT_TRUE(report);
+    EXPECT_TRUE(report->actions.empty()) << all_of(report->actions);
+    EXPECT_EQ(std::memcmp(cut.bytes().data(), before.data(), end), 0);
+}
+
+TEST(repair, writes_no_counts_over_a_sector_that_is_something_else) {
+    sample_volume volume(fat_type::fat32);
+    const std::uint64_t backup = *volume.shape.backup_offset;
+    const std::uint64_t info = *volume.shape.info_offset;
+    for (const std::uint64_t offset : {backup, info})
+        std::ranges::fill(volume.image().bytes().subspan(offset, 512), std::byte{0x37});
+    ASSERT_TRUE(repair(volume.image()));
+    EXPECT_EQ(volume.at(info + 100), std::byte{0x37});
+    EXPECT_EQ(volume.at(info + 490), std::byte{0x37});
+}
+
 TEST(repair, that_finds_no_room_in_the_root_leaves_lost_clusters_alone_and_says_so) {
     sample_volume volume(fat_type::fat12);
     for (std::uint64_t i = volume.unused; i != volume.shape.root_entries; ++i) {
