@@ -175,6 +175,8 @@ private:
         const std::uint64_t end = std::min<std::uint64_t>(shape_.fat_used_bytes(), 64 << 20);
         for (std::uint64_t at = 0; at < end; at += at < (1 << 20) ? piece_bytes : 1 << 20) {
             const auto length = std::min<std::uint64_t>(piece_bytes, end - at);
+            a.fill({});
+            b.fill({});
             const bool is_read =
                 image_.read_at(shape_.fat_copy_offset(0) + at, std::span(a).first(length)) and
                 image_.read_at(shape_.fat_copy_offset(1) + at, std::span(b).first(length));
