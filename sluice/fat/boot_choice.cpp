@@ -107,7 +107,10 @@ result<check_report> boot_choice::check() {
     backup_ = find_backup(image_, first_.sector);
     const bool is_forced_first = options_.boot == boot_source::first;
     if (first_.shape and (is_forced_first or not backup_)) return check_first_only();
-    if (not backup_ or is_forced_first) {
+    // Another file system names itself: a backup of FAT is what its format left over.
+    const bool is_other = not first_.shape and (first_.shape.error().fault == boot_fault::is_exfat or
+                                                first_.shape.error().fault == boot_fault::is_ntfs);
+    if (not backup_ or is_forced_first or (is_other and options_.boot != boot_source::backup)) {
         check_report report;
         report.refusal = first_.shape.error().message();
         return report;
@@ -267,7 +270,7 @@ void boot_choice::take_all(const std::vector<std::string>& evidence) {
 }
 
 void boot_choice::restore(check_report& report) const {
-    if (restoration_.changes.empty()) return report_difference(report);
+    if (restoration_.changes.empty() and not restoration_.is_whole) return report_difference(report);
     problem bad{.kind = problem_kind::boot_sector_bad};
     bad.cluster = 0;
     if (not first_.shape) bad.other = first_.shape.error().message();

@@ -120,6 +120,21 @@ TEST(boot_choice, restores_each_field_from_the_backup_and_keeps_every_file) {
     }
 }
 
+TEST(boot_choice, a_volume_that_names_another_file_system_is_not_overwritten_by_a_backup) {
+    library sample(fat_type::fat32, content::tree);
+    for (const std::string_view name : {"EXFAT   ", "NTFS    "}) {
+        memory_device image(sample.bytes());
+        std::memcpy(image.bytes().data() + 3, name.data(), name.size());
+        const std::vector<std::byte> before(image.bytes().begin(), image.bytes().end());
+        const auto report = repair(image);
+        ASSERT_TRUE(report);
+        EXPECT_FALSE(report->after.shape);
+        EXPECT_TRUE(is_equal(image.bytes(), before));
+        ASSERT_TRUE(repair(image, {.boot = boot_source::backup}));
+        EXPECT_TRUE(is_equal(image.bytes(), sample.image()));
+    }
+}
+
 // Without a backup, repair refuses, or does nothing that matters once the field is right.
 TEST(boot_choice, without_a_backup_no_wrong_field_makes_repair_damage_the_volume) {
     for (const content what : {content::tree, content::small_files})
