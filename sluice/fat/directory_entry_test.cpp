@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 #include <ctime>
+#include <optional>
+#include <string>
 
 #include "sluice/base/random.hpp"
 #include "sluice/fat/timestamp.hpp"
@@ -93,11 +95,27 @@ TEST(timestamp, any_bits_are_a_time) {
               at(1980y / 1 / 1, 23h + 59min + 59s + 990ms));
 }
 
+// Sets the zone of the host while it exists.
+class host_zone {
+public:
+    explicit host_zone(const char* name) {
+        if (const char* const before = std::getenv("TZ")) before_ = before;
+        setenv("TZ", name, 1);
+        tzset();
+    }
+    host_zone(const host_zone&) = delete;
+    host_zone& operator=(const host_zone&) = delete;
+    ~host_zone() {
+        before_ ? setenv("TZ", before_->c_str(), 1) : unsetenv("TZ");
+        tzset();
+    }
+
+private:
+    std::optional<std::string> before_;
+};
+
 TEST(timestamp, the_zone_of_the_host_knows_summer_time) {
-    const char* const before = std::getenv("TZ");
-    const std::string kept = before == nullptr ? "" : before;
-    setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
-    tzset();
+    const host_zone zone("CET-1CEST,M3.5.0,M10.5.0/3");
     const time_zone host = time_zone::host();
     const time_point winter = at(2026y / 1 / 15, 12h);
     const time_point summer = at(2026y / 7 / 15, 12h);
@@ -105,8 +123,26 @@ TEST(timestamp, the_zone_of_the_host_knows_summer_time) {
     EXPECT_EQ(pack(summer, host).time, 14U << 11);
     EXPECT_EQ(unpack(pack(winter, host), host), winter);
     EXPECT_EQ(unpack(pack(summer, host), host), summer);
-    before == nullptr ? unsetenv("TZ") : setenv("TZ", kept.c_str(), 1);
-    tzset();
+}
+
+TEST(timestamp, a_remembered_zone_agrees_with_the_zone_at_all_times) {
+    for (const char* const name : {"CET-1CEST,M3.5.0,M10.5.0/3", "NST3:30NDT,M3.2.0/0:01,M11.1.0/0:01",
+                                   "IST-5:30", "<-02>2<-01>,M3.5.0/-1,M10.5.0/0", "UTC"}) {
+        SCOPED_TRACE(name);
+        const host_zone zone(name);
+        const time_zone host = time_zone::host();
+        const remembered_zone remembered(host);
+        // Twice, because the second answer is one from memory. Every 37 minutes of two years, and some days
+        // of all others.
+        for (int pass = 0; pass != 2; ++pass) {
+            for (auto shown = std::chrono::local_seconds(std::chrono::local_days(2025y / 1 / 1));
+                 shown < std::chrono::local_days(2027y / 1 / 1); shown += 37min)
+                ASSERT_EQ(remembered.to_utc(shown), host.to_utc(shown));
+            for (auto shown = std::chrono::local_seconds(std::chrono::local_days(1979y / 12 / 1));
+                 shown < std::chrono::local_days(2109y / 1 / 1); shown += 173h)
+                ASSERT_EQ(remembered.to_utc(shown), host.to_utc(shown));
+        }
+    }
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ file_system::file_system(device& on, const geometry& shape, const clock_source& 
       shape_(shape),
       clock_(clock),
       options_(options),
+      zone_(options.zone),
       table_(on, shape_),
       lends_(can_lend(on, shape, options)),
       writes_at_once_(on.place_of(shape.data_offset).has_value()) {
@@ -261,16 +262,15 @@ std::string file_system::path_of(const item& of) noexcept {
 }
 
 item_status file_system::status_of(const directory_entry& entry) const noexcept {
-    const time_zone& zone = options_.zone;
     const time_point modified =
-        unpack({.date = entry.modified_date.value(), .time = entry.modified_time.value()}, zone);
+        unpack({.date = entry.modified_date.value(), .time = entry.modified_time.value()}, zone_);
     return {
         .bits = static_cast<attributes>(entry.attribute_bits.value()),
         .created = unpack({.date = entry.created_date.value(),
                            .time = entry.created_time.value(),
                            .hundredths = entry.created_10ms.value()},
-                          zone),
-        .accessed = unpack({.date = entry.accessed_date.value()}, zone),
+                          zone_),
+        .accessed = unpack({.date = entry.accessed_date.value()}, zone_),
         .modified = modified,
         .changed = modified,
         .is_directory = has(static_cast<attributes>(entry.attribute_bits.value()), attributes::directory)};

@@ -349,6 +349,7 @@ private:
     const geometry shape_;
     const clock_source& clock_;
     const mount_options options_;
+    const remembered_zone zone_;
     allocation_table table_;
     bool was_dirty_ = false;
     const bool lends_;

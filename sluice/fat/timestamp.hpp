@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 
 // Times as directories keep them: of some local clock nobody wrote down, to two seconds, from 1980 to 2107.
 
@@ -20,6 +22,9 @@ public:
     /// What the host's zone was at each instant, summer time included.
     [[nodiscard]] static constexpr time_zone host() noexcept { return time_zone(true, {}); }
 
+    /// Returns whether the offset is the same at all times.
+    [[nodiscard]] constexpr bool is_fixed() const noexcept { return not is_host_; }
+
     /// What the clock showed. Complexity: constant; of the host's zone a look-up in its table.
     [[nodiscard]] std::chrono::local_seconds to_local(std::chrono::sys_seconds when) const noexcept;
     /// When the clock showed it; of an hour that came twice, one of the two.
@@ -31,6 +36,28 @@ private:
 
     bool is_host_;
     std::chrono::minutes offset_;
+};
+
+/// A time zone that remembers its offset for each day that was asked for. The C library examines the host's
+/// configuration for each time, under one lock for all threads.
+///
+/// A zone that changes on the host while this exists keeps the offsets that are remembered.
+/// Thread safety: any thread.
+class remembered_zone {
+public:
+    /// Allocates: 190 kB for the zone of the host, otherwise nothing.
+    explicit remembered_zone(const time_zone& zone);
+
+    /// As time_zone::to_utc(). Allocates: nothing. Complexity: constant.
+    [[nodiscard]] std::chrono::sys_seconds to_utc(std::chrono::local_seconds shown) const noexcept;
+
+private:
+    [[nodiscard]] std::int32_t offset_of_day(std::chrono::local_days day) const noexcept;
+
+    time_zone zone_;
+    // One per day from 1980 to 2107: seconds plus a bias, or one of two marks. Relaxed: each is complete by
+    // itself, and all threads would write the same.
+    std::unique_ptr<std::atomic<std::int32_t>[]> days_;
 };
 
 /// The fields of one time. Where one is missing on disk (the hundredths of a change, the time of day of an
@@ -50,5 +77,6 @@ struct packed_time {
 /// Any bits give a time: the epoch of Unix for a date that is none (0 above all: never set), and fields that
 /// are too large are taken as the largest. Allocates: nothing.
 [[nodiscard]] time_point unpack(const packed_time& from, const time_zone& zone) noexcept;
+[[nodiscard]] time_point unpack(const packed_time& from, const remembered_zone& zone) noexcept;
 
 }  // namespace sluice::fat

@@ -177,7 +177,9 @@ result<clone_result> copy::run(extent_type target_length) noexcept {
     }
     while (outcome_.cloned_bytes < total_ and not source_ended_ and not outcome_.stopped) {
         const extent_type at = source_ + outcome_.cloned_bytes;
-        const auto data = next_data(from_, {.offset = at, .length = total_ - outcome_.cloned_bytes});
+        const extent_pair rest{.offset = at, .length = total_ - outcome_.cloned_bytes};
+        const auto data =
+            options_.holes == source_holes::ignored ? result<extent_pair>(rest) : next_data(from_, rest);
         if (not data) return failure(data.error());
         if (data->offset > at) {
             if (const auto done = copy_hole(data->offset - at); not done) return failure(done.error());

@@ -45,11 +45,19 @@ private:
     bool (*call_)(void*, const clone_progress&) noexcept = nullptr;
 };
 
+/// Whether a copy looks for holes in its source. Looking takes time in proportion to the data up to the next
+/// hole on some file systems (tmpfs), however short the range is.
+enum class source_holes : bool {
+    kept,     ///< they become holes of the destination
+    ignored,  ///< for a caller who knows that the range has none: they are copied as zeros
+};
+
 struct clone_options {
     clone_method strongest =
         clone_method::reflink;         // what to begin with; weaker ones follow where it is refused
     std::span<std::byte> buffer = {};  // for user_copy; by default 64 KiB of stack
     clone_observer observer = {};
+    source_holes holes = source_holes::kept;
 };
 
 struct clone_result {

@@ -70,8 +70,11 @@ result<void> find_present_name(const handle& open, present_name& found) noexcept
     return seen;
 }
 
-// linkat needs a privilege to link by descriptor, but none to link by way of /proc.
+// Before Linux 6.10, linkat needs a privilege to link by descriptor (ENOENT otherwise), but none to link by
+// way of /proc.
 int link_inode(const handle& open, int directory, const char* name) noexcept {
+    if (::linkat(open.descriptor(), "", directory, name, AT_EMPTY_PATH) == 0) return 0;
+    if (errno != ENOENT and errno != EINVAL and errno != EPERM) return -1;
     return ::linkat(AT_FDCWD, descriptor_path(open.descriptor()).c_str(), directory, name, AT_SYMLINK_FOLLOW);
 }
 

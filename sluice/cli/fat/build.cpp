@@ -114,7 +114,7 @@ void check_present(const build_arguments& arguments) {
         fail_fat(fmt::format("{}: has a journal, {}; run 'sluice fat repair {}' or remove it first",
                              arguments.image, journal_of(arguments.image), arguments.image));
     io::file_handle file = value_or_fail(io::file_handle::open({}, arguments.image), arguments.image);
-    if (is_open_elsewhere(file, arguments.image))
+    if (users_of(file, arguments.image) == image_users::some)
         fail_fat(arguments.image + ": the image is in use by another process or a loop device");
     fat::file_device present = value_or_fail(fat::file_device::over(std::move(file)), arguments.image);
     const auto formats = content_of(present, {.offset = 0, .length = present.size_bytes()});

@@ -123,6 +123,69 @@ class Objects(Damaged):
         self.sluice("get", self.on("/D/FILE00"), target, code=1)
         self.assertEqual(target.read_text(), "old")
 
+    def test_problems_are_reported_in_the_order_of_the_entries(self):
+        self.put_files(40)
+        for i in range(0, 40, 3):
+            self.damage_file(f"FILE{i:02}     ")
+        for i in range(5):
+            self.sluice("get", self.on("/D"), self.folder / f"back{i}", code=1)
+            names = [line.split(": ")[1] for line in self.said.splitlines()[:-1]]
+            self.assertEqual(names, [f"/D/FILE{i:02}" for i in range(0, 40, 3)])
+
+    def test_a_copy_replaces_no_directory_and_leaves_nothing_else(self):
+        top = self.put_files(3)
+        back = self.folder / "back"
+        (back / "FILE01").mkdir(parents=True)
+        self.sluice("get", self.on("/D/FILE00"), back)
+        self.sluice("get", self.on("/D/FILE01"), back / "FILE01" / "copy")
+        self.sluice("get", self.on("/D"), self.folder / "all")
+        (self.folder / "all" / "FILE01").unlink()
+        (self.folder / "all" / "FILE01").mkdir()
+        (self.folder / "all" / "FILE02").write_text("old")
+        self.sluice("mv", self.on("/D"), "/all")
+        self.sluice("get", self.on("/all"), self.folder, code=1)
+        self.assertIn("all/FILE01: Is a directory", self.said)
+        self.assertEqual((self.folder / "all" / "FILE02").read_bytes(), (top / "FILE02").read_bytes())
+        self.assertEqual(sorted(os.listdir(self.folder / "all")), ["FILE00", "FILE01", "FILE02"])
+
+    def test_a_copy_replaces_a_symbolic_link_and_not_its_target(self):
+        top = self.put_files(1)
+        (self.folder / "other").write_text("other")
+        (self.folder / "link").symlink_to("other")
+        self.sluice("get", self.on("/D/FILE00"), self.folder / "link")
+        self.assertEqual((self.folder / "other").read_text(), "other")
+        self.assertFalse((self.folder / "link").is_symlink())
+        self.assertEqual((self.folder / "link").read_bytes(), (top / "FILE00").read_bytes())
+
+    def test_copies_have_the_permissions_that_the_umask_leaves(self):
+        self.put_files(1)
+        before = os.umask(0o027)
+        self.addCleanup(os.umask, before)
+        self.sluice("get", self.on("/D"), self.folder / "back")
+        self.assertEqual((self.folder / "back" / "FILE00").stat().st_mode & 0o777, 0o640)
+
+    def test_a_full_file_system_ends_the_command_and_leaves_no_incomplete_copy(self):
+        top = self.put_files(30)
+        small = self.folder / "small"
+        small.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(small)], capture_output=True).returncode:
+            self.skipTest("needs the right to mount")
+        self.addCleanup(subprocess.run, ["umount", str(small)])
+        self.sluice("get", self.on("/D"), small / "back", code=1)
+        self.assertIn("No space left on device", self.said)
+        self.assertEqual(self.said.count("\n"), 1)
+        copies = os.listdir(small / "back")
+        self.assertLess(len(copies), 30)
+        for name in copies:
+            self.assertEqual((small / "back" / name).read_bytes(), (top / name).read_bytes())
+
+    def test_a_large_file_between_holes_of_the_image_is_copied_completely(self):
+        data = os.urandom(5_000_000)
+        (self.folder / "data").write_bytes(data[:3_000_000] + bytes(4 << 20) + data[3_000_000:])
+        self.sluice("put", self.folder / "data", self.on("/"))
+        self.sluice("get", self.on("/data"), self.folder / "copy")
+        self.assertEqual((self.folder / "copy").read_bytes(), (self.folder / "data").read_bytes())
+
     def test_salvage_copies_what_can_be_read_and_reports_the_rest(self):
         top = self.put_files(3)
         self.damage_file("FILE01     ")
@@ -226,6 +289,29 @@ class Hostile(Damaged):
         self.assertLess(len(listed.splitlines()), 16 * 17 + 2)
         self.assertIn("its clusters belong to another directory", self.said)
         self.sluice("get", self.on("/TOP"), self.folder / "back", code=1)
+
+    def test_directories_that_are_too_deep_are_reported_and_not_read(self):
+        levels = 3000
+        volume = Volume(self.image)
+
+        def entry(name, cluster):
+            return name.ljust(11).encode() + b"\x10" + bytes(14) + cluster.to_bytes(2, "little") + bytes(4)
+
+        volume.bytes[volume.root:volume.root + SLOT] = entry("D", 2)
+        for cluster in range(2, 2 + levels):
+            volume.link(cluster, 0xffff)
+            volume.bytes[volume.place(cluster):volume.place(cluster) + 3 * SLOT] = \
+                entry(".", cluster) + entry("..", cluster - 1 if cluster > 2 else 0) + entry("D", cluster + 1)
+        volume.save()
+        listed = self.sluice("ls", "-R", self.on("/"), code=1).splitlines()
+        self.assertEqual(listed[-1], "/".join(["D"] * 1000) + "/")
+        self.assertIn("not read: it is more than 1000 directories deep; move it up with 'sluice fat mv'", self.said)
+        self.assertEqual(len(self.said.splitlines()), 2)
+        self.sluice("get", self.on("/"), self.folder / "back", code=1)
+        self.assertIn("more than 1000 directories deep", self.said)
+        subprocess.run(["rm", "-r", str(self.folder / "back")], check=True)  # too deep for the clean-up of Python
+        self.sluice("rm", "-r", self.on("/D"), code=1)
+        self.assertIn("D/D/D", self.sluice("ls", "-R", self.on("/"), code=1))
 
     def test_names_cannot_control_the_terminal(self):
         self.sluice("mkdir", self.on("/xxDirEsc"))

@@ -11,6 +11,7 @@
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/io/file_status.hpp"
+#include "sluice/io/volume_status.hpp"
 
 #ifdef SLUICE_HAVE_BLKID
 #include <blkid/blkid.h>
@@ -21,19 +22,25 @@ namespace {
 
 // A lease for writing is only granted on a file that is open nowhere else. If another process opens the file
 // at that moment, the kernel sends a signal: SIGURG is one that does nothing.
-bool is_file_open_elsewhere(int descriptor) noexcept {
-    if (::fcntl(descriptor, F_SETSIG, SIGURG) != 0) return false;
-    if (::fcntl(descriptor, F_SETLEASE, F_WRLCK) != 0) return errno == EAGAIN;
+image_users users_of_file(const io::file_handle& image) noexcept {
+    const int descriptor = image.descriptor();
+    const bool is_granted =
+        ::fcntl(descriptor, F_SETSIG, SIGURG) == 0 and ::fcntl(descriptor, F_SETLEASE, F_WRLCK) == 0;
+    if (not is_granted) return errno == EAGAIN ? image_users::some : image_users::unknown;
     (void)::fcntl(descriptor, F_SETLEASE, F_UNLCK);
-    return false;
+    const auto volume = io::volume_of(image);
+    constexpr std::uint64_t fuse = 0x65735546;
+    const bool is_seen_by_others =
+        not volume or volume->reach == io::volume_reach::other_hosts or volume->magic == fuse;
+    return is_seen_by_others ? image_users::unknown : image_users::none;
 }
 
 // The kernel grants exclusive use of a block device once, and a mount has it.
-bool is_device_in_use(const std::string& path) noexcept {
+image_users users_of_device(const std::string& path) noexcept {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_EXCL | O_CLOEXEC);
-    if (descriptor < 0) return errno == EBUSY;
+    if (descriptor < 0) return errno == EBUSY ? image_users::some : image_users::unknown;
     ::close(descriptor);
-    return false;
+    return image_users::none;
 }
 
 #ifdef SLUICE_HAVE_BLKID
@@ -106,11 +113,10 @@ std::expected<std::vector<std::string>, std::string> content_of(fat::file_device
     return found;
 }
 
-bool is_open_elsewhere(const io::file_handle& image, const std::string& path) {
+image_users users_of(const io::file_handle& image, const std::string& path) {
     const auto status = io::status_of(image, io::stat_fields::type);
-    if (not status) return false;
-    return status->type == io::file_type::regular ? is_file_open_elsewhere(image.descriptor())
-                                                  : is_device_in_use(path);
+    if (not status) return image_users::unknown;
+    return status->type == io::file_type::regular ? users_of_file(image) : users_of_device(path);
 }
 
 }  // namespace sluice::cli

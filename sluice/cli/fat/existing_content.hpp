@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <expected>
 #include <string>
 #include <vector>
@@ -18,8 +19,17 @@ namespace sluice::cli {
 [[nodiscard]] std::expected<std::vector<std::string>, std::string> content_of(fat::file_device& image,
                                                                               byte_extent where);
 
-/// Returns whether another process, a loop device or a mount uses the file or block device `path`, which is
-/// open as `image`. Returns false where the file system does not support leases. Allocates, blocks: no.
-[[nodiscard]] bool is_open_elsewhere(const io::file_handle& image, const std::string& path);
+/// What is known of other users of an image.
+enum class image_users : std::uint8_t {
+    none,     ///< no other process of this host has it open
+    some,     ///< another process, a loop device or a mount uses it
+    unknown,  ///< the file system does not tell
+};
+
+/// Returns whether another process uses the file or block device `path`, which is open as `image`. The kernel
+/// answers for files with a lease, which the owner of a file, or a process with CAP_LEASE, receives on the
+/// file systems of disks and memory. On network file systems and FUSE a lease says nothing of other hosts, or
+/// of those who reach the file by another path: there only `some` is certain. Allocates, blocks: no.
+[[nodiscard]] image_users users_of(const io::file_handle& image, const std::string& path);
 
 }  // namespace sluice::cli

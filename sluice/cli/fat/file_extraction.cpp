@@ -3,50 +3,29 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <optional>
 #include <span>
+#include <utility>
 
-#include "sluice/base/random.hpp"
 #include "sluice/io/file_status.hpp"
 
 namespace sluice::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::size_t block_bytes = 1U << 20;
+// Copied through memory: there, asking for holes and for shared blocks would take longer than the copy.
+constexpr std::size_t small_file_bytes_max = 128U << 10;
+// Of more, a list is not kept: a hostile file of 4 GiB has millions.
+constexpr std::size_t pieces_kept_max = 256;
 // Ranges beyond that are counted only: a message for each sector of a bad disk would help no reader.
 constexpr std::size_t ranges_listed_max = 64;
-
-// Errors of the host that every further file would meet, too.
-bool ends_the_command(const error& why) noexcept {
-    return why == std::errc::no_space_on_device or why == std::errc::read_only_file_system or
-           why.code() == EDQUOT;
-}
-
-// Where a copy grows until it is complete, so that a file there before is replaced by a whole one or not at
-// all. Nobody can guess the name and put something else there.
-fs::path beside(const fs::path& to) {
-    system_random numbers;
-    return to.parent_path() / fmt::format(".sluice-{:016x}", numbers.next_u64());
-}
-
-// A device or a pipe that a file was renamed over would be gone, for all programs.
-int why_not_replaced(const fs::path& to) noexcept {
-    std::error_code unknown;
-    const fs::file_status there = fs::symlink_status(to, unknown);
-    if (not fs::exists(there) or fs::is_regular_file(there) or fs::is_symlink(there)) return 0;
-    return fs::is_directory(there) ? EISDIR : EEXIST;
-}
 
 }  // namespace
 
 struct file_extraction::copy_in_progress {
     const tree_entry& file;
-    const fs::path& to;
-    fs::path growing;  // becomes `to`
+    const copy_target& to;
     fat::item_handle source;
-    io::file_handle target{};
+    std::optional<new_file> target{};  // becomes `to`
     std::vector<byte_extent>
         missing{};               // ranges of the file, ascending, not adjacent; at most ranges_listed_max
     std::uint64_t unlisted = 0;  // further ones
@@ -54,6 +33,13 @@ struct file_extraction::copy_in_progress {
     std::optional<error> write_error{};
 
     [[nodiscard]] bool goes_on() const noexcept { return not read_error and not write_error; }
+    void start_again() {
+        target.reset();
+        missing.clear();
+        unlisted = 0;
+        read_error.reset();
+        write_error.reset();
+    }
     void miss(byte_extent range) {
         if (not missing.empty() and unlisted == 0 and
             missing.back().offset + missing.back().length == range.offset) {
@@ -65,39 +51,119 @@ struct file_extraction::copy_in_progress {
         }
     }
     [[nodiscard]] bool write(std::span<const std::byte> bytes, std::uint64_t offset) {
-        const auto done =
-            target.write(io::io_request<io::const_bytes_type>{.buffers = bytes, .offset = offset});
-        if (not done)
-            write_error = done.error();
-        else if (done->size() != bytes.size())
-            write_error = error(EIO, "write");
+        // A full file system takes a part first; writing the rest tells why.
+        while (not bytes.empty() and not write_error) {
+            const auto done = target->file().write(
+                io::io_request<io::const_bytes_type>{.buffers = bytes, .offset = offset});
+            if (not done or done->empty()) {
+                write_error = done ? error(EIO, "write") : done.error();
+            } else {
+                offset += done->size();
+                bytes = bytes.subspan(done->size());
+            }
+        }
         return not write_error;
+    }
+    [[nodiscard]] std::vector<object_problem> problems() const {
+        if (read_error) return {problem_of(file.path, *read_error)};
+        if (write_error) return {problem_of_target(to.path, *write_error)};
+        if (missing.empty()) return {};
+        std::string text = "missing, and zero in the copy: bytes ";
+        const char* between = "";
+        for (const byte_extent& each : missing) {
+            text += fmt::format("{}{}-{}", between, each.offset, each.offset + each.length - 1);
+            between = ", ";
+        }
+        if (unlisted != 0) text += fmt::format(" and {} more ranges", unlisted);
+        return {problem_of(file.path, text)};
     }
 };
 
-void file_extraction::copy(const tree_entry& file, const fs::path& to) {
-    progress_.name(shown(file.path));
+std::vector<object_problem> file_extraction::copy(const tree_entry& file, const copy_target& to) {
+    progress_.name(file.path);
     auto source = from_.system().find(file.path);
-    if (not source) return skipped_.report(file.path, source.error());
-    const byte_extent all{.offset = 0, .length = file.status.size_bytes};
+    if (not source) return {problem_of(file.path, source.error())};
     // Before the target is replaced: a file that cannot be read replaces nothing.
-    const auto is_followed = from_.system().for_each_extent(**source, all, [](const auto&) { return true; });
+    const auto is_followed = find_pieces(file, **source);
     if (not is_followed and policy_ == damaged_file::skip)
-        return skipped_.report(file.path, is_followed.error());
-    if (const int code = why_not_replaced(to); code != 0)
-        return skipped_.report_target(to.string(), error(code, "replace"));
-    copy_in_progress copy{.file = file, .to = to, .growing = beside(to), .source = *std::move(source)};
-    auto target =
-        io::file_handle::open({}, copy.growing.string(), io::mode::write, io::creation::only_if_not_exist);
-    if (not target) {
-        if (ends_the_command(target.error())) fail_fat(fat_message(target.error(), to.string()));
-        return skipped_.report_target(to.string(), target.error());
+        return {problem_of(file.path, is_followed.error())};
+    copy_in_progress copy{.file = file, .to = to, .source = *std::move(source)};
+    const bool begins_nameless = to.form == new_file::form::nameless and not lacks_nameless_files_;
+    copy_content(copy, begins_nameless ? new_file::form::nameless : new_file::form::named);
+    lacks_nameless_files_ =
+        lacks_nameless_files_ or
+        (begins_nameless and copy.write_error and *copy.write_error == std::errc::operation_not_supported);
+    if (begins_nameless and lacks_nameless_files_) {
+        copy.start_again();
+        copy_content(copy, new_file::form::named);
     }
-    copy.target = *std::move(target);
-    if (const auto sized = copy.target.truncate(file.status.size_bytes); not sized)  // the rest stays zeros
-        copy.write_error = sized.error();
-    if (copy.goes_on()) copy_extents(copy);
-    finish(copy);
+    return copy.problems();
+}
+
+// Finds out whether the whole cluster chain can be followed, and keeps the pieces if they are few.
+result<void> file_extraction::find_pieces(const tree_entry& file, fat::item& source) {
+    pieces_.clear();
+    has_all_pieces_ = true;
+    const auto done = from_.system().for_each_extent(source, {.offset = 0, .length = file.status.size_bytes},
+                                                     [&](const fat::file_system::piece& piece) {
+                                                         if (pieces_.size() == pieces_kept_max)
+                                                             has_all_pieces_ = false;
+                                                         if (has_all_pieces_) pieces_.push_back(piece);
+                                                         return true;
+                                                     });
+    has_all_pieces_ = has_all_pieces_ and done;
+    return done;
+}
+
+// Reads all of a small file. False if it is none, or cannot be read completely; then the copy by extents
+// finds out which parts can be.
+bool file_extraction::read_small(const tree_entry& file) {
+    if (file.status.size_bytes > small_file_bytes_max or not has_all_pieces_) return false;
+    room_.resize(std::max(room_.size(), small_file_bytes_max));
+    std::uint64_t end = 0;
+    for (const fat::file_system::piece& each : pieces_) {
+        const auto bytes = std::span(room_).subspan(static_cast<std::size_t>(each.offset),
+                                                    static_cast<std::size_t>(each.length));
+        end = each.offset + each.length;
+        if (not each.place)
+            std::ranges::fill(bytes, std::byte{});
+        else if (not from_.image().volume().read_at(*each.place, bytes))
+            return false;
+    }
+    return end == file.status.size_bytes;
+}
+
+void file_extraction::copy_content(copy_in_progress& copy, new_file::form form) {
+    const std::uint64_t size = copy.file.status.size_bytes;
+    const bool is_read = read_small(copy.file);
+    if (auto made = make_target(copy, form); not made) {
+        copy.write_error = made.error();
+    } else if (is_read) {
+        if (size == 0 or copy.write(std::span(room_).first(static_cast<std::size_t>(size)), 0))
+            progress_.add(size);
+    } else {
+        const auto sized = copy.target->file().truncate(size);  // what is not written stays zeros
+        if (not sized) copy.write_error = sized.error();
+        if (copy.goes_on()) copy_extents(copy);
+    }
+    if (copy.goes_on()) {
+        const auto dated = io::set_times(copy.target->file(), {.modified = copy.file.status.modified});
+        if (not dated) copy.write_error = dated.error();
+    }
+    if (copy.goes_on())
+        if (const auto named = copy.target->become(copy.to.name); not named) copy.write_error = named.error();
+    copy.target.reset();
+}
+
+result<void> file_extraction::make_target(copy_in_progress& copy, new_file::form form) {
+    // A small file may be copied in vain; become() checks it, too.
+    if (copy.file.status.size_bytes > small_file_bytes_max)
+        if (const int code = why_not_replaced(copy.to.directory, copy.to.name); code != 0)
+            return failure({code, "replace"});
+    auto made = new_file::create(copy.to.directory, form);
+    if (not made) return failure(made.error());
+    copy.target.emplace(*std::move(made));
+    return {};
 }
 
 void file_extraction::copy_extents(copy_in_progress& copy) {
@@ -118,16 +184,29 @@ void file_extraction::copy_extents(copy_in_progress& copy) {
 }
 
 void file_extraction::copy_piece(copy_in_progress& copy, const fat::file_system::piece& piece) {
-    const auto place = from_.image().volume().place_of(*piece.place);
-    if (place) {
-        const auto done = place->file->clone_extents_to(
-            copy.target, {.source = {.offset = place->offset, .length = piece.length},
-                          .destination_offset = piece.offset});
-        // Fewer bytes come from an image that is shorter than its volume.
-        if (done and done->cloned_bytes == piece.length) return;
-    }
     // Also to find out which side an error is of.
-    copy_through_memory(copy, piece);
+    if (not copy_in_kernel(copy, piece)) copy_through_memory(copy, piece);
+}
+
+// False if it cannot be done, or fails: a part may have been copied then.
+bool file_extraction::copy_in_kernel(copy_in_progress& copy, const fat::file_system::piece& piece) {
+    const auto place = from_.image().volume().place_of(*piece.place);
+    if (not place) return false;
+    for (std::uint64_t done = 0; done < piece.length;) {
+        const byte_extent rest{.offset = place->offset + done, .length = piece.length - done};
+        const data_ranges::part part = image_data_.first_of(*place->file, rest);
+        if (part.is_data) {
+            const auto cloned =
+                place->file->clone_extents_to(copy.target->file(),
+                                              {.source = {.offset = rest.offset, .length = part.length},
+                                               .destination_offset = piece.offset + done},
+                                              {.holes = io::source_holes::ignored});
+            // Fewer bytes come from an image that is shorter than its volume.
+            if (not cloned or cloned->cloned_bytes != part.length) return false;
+        }
+        done += part.length;
+    }
+    return true;
 }
 
 void file_extraction::copy_through_memory(copy_in_progress& copy, const fat::file_system::piece& piece) {
@@ -161,38 +240,6 @@ void file_extraction::copy_by_sectors(copy_in_progress& copy, byte_extent in_fil
             copy.miss({.offset = offset, .length = length});
         done += length;
     }
-}
-
-void file_extraction::report_missing(const copy_in_progress& copy) {
-    if (copy.missing.empty()) return;
-    std::string text = "missing, and zero in the copy: bytes ";
-    const char* between = "";
-    for (const byte_extent& each : copy.missing) {
-        text += fmt::format("{}{}-{}", between, each.offset, each.offset + each.length - 1);
-        between = ", ";
-    }
-    if (copy.unlisted != 0) text += fmt::format(" and {} more ranges", copy.unlisted);
-    skipped_.report(copy.file.path, text);
-}
-
-void file_extraction::finish(copy_in_progress& copy) {
-    if (copy.goes_on()) {
-        const auto dated = io::set_times(copy.target, {.modified = copy.file.status.modified});
-        if (not dated) copy.write_error = dated.error();
-    }
-    const auto closed = copy.target.close();
-    if (copy.goes_on() and not closed) copy.write_error = closed.error();
-    if (copy.goes_on()) {
-        std::error_code why;
-        fs::rename(copy.growing, copy.to, why);
-        if (not why) return report_missing(copy);
-        copy.write_error = error(why.value(), "rename");
-    }
-    std::error_code ignored;
-    fs::remove(copy.growing, ignored);
-    if (copy.read_error) return skipped_.report(copy.file.path, *copy.read_error);
-    if (ends_the_command(*copy.write_error)) fail_fat(fat_message(*copy.write_error, copy.to.string()));
-    skipped_.report_target(copy.to.string(), *copy.write_error);
 }
 
 }  // namespace sluice::cli

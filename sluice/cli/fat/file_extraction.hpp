@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "sluice/cli/fat/data_ranges.hpp"
+#include "sluice/cli/fat/new_file.hpp"
 #include "sluice/cli/fat/progress.hpp"
 #include "sluice/cli/fat/tree.hpp"
 
@@ -15,37 +18,50 @@ enum class damaged_file : bool {
     salvage,  ///< the copy has the readable bytes, and zeros elsewhere; the missing ranges are reported
 };
 
-/// Copies files from a volume to the host. Data goes from the image to the target without passing through
-/// this process where the kernel can do that.
+/// Where a copy goes.
+struct copy_target {
+    const io::path_handle& directory;
+    new_file::form form;  // of new files there
+    std::string name;     // in the directory
+    std::string path;     // for messages
+};
+
+/// Copies files from a volume to the host. Small files pass through memory. The data of large ones goes from
+/// the image to the target without passing through this process where the kernel can do that.
 ///
 /// Invariant: without `salvage` no target remains that lacks bytes of its file.
-/// Thread safety: none. The arguments of the constructor outlive it.
+/// Thread safety: one thread per object; several objects may copy from one image at once. The arguments of
+/// the constructor outlive it.
 class file_extraction {
 public:
-    file_extraction(mounted_image& from, progress_bar& progress, unreadable_objects& skipped,
-                    damaged_file policy)
-        : from_(from), progress_(progress), skipped_(skipped), policy_(policy) {}
+    file_extraction(mounted_image& from, progress_bar& progress, damaged_file policy)
+        : from_(from), progress_(progress), policy_(policy) {}
 
-    /// Copies one file to `to`, with its time of modification. Problems of this file, or of its target, are
-    /// reported; a full or read-only file system of the host ends the command.
+    /// Copies one file, with its time of modification. Returns the problems of this file, or of its target.
     /// Allocates: up to 1 MiB. Blocks: for both file systems.
-    void copy(const tree_entry& file, const std::filesystem::path& to);
+    [[nodiscard]] std::vector<object_problem> copy(const tree_entry& file, const copy_target& to);
 
 private:
     struct copy_in_progress;
 
+    [[nodiscard]] result<void> find_pieces(const tree_entry& file, fat::item& source);
+    [[nodiscard]] bool read_small(const tree_entry& file);
+    void copy_content(copy_in_progress& copy, new_file::form form);
+    [[nodiscard]] static result<void> make_target(copy_in_progress& copy, new_file::form form);
     void copy_extents(copy_in_progress& copy);
     void copy_piece(copy_in_progress& copy, const fat::file_system::piece& piece);
+    [[nodiscard]] bool copy_in_kernel(copy_in_progress& copy, const fat::file_system::piece& piece);
     void copy_through_memory(copy_in_progress& copy, const fat::file_system::piece& piece);
     void copy_by_sectors(copy_in_progress& copy, byte_extent in_file, std::uint64_t place);
-    void report_missing(const copy_in_progress& copy);
-    void finish(copy_in_progress& copy);
 
     mounted_image& from_;
     progress_bar& progress_;
-    unreadable_objects& skipped_;
     damaged_file policy_;
+    bool lacks_nameless_files_ = false;  // the kernel or the file system of a target
     std::vector<std::byte> room_;
+    std::vector<fat::file_system::piece> pieces_;  // of the present file, if there are few
+    bool has_all_pieces_ = false;
+    data_ranges image_data_;
 };
 
 }  // namespace sluice::cli

@@ -3,11 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <span>
-#include <vector>
 
 #include "sluice/base/case_fold.hpp"
-#include "sluice/io/file_status.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -41,26 +38,23 @@ void make_directory(fat::file_system& system, const std::string& path) {
         succeed_or_fail(failure(made.error()), shown(path));
 }
 
-void put_file(fat::file_system& system, const std::filesystem::path& from, const std::string& to,
-              progress_bar& progress) {
-    progress.name(shown(to));
-    io::file_handle source = value_or_fail(io::file_handle::open({}, from.string()), from.string());
-    const std::uint64_t size = value_or_fail(source.maximum_extent(), from.string());
+void put_file(fat::file_system& system, const std::filesystem::path& from, host_reader& files,
+              const std::string& to, progress_bar& progress) {
+    progress.name(to);
+    host_block block = files.next();
+    if (block.problem) fail_fat(fat_message(*block.problem, from.string()));
     refuse_other_name(system, to);
     const fat::item_handle file = open_or_create(system, to);
-    succeed_or_fail(system.expect(*file, size), shown(to));  // says early that it does not fit
-    std::vector<std::byte> room(1 << 20);
+    succeed_or_fail(system.expect(*file, block.file_bytes), shown(to));  // says early that it does not fit
     fat::run_list::hint hint;
-    for (std::uint64_t offset = 0;;) {
-        const auto got = source.read(io::io_request<io::bytes_type>{.buffers = room, .offset = offset});
-        if (not got) fail_fat(fat_message(got.error(), from.string()));
-        if (got->empty()) break;
-        succeed_or_fail(system.write(*file, hint, *got, offset), shown(to));
-        offset += got->size();
-        progress.add(got->size());
+    for (;;) {
+        if (block.problem) fail_fat(fat_message(*block.problem, from.string()));
+        succeed_or_fail(system.write(*file, hint, block.bytes, block.offset), shown(to));
+        progress.add(block.bytes.size());
+        if (block.is_last) break;
+        block = files.next();
     }
-    const auto status = value_or_fail(io::status_of(source), from.string());
-    auto modified = std::chrono::time_point_cast<fat::time_point::duration>(status.modified);
+    auto modified = std::chrono::time_point_cast<fat::time_point::duration>(block.modified);
     // A file that was created by the build itself has another time in each run.
     if (const auto latest = source_date()) modified = std::min(modified, *latest);
     succeed_or_fail(system.change(*file, {.modified = modified}), shown(to));

@@ -3,11 +3,12 @@
 #include <filesystem>
 #include <string>
 
+#include "sluice/cli/fat/host_reader.hpp"
 #include "sluice/cli/fat/image.hpp"
 #include "sluice/cli/fat/progress.hpp"
 
 // Files and directories of the host, written to a volume. All functions leave with the reason if something
-// fails. Allocate: a block of 1 MiB. Block: for both file systems. Thread safety: one thread.
+// fails. Block: for both file systems. Thread safety: one thread.
 
 namespace sluice::cli {
 
@@ -17,8 +18,8 @@ namespace sluice::cli {
 /// Creates the directory `path`, unless it exists.
 void make_directory(fat::file_system& system, const std::string& path);
 
-/// Copies the file `from` of the host to `to`, with its time of modification.
-void put_file(fat::file_system& system, const std::filesystem::path& from, const std::string& to,
-              progress_bar& progress);
+/// Copies the next file of `files`, which is `from`, to `to`, with its time of modification.
+void put_file(fat::file_system& system, const std::filesystem::path& from, host_reader& files,
+              const std::string& to, progress_bar& progress);
 
 }  // namespace sluice::cli

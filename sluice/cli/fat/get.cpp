@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "sluice/cli/fat/commands.hpp"
-#include "sluice/cli/fat/file_extraction.hpp"
+#include "sluice/cli/fat/tree_extraction.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -18,30 +18,18 @@ struct get_arguments {
     bool salvages = false;
 };
 
-// A name from a volume must not lead out of the directory that it is copied to.
-bool is_host_name(const std::string& path) {
-    for (const fs::path& part : fs::path(path))
-        if (part == ".." or part == "." or part.is_absolute()) return false;
-    return true;
-}
-
-void get_tree(const image_name& name, const std::vector<tree_entry>& entries, const fs::path& target,
-              file_extraction& files, unreadable_objects& skipped) {
-    fs::create_directories(target);
-    for (const tree_entry& each : entries) {
-        const std::string below = name.path.empty() ? each.path : each.path.substr(name.path.size() + 1);
-        if (not is_host_name(below)) {
-            skipped.report(each.path, "invalid file name on this system");
-            continue;
-        }
-        if (not each.status.is_directory) {
-            files.copy(each, target / below);
-            continue;
-        }
-        std::error_code why;
-        fs::create_directories(target / below, why);
-        if (why) skipped.report_target((target / below).string(), error(why.value(), "create directory"));
-    }
+void get_file(mounted_image& from, const tree_entry& file, const fs::path& target, damaged_file policy,
+              progress_bar& progress, unreadable_objects& skipped) {
+    const fs::path parent = target.has_parent_path() ? target.parent_path() : fs::path(".");
+    const auto directory = io::path_handle::open(parent.string());
+    if (not directory) return skipped.report(problem_of_target(target.string(), directory.error()));
+    const auto problems = file_extraction(from, progress, policy)
+                              .copy(file, {.directory = *directory,
+                                           .form = new_file::form_for(*directory),
+                                           .name = target.filename().string(),
+                                           .path = target.string()});
+    for (const object_problem& each : problems)
+        skipped.report(each);
 }
 
 void run_get(const get_arguments& arguments) {
@@ -58,17 +46,23 @@ void run_get(const get_arguments& arguments) {
         total += each.status.size_bytes;
     {
         progress_bar progress(total);
-        file_extraction files(mounted, progress, skipped,
-                              arguments.salvages ? damaged_file::salvage : damaged_file::skip);
+        const damaged_file policy = arguments.salvages ? damaged_file::salvage : damaged_file::skip;
         if (is_file) {
-            if (not is_host_name(name.path))
+            if (not is_host_path(name.path))
                 fail_fat(shown(name.path) + ": invalid file name on this system");
             if (fs::is_directory(target)) target /= last;
-            files.copy(entries.front(), target);
+            get_file(mounted, entries.front(), target, policy, progress, skipped);
         } else {
             if (not arguments.target.empty() and fs::is_directory(target) and not last.empty())
                 target /= last;
-            get_tree(name, entries, target, files, skipped);
+            fs::create_directories(target);
+            const std::size_t prefix_bytes = name.path.empty() ? 0 : name.path.size() + 1;
+            copy_tree({.from = mounted,
+                       .entries = entries,
+                       .prefix_bytes = prefix_bytes,
+                       .target = target.string(),
+                       .policy = policy},
+                      progress, skipped);
         }
     }
     skipped.leave_if_any();

@@ -11,6 +11,7 @@
 #include "sluice/cli/fat/existing_content.hpp"
 #include "sluice/cli/fat/format_arguments.hpp"
 #include "sluice/cli/fat/image.hpp"
+#include "sluice/cli/terminal_text.hpp"
 #include "sluice/fat/format.hpp"
 #include "sluice/fat/partition.hpp"
 #include "sluice/fat/set_label.hpp"
@@ -50,10 +51,17 @@ std::optional<fat::file_device> open_present(const mkfs_arguments& arguments, co
         fail_fat(path + ": no such image; use --size to create it");
     }
     io::file_handle opened = value_or_fail(std::move(file), path);
-    if (is_open_elsewhere(opened, path))
+    const image_users users = users_of(opened, path);
+    if (users == image_users::some)
         fail_fat(path +
                  ": the image is in use: another process has it open, or it is mounted or attached to a "
                  "loop device");
+    if (users == image_users::unknown)
+        fmt::print(
+            stderr,
+            "sluice fat: warning: {}: cannot find out whether another program uses the image: this needs "
+            "the owner of the file, and a local file system\n",
+            terminal_text(path));
     return value_or_fail(fat::file_device::over(std::move(opened)), path);
 }
 

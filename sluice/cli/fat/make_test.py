@@ -132,6 +132,32 @@ class Mkfs(unittest.TestCase):
             self.assertIn("disk.img: the image is in use", self.said)
         self.sluice("mkfs", self.image)
 
+    def test_an_unknown_use_of_the_image_is_reported_and_no_error(self):
+        self.blank(20)
+        if os.geteuid() != 0 or shutil.which("setpriv") is None:
+            self.skipTest("needs root and setpriv")
+        self.image.chmod(0o666)
+        self.folder.chmod(0o777)
+        done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", PROGRAM, "fat", "mkfs", self.image],
+                              capture_output=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        self.assertIn("warning: " + str(self.image) + ": cannot find out whether another program uses the image",
+                      done.stderr.decode())
+
+    def test_a_lease_of_a_fuse_file_system_is_no_proof(self):
+        below, mounted = self.folder / "below", self.folder / "mounted"
+        below.mkdir()
+        mounted.mkdir()
+        self.other("bindfs", below, mounted)
+        self.addCleanup(subprocess.run, ["umount", str(mounted)])
+        self.image = mounted / "disk.img"
+        self.blank(20)
+        with self.image.open("rb"):
+            self.sluice("mkfs", self.image, code=1)
+            self.assertIn("disk.img: the image is in use", self.said)
+        self.sluice("mkfs", self.image)
+        self.assertIn("cannot find out whether another program uses the image", self.said)
+
     def test_impossible_options_create_no_file(self):
         self.sluice("mkfs", self.image, "--size", "1m", "--type", "32", code=1)
         self.assertFalse(self.image.exists())

@@ -27,19 +27,26 @@ progress_bar::~progress_bar() {
     if (is_shown_) fmt::print(stderr, "\r\x1b[K");
 }
 
-void progress_bar::add(std::uint64_t bytes) {
-    done_ += bytes;
+void progress_bar::name(const std::string& what) {
     if (not is_shown_) return;
+    const std::scoped_lock guard(drawing_);
+    what_ = terminal_text(what);
+}
+
+void progress_bar::add(std::uint64_t bytes) {
+    done_.fetch_add(bytes, std::memory_order_relaxed);
+    if (not is_shown_) return;
+    const std::scoped_lock guard(drawing_);
     const auto now = std::chrono::steady_clock::now();
     if (now - drawn_ >= pause) draw(now);
 }
 
 void progress_bar::draw(std::chrono::steady_clock::time_point now) {
     drawn_ = now;
-    const double part =
-        total_ == 0 ? 1 : std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_));
+    const auto done = static_cast<double>(done_.load(std::memory_order_relaxed));
+    const double part = total_ == 0 ? 1 : std::min(1.0, done / static_cast<double>(total_));
     const double seconds = std::chrono::duration<double>(now - began_).count();
-    const auto rate = static_cast<std::uint64_t>(static_cast<double>(done_) / std::max(seconds, 0.001));
+    const auto rate = static_cast<std::uint64_t>(done / std::max(seconds, 0.001));
     const int filled = static_cast<int>(part * bar_width);
     std::string shown = what_;
     if (shown.size() > name_width) shown = "..." + shown.substr(shown.size() - name_width + 3);

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 #include "sluice/cli/terminal_text.hpp"
@@ -9,7 +11,7 @@
 namespace sluice::cli {
 
 /// A bar on standard error, redrawn in place ten times a second, if that is a terminal; otherwise nothing.
-/// Takes the line away when it goes. Thread safety: one thread.
+/// Takes the line away when it goes. Thread safety: name() and add(), from any thread.
 class progress_bar {
 public:
     explicit progress_bar(std::uint64_t total_bytes);
@@ -18,17 +20,18 @@ public:
     progress_bar& operator=(const progress_bar&) = delete;
 
     /// What is being copied now.
-    void name(const std::string& what) { what_ = terminal_text(what); }
+    void name(const std::string& what);
     void add(std::uint64_t bytes);
 
 private:
     void draw(std::chrono::steady_clock::time_point now);
 
     std::uint64_t total_;
-    std::uint64_t done_ = 0;
-    std::string what_;
+    std::atomic<std::uint64_t> done_ = 0;  // relaxed: a number to show
     bool is_shown_;
     std::chrono::steady_clock::time_point began_;
+    std::mutex drawing_;  // of what follows
+    std::string what_;
     std::chrono::steady_clock::time_point drawn_;
 };
 

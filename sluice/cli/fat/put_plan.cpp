@@ -11,6 +11,7 @@
 #include "sluice/cli/fat/file_import.hpp"
 #include "sluice/cli/fat/legal_name.hpp"
 #include "sluice/cli/terminal_text.hpp"
+#include "sluice/io/file_status.hpp"
 #include "sluice/vfs/limits.hpp"
 #include "sluice/vfs/path.hpp"
 
@@ -28,6 +29,16 @@ bool goes_before(const Child& a, const Child& b) {
     const bool b_is_short = may_be_generated_short_name(b.name);
     if (a_is_short != b_is_short) return a_is_short;
     return std::tie(a.name, a.from) < std::tie(b.name, b.from);
+}
+
+// Whether a file of the volume has the size and the time that a copy of `source` would have. FAT keeps times
+// to two seconds.
+bool is_copy_of(const fat::item_status& present, const fs::path& source) {
+    const auto status = io::status_at({}, source.string(), io::follow::yes);
+    if (not status or status->size_bytes != present.size_bytes) return false;
+    auto modified = std::chrono::time_point_cast<fat::time_point::duration>(status->modified);
+    if (const auto latest = source_date()) modified = std::min(modified, *latest);
+    return present.modified <= modified and modified - present.modified < std::chrono::seconds(2);
 }
 
 std::string_view last_name(std::string_view path) {
@@ -95,6 +106,7 @@ void put_planner::name_children(std::vector<child>& children, const std::string&
     std::ranges::sort(illegal, {}, &child::host_name);
     for (child& each : illegal) {
         each.name = free_name(each.host_name, into);
+        each.is_renamed = true;
         taken_.try_emplace(fold(vfs::join_path(into, each.name)), occupant{});
         note(each.from, "stored as " + each.name);
         named.push_back(std::move(each));
@@ -165,8 +177,14 @@ void put_planner::check_volume(const child& what, const std::string& to) {
     if (not equal_ignoring_case(last_name(path), last_name(to)))
         return report(what.from, fmt::format("/{} is the short name of /{} on the volume", to, path));
     if ((*present)->is_directory != what.is_directory)
-        report(what.from, fmt::format("/{} is {} on the volume", path,
-                                      what.is_directory ? "not a directory" : "a directory"));
+        return report(what.from, fmt::format("/{} is {} on the volume", path,
+                                             what.is_directory ? "not a directory" : "a directory"));
+    // Another file may have got this name, or this number, in an earlier run: nothing on the volume tells.
+    if (what.is_renamed and not what.is_directory and not is_copy_of(system_.status(**present), what.from))
+        report(what.from,
+               fmt::format("would replace /{}, which may be another file: its size or time differs; "
+                           "remove that one, or rename this one",
+                           path));
 }
 
 void put_planner::add_to_directory(const std::vector<fs::path>& sources, const std::string& into) {
@@ -210,11 +228,15 @@ void carry_out(fat::file_system& system, const std::vector<put_step>& steps) {
     for (const put_step& each : steps)
         total += each.size_bytes;
     progress_bar progress(total);
+    std::vector<fs::path> sources;
+    for (const put_step& each : steps)
+        if (not each.is_directory) sources.push_back(each.from);
+    host_reader files(std::move(sources));
     for (const put_step& each : steps) {
         if (each.is_directory)
             make_directory(system, each.to);
         else
-            put_file(system, each.from, each.to, progress);
+            put_file(system, each.from, files, each.to, progress);
     }
 }
 

@@ -14,7 +14,8 @@ namespace sluice::cli {
 /// The treatment of names of the host that FAT cannot store.
 enum class illegal_names : std::uint8_t {
     refuse,  ///< all of them are reported, and nothing is written
-    rename,  ///< each is stored under legal_fat_name(), with a number if that is taken
+    rename,  ///< each is stored under legal_fat_name(), with a number if another source has that name; a file
+             ///< of the volume with the resulting name is replaced only if it has the same size and time
     skip,    ///< the file, or the directory and everything in it, is reported and left out
 };
 
@@ -60,6 +61,7 @@ private:
         std::string host_name;
         std::string name{};  // on the volume
         bool is_directory = false;
+        bool is_renamed = false;  // FAT cannot store the name of the host
     };
     struct occupant {
         std::filesystem::path from;

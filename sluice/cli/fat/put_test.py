@@ -83,6 +83,30 @@ class IllegalNames(Put):
         self.assertEqual(len(self.listed()), 9)
         self.assertNotEqual(first, b"")
 
+    def test_a_renamed_file_replaces_only_its_own_earlier_copy(self):
+        self.files("a:b", "d:/x")
+        self.sluice("put", "--rename-illegal", self.tree, self.on("/"))
+        (self.tree / "a:b").write_text("another file")
+        before = self.image.read_bytes()
+        self.sluice("put", "--rename-illegal", self.tree, self.on("/"), code=1)
+        self.assertIn("tree/a:b: would replace /tree/a%3Ab, which may be another file", self.said)
+        self.assertTrue(self.image.read_bytes() == before, "the volume was changed")
+        self.sluice("rm", self.on("/tree/a%3Ab"))
+        self.sluice("put", "--rename-illegal", self.tree, self.on("/"))
+        self.sluice("get", self.on("/tree/a%3Ab"), self.folder / "back")
+        self.assertEqual((self.folder / "back").read_text(), "another file")
+
+    def test_many_files_and_a_large_one_arrive_complete(self):
+        sizes = [0, 1, 4096, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3_500_000] + [i % 700 for i in range(600)]
+        self.tree.mkdir(exist_ok=True)
+        for i, size in enumerate(sizes):
+            (self.tree / f"file {i}").write_bytes(os.urandom(size))
+        self.sluice("put", self.tree, self.on("/"))
+        self.sluice("get", self.on("/tree"), self.folder / "back")
+        self.assertEqual(len(os.listdir(self.folder / "back")), len(sizes))
+        for i in range(len(sizes)):
+            self.assertEqual((self.folder / "back" / f"file {i}").read_bytes(), (self.tree / f"file {i}").read_bytes())
+
     def test_skip_illegal_leaves_out_these_and_what_is_below(self):
         self.files("good", "a:b", "d*r/fine", "sub/ok")
         self.sluice("put", "--skip-illegal", self.tree, self.on("/"))

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <set>
 #include <utility>
 
@@ -11,6 +12,9 @@
 
 namespace sluice::cli {
 namespace {
+
+// Below that, each step would take the volume's whole memory for directories (fat::file_system keeps 1,024).
+constexpr std::size_t levels_max = 1000;
 
 /// The entries of one directory, and why not all of them, if so.
 struct directory_content {
@@ -67,24 +71,38 @@ private:
 
 }  // namespace
 
+object_problem problem_of(const std::string& path, const error& why) {
+    return problem_of(path,
+                      why == std::errc::too_many_symbolic_link_levels
+                          ? std::string("its clusters belong to another directory; run 'sluice fat check'")
+                          : fat_reason(why));
+}
+
+object_problem problem_of(const std::string& path, const std::string& why) {
+    return {.what = shown(path), .why = terminal_text(why)};
+}
+
+object_problem problem_of_target(const std::string& target, const error& why) {
+    const bool is_of_all = why == std::errc::no_space_on_device or why == std::errc::read_only_file_system or
+                           why.code() == EDQUOT;
+    return {.what = terminal_text(target),
+            .why = std::generic_category().message(why.code()),
+            .ends_the_command = is_of_all};
+}
+
 void unreadable_objects::report(const std::string& path, const error& why) {
-    report(path, why == std::errc::too_many_symbolic_link_levels
-                     ? std::string("its clusters belong to another directory; run 'sluice fat check'")
-                     : fat_reason(why));
+    report(problem_of(path, why));
 }
 
 void unreadable_objects::report(const std::string& path, const std::string& why) {
-    print(shown(path), why);
+    report(problem_of(path, why));
 }
 
-void unreadable_objects::report_target(const std::string& target, const error& why) {
-    print(terminal_text(target), std::generic_category().message(why.code()));
-}
-
-void unreadable_objects::print(const std::string& what, const std::string& why) {
+void unreadable_objects::report(const object_problem& problem) {
     ++count_;
     const char* const erase_bar = ::isatty(STDERR_FILENO) != 0 ? "\r\x1b[K" : "";
-    fmt::print(stderr, "{}sluice fat: {}: {}\n", erase_bar, what, terminal_text(why));
+    fmt::print(stderr, "{}sluice fat: {}: {}\n", erase_bar, problem.what, problem.why);
+    if (problem.ends_the_command) leave(exit_code::failure);
 }
 
 void unreadable_objects::leave_if_any() const {
@@ -126,7 +144,14 @@ void for_each_below(fat::file_system& system, const std::string& path, unreadabl
         }
         const tree_entry entry = std::move(present.entries[present.next++]);
         visit(entry);
-        if (entry.status.is_directory) levels.push_back({.entries = reader.read(entry.path)});
+        if (not entry.status.is_directory) continue;
+        if (levels.size() == levels_max)
+            skipped.report(entry.path,
+                           fmt::format("not read: it is more than {} directories deep; move it up "
+                                       "with 'sluice fat mv'",
+                                       levels_max));
+        else
+            levels.push_back({.entries = reader.read(entry.path)});
     }
 }
 

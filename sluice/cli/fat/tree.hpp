@@ -16,6 +16,19 @@ struct tree_entry {
     fat::item_status status;
 };
 
+/// Why one object was not read or copied.
+struct object_problem {
+    std::string what;  // safe for a terminal: the path on the volume, or of the copy on the host
+    std::string why;
+    bool ends_the_command = false;  // every further object would have it, too
+};
+
+/// Returns a problem of an object of the volume. `path`: without the first slash. Allocates: the texts.
+[[nodiscard]] object_problem problem_of(const std::string& path, const error& why);
+[[nodiscard]] object_problem problem_of(const std::string& path, const std::string& why);
+/// Returns a problem of a copy on the host, which could not be written: `target` is its path there.
+[[nodiscard]] object_problem problem_of_target(const std::string& target, const error& why);
+
 /// The objects of a volume that a command could not read or copy. The command continues with the others.
 ///
 /// Thread safety: none.
@@ -25,15 +38,13 @@ public:
     /// slash. Allocates: the message. Blocks: for standard error.
     void report(const std::string& path, const error& why);
     void report(const std::string& path, const std::string& why);
-    /// The same for a copy on the host, which could not be written: `target` is its path there.
-    void report_target(const std::string& target, const error& why);
+    /// Prints a problem. Leaves, after that, if it ends the command.
+    void report(const object_problem& problem);
 
     /// Ends the command with failure if an object was reported. Call it when everything else is done.
     void leave_if_any() const;
 
 private:
-    void print(const std::string& what, const std::string& why);
-
     std::uint64_t count_ = 0;
 };
 
@@ -46,7 +57,8 @@ private:
 ///
 /// Directories that cannot be read, or only in part, are reported to `skipped`, and so are directories that
 /// share clusters with a directory visited before: each cluster chain is visited once, so the time is linear
-/// in the volume's directories whatever the image contains. Leaves with the reason if `path` does not exist.
+/// in the volume's directories whatever the image contains. Directories more than 1,000 levels deep are
+/// reported and not read. Leaves with the reason if `path` does not exist.
 /// Allocates: the entries of the directories from `path` down to the present one; no stack.
 void for_each_below(fat::file_system& system, const std::string& path, unreadable_objects& skipped,
                     const std::function<void(const tree_entry&)>& visit);

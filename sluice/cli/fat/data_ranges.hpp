@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sluice/base/bytes.hpp"
+#include "sluice/io/file_handle.hpp"
+
+namespace sluice::cli {
+
+/// Where a file has data and where holes, for many questions about neighbouring ranges. The file system is
+/// asked once for all ranges of one run of data: on tmpfs an answer takes time in proportion to that run.
+///
+/// A file that gets data meanwhile may be described as it was. Thread safety: one thread.
+class data_ranges {
+public:
+    struct part {
+        std::uint64_t length = 0;  // from the start of the range that was asked for; not 0
+        bool is_data = true;
+    };
+    /// Returns the first part of `range`, which is not empty. If the file system does not know, it is data.
+    /// Allocates: nothing. Blocks: for the file system. Complexity: constant, if the previous run of data or
+    /// hole has the start of `range`.
+    [[nodiscard]] part first_of(const io::file_handle& file, byte_extent range) noexcept;
+
+private:
+    void ask(const io::file_handle& file, std::uint64_t offset) noexcept;
+
+    std::uint64_t first_ = 0;  // what is known: [first_, end_)
+    std::uint64_t end_ = 0;
+    bool is_data_ = false;
+};
+
+}  // namespace sluice::cli
