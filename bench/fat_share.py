@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What opens and listings cost on the share of a FAT image, compared with the share of a directory: one `sluice serve` with
+"""The cost of opens and listings on the share of a FAT image, compared with the share of a directory: one `sluice serve` with
 both shares, the same load from `sluice bench smb` on each alternately.
 
     bench/fat_share.py build/release/sluice/cli/sluice [--quick] [--only list] [--folder /dev/shm] [--repeats 9]

@@ -31,7 +31,7 @@ void data_ranges::ask(const io::file_handle& file, std::uint64_t offset) noexcep
     };
     io::extent_pair run{};
     const bool has_data = next_run(offset, run) != 0;
-    // Past the end of the file are no zeros but errors, which a reader of data receives.
+    // A range past the end of the file counts as data: reading it fails, as it should.
     const std::uint64_t length = has_data ? run.offset + run.length : file.maximum_extent().value_or(0);
     is_data_ = (has_data and run.offset == offset) or offset >= length;
     first_ = offset;

@@ -10,7 +10,7 @@ namespace sluice::cli {
 /// Where a file has data and where holes, for many questions about neighbouring ranges. The file system is
 /// asked once for all ranges of one run of data: on tmpfs an answer takes time in proportion to that run.
 ///
-/// A file that gets data meanwhile may be described as it was. Thread safety: one thread.
+/// The answer may be out of date if the file changes. Thread safety: one thread.
 class data_ranges {
 public:
     struct part {
@@ -25,7 +25,7 @@ public:
 private:
     void ask(const io::file_handle& file, std::uint64_t offset) noexcept;
 
-    std::uint64_t first_ = 0;  // what is known: [first_, end_)
+    std::uint64_t first_ = 0;  // the known range: [first_, end_)
     std::uint64_t end_ = 0;
     bool is_data_ = false;
 };

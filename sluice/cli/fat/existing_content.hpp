@@ -19,7 +19,7 @@ namespace sluice::cli {
 [[nodiscard]] std::expected<std::vector<std::string>, std::string> content_of(fat::file_device& image,
                                                                               byte_extent where);
 
-/// What is known of other users of an image.
+/// Whether an image has other users.
 enum class image_users : std::uint8_t {
     none,     ///< no other process of this host has it open
     some,     ///< another process, a loop device or a mount uses it

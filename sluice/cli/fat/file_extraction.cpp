@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t block_bytes = 1U << 20;
 // Copied through memory: there, asking for holes and for shared blocks would take longer than the copy.
 constexpr std::size_t small_file_bytes_max = 128U << 10;
-// Of more, a list is not kept: a hostile file of 4 GiB has millions.
+// No list of more pieces is kept: a hostile file of 4 GiB has millions.
 constexpr std::size_t pieces_kept_max = 256;
 // Ranges beyond that are counted only: a message for each sector of a bad disk would help no reader.
 constexpr std::size_t ranges_listed_max = 64;
@@ -142,7 +142,7 @@ void file_extraction::copy_content(copy_in_progress& copy, new_file::form form) 
         if (size == 0 or copy.write(std::span(room_).first(static_cast<std::size_t>(size)), 0))
             progress_.add(size);
     } else {
-        const auto sized = copy.target->file().truncate(size);  // what is not written stays zeros
+        const auto sized = copy.target->file().truncate(size);  // unwritten bytes stay zeros
         if (not sized) copy.write_error = sized.error();
         if (copy.goes_on()) copy_extents(copy);
     }
@@ -156,7 +156,7 @@ void file_extraction::copy_content(copy_in_progress& copy, new_file::form form) 
 }
 
 result<void> file_extraction::make_target(copy_in_progress& copy, new_file::form form) {
-    // A small file may be copied in vain; become() checks it, too.
+    // For a small file the check of become() suffices.
     if (copy.file.status.size_bytes > small_file_bytes_max)
         if (const int code = why_not_replaced(copy.to.directory, copy.to.name); code != 0)
             return failure({code, "replace"});

@@ -59,7 +59,7 @@ private:
     damaged_file policy_;
     bool lacks_nameless_files_ = false;  // the kernel or the file system of a target
     std::vector<std::byte> room_;
-    std::vector<fat::file_system::piece> pieces_;  // of the present file, if there are few
+    std::vector<fat::file_system::piece> pieces_;  // pieces of the present file, if there are few
     bool has_all_pieces_ = false;
     data_ranges image_data_;
 };

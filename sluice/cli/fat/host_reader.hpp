@@ -19,7 +19,7 @@ namespace sluice::cli {
 struct host_block {
     std::vector<std::byte> bytes{};  // at most 1 MiB
     std::uint64_t offset = 0;
-    std::uint64_t file_bytes = 0;  // of the whole file, when it was opened
+    std::uint64_t file_bytes = 0;  // size of the file, when it was opened
     io::file_status::time_point modified{};
     bool is_last = false;
     std::optional<error> problem{};  // then it is the last
@@ -52,11 +52,11 @@ private:
     io::file_handle open_;
     std::uint64_t offset_ = 0;
 
-    std::mutex mutex_;  // of what follows
+    std::mutex mutex_;  // protects the members below
     std::condition_variable changed_;
     std::deque<host_block> blocks_;
     std::uint64_t bytes_ = 0;  // in blocks_
-    bool is_ended_ = false;    // nobody takes more
+    bool is_ended_ = false;    // no further block is taken
     std::jthread thread_;      // goes first
 };
 

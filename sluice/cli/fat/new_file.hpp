@@ -13,7 +13,8 @@ namespace sluice::cli {
 ///   1. A file that had the name before stays complete under it until the new one replaces it.
 ///   2. Only a regular file or a symbolic link is replaced: a device or a pipe would be gone for all
 ///      programs.
-///   3. Nobody can put another file in the place of the incomplete one: it has no name, or an unpredictable
+///   3. No other user can put another file in the place of the incomplete one: it has no name, or an
+///   unpredictable
 ///      one that did not exist.
 /// Thread safety: one thread per object. The directory outlives it.
 class new_file {

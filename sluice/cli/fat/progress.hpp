@@ -30,7 +30,7 @@ private:
     std::atomic<std::uint64_t> done_ = 0;  // relaxed: a number to show
     bool is_shown_;
     std::chrono::steady_clock::time_point began_;
-    std::mutex drawing_;  // of what follows
+    std::mutex drawing_;  // protects the members below
     std::string what_;
     std::chrono::steady_clock::time_point drawn_;
 };

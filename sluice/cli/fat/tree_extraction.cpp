@@ -71,7 +71,7 @@ private:
     unreadable_objects& skipped_;
     std::map<std::size_t, object_problem> directory_problems_;  // by entry; constant while threads run
 
-    std::mutex mutex_;  // of what follows, and of skipped_
+    std::mutex mutex_;  // protects the members below, and skipped_
     std::condition_variable front_moved_;
     std::size_t next_ = 0;
     std::size_t front_ = 0;
@@ -176,7 +176,7 @@ void tree_copy::work() {
                 problems.push_back(known->second);
             else if (not each.status.is_directory)
                 worker.copy(each, below(each), problems);
-            // What comes after that is not reported, and there is no use in trying it.
+            // Later entries are not reported, and trying them would be useless.
             if (not problems.empty() and problems.back().ends_the_command) break;
         }
         complete(*taken, std::move(problems));

@@ -11,7 +11,7 @@ namespace sluice::cli {
 struct tree_extraction {
     mounted_image& from;
     const std::vector<tree_entry>& entries;  // a directory comes before its entries
-    std::size_t prefix_bytes = 0;            // of each path, which the copy does not have
+    std::size_t prefix_bytes = 0;            // the part of each path that the copy does not have
     std::string target;                      // the directory of the host that receives the entries
     damaged_file policy = damaged_file::skip;
 };
