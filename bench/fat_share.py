@@ -78,7 +78,7 @@ def main():
         subprocess.run([options.program, "fat", "mkfs", "--size", "1g", top / "disk.img"], check=True,
                        stdout=subprocess.DEVNULL)
         with served.Server(options.program, top / "directory", share="directory",
-                           arguments=[f"image={top / 'disk.img'}", "--no-signing"]) as server:
+                           arguments=["--no-signing", f"image={top / 'disk.img'}"]) as server:
             for workload in WORKLOADS:
                 if any(part in workload for part in options.only or [""]):
                     print_rows(workload, measure(options, server, workload))
