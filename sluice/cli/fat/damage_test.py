@@ -3,6 +3,7 @@ with the program as the last argument."""
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -178,6 +179,21 @@ class Objects(Damaged):
         self.assertLess(len(copies), 30)
         for name in copies:
             self.assertEqual((small / "back" / name).read_bytes(), (top / name).read_bytes())
+
+    def test_copies_to_a_file_system_that_reports_errors_late_are_complete(self):
+        top = self.put_files(20)
+        below, mounted = self.folder / "below", self.folder / "mounted"
+        below.mkdir()
+        mounted.mkdir()
+        if shutil.which("bindfs") is None or subprocess.run(["bindfs", str(below), str(mounted)], capture_output=True).returncode:
+            self.skipTest("needs bindfs and the right to mount")
+        self.addCleanup(subprocess.run, ["umount", str(mounted)])
+        self.sluice("get", self.on("/D"), mounted / "back")
+        self.sluice("mv", self.on("/D"), "/back")
+        self.sluice("get", self.on("/back"), mounted)  # each replaces a copy
+        self.assertEqual(sorted(os.listdir(below / "back")), [f"FILE{i:02}" for i in range(20)])
+        for i in range(20):
+            self.assertEqual((below / "back" / f"FILE{i:02}").read_bytes(), (top / f"FILE{i:02}").read_bytes())
 
     def test_a_large_file_between_holes_of_the_image_is_copied_completely(self):
         data = os.urandom(5_000_000)
