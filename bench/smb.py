@@ -25,7 +25,7 @@ is no more than what the client leaves of this machine; busiest_loop_: processor
 which is what bounds the rate where the client does not.
 
 With --before, two programs are measured alternately, and ratio_to_before is the median of the ratios of their costs, pair by
-pair; ratio_min and ratio_max are the extremes. --argument passes an option to the servers of the first program only, so that
+pair; ratio_min and ratio_max are the extremes, and the quartiles are between them. --argument passes an option to the servers of the first program only, so that
 `--before` with the same program shows what the option costs.
 
 Rows tell the congestion control of TCP here: bbr sends by a timer, over loopback, too, which costs every server more, and
@@ -440,16 +440,19 @@ def print_rows(workload, samples):
         before = samples.get(BEFORE + subject, Samples()).costs
         if before and min(before) > 0:
             ratios = sorted(now / then for now, then in zip(seen.costs, before))
-            row |= {"ratio_to_before": statistics.median(ratios), "ratio_min": ratios[0], "ratio_max": ratios[-1]}
+            quarter = len(ratios) // 4
+            row |= {"ratio_to_before": statistics.median(ratios), "ratio_min": ratios[0], "ratio_max": ratios[-1],
+                    "ratio_lower_quartile": ratios[quarter], "ratio_upper_quartile": ratios[-1 - quarter]}
         print(json.dumps({key: float(f"{value:.4g}") if isinstance(value, float) else value
                           for key, value in row.items()}), flush=True)
 
 
 def make_subjects(options, scratch):
     """The servers, not started, each with a folder of its own."""
-    made = sluice_subjects("", options.program, options.argument or [])
+    both = ["--loops", str(options.loops)] if options.loops else []
+    made = sluice_subjects("", options.program, [*both, *(options.argument or [])])
     if options.before:
-        made += sluice_subjects(BEFORE, options.before, [])
+        made += sluice_subjects(BEFORE, options.before, both)
     elif shutil.which("smbd"):
         made += [Samba, lambda folder: Samba(folder, "samba.sendfile", ("use sendfile = yes", "aio read size = 0")),
                  lambda folder: Samba(folder, "samba.io_uring", ("vfs objects = io_uring",))]
@@ -467,6 +470,8 @@ def sluice_subjects(prefix, program, arguments):
         return lambda folder: Sluice(program, folder, multiplexer, f"{prefix}sluice.{name}", [*more, *arguments])
 
     made = [subject(kind + one, one) for kind in ("", "fresh_") for one in served.MULTIPLEXERS]
+    if "--loops" in arguments:
+        return made
     return made + [subject(name, "io_uring", "--loops", loops) for name, loops in (("one_loop", "1"), ("two_loops", "2"))]
 
 
@@ -486,6 +491,8 @@ def main():
     parser.add_argument("--before", type=pathlib.Path, metavar="PROGRAM",
                         help="another sluice program to compare with, instead of Samba")
     parser.add_argument("--argument", action="append", help="passed to `sluice serve` of the first program; may be repeated")
+    parser.add_argument("--loops", type=int, metavar="N",
+                        help="event loops of the servers; with one, the client has the other CPU, and ratios vary less")
     parser.add_argument("--quick", action="store_true", help="less of everything: a minute")
     parser.add_argument("--only", action="append", help="workloads whose name has this in it; may be repeated")
     parser.add_argument("--folder", default="/dev/shm", help="where the shares are made")
