@@ -22,6 +22,7 @@
 #include "sluice/fsmutex/async_lock.hpp"
 #include "sluice/fsmutex/mapped_queue.hpp"
 #include "sluice/fsmutex/memory_map.hpp"
+#include "sluice/io/simulated/simulated_multiplexer.hpp"
 
 namespace {
 
@@ -43,6 +44,12 @@ public:
 
 private:
     mutable std::int64_t ticks_ = 0;
+};
+
+// What a request without a thread waits for; here it is never started.
+class unstarted_operation final : public io::operation {
+    void signal_value() noexcept override {}
+    void signal_done() noexcept override {}
 };
 
 struct user {
@@ -141,10 +148,11 @@ private:
             one.waits.emplace(*std::move(begun));
             return;
         }
-        (void)one.waits->next_wait();
+        unstarted_operation sleeping;
+        one.waits->begin_wait(*loop_, sleeping);
         const auto granted = one.waits->poll();
         check(granted);
-        one.waits->waited();
+        (void)one.waits->end_wait(sleeping);
         if (granted and not*granted) return;
         if (granted) {
             auto held = one.waits->take();
@@ -190,6 +198,7 @@ private:
     }
 
     std::string path_;
+    std::unique_ptr<io::io_multiplexer> loop_ = io::make_simulated_multiplexer({}).value();
     hasty_clock clock_;
     seeded_random chance_{1};
     bool was_attacked_ = false;
