@@ -52,10 +52,14 @@ namespace {
 [[gnu::noinline]] int lock_unless_cancelled(int descriptor, kernel_lock::range where, kernel_lock::kind how) {
     struct flock wanted = kernel_lock::described(where, kernel_lock::type_of(how));
     int before = 0;
-    // A request to cancel that came earlier takes effect here.
     ::pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &before);
+    // A request to cancel that came earlier takes effect here.
+    ::pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before);
     const long outcome = ::syscall(SYS_fcntl, descriptor, F_OFD_SETLKW, &wanted);
     const int code = outcome == 0 ? 0 : errno;
+    // The type first: the signal may arrive after this, and glibc 2.36 then checks the type but not the
+    // state. It would end the thread while it holds a mutex.
+    ::pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &before);
     ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
     return code;
 }
@@ -112,7 +116,6 @@ void lock_threads::wait::stop_thread() noexcept {
 void* lock_threads::wait::run(void* self) {
     int before = 0;
     ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-    ::pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before);
     static_cast<wait*>(self)->work();
     return nullptr;
 }
