@@ -46,7 +46,7 @@ private:
     mutable std::int64_t ticks_ = 0;
 };
 
-// What a request without a thread waits for; here it is never started.
+// The wait of a request that has no thread. It is never started here.
 class unstarted_operation final : public io::operation {
     void signal_value() noexcept override {}
     void signal_done() noexcept override {}

@@ -57,7 +57,7 @@ void lock_attempt::begin_wait(io::io_multiplexer& loop, io::operation& op) noexc
 result<void> lock_attempt::end_wait(const io::operation& op) noexcept {
     bool was_woken = false;
     if (told_ != nullptr) {
-        // First the end of the wait, after which nobody wakes us: so nobody is left to use `told_`.
+        // The wait ends first: afterwards, no thread wakes this request or uses `told_`.
         mutex_->end_wait(held_.ticket_);
         was_woken = told_->detach();
         told_ = nullptr;

@@ -80,7 +80,7 @@ private:
 
     std::unique_ptr<queue_file> file_;
     std::unique_ptr<lanes> lanes_;
-    lock_threads threads_;  // of those who wait without a thread
+    lock_threads threads_;  // for requests that wait without a thread
     int looks_;
     // relaxed: a hint, of a request not long ago.
     std::atomic<bool> met_neighbour_ = false;

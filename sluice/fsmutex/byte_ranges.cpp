@@ -34,7 +34,7 @@ struct byte_ranges::files {
     bool wakes_waiters;
     bool ends_waits;
     descriptor_pool requests;
-    lock_threads threads;  // of those who wait without a thread
+    lock_threads threads;  // for requests that wait without a thread
 };
 
 byte_ranges::byte_ranges(std::unique_ptr<files> opened, const seams& from, fork_mark mark) noexcept

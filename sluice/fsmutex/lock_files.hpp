@@ -61,7 +61,7 @@ private:
     void add_descriptors(const ticket& mine, std::vector<int>& into) const override;
 
     std::unique_ptr<folder> folder_;
-    lock_threads threads_;  // of those who wait without a thread
+    lock_threads threads_;  // for requests that wait without a thread
 };
 
 }  // namespace sluice::fsmutex
