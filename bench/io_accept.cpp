@@ -44,7 +44,7 @@ void serve(run& repeat, unsigned burst, make_multiplexer make) {
             (void)multiplexer->run();
     });
     stream.cancel();
-    while (multiplexer->run() > 0) {}
+    while (multiplexer->run().value_or(0) > 0) {}
 }
 
 std::unique_ptr<io_multiplexer> make_best() {

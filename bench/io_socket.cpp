@@ -105,7 +105,7 @@ void serve_streams(run& repeat, unsigned connections) {
     repeat.measure([&] {
         for (auto& each : sessions)
             each.start();
-        while (multiplexer->run() > 0) {}
+        while (multiplexer->run().value_or(0) > 0) {}
     });
 }
 
@@ -124,7 +124,7 @@ void serve(run& repeat, unsigned connections, make_multiplexer make, bool by_pol
         if (by_polling) {
             while (sessions.front().poll()) {}
         } else {
-            while (multiplexer->run() > 0) {}
+            while (multiplexer->run().value_or(0) > 0) {}
         }
     });
 }

@@ -104,7 +104,7 @@ void send(run& repeat, std::size_t size, const uring_options& options) {
             through.sent(one.size());
         }
     });
-    while ((*loop)->run() > 0) {}
+    while ((*loop)->run().value_or(0) > 0) {}
     repeat.note("copied_after_all", static_cast<double>((*loop)->uncopied().copied));
 }
 

@@ -16,8 +16,8 @@ namespace {
 class copier {
 public:
     copier(file_handle& from, file_handle& to) noexcept
-        : read_(connect(async_read(from, io_request<bytes_type>{block_}), on_read{this})),
-          write_(connect(async_write(to, io_request<const_bytes_type>{block_}), on_write{this})) {}
+        : read_(connect(async_read(from, io_request<bytes_type>{block_, 0}), on_read{this})),
+          write_(connect(async_write(to, io_request<const_bytes_type>{block_, 0}), on_write{this})) {}
     copier(copier&&) = delete;  // the receivers point here
 
     void start() noexcept { read_.start(); }
@@ -68,7 +68,7 @@ sluice::result<void> copy(const char* source, const char* destination) {
 
     copier state(*from, *to);
     state.start();
-    while (to->multiplexer()->run() > 0) {}
+    while (to->multiplexer()->run().value_or(0) > 0) {}
     if (state.failed()) return sluice::failure(*state.failed());
     if (auto durable = to->barrier(); not durable) return sluice::failure(durable.error());
     return to->close();

@@ -113,7 +113,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     io::task_group both(*loop);
     both.spawn(note_end(server.live(), has_server_ended));
     both.spawn(note_end(client.live(std::move(pair.second)), has_client_ended));
-    while (loop->run() > 0) {}
+    while (loop->run().value_or(0) > 0) {}
     ENSURE(has_client_ended, "a client that hangs, whatever its server does");
     ENSURE(has_server_ended);
     return 0;

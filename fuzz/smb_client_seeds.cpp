@@ -69,7 +69,7 @@ std::string record(std::uint8_t choice) {
         smb_client_testing::relay between(*world.loop, world.connect(),
                                           [&](const std::vector<std::byte>& frame) { heard.hear(frame); });
         world.clients.spawn(client.live(between.take_clients_end()));
-        while (world.clients.size() != 0 and world.loop->run() > 0) {}
+        while (world.clients.size() != 0 and world.loop->run().value_or(0) > 0) {}
     }
     world.stop();
     std::fprintf(stderr, "dialect %u: %u steps, %zu bytes\n", choice, client.steps(), heard.bytes().size());

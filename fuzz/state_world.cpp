@@ -179,7 +179,7 @@ int world::connect() {
 
 void world::settle() {
     constexpr std::chrono::microseconds moment{100};
-    while (loop_->try_run_for(moment) > 0) {}
+    while (loop_->try_run_for(moment).value_or(0) > 0) {}
 }
 
 void world::pass(std::chrono::milliseconds time) {
@@ -188,7 +188,7 @@ void world::pass(std::chrono::milliseconds time) {
     const auto until = clock().steady_now() + time;
     while (clock().steady_now() < until) {
         const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(until - clock().steady_now());
-        if (loop_->try_run_for(left) <= 0) break;
+        if (loop_->try_run_for(left).value_or(0) <= 0) break;
         ENSURE(++events < events_max, "the server is busy without a client");
     }
     if (clock().steady_now() < until) clock().advance_to(until);
@@ -197,7 +197,7 @@ void world::pass(std::chrono::milliseconds time) {
 void world::finish() {
     constexpr unsigned events_max = 1'000'000;
     unsigned events = 0;
-    while (loop_->run() > 0)
+    while (loop_->run().value_or(0) > 0)
         ENSURE(++events < events_max, "the server never comes to rest");
 }
 

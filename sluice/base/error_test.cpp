@@ -41,5 +41,31 @@ TEST(result, carries_either_a_value_or_an_error) {
     EXPECT_EQ(none.error(), std::errc::no_such_file_or_directory);
 }
 
+TEST(result, throws_an_exception_that_says_the_operation_the_path_and_the_cause) {
+    const result<int> none = failure(error::with_path(ENOENT, "openat", "/srv/x"));
+    try {
+        (void)none.value();
+        FAIL() << "there is no value";
+    } catch (const bad_result& thrown) {
+        for (unsigned i = 0; i < error::noted_paths; ++i)
+            (void)error::with_path(EIO, "openat", "/later");
+        const bad_result copy = thrown;
+        EXPECT_STREQ(copy.what(), "openat /srv/x: No such file or directory");
+        EXPECT_EQ(copy.code(), std::errc::no_such_file_or_directory);
+        EXPECT_EQ(copy.error(), std::errc::no_such_file_or_directory);
+    }
+}
+
+TEST(result, throws_what_the_standard_library_documents) {
+    result<void> none = failure({EIO, "fsync", 7});
+    try {
+        none.value();
+        FAIL() << "there is no value";
+    } catch (const std::exception& thrown) {
+        EXPECT_STREQ(thrown.what(), "fsync on descriptor 7: Input/output error");
+    }
+    EXPECT_THROW(std::move(none).value(), std::bad_expected_access<void>);
+}
+
 }  // namespace
 }  // namespace sluice

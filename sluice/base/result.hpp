@@ -1,14 +1,43 @@
 #pragma once
 
 #include <expected>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
 
 #include "sluice/base/error.hpp"
 
+/// What result::value() throws if there is an error: says the operation, the path or descriptor, and the
+/// cause, as error::message() does; the text is kept, so that later failures do not change it. A
+/// specialisation of the standard's class for a type of ours, which the standard allows
+/// ([namespace.std]), so that result stays a std::expected. Thread safety: a value. Allocates: the text.
+template <>
+class std::bad_expected_access<sluice::error> : public std::bad_expected_access<void> {
+public:
+    explicit bad_expected_access(sluice::error why) : why_(why), text_(why.message()) {}
+
+    [[nodiscard]] const char* what() const noexcept override { return text_.what(); }
+    /// The errno value, as other exceptions of the standard library carry it.
+    [[nodiscard]] std::error_code code() const noexcept { return std::error_code(why_); }
+
+    [[nodiscard]] sluice::error& error() & noexcept { return why_; }
+    [[nodiscard]] const sluice::error& error() const& noexcept { return why_; }
+    [[nodiscard]] sluice::error&& error() && noexcept { return std::move(why_); }
+    [[nodiscard]] const sluice::error&& error() const&& noexcept { return std::move(why_); }
+
+private:
+    sluice::error why_;
+    std::runtime_error text_;  // for its string, which is copied without throwing
+};
+
 namespace sluice {
 
-/// A value or the error that prevented it. Expected failures travel this way; bugs stop at ENSURE.
+/// A value or the error that prevented it. Expected failures travel this way; bugs stop at ENSURE. value()
+/// throws bad_result if there is none.
 template <class T>
 using result = std::expected<T, error>;
+
+using bad_result = std::bad_expected_access<error>;
 
 /// `return failure(error)`, shorter than naming std::unexpected at every return.
 [[nodiscard]] inline std::unexpected<error> failure(error why) noexcept {

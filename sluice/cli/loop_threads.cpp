@@ -30,7 +30,7 @@ result<std::unique_ptr<loop_threads>> loop_threads::start(std::size_t count) {
                 io::frame_pool frames(frame_pool_bytes);
                 const io::frame_pool::use from_pool(frames);
                 const io::sigpipe_guard no_sigpipe;
-                while (loop.run() > 0) {}
+                while (loop.run().value_or(0) > 0) {}
             });
         } catch (const std::system_error& why) {
             return failure({why.code().value(), "start a thread"});

@@ -2,9 +2,7 @@
 
 namespace sluice::io::detail {
 
-accepting::accepting(listening_socket_handle& from) noexcept : handle_(from.registered()) {
-    ENSURE(handle_ != nullptr, "asynchronous i/o needs a multiplexer: call set_multiplexer() first");
-}
+accepting::accepting(listening_socket_handle& from) noexcept : handle_(&from.adopted()) {}
 
 accepting::accepting(accepting&& other) noexcept : operation(std::move(other)), handle_(other.handle_) {
     ENSURE(not other.started_, "moved while started");

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -37,7 +38,8 @@ public:
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *multiplexer_; }
 
     /// Runs the multiplexer until nothing is pending on it. Returns how many operations and posted functions
-    /// it has completed. Throws: what a handler throws; call it again to go on. Blocks: yes.
+    /// it has completed. Throws: what a handler throws, and system_error if the kernel refuses to wait; call it
+    /// again to go on. Blocks: yes.
     std::size_t run() {
         return run_while([this] { return multiplexer_->run(1); });
     }
@@ -45,10 +47,10 @@ public:
     /// As run(), but begins nothing after `within`; and poll() does not wait.
     std::size_t run_for(io_multiplexer::duration within) {
         const auto until = multiplexer_->now() + within;
-        return run_while([this, until] {
+        return run_while([this, until]() -> result<int> {
             // What is always ready must not keep it from ending.
-            const bool late = multiplexer_->now() >= until;
-            return late ? io_multiplexer::nothing_pending : multiplexer_->try_run_until(until, 1);
+            if (multiplexer_->now() >= until) return io_multiplexer::nothing_pending;
+            return multiplexer_->try_run_until(until, 1);
         });
     }
     std::size_t poll() {
@@ -80,15 +82,16 @@ private:
         ENSURE(not rethrows_, "run() inside a handler");
         std::size_t count = 0;
         rethrows_ = true;
-        int last = 0;
-        while (thrown_.empty() and (last = run_one()) > 0)
-            count += static_cast<std::size_t>(last);
+        result<int> last;
+        while (thrown_.empty() and (last = run_one()).value_or(0) > 0)
+            count += static_cast<std::size_t>(*last);
         rethrows_ = false;
         if (not thrown_.empty()) {
             const std::exception_ptr first = thrown_.front();
             thrown_.erase(thrown_.begin());
             std::rethrow_exception(first);
         }
+        if (not last) throw std::system_error(std::error_code(last.error()), last.error().operation());
         return count;
     }
 

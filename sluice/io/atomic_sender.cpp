@@ -35,11 +35,7 @@ bool atomic_operation::poll() noexcept {
     if (completed()) return true;
     io_multiplexer& multiplexer = home();
     if (not multiplexer.is_owner() or not started() or state_.is_claimed()) return false;
-    bool valued = false;
-    valued_in_poll_ = &valued;
-    multiplexer.poll(*this);
-    if (not valued) valued_in_poll_ = nullptr;
-    return valued;
+    return multiplexer.poll(*this);
 }
 
 void atomic_operation::cancel() noexcept {
@@ -72,7 +68,6 @@ void atomic_operation::on_cancel_item() noexcept {
 
 void atomic_operation::signal_value() noexcept {
     state_.value();
-    if (valued_in_poll_ != nullptr) *std::exchange(valued_in_poll_, nullptr) = true;
     give_value();
 }
 

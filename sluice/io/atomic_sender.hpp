@@ -90,7 +90,6 @@ private:
     // Its from `cancel_queued` who set that, until the owner takes it.
     cancel_item cancel_item_;
     // The owner's.
-    bool* valued_in_poll_ = nullptr;                     // tells poll(), whose state may be gone by then
     std::optional<io_multiplexer::work_guard> waiting_;  // keeps run() going while done waits for an item
 };
 

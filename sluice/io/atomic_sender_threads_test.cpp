@@ -22,7 +22,7 @@ public:
     void start() {
         guard_.emplace(*multiplexer);
         thread_ = std::thread([this] {
-            while (multiplexer->run() > 0) {}
+            while (multiplexer->run().value_or(0) > 0) {}
         });
     }
     void finish() {

@@ -16,7 +16,8 @@ namespace sluice::io {
 /// Lazy: begins when awaited. What can be done at once is done without suspending, as long as the
 /// multiplexer's budget lasts (limits::inline_completions_max); then the coroutine takes its turn behind the
 /// others. Resumed by the multiplexer, on its thread, after the done signal. Destroying the frame while it
-/// waits stops the program: the kernel may be writing into the buffers; cancel its scope and wait instead.
+/// waits is an error, reported to the failure handler: the kernel may be writing into the buffers; cancel its
+/// scope and wait instead.
 /// Thread safety: the multiplexer's thread only. Allocates, locks, throws: never.
 template <sender Sender>
 class [[nodiscard]] operation_awaiter final : private awaited_operation {

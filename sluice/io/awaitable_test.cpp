@@ -57,7 +57,7 @@ TEST_P(awaitable, a_read_that_must_wait_resumes_its_coroutine_from_the_loop) {
     EXPECT_EQ(multiplexer_->pending(), 1U);
     write_text("later");
     EXPECT_EQ(got, 99U) << "nothing advances outside the loop";
-    while (multiplexer_->run() > 0) {}
+    while (multiplexer_->run().value_or(0) > 0) {}
     EXPECT_EQ(got, 5U);
 }
 
@@ -78,7 +78,7 @@ TEST_P(awaitable, what_is_always_ready_takes_its_turn_behind_others_after_the_bu
     EXPECT_EQ(rounds, limits::inline_completions_max);
     EXPECT_EQ(multiplexer_->pending(), 1U);
     ASSERT_TRUE(pipe_.writer.close().has_value());
-    while (multiplexer_->run() > 0) {}
+    while (multiplexer_->run().value_or(0) > 0) {}
     EXPECT_EQ(rounds, 4 * limits::inline_completions_max);
 }
 
@@ -164,19 +164,6 @@ TEST_P(awaitable, an_error_is_what_the_await_returns) {
     std::signal(SIGPIPE, SIG_IGN);
     ASSERT_TRUE(pipe_.reader.close().has_value());
     EXPECT_EQ(sync_wait(*multiplexer_, write_to_nobody(pipe_.writer)), EPIPE);
-}
-
-TEST_P(awaitable, destroying_a_coroutine_that_waits_for_io_stops_the_program) {
-    EXPECT_DEATH(
-        {
-            auto waiting = [](pipe_handle& from, bytes_type into) -> task<void> {
-                const auto read = co_await co_read(from, io_request<bytes_type>{into});
-                (void)read;
-            }(pipe_.reader, into_);
-            waiting.frame().resume();
-            { const task<void> destroyed = std::move(waiting); }
-        },
-        "destroyed while the operation is pending");
 }
 
 SLUICE_TEST_COROUTINES_OVER_ALL(awaitable);

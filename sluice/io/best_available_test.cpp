@@ -1,12 +1,15 @@
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <string>
 
 #include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/pipe_handle.hpp"
 #include "sluice/io/sandbox_testing.hpp"
+#include "sluice/io/sender.hpp"
 #include "sluice/io/uring/uring_multiplexer.hpp"
 
 namespace sluice::io {
@@ -61,6 +64,29 @@ TEST(best_available, the_environment_forces_either_back_end) {
     });
     EXPECT_TRUE(denied.starts_with("none, io_uring_setup, denied")) << denied;
     ::unsetenv("SLUICE_MULTIPLEXER");
+}
+
+TEST(best_available, what_an_operation_cannot_have_is_its_error) {
+    ::setenv("SLUICE_MULTIPLEXER", "kqueue", 1);
+    const std::string answer = ask_in_child([] {
+        struct noting {
+            std::string* into;
+            void set_value(io_result<bytes_type>&& got) const noexcept {
+                *into += got ? "read" : got.error().message();
+            }
+            void set_done() const noexcept { *into += ", done"; }
+        };
+        auto pipe = pipe_handle::anonymous().value();
+        std::array<std::byte, 1> memory{};
+        std::string outcome;
+        for (const auto how : {initiation::automatic, initiation::batched}) {
+            auto read = connect(async_read(pipe.reader, io_request<bytes_type>{memory}), noting{&outcome});
+            read.start(how);
+        }
+        return outcome;
+    });
+    ::unsetenv("SLUICE_MULTIPLEXER");
+    EXPECT_EQ(answer, "read: Invalid argument, doneread: Invalid argument, done");
 }
 
 TEST(best_available, an_unknown_name_in_the_environment_is_an_error_that_names_it) {

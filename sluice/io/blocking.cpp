@@ -135,7 +135,8 @@ result<std::size_t> transfer_blocking(const native_handle& native, direction whi
         }
         if (code != EAGAIN) {
             if (total != 0) return total;
-            return failure({code, name_of(which), native.descriptor});
+            const bool lacks_offset = code == EINVAL and is_file and offset == no_offset;
+            return failure({code, lacks_offset ? without_offset(which) : name_of(which), native.descriptor});
         }
         const auto left = time_left(within, started);
         if (left == deadline::duration::zero()) {

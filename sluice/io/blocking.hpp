@@ -16,6 +16,11 @@ namespace sluice::io {
                                                     std::span<const buffer> pieces, extent_type offset,
                                                     deadline within, std::size_t begun = 0) noexcept;
 
+/// The operation, in words, for the error EINVAL of a transfer of a file that names no offset.
+[[nodiscard]] constexpr const char* without_offset(direction which) noexcept {
+    return which == direction::in ? "read, of a file, without an offset" : "write, to a file, without an offset";
+}
+
 /// What the error is called of a message in more pieces than one system call takes.
 [[nodiscard]] constexpr const char* message_in_too_many_pieces(direction which) noexcept {
     return which == direction::in ? "read a message into more pieces than limits::pieces_per_call_max (1,024)"

@@ -1,5 +1,6 @@
 #include "sluice/io/cancel_scope.hpp"
 
+#include "sluice/io/failure_handler.hpp"
 #include "sluice/io/io_multiplexer.hpp"
 
 namespace sluice::io {
@@ -19,6 +20,16 @@ void awaited::resume_waiter(int code) noexcept {
         if (code == ECANCELED and scope_->is_cancelled()) scope_->note_cut_short();
     }
     waiter_.resume();  // `this` may be gone
+}
+
+void awaited::forget_waiter() noexcept {
+    if (scope_ != nullptr) scope_->pending_.erase(*this);
+}
+
+void awaited_operation::abandon() noexcept {
+    report_unreturned(unreturned_failure::waiting_frame_destroyed, target->multiplexer->name().data());
+    forget_waiter();
+    target->multiplexer->abandon(*this);
 }
 
 void awaited_operation::end() noexcept {

@@ -34,6 +34,9 @@ protected:
     /// then.
     void resume_waiter(int code) noexcept;
 
+    /// Nobody is to be resumed any more: leaves the scope.
+    void forget_waiter() noexcept;
+
 private:
     friend class cancel_scope;
 
@@ -49,7 +52,10 @@ private:
 class awaited_operation : public operation, protected awaited {
 protected:
     explicit awaited_operation(cancel_scope* within) noexcept : awaited(within) {}
-    ~awaited_operation() = default;
+    ~awaited_operation() {
+        if (not is_idle()) [[unlikely]]
+            abandon();
+    }
 
     /// To be called once the operation is pending: the done signal resumes `waiter`.
     void wait(std::coroutine_handle<> waiter) noexcept { awaited::wait(waiter, *target->multiplexer); }
@@ -61,6 +67,9 @@ private:
     void signal_done() noexcept final { resume_waiter(error_code); }
     void signal_both(io_multiplexer& by) noexcept final;
     void end() noexcept final;
+    /// The frame goes while it waits: reports that, and ends the operation. Blocks: until the kernel has let
+    /// go of the buffers.
+    void abandon() noexcept;
 };
 
 /// A group of pending i/o that is ended together: the operations coroutines wait for in it, and those of the

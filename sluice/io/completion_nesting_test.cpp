@@ -43,7 +43,7 @@ protected:
         run_on_small_stack([&] {
             make_multiplexer();
             work();
-            while (multiplexer_->run() > 0) {}
+            while (multiplexer_->run().value_or(0) > 0) {}
             destroy_multiplexer();
         });
     }
@@ -73,7 +73,7 @@ void restart_often(Sender from, int& completions) {
     io_multiplexer& multiplexer = from.multiplexer();
     state.emplace(std::move(from), restarting<Sender>{&completions, &state});
     state->start();
-    while (multiplexer.run() > 0) {}
+    while (multiplexer.run().value_or(0) > 0) {}
 }
 
 TEST_P(nesting, of_receivers_that_start_again_is_bounded) {
@@ -162,7 +162,7 @@ TEST_P(nesting, of_senders_that_complete_at_once_is_bounded) {
         (void)multiplexer_->try_run();  // this thread owns it from now on
         chain work(bridge::as_sender(barrier()));
         work.start();
-        while (multiplexer_->run() > 0) {}
+        while (multiplexer_->run().value_or(0) > 0) {}
         completions_ = work.values;
     });
     EXPECT_EQ(completions_, many);
@@ -174,7 +174,7 @@ TEST_P(nesting, of_senders_that_were_stopped_before_is_bounded) {
         chain work(bridge::as_sender(barrier()));
         work.source.request_stop();
         work.start();
-        while (multiplexer_->run() > 0) {}
+        while (multiplexer_->run().value_or(0) > 0) {}
         completions_ = work.stops;
     });
     EXPECT_EQ(completions_, many);

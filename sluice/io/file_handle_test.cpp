@@ -32,7 +32,7 @@ std::string read_all(file_handle& file, extent_type offset = 0) {
 
 file_handle create(const path_handle& base, path_view name, std::string_view content = {}) {
     auto file = file_handle::open(base, name, mode::write, creation::only_if_not_exist).value();
-    EXPECT_EQ(file.write(io_request<const_bytes_type>{bytes(content)}).bytes_transferred(), content.size());
+    EXPECT_EQ(file.write(io_request<const_bytes_type>{bytes(content), 0}).bytes_transferred(), content.size());
     return file;
 }
 
@@ -56,7 +56,7 @@ TEST_P(file_handle_on, a_read_scatters_over_several_buffers_and_shortens_the_las
     std::array<std::byte, 4> second{};
     std::array<std::byte, 4> third{};
     std::array<buffer, 3> list{buffer(first), buffer(second), buffer(third)};
-    const auto got = file.read(io_request<buffers_type>{list});
+    const auto got = file.read(io_request<buffers_type>{list, 0});
     ASSERT_TRUE(got);
     EXPECT_EQ(got.bytes_transferred(), 9U);
     ASSERT_EQ(got->size(), 3U);
@@ -236,7 +236,7 @@ TEST_P(file_handle_on, a_temporary_inode_has_no_name) {
         ASSERT_TRUE(file) << file.error().message();
         EXPECT_EQ(directory.entry_count(), 0U);
         EXPECT_EQ(status_of(*file).value().links, 0U);
-        ASSERT_TRUE(file->write(io_request<const_bytes_type>{bytes("x")}));
+        ASSERT_TRUE(file->write(io_request<const_bytes_type>{bytes("x"), 0}));
         EXPECT_EQ(read_all(*file), "x");
     }
     EXPECT_TRUE(file_handle::temp_inode(directory.confined()));
@@ -279,7 +279,7 @@ TEST_P(file_handle_on, zeroed_bytes_read_as_zeros_and_the_length_stays) {
     for (const auto method : {file_handle::zero_method::automatic, file_handle::zero_method::written}) {
         const std::string content(200'000, 'x');
         auto file = file_handle::open(directory.anchor(), "file", mode::write, creation::always_new).value();
-        ASSERT_TRUE(file.write(io_request<const_bytes_type>{bytes(content)}));
+        ASSERT_TRUE(file.write(io_request<const_bytes_type>{bytes(content), 0}));
         ASSERT_TRUE(file.zero({.offset = 10, .length = 150'000}, method));
         EXPECT_EQ(directory.content("file"),
                   std::string(10, 'x') + std::string(150'000, '\0') + std::string(49'990, 'x'));
@@ -322,7 +322,7 @@ TEST_P(file_handle_on, direct_io_takes_aligned_requests) {
     EXPECT_TRUE(file->native().direct);
     alignas(4096) std::array<std::byte, 8192> data{};
     data.fill(std::byte{'d'});
-    EXPECT_EQ(file->write(io_request<const_bytes_type>{data}).bytes_transferred(), data.size());
+    EXPECT_EQ(file->write(io_request<const_bytes_type>{data, 0}).bytes_transferred(), data.size());
     ASSERT_TRUE(file->zero({.offset = 4096, .length = 4096}, file_handle::zero_method::written));
     EXPECT_EQ(directory.content("file"), std::string(4096, 'd') + std::string(4096, '\0'));
 }

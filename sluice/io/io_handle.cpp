@@ -4,6 +4,7 @@
 
 #include "sluice/io/blocking.hpp"
 #include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/refused_handles.hpp"
 #include "sluice/io/sender.hpp"
 #include "sluice/io/system_call.hpp"
 
@@ -49,6 +50,12 @@ result<void> io_handle::set_multiplexer() noexcept {
     auto own = this_thread::multiplexer();
     if (not own) return failure(own.error());
     return set_multiplexer(*own);
+}
+
+registration& io_handle::adopt() noexcept {
+    if (const auto attached = set_multiplexer(); not attached)
+        return detail::refused_handle(attached.error().code());
+    return *registration_;
 }
 
 void io_handle::note_nonblocking() noexcept {
@@ -104,8 +111,11 @@ io_result<std::span<Byte>> transfer_bytes(const native_handle& native,
             return request.buffers.first(static_cast<std::size_t>(first));
         }
         if (first < 0 and first != -EAGAIN and first != -EINTR) {
-            return failure(
-                {static_cast<int>(-first), which == direction::in ? "read" : "write", native.descriptor});
+            const bool lacks_offset = first == -EINVAL and request.offset == no_offset and
+                                      native.kind == handle_kind::file;
+            const char* const name = which == direction::in ? "read" : "write";
+            return failure({static_cast<int>(-first), lacks_offset ? without_offset(which) : name,
+                            native.descriptor});
         }
         if (first > 0) moved = static_cast<std::size_t>(first);
         piece = {piece.data() + moved, size - moved};
@@ -139,7 +149,8 @@ io_result<const_buffers_type> io_handle::barrier(barrier_kind kind,
     std::size_t length = 0;
     for (const auto& piece : range.buffers)
         length += piece.size();
-    if (auto done = barrier_blocking(native_, kind, range.offset, length); not done)
+    const extent_type from = range.offset == no_offset ? 0 : range.offset;
+    if (auto done = barrier_blocking(native_, kind, from, length); not done)
         return failure(done.error());
     return range.buffers;
 }

@@ -86,7 +86,9 @@ public:
     [[nodiscard]] io_multiplexer* multiplexer() const noexcept;
 
     /// Attaches this handle to a multiplexer (by default the calling thread's own), or, given null, detaches
-    /// it. Errors: EBUSY while i/o is pending on the handle; EPERM, ENOMEM, ENOSPC from the kernel.
+    /// it. A handle without one adopts the calling thread's when its first asynchronous operation is made
+    /// (P2052R0 4.3.3); if that fails, the operation ends with the error. A handle must be detached or closed
+    /// before the thread whose multiplexer it has ends. Errors: EBUSY while i/o is pending on the handle; EPERM, ENOMEM, ENOSPC from the kernel.
     /// Allocates: amortised, in the multiplexer's table of handles. Blocks: no.
     [[nodiscard]] result<void> set_multiplexer(io_multiplexer* multiplexer) noexcept;
     [[nodiscard]] result<void> set_multiplexer() noexcept;
@@ -105,10 +107,19 @@ public:
     /// for users.
     void note_nonblocking() noexcept;
 
-    /// The multiplexer's record of this handle. For senders; not for users.
+    /// The multiplexer's record of this handle, null without a multiplexer. For senders; not for users.
     [[nodiscard]] registration* registered() const noexcept { return registration_; }
 
+    /// The same, after adopting the calling thread's multiplexer if there is none. If that fails, a record on
+    /// which every operation ends with the error. For senders; not for users.
+    [[nodiscard]] registration& adopted() noexcept {
+        if (registration_ != nullptr) [[likely]]
+            return *registration_;
+        return adopt();
+    }
+
 private:
+    [[nodiscard]] registration& adopt() noexcept;
     void detach_for_ever() noexcept;
 
     registration* registration_ = nullptr;

@@ -1,6 +1,7 @@
 #include "sluice/io/io_multiplexer.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "sluice/io/attempt.hpp"
 #include "sluice/io/limits.hpp"
@@ -14,6 +15,25 @@ constexpr io_multiplexer::time_point for_ever = io_multiplexer::time_point::max(
 
 io_multiplexer::time_point after(io_multiplexer::time_point now, io_multiplexer::duration within) noexcept {
     return within >= for_ever - now ? for_ever : now + within;
+}
+
+// A negative maximum means all.
+int maximum(int asked) noexcept {
+    return asked < 0 ? std::numeric_limits<int>::max() : asked;
+}
+
+// Repeats a pass that does up to so many things, until so many are done, a pass finds nothing to do or the
+// time is up.
+template <class Pass, class Clock>
+result<int> repeat(int max, io_multiplexer::time_point until, Clock&& now, Pass&& pass) noexcept {
+    max = maximum(max);
+    int total = 0;
+    do {
+        const result<int> count = pass(max - total);
+        if (not count or *count <= 0) return total > 0 ? total : count;
+        total += *count;
+    } while (total < max and (until == for_ever or now() < until));
+    return total;
 }
 
 }  // namespace
@@ -205,6 +225,11 @@ void io_multiplexer::enqueue(operation& op) noexcept {
 
 // What could not be done at once waits, or, if it must not wait, has failed.
 bool io_multiplexer::begin_slowly(operation& op) noexcept {
+    if (op.target->refuses_with != 0) [[unlikely]] {
+        op.error_code = op.target->refuses_with;
+        op.at = operation::stage::ready;
+        return true;
+    }
     if (op.kind == operation_kind::barrier and op.target->is_stream()) {
         op.at = operation::stage::ready;  // nothing to make durable, and so nothing to wait for
         return true;
@@ -290,12 +315,13 @@ int io_multiplexer::signal_ready(int max) noexcept {
 // --- completing
 // -------------------------------------------------------------------------------------------------------
 
-int io_multiplexer::complete(int max, time_point until) noexcept {
+result<int> io_multiplexer::complete(int max, time_point until) noexcept {
     ensure_owner();
     ENSURE(not signalling_, "complete_io and run must not be called from a receiver");
     inline_left_ = limits::inline_completions_max;
     max = std::min(max, limits::completions_per_pass_max);
     int signalled = 0;
+    result<void> asked;
     // A handle that is always ready must not keep the others from being looked at.
     constexpr int passes_without_backend_max = 4;
     const bool backend_is_idle = queued_ == 0 and (until == no_wait or not ready_.empty());
@@ -304,30 +330,27 @@ int io_multiplexer::complete(int max, time_point until) noexcept {
     } else {
         passes_without_backend_ = 0;
         direct_left_ = max;
-        backend_complete(ready_.empty() ? until : no_wait);
+        asked = backend_complete(ready_.empty() ? until : no_wait);
         signalled = max - std::exchange(direct_left_, 0);
     }
     const int count = signalled + signal_ready(max - signalled);
-    return count > 0 ? count : idle_value();
+    if (count > 0) return count;
+    if (not asked) [[unlikely]]
+        return failure(asked.error());
+    return idle_value();
 }
 
-int io_multiplexer::complete_io(int max) noexcept {
-    return complete(max, no_wait);
+result<int> io_multiplexer::complete_io(int max) noexcept {
+    return complete(maximum(max), no_wait);
 }
 
-int io_multiplexer::complete_io_within(duration within, int max) noexcept {
+result<int> io_multiplexer::complete_io_within(duration within, int max) noexcept {
     return complete_io_until(after(now(), within), max);
 }
 
-int io_multiplexer::complete_io_until(time_point until, int max) noexcept {
-    if (pending_ == 0) until = no_wait;  // what is not pending will never be ready
-    for (;;) {
-        const int count = complete(max, until);
-        if (count != nothing_ready or until == no_wait) return count;
-        // A signal handler, or a part of a transfer, may have ended the wait early.
-        if (not posted_.empty() or not ready_.empty() or backend_is_stalled()) return count;
-        if (until != for_ever and now() >= until) return count;
-    }
+result<int> io_multiplexer::complete_io_until(time_point until, int max) noexcept {
+    return repeat(
+        max, until, [this] { return now(); }, [this](int left) { return complete(left, no_wait); });
 }
 
 bool io_multiplexer::serve_half(registration::half& half) noexcept {
@@ -353,21 +376,21 @@ void io_multiplexer::backend_poll(operation& op) noexcept {
     if (op.at == operation::stage::waiting and op.target->is_stream() and op.kind != operation_kind::sleep) {
         (void)serve_half(op.target->side(direction_of(op.kind)));
     } else {
-        backend_complete(no_wait);
+        (void)backend_complete(no_wait);  // an error is returned by complete_io
     }
 }
 
-void io_multiplexer::poll(operation& op) noexcept {
+bool io_multiplexer::poll(operation& op) noexcept {
     ensure_owner();
-    if (op.is_idle()) return;
+    if (op.is_idle()) return op.has_completed;
     if (op.at == operation::stage::waiting or op.at == operation::stage::in_flight) {
         backend_poll(op);
         if (op.timer_link.is_linked() and op.expires <= now()) expire(op);
     }
-    if (signalling_ or op.at != operation::stage::ready) return;
+    if (signalling_ or op.at != operation::stage::ready) return op.has_completed;
     ready_.erase(op);
-    (void)signal(op);
-    (void)signal_ready(unlimited);
+    (void)signal(op);  // `op` may be gone, or started again
+    return true;
 }
 
 // --- cancelling and deadlines
@@ -408,6 +431,24 @@ void io_multiplexer::cancel(operation& op, int code) noexcept {
     }
 }
 
+void io_multiplexer::abandon(operation& op) noexcept {
+    cancel(op, ECANCELED);
+    const auto is_over = [&op] {
+        const bool is_known = op.at == operation::stage::ready or op.at == operation::stage::valued;
+        return op.is_idle() or (is_known and not op.notification_pending);
+    };
+    while (not is_over()) {
+        // With something in `ready_` the back end does not sleep.
+        operation_queue kept = std::move(ready_);
+        (void)backend_complete(now() + std::chrono::milliseconds(10));
+        kept.append(std::move(ready_));
+        ready_ = std::move(kept);
+    }
+    if (op.is_idle()) return;
+    if (op.queue_link.is_linked()) ready_.erase(op);
+    retire(op);
+}
+
 void io_multiplexer::bring_forward(operation& op) noexcept {
     ENSURE(op.at == operation::stage::waiting and op.target->is_stream());
     registration::half& half = op.target->side(direction_of(op.kind));
@@ -427,32 +468,33 @@ void io_multiplexer::expire(operation& op) noexcept {
     }
 }
 
-int io_multiplexer::timeout_io(int max) noexcept {
+// How many deadlines have passed, up to so many.
+int io_multiplexer::expire_some(int max) noexcept {
     ensure_owner();
     int count = 0;
-    if (not timers_.empty()) {
-        const time_point time = now();
-        while (count < max and not timers_.empty() and timers_.top()->expires <= time) {
-            expire(*timers_.top());
-            ++count;
-        }
+    if (timers_.empty()) return count;
+    const time_point time = now();
+    while (count < max and not timers_.empty() and timers_.top()->expires <= time) {
+        expire(*timers_.top());
+        ++count;
     }
+    return count;
+}
+
+result<int> io_multiplexer::timeout_io(int max) noexcept {
+    max = maximum(max);
+    const int count = expire_some(std::min(max, limits::completions_per_pass_max));
     if (count == 0) return idle_value();
     return std::max(count, signal_ready(max));
 }
 
-int io_multiplexer::timeout_io_within(duration within, int max) noexcept {
+result<int> io_multiplexer::timeout_io_within(duration within, int max) noexcept {
     return timeout_io_until(after(now(), within), max);
 }
 
-int io_multiplexer::timeout_io_until(time_point until, int max) noexcept {
-    int count = timeout_io(max);
-    while (count == nothing_ready and not timers_.empty() and ready_.empty()) {
-        backend_complete(std::min(until, timers_.top()->expires));
-        count = timeout_io(max);
-        if (count == nothing_ready and now() >= until) break;
-    }
-    return count;
+result<int> io_multiplexer::timeout_io_until(time_point until, int max) noexcept {
+    return repeat(
+        max, until, [this] { return now(); }, [this](int left) { return timeout_io(left); });
 }
 
 // --- posting
@@ -493,7 +535,7 @@ io_multiplexer::work_guard::~work_guard() {
     if (not multiplexer_->is_owner()) multiplexer_->backend_wake();  // run() has to notice
 }
 
-int io_multiplexer::invoke_posted_items(int max) noexcept {
+int io_multiplexer::invoke_some(int max) noexcept {
     ensure_owner();
     int count = 0;
     max = std::min(max, limits::posted_items_per_pass_max);
@@ -506,39 +548,42 @@ int io_multiplexer::invoke_posted_items(int max) noexcept {
     return count;
 }
 
-int io_multiplexer::invoke_posted_items_within(duration within, int max) noexcept {
+result<int> io_multiplexer::invoke_posted_items(int max) noexcept {
+    return invoke_some(maximum(max));
+}
+
+result<int> io_multiplexer::invoke_posted_items_within(duration within, int max) noexcept {
     return invoke_posted_items_until(after(now(), within), max);
 }
 
-int io_multiplexer::invoke_posted_items_until(time_point until, int max) noexcept {
-    int count = invoke_posted_items(max);
-    while (count == 0 and now() < until and not backend_is_stalled()) {
-        operation_queue kept = std::move(ready_);  // what is ready must not keep the back end from sleeping
-        backend_complete(until);
-        kept.append(std::move(ready_));
-        ready_ = std::move(kept);
-        count = invoke_posted_items(max);
-    }
-    return count;
+result<int> io_multiplexer::invoke_posted_items_until(time_point until, int max) noexcept {
+    return repeat(
+        max, until, [this] { return now(); }, [this](int left) { return invoke_posted_items(left); });
 }
 
 // --- running
 // ----------------------------------------------------------------------------------------------------------
 
 // One pass over everything there is to do. If that is nothing, waits for something until then.
-int io_multiplexer::run_once(int max, time_point until) noexcept {
-    int count = invoke_posted_items(max);
-    if (not timers_.empty() and count < max) count += std::max(0, timeout_io(max - count));
+result<int> io_multiplexer::run_once(int max, time_point until) noexcept {
+    int count = invoke_some(max);
+    if (not timers_.empty() and count < max) {
+        const int expired = expire_some(max - count);
+        if (expired != 0) count += std::max(expired, signal_ready(max - count));
+    }
     if (count >= max) return count;
     // To wait in the same call that looks saves a system call each time the loop runs dry.
     if (count > 0 or is_exhausted()) until = no_wait;
     if (until != no_wait and not timers_.empty()) until = std::min(until, timers_.top()->expires);
-    return count + std::max(0, complete(max - count, until));
+    const result<int> completed = complete(max - count, until);
+    if (not completed and count == 0) [[unlikely]]
+        return completed;
+    return count + std::max(0, completed.value_or(0));
 }
 
-int io_multiplexer::turn_once(int max, time_point until) noexcept {
+result<int> io_multiplexer::turn_once(int max, time_point until) noexcept {
     begin_turn();
-    const int count = run_once(max, until);
+    const result<int> count = run_once(max, until);
     end_turn();
     return count;
 }
@@ -550,28 +595,29 @@ bool io_multiplexer::is_exhausted() const noexcept {
     return pending_ == 0 and guards_.load(std::memory_order_acquire) == 0 and posted_.empty();
 }
 
-int io_multiplexer::try_run(int max) noexcept {
-    const int count = turn_once(max, no_wait);
-    if (count > 0) return count;
+result<int> io_multiplexer::try_run(int max) noexcept {
+    const result<int> count = turn_once(maximum(max), no_wait);
+    if (not count or *count > 0) return count;
     return is_exhausted() ? nothing_pending : nothing_ready;
 }
 
-int io_multiplexer::try_run_until(time_point until, int max) noexcept {
+result<int> io_multiplexer::try_run_until(time_point until, int max) noexcept {
+    max = maximum(max);
     for (;;) {
-        const int count = turn_once(max, until);
-        if (count > 0) return count;
+        const result<int> count = turn_once(max, until);
+        if (not count or *count > 0) return count;
         if (is_exhausted()) return nothing_pending;
-        if (max <= 0 or backend_is_stalled()) return nothing_ready;
+        if (max == 0 or backend_is_stalled()) return nothing_ready;
         if (until == for_ever) continue;
         if (until == no_wait or now() >= until) return try_run(max);
     }
 }
 
-int io_multiplexer::try_run_for(duration within, int max) noexcept {
+result<int> io_multiplexer::try_run_for(duration within, int max) noexcept {
     return try_run_until(after(now(), within), max);
 }
 
-int io_multiplexer::run(int max) noexcept {
+result<int> io_multiplexer::run(int max) noexcept {
     return try_run_until(for_ever, max);
 }
 

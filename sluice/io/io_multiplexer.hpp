@@ -32,8 +32,14 @@ struct accept_request;
 /// between requests on one file, there is no order. Requests in one direction of one stream are served in the
 /// order they were started.
 ///
-/// Return values of everything that counts: positive, how many were completed (or invoked); negative
-/// (`nothing_ready`), some are pending but none was ready; zero, nothing is pending.
+/// Functions that count return a positive number, how many they completed (or invoked); `nothing_ready`, a
+/// negative number, if some are pending and none was ready; 0 if nothing is pending. A maximum that is
+/// negative (`unlimited`) means all that one pass serves, see limits::completions_per_pass_max. An error of
+/// the kernel (of epoll_pwait2 or io_uring_enter) is returned if nothing was completed before it; otherwise
+/// by the next call, if it persists. The operations stay pending.
+///
+/// Only run…, and try_run… with a time, wait. complete_io…, timeout_io… and invoke_posted_items… never do: a
+/// time limits how long they go on while there is something to do (P2052R0 4.3.1, 4.3.2).
 ///
 /// Thread safety: belongs to the thread that first starts, completes or runs something on it; ENSURE checks.
 /// Only post(), and what atomic_ senders make, may be used from any thread. Allocates: attaching a handle,
@@ -51,7 +57,7 @@ public:
     using time_point = clock::time_point;
     using duration = clock::duration;
 
-    static constexpr int unlimited = std::numeric_limits<int>::max();
+    static constexpr int unlimited = -1;
     static constexpr int nothing_ready = -1;
     static constexpr int nothing_pending = 0;
 
@@ -62,21 +68,24 @@ public:
     /// "io_uring", "epoll" or "simulated".
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 
-    /// Completes up to `max` operations that are ready, without waiting. Deadlines are not looked at.
-    int complete_io(int max = unlimited) noexcept;
+    /// Completes up to `max` operations that are ready. Deadlines are not looked at. Errors: of the kernel.
+    /// Blocks: no.
+    result<int> complete_io(int max = unlimited) noexcept;
 
-    /// As complete_io, but if nothing is ready, waits for the first until then.
-    /// Blocks: at most until then. Wakes for posted items, without invoking them.
-    int complete_io_within(duration within, int max = unlimited) noexcept;
-    int complete_io_until(time_point until, int max = unlimited) noexcept;
+    /// As complete_io, in as many passes as it takes: until `max` are completed, nothing more is ready or the
+    /// time is up. Makes one pass at least.
+    result<int> complete_io_within(duration within, int max = unlimited) noexcept;
+    result<int> complete_io_until(time_point until, int max = unlimited) noexcept;
 
     /// Ends up to `max` operations whose deadline has passed: cancels them and completes those that could be
-    /// cancelled at once, with ETIMEDOUT. Complexity: O(log n) amortised for each that has passed.
-    int timeout_io(int max = unlimited) noexcept;
+    /// cancelled at once, with ETIMEDOUT. Complexity: O(log n) amortised for each that has passed. Errors:
+    /// none. Blocks: no.
+    result<int> timeout_io(int max = unlimited) noexcept;
 
-    /// As timeout_io, but waits for the first deadline until then.
-    int timeout_io_within(duration within, int max = unlimited) noexcept;
-    int timeout_io_until(time_point until, int max = unlimited) noexcept;
+    /// As timeout_io, in as many passes as it takes: until `max` are ended, no deadline has passed or the time
+    /// is up.
+    result<int> timeout_io_within(duration within, int max = unlimited) noexcept;
+    result<int> timeout_io_until(time_point until, int max = unlimited) noexcept;
 
     /// Has `item` invoked by this multiplexer's thread. Any thread. Allocates: nothing. Blocks: no.
     void post(posted_item& item) noexcept;
@@ -86,18 +95,21 @@ public:
     template <std::invocable Invocable>
     [[nodiscard]] result<void> post(Invocable&& invocable) noexcept;
 
-    /// Invokes up to `max` posted items. Zero: nothing was posted.
-    int invoke_posted_items(int max = unlimited) noexcept;
-    int invoke_posted_items_within(duration within, int max = unlimited) noexcept;
-    int invoke_posted_items_until(time_point until, int max = unlimited) noexcept;
+    /// Invokes up to `max` posted items. Returns 0 if nothing was posted. Errors: none. Blocks: no.
+    result<int> invoke_posted_items(int max = unlimited) noexcept;
+    /// As invoke_posted_items, in as many passes as it takes: until `max` are invoked, none is left or the time
+    /// is up.
+    result<int> invoke_posted_items_within(duration within, int max = unlimited) noexcept;
+    result<int> invoke_posted_items_until(time_point until, int max = unlimited) noexcept;
 
     /// Does everything there is to do (posted items, deadlines, completions), waiting until there is
-    /// something. Returns how many; zero when nothing is pending and no `work_guard` promises more, so `while
-    /// (m.run() > 0);` runs all. Blocks: until something happened.
-    int run(int max = unlimited) noexcept;
-    int try_run(int max = unlimited) noexcept;
-    int try_run_for(duration within, int max = unlimited) noexcept;
-    int try_run_until(time_point until, int max = unlimited) noexcept;
+    /// something. Returns how many; 0 when nothing is pending and no `work_guard` promises more, so that
+    /// `while (m.run().value_or(0) > 0) {}` runs all. Errors: of the kernel; the operations stay pending.
+    /// Blocks: until something happened; try_run never; try_run_for and try_run_until at most until the time.
+    result<int> run(int max = unlimited) noexcept;
+    result<int> try_run(int max = unlimited) noexcept;
+    result<int> try_run_for(duration within, int max = unlimited) noexcept;
+    result<int> try_run_until(time_point until, int max = unlimited) noexcept;
 
     /// While one exists, run() waits for posted items although no i/o is pending; what its thread has posted
     /// is invoked before run() returns zero. May be made, and destroyed, on any thread.
@@ -180,9 +192,6 @@ public:
         signalling_ = true;
         give_both(op, value, done);
         signalling_ = false;
-        // What its receiver started and could be done at once: a program that only polls has no other chance.
-        if (not ready_.empty()) [[unlikely]]
-            (void)signal_ready(unlimited);
     }
 
     /// What operation::signal_both does, while the multiplexer is signalling: the signals of a finished
@@ -211,12 +220,17 @@ public:
         return true;
     }
 
-    /// Looks whether a started operation can be completed now, and if so signals it, and what its receiver
-    /// starts that can be done at once.
-    void poll(operation& op) noexcept;
+    /// Looks whether a started operation can be completed now, and if so signals it, and no other. Returns
+    /// whether its value has been signalled, now or before; `op` may be gone then, or started again.
+    /// Complexity: constant, but for what the kernel has completed since it was last asked.
+    [[nodiscard]] bool poll(operation& op) noexcept;
 
     /// Ends a started operation early; it completes with `code` (ECANCELED, ETIMEDOUT) unless it was faster.
     void cancel(operation& op, int code) noexcept;
+
+    /// Ends a started operation without signals, for an owner that goes. Blocks: until the kernel has let go of
+    /// its buffers. Meanwhile no receiver is signalled.
+    void abandon(operation& op) noexcept;
 
     void forget_registered_buffer(unsigned index) noexcept;
 
@@ -284,8 +298,8 @@ protected:
     /// Asks for an operation in flight to end early, or takes a submitted one back and finishes it.
     virtual void backend_cancel(operation& op) noexcept = 0;
     /// Gives the kernel what is waiting, and finishes what is complete; if nothing is, waits until then or a
-    /// wake-up. `until` in the past: do not wait.
-    virtual void backend_complete(time_point until) noexcept = 0;
+    /// wake-up. `until` in the past: do not wait. Errors: of the kernel; what was complete is finished.
+    virtual result<void> backend_complete(time_point until) noexcept = 0;
     /// Ends a wait of backend_complete, now or the next one. Any thread.
     virtual void backend_wake() noexcept = 0;
     /// Looks at one stream operation that waits. By default serves its half by non-blocking calls.
@@ -406,10 +420,12 @@ private:
     }
     bool signal(operation& op) noexcept;
     int signal_ready(int max) noexcept;
-    int complete(int max, time_point until) noexcept;
+    result<int> complete(int max, time_point until) noexcept;
+    int expire_some(int max) noexcept;
+    int invoke_some(int max) noexcept;
     int idle_value() const noexcept { return pending_ == 0 ? nothing_pending : nothing_ready; }
-    int run_once(int max, time_point until) noexcept;
-    int turn_once(int max, time_point until) noexcept;
+    result<int> run_once(int max, time_point until) noexcept;
+    result<int> turn_once(int max, time_point until) noexcept;
     [[nodiscard]] bool is_exhausted() const noexcept;
     registration* take_registration() noexcept;
 

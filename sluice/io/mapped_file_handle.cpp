@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sluice/io/blocking.hpp"
 #include "sluice/io/page_cache.hpp"
 
 namespace sluice::io {
@@ -106,6 +107,7 @@ result<extent_type> mapped_file_handle::bytes_from(extent_type offset, std::size
 
 io_result<buffers_type> mapped_file_handle::read(io_request<buffers_type> request, deadline) noexcept {
     if (not is_valid()) return failure({EBADF, "read", descriptor()});
+    if (request.offset == no_offset) return failure({EINVAL, without_offset(direction::in), descriptor()});
     extent_type at = request.offset;
     std::size_t filled = 0;
     for (buffer& piece : request.buffers) {
@@ -127,6 +129,7 @@ io_result<buffers_type> mapped_file_handle::read(io_request<buffers_type> reques
 
 io_result<bytes_type> mapped_file_handle::read(io_request<bytes_type> request, deadline) noexcept {
     if (not is_valid()) return failure({EBADF, "read", descriptor()});
+    if (request.offset == no_offset) return failure({EINVAL, without_offset(direction::in), descriptor()});
     const auto available = bytes_from(request.offset, request.buffers.size());
     if (not available) return failure(available.error());
     if (*available == 0) return request.buffers.first(0);
@@ -157,6 +160,7 @@ result<std::size_t> mapped_file_handle::write_piece(const_bytes_type piece, exte
 io_result<const_buffers_type> mapped_file_handle::write(io_request<const_buffers_type> request,
                                                         deadline within) noexcept {
     if (not native().writable) return failure({EBADF, "write", descriptor()});
+    if (request.offset == no_offset) return failure({EINVAL, without_offset(direction::out), descriptor()});
     extent_type at = request.offset;
     std::size_t done = 0;
     for (const_buffer& piece : request.buffers) {
@@ -179,6 +183,7 @@ io_result<const_buffers_type> mapped_file_handle::write(io_request<const_buffers
 io_result<const_bytes_type> mapped_file_handle::write(io_request<const_bytes_type> request,
                                                       deadline within) noexcept {
     if (not native().writable) return failure({EBADF, "write", descriptor()});
+    if (request.offset == no_offset) return failure({EINVAL, without_offset(direction::out), descriptor()});
     const auto written = write_piece(request.buffers, request.offset, within);
     if (not written) return failure(written.error());
     return request.buffers.first(*written);

@@ -94,7 +94,7 @@ TEST_P(mapped_file_handle_on, a_write_past_the_end_lengthens_the_file_and_ends_a
 TEST_P(mapped_file_handle_on, growth_by_others_is_seen) {
     auto file = create("0");
     auto other = file_handle::open(directory.anchor(), "file", mode::append).value();
-    ASSERT_TRUE(other.write(io_request<const_bytes_type>{bytes("123")}));
+    ASSERT_TRUE(other.write(io_request<const_bytes_type>{bytes("123"), 0}));
     EXPECT_EQ(read(file, 0, 9), "0123");
     ASSERT_TRUE(other.truncate(2));
     EXPECT_EQ(file.update_length().value(), 2U);

@@ -24,7 +24,7 @@ file_handle empty_file() {
 
 std::vector<std::byte> content_of(file_handle& file) {
     std::vector<std::byte> all(file.maximum_extent().value());
-    EXPECT_EQ(file.read(io_request<bytes_type>{all}).bytes_transferred(), all.size());
+    EXPECT_EQ(file.read(io_request<bytes_type>{all, 0}).bytes_transferred(), all.size());
     return all;
 }
 
@@ -122,7 +122,7 @@ TEST(receive_file, an_append_only_file_is_copied_to_through_the_memory_given) {
 TEST(send_file, without_a_deadline_waits_in_the_call_itself) {
     const auto content = pattern(400'000);
     auto file = empty_file();
-    ASSERT_EQ(file.write({.buffers = content}).bytes_transferred(), content.size());
+    ASSERT_EQ(file.write({.buffers = content, .offset = 0}).bytes_transferred(), content.size());
     auto through = splice_pipe::create().value();
     for (const auto& kind : stream_kinds()) {
         for (const bool by_pipe : {false, true}) {

@@ -76,7 +76,7 @@ protected:
     // Until nothing more happens by itself.
     void linger() {
         int passes = 0;
-        while (multiplexer->try_run_for(20ms) > 0)
+        while (multiplexer->try_run_for(20ms).value_or(0) > 0)
             ASSERT_LT(++passes, 1000) << "it never rests";
     }
     void expect_done() {

@@ -71,12 +71,16 @@ template <class Buffers>
 concept write_buffers =
     std::is_same_v<Buffers, const_buffers_type> or std::is_same_v<Buffers, const_bytes_type>;
 
+/// No offset: a transfer of a file that names none fails with EINVAL, rather than reading or overwriting the
+/// start of the file. Not the greatest number, which the kernel takes for the file's current position.
+inline constexpr extent_type no_offset = ~extent_type{1};
+
 /// What to transfer and where. The offset is ignored by pipes and sockets, and by writes to an append-only
-/// file.
+/// file; everything else needs one.
 template <class Buffers>
 struct io_request {
     Buffers buffers{};
-    extent_type offset = 0;
+    extent_type offset = no_offset;
 };
 
 /// The buffers an operation filled or drained, or why it could not.

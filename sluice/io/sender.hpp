@@ -34,14 +34,11 @@ concept receiver_of = std::move_constructible<R> and requires(R& r, typename S::
 
 namespace detail {
 
-// The part that senders on a handle share.
+// The part that senders on a handle share. A handle without a multiplexer adopts the calling thread's.
 class handle_sender {
 public:
     handle_sender(io_handle& target, deadline within) noexcept
-        : registration_(target.registered()), limit_(within) {
-        ENSURE(registration_ != nullptr,
-               "asynchronous i/o needs a multiplexer: call set_multiplexer() first");
-    }
+        : registration_(&target.adopted()), limit_(within) {}
 
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *registration_->multiplexer; }
 
@@ -121,6 +118,8 @@ private:
     [[nodiscard]] static const char* name_of_failed(const operation& op) noexcept {
         if (op.error_code == EMSGSIZE and op.piece_count > limits::pieces_per_call_max)
             return message_in_too_many_pieces(is_read ? direction::in : direction::out);
+        if (op.error_code == EINVAL and op.offset == no_offset and not op.target->is_stream())
+            return without_offset(is_read ? direction::in : direction::out);
         return is_read ? "read" : "write";
     }
 
@@ -290,11 +289,10 @@ public:
         multiplexer.signal_both(*this, [this] { signal_value(); }, [this] { signal_done(); });
     }
 
-    /// Looks whether the started operation is complete, and signals it if so. Returns whether it is.
-    bool poll() noexcept {
-        sender_.multiplexer().poll(*this);
-        return has_completed;
-    }
+    /// Looks whether the started operation is complete, and signals it, and no other, if so. Returns whether
+    /// its value has been signalled since the last start(). The receiver may destroy this state, or start it
+    /// again, from its done signal; then the return value is all that is left to look at. Blocks: no.
+    bool poll() noexcept { return sender_.multiplexer().poll(*this); }
 
     /// Ends it early: it completes, now or soon, with ECANCELED unless it was faster.
     void cancel() noexcept { sender_.multiplexer().cancel(*this, ECANCELED); }

@@ -21,13 +21,13 @@ using namespace test_kit;
 
 file_handle file_of(std::span<const std::byte> content) {
     auto made = file_handle::temp_inode(path_handle::temporary_files().value()).value();
-    EXPECT_EQ(made.write({.buffers = content}).bytes_transferred(), content.size());
+    EXPECT_EQ(made.write({.buffers = content, .offset = 0}).bytes_transferred(), content.size());
     return made;
 }
 
 std::vector<std::byte> content_of(file_handle& file) {
     std::vector<std::byte> all(file.maximum_extent().value());
-    EXPECT_EQ(file.read(io_request<bytes_type>{all}).bytes_transferred(), all.size());
+    EXPECT_EQ(file.read(io_request<bytes_type>{all, 0}).bytes_transferred(), all.size());
     return all;
 }
 
@@ -129,7 +129,7 @@ TEST(splice, a_file_that_ends_early_is_reported_or_filled_with_zeros) {
 TEST(splice, a_file_the_kernel_cannot_splice_is_copied) {
     auto special = file_handle::open({}, "/proc/self/limits").value();
     std::vector<std::byte> expected(8000);
-    expected.resize(special.read(io_request<bytes_type>{expected}).bytes_transferred());
+    expected.resize(special.read(io_request<bytes_type>{expected, 0}).bytes_transferred());
     ASSERT_FALSE(expected.empty());
     for (const auto& [name, make] : every_stream()) {
         SCOPED_TRACE(name);

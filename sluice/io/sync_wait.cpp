@@ -1,5 +1,7 @@
 #include "sluice/io/sync_wait.hpp"
 
+#include "sluice/io/failure_handler.hpp"
+
 namespace sluice::io::detail {
 
 void sync_waiter::run(task_promise_base& root, std::coroutine_handle<> frame) noexcept {
@@ -9,8 +11,11 @@ void sync_waiter::run(task_promise_base& root, std::coroutine_handle<> frame) no
     // The task may be on another thread while nothing is pending here; it posts to come back.
     const io_multiplexer::work_guard more_to_come(multiplexer_);
     frame.resume();
-    while (not done_)
-        (void)multiplexer_.run();
+    while (not done_) {
+        const auto ran = multiplexer_.run();
+        if (not ran) [[unlikely]]
+            report_unreturned(unreturned_failure::loop_cannot_run, ran.error().operation());
+    }
 }
 
 std::coroutine_handle<> sync_waiter::task_finished(task_promise_base&) noexcept {

@@ -30,10 +30,11 @@ private:
 
 /// Runs `root`, and the multiplexer until it has finished; gives what it returned. Not from inside a task or
 /// a receiver (ENSURE). Other work of the multiplexer advances meanwhile, and what is still pending at the
-/// end stays pending. Blocks: until the task has finished. Allocates: nothing. Thread safety: the
+/// end stays pending. Throws: what left the task. Errors of the kernel, for which no loop can run, go to the
+/// failure handler. Blocks: until the task has finished. Allocates: nothing. Thread safety: the
 /// multiplexer's thread.
 template <class T>
-T sync_wait(io_multiplexer& multiplexer, task<T> root) noexcept {
+T sync_wait(io_multiplexer& multiplexer, task<T> root) {
     detail::sync_waiter(multiplexer).run(root.frame().promise(), root.frame());
     return root.take_result();
 }

@@ -47,10 +47,12 @@ std::ptrdiff_t transfer_piece_through_library(const native_handle& native, direc
     };
     constexpr int recvfrom = 45, sendto = 44, preadv2 = 327, pwritev2 = 328;
     if (native.kind == handle_kind::file) {
-        if (waits == wait::yes or native.in_memory) return {.number = number(17, 18), .takes_offset = true};
+        const bool takes_offset = in or not native.append_only;  // else 0, which the kernel ignores
+        if (waits == wait::yes or native.in_memory)
+            return {.number = number(17, 18), .takes_offset = takes_offset};
         return {.number = number(preadv2, pwritev2),
                 .takes_list = true,
-                .takes_offset = true,
+                .takes_offset = takes_offset,
                 .sixth = rwf_nowait};
     }
     if (native.kind == handle_kind::socket) {

@@ -1,16 +1,17 @@
 #include "sluice/io/task.hpp"
 
-#include <exception>
+#include "sluice/io/failure_handler.hpp"
 
 namespace sluice::io::detail {
 
-void task_promise_base::unhandled_exception() const noexcept {
+void report_thrown(const std::exception_ptr& thrown) noexcept {
+    constexpr auto which = unreturned_failure::exception_left_task;
     try {
-        throw;
-    } catch (const std::exception& thrown) {
-        ensure_failed("no exception leaves a task", thrown.what(), __FILE__, __LINE__);
+        std::rethrow_exception(thrown);
+    } catch (const std::exception& what) {
+        report_unreturned(which, what.what());
     } catch (...) {
-        ensure_failed("no exception leaves a task", "not a std::exception", __FILE__, __LINE__);
+        report_unreturned(which, "not a std::exception");
     }
 }
 

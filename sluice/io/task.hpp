@@ -1,6 +1,7 @@
 #pragma once
 
 #include <coroutine>
+#include <exception>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -44,8 +45,13 @@ public:
     };
     [[nodiscard]] static constexpr final_awaiter final_suspend() noexcept { return {}; }
 
-    // Errors are values here; an exception that gets this far is a bug in the task's body.
-    [[noreturn]] void unhandled_exception() const noexcept;
+    // Thrown again where the result is taken.
+    void unhandled_exception() noexcept { thrown_ = std::current_exception(); }
+    [[nodiscard]] const std::exception_ptr& thrown() const noexcept { return thrown_; }
+    void rethrow() const {
+        if (thrown_ != nullptr) [[unlikely]]
+            std::rethrow_exception(thrown_);
+    }
 
     void set_continuation(std::coroutine_handle<> waiter) noexcept {
         ENSURE(not continuation_ and listener_ == nullptr, "a task is started once");
@@ -63,7 +69,11 @@ protected:
 private:
     std::coroutine_handle<> continuation_;
     task_listener* listener_ = nullptr;
+    std::exception_ptr thrown_;
 };
+
+// An exception of a task that nobody awaits goes to the failure handler.
+void report_thrown(const std::exception_ptr& thrown) noexcept;
 
 template <class T>
 class task_promise final : public task_promise_base {
@@ -77,7 +87,8 @@ public:
     void return_value(U&& value) noexcept {
         value_.emplace(std::forward<U>(value));
     }
-    [[nodiscard]] T take() noexcept {
+    [[nodiscard]] T take() {
+        this->rethrow();
         ENSURE(value_.has_value(), "the result of a task is taken once, after it has finished");
         return *std::move(value_);
     }
@@ -91,7 +102,8 @@ class task_promise<T&> final : public task_promise_base {
 public:
     [[nodiscard]] task<T&> get_return_object() noexcept;
     void return_value(T& value) noexcept { value_ = &value; }
-    [[nodiscard]] T& take() const noexcept {
+    [[nodiscard]] T& take() const {
+        this->rethrow();
         ENSURE(value_ != nullptr, "the result of a task is taken after it has finished");
         return *value_;
     }
@@ -105,7 +117,7 @@ class task_promise<void> final : public task_promise_base {
 public:
     [[nodiscard]] task<void> get_return_object() noexcept;
     static void return_void() noexcept {}
-    static void take() noexcept {}
+    void take() const { rethrow(); }
 };
 
 }  // namespace detail
@@ -114,10 +126,11 @@ public:
 ///
 /// Lazy: the body begins when the task is awaited (or given to sync_wait, when_all, a task_group). Its caller
 /// goes on, on the same stack, when it ends: neither a chain of tasks nor a loop grows the stack. Runs in its
-/// parent's cancel scope. `T` may be void, a reference, or move-only. An exception that leaves the body stops
-/// the program: errors are values.
+/// parent's cancel scope. `T` may be void, a reference, or move-only. Errors are values; an exception that leaves
+/// the body is thrown again to whoever awaits the task. If nobody does (a task_group's child), it goes to the
+/// failure handler.
 ///
-/// Owns the frame; destroying a task that waits for i/o stops the program (see operation_awaiter).
+/// Owns the frame; a task that waits for i/o must not be destroyed (see operation_awaiter).
 /// Thread safety: one thread at a time; resume_on() moves the chain of tasks that wait for each other.
 /// Allocates: the frame, from the frame_pool chosen as said there. Suspends: where the body does.
 template <class T = void>
@@ -148,8 +161,8 @@ public:
     /// Whether the body has ended.
     [[nodiscard]] bool is_done() const noexcept { return frame_ != nullptr and frame_.done(); }
 
-    /// What a finished task returned; once.
-    [[nodiscard]] T take_result() noexcept {
+    /// What a finished task returned; once. Throws: what left its body.
+    [[nodiscard]] T take_result() {
         ENSURE(is_done(), "the result of a task is taken after it has finished");
         return frame_.promise().take();
     }
@@ -174,7 +187,7 @@ private:
             frame.promise().set_continuation(parent);
             return frame;
         }
-        T await_resume() const noexcept { return frame.promise().take(); }
+        T await_resume() const { return frame.promise().take(); }
     };
 
     explicit task(handle_type frame) noexcept : frame_(frame) {}

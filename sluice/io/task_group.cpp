@@ -20,6 +20,7 @@ void task_group::wait(std::coroutine_handle<> joiner, cancel_scope* outer) noexc
 
 std::coroutine_handle<> task_group::task_finished(detail::task_promise_base& finished) noexcept {
     ENSURE(multiplexer_.is_owner(), "a child of a group ends on the group's thread: resume_on() it");
+    if (finished.thrown() != nullptr) detail::report_thrown(finished.thrown());
     using promise = detail::task_promise<void>;  // spawn() takes no other
     std::coroutine_handle<promise>::from_promise(static_cast<promise&>(finished)).destroy();
     --size_;

@@ -169,8 +169,26 @@ task<void> throwing() {
     co_return;
 }
 
-TEST_F(tasks, an_exception_that_leaves_a_task_stops_the_program) {
-    EXPECT_DEATH(run(throwing()), "no exception leaves a task: thrown in a task");
+TEST_F(tasks, an_exception_that_leaves_a_task_reaches_who_awaits_it) {
+    EXPECT_THROW(run(throwing()), std::runtime_error);
+    const auto catches = []() -> task<std::string> {
+        try {
+            co_await throwing();
+        } catch (const std::runtime_error& thrown) {
+            co_return thrown.what();
+        }
+        co_return "nothing";
+    };
+    EXPECT_EQ(run(catches()), "thrown in a task");
+}
+
+TEST_F(tasks, an_exception_of_a_task_with_a_result_reaches_who_takes_it) {
+    const auto divides = [](int by) -> task<int> {
+        if (by == 0) throw std::domain_error("division by 0");
+        co_return 12 / by;
+    };
+    EXPECT_EQ(run(divides(4)), 3);
+    EXPECT_THROW((void)run(divides(0)), std::domain_error);
 }
 
 TEST_F(tasks, waiting_for_a_task_inside_a_task_stops_the_program) {

@@ -29,7 +29,8 @@ ssize_t call_socket(int fd, direction which, std::span<const buffer> pieces, wai
 ssize_t call_file(const native_handle& native, direction which, std::span<const buffer> pieces,
                   extent_type offset, wait waits) noexcept {
     const int fd = native.descriptor;
-    const auto at = static_cast<off_t>(offset);
+    const bool is_ignored = which == direction::out and native.append_only;
+    const auto at = is_ignored ? off_t{0} : static_cast<off_t>(offset);
     const auto* const list = reinterpret_cast<const iovec*>(pieces.data());
     const int count = static_cast<int>(pieces.size());
     if (waits == wait::no and not native.in_memory) {

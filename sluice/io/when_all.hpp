@@ -47,12 +47,12 @@ private:
 template <class T>
 struct result_in_tuple {
     using type = T;
-    static T take(task<T>& finished) noexcept { return finished.take_result(); }
+    static T take(task<T>& finished) { return finished.take_result(); }
 };
 template <>
 struct result_in_tuple<void> {
     using type = std::monostate;
-    static std::monostate take(task<void>& finished) noexcept {
+    static std::monostate take(task<void>& finished) {
         finished.take_result();
         return {};
     }
@@ -72,7 +72,7 @@ public:
         std::apply([&](const auto&... child) { (latch_.start(child, scope), ...); }, children_);
         return not latch_.arrive();
     }
-    [[nodiscard]] std::tuple<typename result_in_tuple<Ts>::type...> await_resume() noexcept {
+    [[nodiscard]] std::tuple<typename result_in_tuple<Ts>::type...> await_resume() {
         return std::apply(
             [](auto&... child) {
                 return std::tuple<typename result_in_tuple<Ts>::type...>(result_in_tuple<Ts>::take(child)...);
@@ -111,7 +111,7 @@ private:
 /// Runs tasks concurrently and waits for all of them, whatever becomes of each: `auto [a, b] = co_await
 /// when_all(first(), second());`. A void result is a std::monostate. They start in order, each up to where it
 /// first has to wait; they run in the scope of the task that awaits them. A failure of one ends no other:
-/// for that, give them a scope and cancel it. Allocates: nothing. Suspends: until the last has finished.
+/// for that, give them a scope and cancel it. Throws: what left the first of them that threw. Allocates: nothing. Suspends: until the last has finished.
 template <class... Ts>
 [[nodiscard]] auto when_all(task<Ts>... children) noexcept {
     return detail::tuple_join<Ts...>(std::move(children)...);

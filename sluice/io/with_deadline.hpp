@@ -17,6 +17,10 @@ class scope_alarm final : private operation {
 public:
     scope_alarm(io_multiplexer& multiplexer, cancel_scope& scope) noexcept
         : multiplexer_(multiplexer), scope_(scope) {}
+    // Pending only if the frame goes while the task waits, whose own operation has reported that.
+    ~scope_alarm() {
+        if (not is_idle()) multiplexer_.abandon(*this);
+    }
 
     void start(deadline within) noexcept;
     /// Whether this, and nobody before it, has cancelled the scope.
@@ -86,7 +90,7 @@ struct deadline_outcome<T> {
 ///
 /// Errors: ETIMEDOUT if the task really was cut short: a task that returns results ended with ECANCELED, any
 /// other had i/o that did. One that was faster, or that made do without the i/o it lost, keeps its outcome.
-/// A relative deadline begins when this is awaited. What the task does between its awaits, and what it does
+/// Throws: what left the task. A relative deadline begins when this is awaited. What the task does between its awaits, and what it does
 /// in uncancelled(), is not cut short. To limit a clean-up: `uncancelled(with_deadline(…))`, not the other
 /// way round (ENSURE). Allocates: its frame. Thread safety: the multiplexer's thread.
 template <class T>
@@ -101,11 +105,14 @@ template <class T>
     cancel_scope inside;
     if (outer != nullptr) inside.nest_in(*outer);
     detail::scope_alarm alarm(multiplexer, inside);
+    // Its frame goes before its scope and the alarm, should this frame be destroyed while it waits.
+    task<T> running = std::move(work);
     alarm.start(within);
-    co_await detail::await_within(work, inside);
+    co_await detail::await_within(running, inside);
     co_await alarm.stopped();
+    running.frame().promise().rethrow();
     if constexpr (outcome::is_flat) {
-        T returned = work.take_result();
+        T returned = running.take_result();
         if (alarm.has_fired() and not returned and returned.error() == std::errc::operation_canceled)
             co_return failure({ETIMEDOUT, returned.error().operation(), returned.error().descriptor()});
         co_return returned;
@@ -115,7 +122,7 @@ template <class T>
         if constexpr (std::is_void_v<T>) {
             co_return typename outcome::type{};
         } else {
-            co_return work.take_result();
+            co_return running.take_result();
         }
     }
 }

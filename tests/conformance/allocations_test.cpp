@@ -47,7 +47,7 @@ protected:
     void run_until_count(const int& dones, int expected) const {
         const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
         while (dones < expected and
-               (multiplexer().run() > 0 or std::chrono::steady_clock::now() < patience)) {}
+               (multiplexer().run().value_or(0) > 0 or std::chrono::steady_clock::now() < patience)) {}
         ASSERT_EQ(dones, expected);
     }
 };

@@ -125,7 +125,7 @@ TEST_P(files, skip_a_thousand_empty_pieces_before_the_first_byte) {
     auto file = attached_file();
     std::vector<const_buffer> list(1100);
     list.emplace_back(text("found"));
-    tracked write(async_write(file, io_request<const_buffers_type>{list}));
+    tracked write(async_write(file, io_request<const_buffers_type>{list, 0}));
     write.state.start();
     ASSERT_TRUE(run_until_done(write.is));
     EXPECT_TRUE(succeeded(write.is, 5));
@@ -133,7 +133,7 @@ TEST_P(files, skip_a_thousand_empty_pieces_before_the_first_byte) {
     std::array<std::byte, 5> into{};
     std::vector<buffer> target(1100);
     target.emplace_back(std::span(into));
-    tracked read(async_read(file, io_request<buffers_type>{target}));
+    tracked read(async_read(file, io_request<buffers_type>{target, 0}));
     read.state.start();
     ASSERT_TRUE(run_until_done(read.is));
     EXPECT_TRUE(succeeded(read.is, 5));
@@ -252,6 +252,51 @@ TEST_P(files, complete_a_read_started_again_and_again_from_done) {
     EXPECT_EQ(read.is.bytes, 512U);
 }
 
+TEST_P(files, are_not_transferred_to_or_from_by_a_request_without_an_offset) {
+    auto file = attached_file();
+    put(file, pattern(64));
+    std::array<std::byte, 8> bytes{};
+    for (const auto how : {initiation::automatic, initiation::speculative, initiation::batched}) {
+        tracked_write write(async_write(file, io_request<const_bytes_type>{bytes}));
+        tracked_read read(async_read(file, io_request<bytes_type>{bytes}));
+        std::array<buffer, 2> list = {buffer(bytes), buffer(bytes)};
+        tracked<transfer_sender<buffers_type>> both(async_read(file, io_request<buffers_type>{list}));
+        write.state.start(how);
+        read.state.start(how);
+        both.state.start(how);
+        ASSERT_TRUE(run_until([&] { return multiplexer().pending() == 0; }));
+        EXPECT_TRUE(failed(write.is, EINVAL));
+        EXPECT_TRUE(failed(read.is, EINVAL));
+        EXPECT_TRUE(failed(both.is, EINVAL));
+    }
+    const auto read = file.read(io_request<bytes_type>{bytes});
+    ASSERT_FALSE(read.has_value());
+    EXPECT_NE(read.error().message().find("read, of a file, without an offset"), std::string::npos);
+    const auto wrote = file.write(io_request<const_bytes_type>{bytes});
+    ASSERT_FALSE(wrote.has_value());
+    EXPECT_NE(wrote.error().message().find("write, to a file, without an offset"), std::string::npos);
+    std::array<std::byte, 64> kept{};
+    ASSERT_EQ(file.read(io_request<bytes_type>{kept, 0}).bytes_transferred(), 64U);
+    EXPECT_TRUE(std::ranges::equal(kept, pattern(64)));
+}
+
+TEST_P(files, that_are_only_appended_to_need_no_offset) {
+    auto file = attached_file(true);
+    const auto part = pattern(8);
+    std::size_t length = 0;
+    for (const auto how : {initiation::automatic, initiation::speculative, initiation::batched}) {
+        tracked_write write(async_write(file, io_request<const_bytes_type>{part}));
+        write.state.start(how);
+        ASSERT_TRUE(run_until_done(write.is));
+        EXPECT_TRUE(succeeded(write.is, part.size()));
+        length += part.size();
+    }
+    EXPECT_EQ(file.write(io_request<const_bytes_type>{part}).bytes_transferred(), part.size());
+    struct stat status{};
+    ASSERT_EQ(::fstat(file.descriptor(), &status), 0);
+    EXPECT_EQ(static_cast<std::size_t>(status.st_size), length + part.size());
+}
+
 TEST_P(files, complete_together_no_more_than_asked_for) {
     auto file = attached_file();
     put(file, pattern(4096));
@@ -264,7 +309,7 @@ TEST_P(files, complete_together_no_more_than_asked_for) {
     };
     while (done() < 20) {
         const auto before = done();
-        const int count = multiplexer().complete_io_within(1s, 3);
+        const int count = multiplexer().try_run_for(1s, 3).value();
         ASSERT_NE(count, 0) << "some are pending";
         EXPECT_LE(count, 3);
         EXPECT_EQ(done() - before, std::max(count, 0));

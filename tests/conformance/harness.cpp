@@ -246,7 +246,7 @@ bool with_multiplexer::run_until(const std::function<bool()>& met) const {
     const auto patience = std::chrono::steady_clock::now() + (which_.is_simulated ? 1s : 0s);
     while (not met()) {
         // A disk whose journal is being written keeps a file waiting for seconds.
-        if (multiplexer_->try_run_for(30s) > 0) continue;
+        if (multiplexer_->try_run_for(30s).value_or(0) > 0) continue;
         if (multiplexer_->pending() == 0 or std::chrono::steady_clock::now() >= patience) return met();
         std::this_thread::sleep_for(1ms);
     }
@@ -255,7 +255,7 @@ bool with_multiplexer::run_until(const std::function<bool()>& met) const {
 
 void with_multiplexer::settle() const {
     // A simulation needs time to pass; a worker thread too.
-    while (multiplexer_->try_run_for(which_.is_exact ? 1ms : 50ms) > 0) {}
+    while (multiplexer_->try_run_for(which_.is_exact ? 1ms : 50ms).value_or(0) > 0) {}
 }
 
 testing::AssertionResult with_multiplexer::has_read(const told& t, std::size_t there) const {

@@ -124,7 +124,7 @@ struct tracked {
         is.on_value = is.on_done = {};
         state.cancel();
         while (state.started() and
-               state.get_sender().multiplexer().try_run_for(std::chrono::seconds(1)) > 0) {}
+               state.get_sender().multiplexer().try_run_for(std::chrono::seconds(1)).value_or(0) > 0) {}
     }
 };
 using tracked_read = tracked<transfer_sender<bytes_type>>;

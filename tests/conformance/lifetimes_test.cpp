@@ -124,9 +124,18 @@ TEST_P(lifetimes, of_a_receiver_do_not_nest_loops) {
         "must not be called from a receiver");
 }
 
-TEST_P(lifetimes, of_a_sender_begin_with_a_multiplexer) {
+// P2052R0 4.3.3.
+TEST_P(lifetimes, of_a_handles_attachment_begin_at_the_latest_with_its_first_asynchronous_operation) {
+    this_thread::set_multiplexer(&multiplexer());
     auto ends = open_stream(medium::pipe);
-    EXPECT_DEATH((void)reading(ends.reader, into), "needs a multiplexer");
+    EXPECT_EQ(ends.reader.multiplexer(), nullptr);
+    tracked_read read(reading(ends.reader, into));
+    EXPECT_EQ(ends.reader.multiplexer(), &multiplexer());
+    read.state.start();
+    (void)ends.writer.write(io_request<const_bytes_type>{text("x")});
+    EXPECT_TRUE(run_until_done(read.is));
+    EXPECT_TRUE(has_read(read.is, 1));
+    this_thread::set_multiplexer(nullptr);
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ protected:
 
     void start_loop() {
         thread = std::thread([this] {
-            while (multiplexer->run() > 0) {}
+            while (multiplexer->run().value_or(0) > 0) {}
         });
     }
     void stop_loop() {

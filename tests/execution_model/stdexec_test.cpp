@@ -48,7 +48,7 @@ public:
         }
         guard.emplace(*multiplexer);
         thread = std::thread([this] {
-            while (multiplexer->run() > 0) {}
+            while (multiplexer->run().value_or(0) > 0) {}
         });
     }
     void TearDown() override {

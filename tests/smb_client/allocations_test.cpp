@@ -35,7 +35,7 @@ using namespace smb::client;  // NOLINT: the names of one component
         std::move(configuration));
     if (not server.start({})) ::_exit(1);
     server.adopt(std::move(socket), io::socket_address::loopback_v4(1));
-    while (loop->run() > 0) {}
+    while (loop->run().value_or(0) > 0) {}
     ::_exit(0);
 }
 

@@ -34,7 +34,7 @@ public:
 
     ~relay() {
         tasks_.cancel();
-        while (tasks_.size() != 0 and loop_.run() > 0) {}
+        while (tasks_.size() != 0 and loop_.run().value_or(0) > 0) {}
     }
 
     /// What the client speaks over.

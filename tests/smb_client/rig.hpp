@@ -40,11 +40,11 @@ struct rig : smb_simulation::world {
         std::optional<T> outcome;
         io::task_group running(*loop);
         running.spawn(keep(std::move(what), outcome));
-        while (not outcome and loop->run() > 0) {}
+        while (not outcome and loop->run().value_or(0) > 0) {}
         if (not outcome) {
             ADD_FAILURE() << "it hangs: " << loop->stalled();
             running.cancel();
-            while (loop->run() > 0) {}
+            while (loop->run().value_or(0) > 0) {}
         }
         return std::move(*outcome);
     }

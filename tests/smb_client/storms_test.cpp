@@ -29,7 +29,7 @@ io::task<void> note_end(channel_storm& of, int operations, bool& is_over) {
         rig::who(), {.seed = seed, .connection = {.server_name = "server", .encryption = protection}});
     bool is_over = false;
     world.clients.spawn(note_end(storm, 400, is_over));
-    while (not is_over and world.loop->run() > 0) {}
+    while (not is_over and world.loop->run().value_or(0) > 0) {}
     EXPECT_TRUE(is_over) << world.loop->stalled();
     return storm.result();
 }

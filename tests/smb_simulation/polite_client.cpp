@@ -264,11 +264,11 @@ polite_client::answer polite_client::answer_to(std::uint64_t message_id) {
 bool polite_client::run(io::task<bool> what) {
     std::optional<bool> outcome;
     tasks_.spawn(report(std::move(what), outcome));
-    while (not outcome and world_.loop->run() > 0) {}
+    while (not outcome and world_.loop->run().value_or(0) > 0) {}
     if (outcome) return *outcome;
     ADD_FAILURE() << "nobody answers: " << world_.loop->stalled();
     tasks_.cancel();
-    while (not outcome and world_.loop->run() > 0) {}
+    while (not outcome and world_.loop->run().value_or(0) > 0) {}
     return false;
 }
 

@@ -21,7 +21,7 @@ class running_loop {
 public:
     running_loop()
         : until_end_(std::in_place, *multiplexer_), runner_([this] {
-              while (multiplexer_->run() > 0) {}
+              while (multiplexer_->run().value_or(0) > 0) {}
           }) {}
     ~running_loop() {
         until_end_.reset();

@@ -126,7 +126,7 @@ struct world {
     }
 
     void run() {
-        while (loop->run() > 0) {}
+        while (loop->run().value_or(0) > 0) {}
     }
 
     /// Stops the server and expects that nothing is left of anybody.

@@ -33,7 +33,7 @@ void write_marker(const std::string& image, const std::string& overlay) {
         value_or_fail(io::file_handle::open({}, path, io::mode::write, io::creation::always_new), path);
     const std::string text = fs::absolute(overlay).string() + "\n";
     const auto bytes = std::as_bytes(std::span(text));
-    const auto written = file.write(io::io_request<io::const_bytes_type>{.buffers = bytes});
+    const auto written = file.write(io::io_request<io::const_bytes_type>{.buffers = bytes, .offset = 0});
     if (not written) fail_fat(fat_message(written.error(), path));
     const auto durable = file.barrier(io::barrier_kind::wait_all);
     if (not durable) fail_fat(fat_message(durable.error(), path));

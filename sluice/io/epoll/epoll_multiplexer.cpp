@@ -42,7 +42,7 @@ private:
     void backend_detach(registration& attached) noexcept override;
     void backend_submit(operation& op) noexcept override;
     void backend_cancel(operation& op) noexcept override;
-    void backend_complete(time_point until) noexcept override;
+    result<void> backend_complete(time_point until) noexcept override;
     void backend_wake() noexcept override;
     void work_done() noexcept override;
     [[nodiscard]] bool backend_has_news() const noexcept override {
@@ -51,7 +51,7 @@ private:
 
     void set_interest(registration& target, std::uint32_t events) noexcept;
     void arm(registration::half& half) noexcept;
-    void take_events(time_point until) noexcept;
+    [[nodiscard]] result<void> take_events(time_point until) noexcept;
     [[nodiscard]] int wait_for_events(std::span<epoll_event> into, const timespec* timeout) noexcept;
     void on_event(registration& target, std::uint32_t events) noexcept;
     void on_side(registration::half& half) noexcept;
@@ -157,7 +157,7 @@ int epoll_multiplexer::wait_for_events(std::span<epoll_event> into, const timesp
     return ::epoll_wait(poller_.descriptor(), into.data(), events_max, static_cast<int>(milliseconds));
 }
 
-void epoll_multiplexer::take_events(time_point until) noexcept {
+result<void> epoll_multiplexer::take_events(time_point until) noexcept {
     const bool may_sleep = until != time_point::min() and ready_.empty() and dirty_.empty();
     timespec timeout{};
     bool sleeps = false;
@@ -170,11 +170,15 @@ void epoll_multiplexer::take_events(time_point until) noexcept {
                        .tv_nsec = static_cast<long>((left - seconds).count())};
         }
     }
-    if (armed_ == 0 and not sleeps) return;
+    if (armed_ == 0 and not sleeps) return {};
     std::array<epoll_event, events_per_wait> events;
     const bool for_ever = sleeps and until == time_point::max();
     const int count = wait_for_events(events, for_ever ? nullptr : &timeout);
+    const bool failed = count < 0 and errno != EINTR;
+    const error why = error::last("epoll_wait", poller_.descriptor());
     if (sleeps) woke_up();
+    if (failed) [[unlikely]]
+        return failure(why);
     for (int i = 0; i < count; ++i) {
         const epoll_event& event = events[static_cast<std::size_t>(i)];
         if (event.data.ptr != nullptr) {
@@ -184,6 +188,7 @@ void epoll_multiplexer::take_events(time_point until) noexcept {
             (void)::read(waker_.descriptor(), &wakes, sizeof wakes);
         }
     }
+    return {};
 }
 
 bool epoll_multiplexer::finish_files() noexcept {
@@ -200,11 +205,12 @@ bool epoll_multiplexer::finish_files() noexcept {
     return any;
 }
 
-void epoll_multiplexer::backend_complete(time_point until) noexcept {
+result<void> epoll_multiplexer::backend_complete(time_point until) noexcept {
     serve_dirty([this](registration::half& half) { arm(half); });
     const bool any = finish_files();
-    take_events(any ? time_point::min() : until);
+    const result<void> taken = take_events(any ? time_point::min() : until);
     (void)finish_files();
+    return taken;
 }
 
 void epoll_multiplexer::backend_submit(operation& op) noexcept {

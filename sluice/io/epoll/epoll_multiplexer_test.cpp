@@ -62,5 +62,27 @@ TEST(epoll_multiplexer, a_kernel_that_counts_in_milliseconds_only_is_waited_with
     }
 }
 
+TEST(epoll_multiplexer, an_error_of_the_kernel_is_returned) {
+    EXPECT_EQ(ask_in_child([] {
+                  auto multiplexer = make_epoll_multiplexer(0).value();
+                  auto pipe = pipe_handle::anonymous().value();
+                  if (not pipe.reader.set_multiplexer(multiplexer.get())) return std::string("not attached");
+                  std::array<std::byte, 8> memory{};
+                  std::string outcome;
+                  auto read =
+                      connect(async_read(pipe.reader, io_request<bytes_type>{memory}), noting{&outcome});
+                  read.start();
+                  deny(SYS_epoll_pwait2, EINVAL);
+                  const auto ran = multiplexer->run();
+                  std::string text = ran ? "no error" : ran.error().message();
+                  if (multiplexer->complete_io().has_value() or multiplexer->pending() != 1) text += ", once";
+                  read.cancel();
+                  while (read.started())
+                      (void)multiplexer->run();
+                  return text.substr(0, text.find(" on "));
+              }),
+              "epoll_wait");
+}
+
 }  // namespace
 }  // namespace sluice::io

@@ -79,9 +79,9 @@ private:
     void backend_detach(registration& attached) noexcept override;
     void backend_submit(operation& op) noexcept override;
     void backend_cancel(operation& op) noexcept override;
-    void backend_complete(time_point until) noexcept override;
+    result<void> backend_complete(time_point until) noexcept override;
     void backend_wake() noexcept override {}
-    void backend_poll(operation&) noexcept override { backend_complete(no_wait); }
+    void backend_poll(operation&) noexcept override { (void)backend_complete(no_wait); }
     [[nodiscard]] bool backend_attempt(operation& op) noexcept override;
     [[nodiscard]] bool backend_is_stalled() const noexcept override { return is_stalled_; }
     [[nodiscard]] bool may_speculate(const operation& op) const noexcept override;
@@ -474,25 +474,26 @@ bool back_end::wait_for_event(time_point until) noexcept {
     return next <= until;
 }
 
-void back_end::backend_complete(time_point until) noexcept {
+result<void> back_end::backend_complete(time_point until) noexcept {
     is_stalled_ = false;
     constexpr int steps_max = 64;  // of one pass, so that deadlines are looked at in between
     for (int steps = 0; steps < steps_max;) {
         if (step()) {
             ++steps;
-            if (until != no_wait and now() >= until) return;
+            if (until != no_wait and now() >= until) return {};
             // How many operations end in one pass is a matter of chance, too.
-            if (not ready_.empty() and random_.below(2) == 0) return;
+            if (not ready_.empty() and random_.below(2) == 0) return {};
             continue;
         }
-        if (not ready_.empty()) return;
+        if (not ready_.empty()) return {};
         if (until == no_wait or now() >= until) {
             // To look takes time, or a program that only ever looks would never see it pass.
             if (steps == 0) clock_->advance(options_.step_time);
-            return;
+            return {};
         }
-        if (not wait_for_event(until)) return;
+        if (not wait_for_event(until)) return {};
     }
+    return {};
 }
 
 std::string describe(const operation& op) {

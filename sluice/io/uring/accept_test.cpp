@@ -35,7 +35,7 @@ class uring_accepts : public testing::Test {
 protected:
     ~uring_accepts() override {
         stream.cancel();
-        while (multiplexer->run() > 0) {}
+        while (multiplexer->run().value_or(0) > 0) {}
     }
 
     void connect_clients(int count) {

@@ -131,7 +131,7 @@ private:
     [[nodiscard]] bool waits_for_words() const noexcept override { return ring_.supports(op_futex_wait); }
     void backend_submit(operation& op) noexcept override;
     void backend_cancel(operation& op) noexcept override;
-    void backend_complete(time_point until) noexcept override;
+    result<void> backend_complete(time_point until) noexcept override;
     void backend_poll(operation& op) noexcept override;
     void backend_wake() noexcept override;
     [[nodiscard]] uncopied_sends uncopied() const noexcept override {
@@ -153,12 +153,12 @@ private:
     void end_accepting(registration& listener) noexcept override;
 
     // The loop.
-    void enable() noexcept;
+    [[nodiscard]] result<void> enable() noexcept;
     [[nodiscard]] bool give_all() noexcept;
     [[nodiscard]] bool give_wake_up() noexcept;
     [[nodiscard]] bool give_cancellations() noexcept;
     [[nodiscard]] bool give_cancellation(std::uint64_t of) noexcept;
-    void submit(bool may_sleep, time_point until) noexcept;
+    [[nodiscard]] result<void> submit(bool may_sleep, time_point until) noexcept;
     void take_completions() noexcept;
     void on_completion(std::uint64_t user_data, int outcome, unsigned flags) noexcept;
     void name_file(io_uring_sqe& entry, registration& target) noexcept {
@@ -170,7 +170,7 @@ private:
     [[nodiscard]] bool put_in_table(registration& target) noexcept;
 
     // While the kernel lacks memory.
-    void complete_by_calls(time_point until) noexcept;
+    [[nodiscard]] result<void> complete_by_calls(time_point until) noexcept;
     void take_back_refused() noexcept;
     [[nodiscard]] bool take_back(std::uint64_t user_data) noexcept;
     void serve_by_calls() noexcept;

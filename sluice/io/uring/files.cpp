@@ -17,6 +17,12 @@ constexpr std::size_t bytes_per_call_max = 0x7fff'f000;  // MAX_RW_COUNT of Linu
 // it.
 constexpr std::uint64_t wants_worker = 1;
 
+// Appends ignore theirs, which need not be one then.
+std::uint64_t offset_in_file(const operation& op) noexcept {
+    if (op.kind == operation_kind::write and op.target->native.append_only) return 0;
+    return op.offset + op.transferred;
+}
+
 // What is left to transfer, as the ring takes it: what is left of a piece that has been begun, or a list of
 // whole pieces, which is the caller's own and so stays in place.
 std::span<const buffer> left_of(const operation& op, buffer& begun) noexcept {
@@ -67,7 +73,7 @@ void multiplexer::give_piece(io_uring_sqe& entry, operation& op) const noexcept 
     filled.opcode = static_cast<std::uint8_t>(base + static_cast<unsigned>(op.kind));
     filled.flags = IOSQE_FIXED_FILE;
     filled.fd = static_cast<int>(op.target->slot);
-    filled.off = op.offset;
+    filled.off = offset_in_file(op);
     filled.addr = reinterpret_cast<std::uintptr_t>(piece.data());
     filled.len = static_cast<std::uint32_t>(std::min(piece.size(), bytes_per_call_max));
     filled.user_data = address(addressee::file, &op);
@@ -162,7 +168,7 @@ void multiplexer::prepare_piece(io_uring_sqe& entry, const operation& op, buffer
     const int read = is_fixed_memory ? IORING_OP_READ_FIXED : IORING_OP_READ;
     const int write = is_fixed_memory ? IORING_OP_WRITE_FIXED : IORING_OP_WRITE;
     io_uring_prep_rw(op.kind == operation_kind::read ? read : write, &entry, op.target->native.descriptor,
-                     piece.data(), static_cast<unsigned>(piece.size()), op.offset + op.transferred);
+                     piece.data(), static_cast<unsigned>(piece.size()), offset_in_file(op));
     if (is_fixed_memory) entry.buf_index = static_cast<std::uint16_t>(index);
 }
 
@@ -177,9 +183,9 @@ void multiplexer::prepare_file(io_uring_sqe& entry, const operation& op) noexcep
     const auto count = static_cast<unsigned>(left.size());
     const int descriptor = op.target->native.descriptor;
     if (op.kind == operation_kind::read) {
-        io_uring_prep_readv(&entry, descriptor, list, count, op.offset + op.transferred);
+        io_uring_prep_readv(&entry, descriptor, list, count, offset_in_file(op));
     } else {
-        io_uring_prep_writev(&entry, descriptor, list, count, op.offset + op.transferred);
+        io_uring_prep_writev(&entry, descriptor, list, count, offset_in_file(op));
     }
 }
 

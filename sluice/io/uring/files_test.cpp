@@ -11,14 +11,14 @@ TEST(uring_files, more_reads_than_either_queue_has_entries_all_complete) {
     std::string all;
     for (int i = 0; i < 2000; ++i)
         all += std::to_string(1000 + i);
-    ASSERT_TRUE(file.write({.buffers = text(all)}).has_value());
+    ASSERT_TRUE(file.write({.buffers = text(all), .offset = 0}).has_value());
     ASSERT_TRUE(file.set_multiplexer(multiplexer.get()).has_value());
     std::vector<std::unique_ptr<one_read>> reads;
     for (std::size_t i = 0; i < 2000; ++i) {
         reads.push_back(std::make_unique<one_read>(file, 4, i * 4));
         reads.back()->state.start(initiation::batched);
     }
-    while (multiplexer->run() > 0) {}
+    while (multiplexer->run().value_or(0) > 0) {}
     std::string read_back;
     for (const auto& read : reads) {
         EXPECT_EQ(read->result.dones, 1);
@@ -30,13 +30,13 @@ TEST(uring_files, more_reads_than_either_queue_has_entries_all_complete) {
 TEST(uring_files, a_read_is_filled_unless_the_file_ends) {
     const auto multiplexer = make();
     auto file = scratch_file();
-    ASSERT_TRUE(file.write({.buffers = text("0123456789")}).has_value());
+    ASSERT_TRUE(file.write({.buffers = text("0123456789"), .offset = 0}).has_value());
     ASSERT_TRUE(file.set_multiplexer(multiplexer.get()).has_value());
     one_read whole(file, 10), beyond(file, 64, 4), nothing(file, 8, 10);
     whole.state.start(initiation::batched);
     beyond.state.start(initiation::batched);
     nothing.state.start(initiation::batched);
-    while (multiplexer->run() > 0) {}
+    while (multiplexer->run().value_or(0) > 0) {}
     EXPECT_EQ(whole.text(), "0123456789");
     EXPECT_EQ(beyond.text(), "456789");
     EXPECT_EQ(nothing.text(), "");
@@ -57,7 +57,7 @@ TEST(uring_files, scattered_requests_of_any_number_of_pieces_are_filled) {
     auto writing =
         connect(async_write(file, io_request<const_buffers_type>{std::span(from)}), recorder{&written});
     writing.start(initiation::batched);
-    while (multiplexer->run() > 0) {}
+    while (multiplexer->run().value_or(0) > 0) {}
     EXPECT_EQ(written.bytes, source.size());
 
     std::string target(4000, '\0');
@@ -67,7 +67,7 @@ TEST(uring_files, scattered_requests_of_any_number_of_pieces_are_filled) {
     outcome read;
     auto reading = connect(async_read(file, io_request<buffers_type>{std::span(into)}), recorder{&read});
     reading.start(initiation::batched);
-    while (multiplexer->run() > 0) {}
+    while (multiplexer->run().value_or(0) > 0) {}
     EXPECT_EQ(read.bytes, source.size());
     EXPECT_EQ(target.substr(0, source.size()), source);
 }
@@ -86,10 +86,10 @@ TEST(uring_files, memory_known_to_the_kernel_is_read_into_and_written_from) {
     auto writing = connect(async_write(file, io_request<const_bytes_type>{const_bytes_type(out), 50}),
                            recorder{&written});
     writing.start(initiation::batched);
-    while (multiplexer->run() > 0) {}
+    while (multiplexer->run().value_or(0) > 0) {}
     auto reading = connect(async_read(file, io_request<bytes_type>{in, 50}), recorder{&read});
     reading.start(initiation::batched);
-    while (multiplexer->run() > 0) {}
+    while (multiplexer->run().value_or(0) > 0) {}
     EXPECT_EQ(written.bytes, out.size());
     EXPECT_EQ(read.bytes, in.size());
     EXPECT_TRUE(std::ranges::equal(out, in));
@@ -101,25 +101,25 @@ TEST(uring_files, writes_on_the_loop_itself_have_the_same_outcome) {
     ASSERT_TRUE(file.set_multiplexer(multiplexer.get()).has_value());
     one_write write(file, "inline", 3);
     write.state.start();
-    while (multiplexer->run() > 0) {}
+    while (multiplexer->run().value_or(0) > 0) {}
     EXPECT_EQ(write.result.bytes, 6U);
     one_read read(file, 16, 3);
     read.state.start();
-    while (multiplexer->run() > 0) {}
+    while (multiplexer->run().value_or(0) > 0) {}
     EXPECT_EQ(read.text(), "inline");
 }
 
 TEST(uring_files, every_kind_of_barrier_completes) {
     const auto multiplexer = make();
     auto file = scratch_file();
-    ASSERT_TRUE(file.write({.buffers = text("durable")}).has_value());
+    ASSERT_TRUE(file.write({.buffers = text("durable"), .offset = 0}).has_value());
     ASSERT_TRUE(file.set_multiplexer(multiplexer.get()).has_value());
     for (const auto kind : {barrier_kind::nowait_data_only, barrier_kind::wait_data_only,
                             barrier_kind::nowait_all, barrier_kind::wait_all}) {
         outcome result;
         auto state = connect(async_barrier(file, kind), recorder{&result});
         state.start();
-        while (multiplexer->run() > 0) {}
+        while (multiplexer->run().value_or(0) > 0) {}
         EXPECT_EQ(result.dones, 1);
         EXPECT_EQ(result.code, 0);
     }
@@ -132,7 +132,7 @@ TEST(uring_files, an_error_of_the_kernel_is_the_outcome) {
     ASSERT_TRUE(directory.set_multiplexer(multiplexer.get()).has_value());
     one_read read(directory, 8);
     read.state.start(initiation::batched);
-    while (multiplexer->run() > 0) {}
+    while (multiplexer->run().value_or(0) > 0) {}
     EXPECT_EQ(read.result.code, EISDIR);
 }
 
@@ -146,7 +146,7 @@ TEST(uring_files, what_is_cancelled_before_the_kernel_has_it_ends_at_once) {
     early.state.cancel();
     EXPECT_EQ(multiplexer->run(), 1);
     EXPECT_EQ(early.result.code, ECANCELED);
-    while (multiplexer->run() > 0) {}
+    while (multiplexer->run().value_or(0) > 0) {}
     EXPECT_EQ(late.result.code, 0);
     EXPECT_EQ(late.result.dones, 1);
 }
@@ -154,7 +154,7 @@ TEST(uring_files, what_is_cancelled_before_the_kernel_has_it_ends_at_once) {
 TEST(uring_files, what_is_taken_back_before_the_kernel_has_it_leaves_its_neighbours_whole) {
     const auto multiplexer = make({.submission_entries = 8, .completion_entries = 16});
     auto file = scratch_file();
-    ASSERT_TRUE(file.write({.buffers = text("abcdefghijkl")}).has_value());
+    ASSERT_TRUE(file.write({.buffers = text("abcdefghijkl"), .offset = 0}).has_value());
     ASSERT_TRUE(file.set_multiplexer(multiplexer.get()).has_value());
     std::vector<std::unique_ptr<one_read>> reads;  // more than the queue holds
     for (std::size_t i = 0; i < 12; ++i) {
@@ -163,7 +163,7 @@ TEST(uring_files, what_is_taken_back_before_the_kernel_has_it_leaves_its_neighbo
     }
     for (std::size_t i = 0; i < 12; i += 3)
         reads[i]->state.cancel();
-    while (multiplexer->run() > 0) {}
+    while (multiplexer->run().value_or(0) > 0) {}
     for (std::size_t i = 0; i < 12; ++i) {
         EXPECT_EQ(reads[i]->result.values, 1);
         EXPECT_EQ(reads[i]->result.dones, 1);
@@ -175,7 +175,7 @@ TEST(uring_files, what_is_taken_back_before_the_kernel_has_it_leaves_its_neighbo
 TEST(uring_files, what_is_taken_back_can_be_started_again_before_the_kernel_is_called) {
     const auto multiplexer = make();
     auto file = scratch_file();
-    ASSERT_TRUE(file.write({.buffers = text("again")}).has_value());
+    ASSERT_TRUE(file.write({.buffers = text("again"), .offset = 0}).has_value());
     ASSERT_TRUE(file.set_multiplexer(multiplexer.get()).has_value());
     one_read read(file, 5);
     for (int times = 1; times <= 3; ++times) {
@@ -186,7 +186,7 @@ TEST(uring_files, what_is_taken_back_can_be_started_again_before_the_kernel_is_c
         EXPECT_EQ(read.result.code, ECANCELED);
     }
     read.state.start(initiation::batched);
-    while (multiplexer->run() > 0) {}
+    while (multiplexer->run().value_or(0) > 0) {}
     EXPECT_EQ(read.result.dones, 4);
     EXPECT_EQ(read.result.code, 0);
     EXPECT_EQ(read.text(), "again");

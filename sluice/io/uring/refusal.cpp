@@ -21,15 +21,16 @@ constexpr std::chrono::nanoseconds pause_max = std::chrono::milliseconds(1);
 
 }  // namespace
 
-void multiplexer::complete_by_calls(time_point until) noexcept {
+result<void> multiplexer::complete_by_calls(time_point until) noexcept {
     // The kernel looks for completions only after it has taken all entries, and takes none of these.
     ring_.fetch_completions();
-    ENSURE(ring_.submit(), "an io_uring multiplexer belongs to one thread");
+    const result<void> submitted = ring_.submit();
     take_completions();
-    if (not ring_.is_refusing()) return;
+    if (not submitted or not ring_.is_refusing()) return submitted;
     take_back_refused();
     serve_by_calls();
     if (ready_.empty() and until != time_point::min()) pause_refused(until);
+    return {};
 }
 
 void multiplexer::take_back_refused() noexcept {

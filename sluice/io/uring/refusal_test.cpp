@@ -214,7 +214,7 @@ TEST_F(uring_refusal, a_pipe_is_read_while_the_kernel_takes_no_request) {
 
 TEST_F(uring_refusal, more_file_requests_than_the_queue_holds_are_carried_out_while_the_kernel_takes_none) {
     auto file = scratch_file();
-    ASSERT_TRUE(file.write(io_request<const_bytes_type>{text("0123456789abcdef")}).has_value());
+    ASSERT_TRUE(file.write(io_request<const_bytes_type>{text("0123456789abcdef"), 0}).has_value());
     attach(file);
     refusals_left = for_ever;
     constexpr int many = 600;  // two queues full and more
@@ -326,6 +326,29 @@ TEST_F(uring_refusal, a_handle_can_be_detached_while_the_kernel_takes_no_request
     one_read read(pair.ours, 8);
     read.state.start(initiation::batched);
     drain(*multiplexer);
+    pair.say("here");
+    run_until([&] { return read.result.dones == 1; });
+    EXPECT_EQ(read.text(), "here");
+}
+
+// --- errors that are not a lack of memory
+
+TEST_F(uring_refusal, an_error_of_the_kernel_is_returned_and_the_operations_stay_pending) {
+    socket_pair pair;
+    attach(pair.ours);
+    one_read read(pair.ours, 8);
+    read.state.start(initiation::batched);
+    for (const int code : {EBADR, EBADF}) {
+        refusal_code = code;
+        refusals_left = for_ever;
+        const auto ran = multiplexer->run();
+        ASSERT_FALSE(ran.has_value());
+        EXPECT_EQ(ran.error().code(), code);
+        EXPECT_NE(ran.error().message().find("io_uring_enter"), std::string::npos) << ran.error().message();
+        EXPECT_EQ(multiplexer->complete_io(-1).error().code(), code);
+        EXPECT_EQ(multiplexer->pending(), 1U);
+        refusals_left = 0;
+    }
     pair.say("here");
     run_until([&] { return read.result.dones == 1; });
     EXPECT_EQ(read.text(), "here");

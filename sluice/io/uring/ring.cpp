@@ -187,18 +187,23 @@ void ring::make_idle(io_uring_sqe& entry) noexcept {
     entry.user_data = 0;
 }
 
-// Whether the ring is ours to use. What could not be submitted for now stays in the queue.
-bool ring::accepted(int outcome) noexcept {
-    // Out of memory for a completion that found the queue full: whoever waits for it would wait for ever.
-    ENSURE(outcome != -EBADR, "the kernel has lost completions for lack of memory");
+// What could not be submitted for now stays in the queue: that, an interruption, a busy kernel and a time that
+// is up are no errors.
+result<void> ring::accepted(int outcome) noexcept {
     is_refusing_ = outcome == -ENOMEM or outcome == -EAGAIN;
-    return outcome != -EEXIST and outcome != -EBADFD;
+    constexpr std::array passing = {-EINTR, -ETIME, -EBUSY, -ENOMEM, -EAGAIN};
+    if (outcome >= 0 or std::ranges::find(passing, outcome) != passing.end()) [[likely]]
+        return {};
+    if (outcome == -EEXIST) return failure({EEXIST, "io_uring_enter, on another thread than the ring's"});
+    // Whoever waits for one of those would wait for ever.
+    if (outcome == -EBADR) return failure({EBADR, "io_uring_enter, which lost completions for lack of memory"});
+    return failure({-outcome, "io_uring_enter"});
 }
 
-bool ring::submit() noexcept {
+result<void> ring::submit() noexcept {
     if (has_submissions()) return accepted(io_uring_submit_and_get_events(&ring_));
     const unsigned flags = IO_URING_READ_ONCE(*ring_.sq.kflags);
-    if ((flags & (IORING_SQ_CQ_OVERFLOW | IORING_SQ_TASKRUN)) == 0) return true;
+    if ((flags & (IORING_SQ_CQ_OVERFLOW | IORING_SQ_TASKRUN)) == 0) return {};
     return accepted(io_uring_get_events(&ring_));
 }
 
@@ -206,7 +211,7 @@ void ring::fetch_completions() noexcept {
     (void)io_uring_get_events(&ring_);  // a refusal is found by submit()
 }
 
-bool ring::submit_and_wait(std::chrono::nanoseconds at_most) noexcept {
+result<void> ring::submit_and_wait(std::chrono::nanoseconds at_most) noexcept {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);
     __kernel_timespec limit{.tv_sec = seconds.count(), .tv_nsec = (at_most - seconds).count()};
     const bool for_ever = at_most == std::chrono::nanoseconds::max();

@@ -93,12 +93,13 @@ public:
     // --- completing
 
     /// Submits what is queued and lets the kernel post what is complete. A system call only if either is
-    /// needed. False if the ring refused.
-    bool submit() noexcept;
+    /// needed. Errors: EEXIST from another thread than the owner, EBADFD before enable(), EBADR if the kernel
+    /// has lost completions for lack of memory; ENOMEM is none, see is_refusing().
+    [[nodiscard]] result<void> submit() noexcept;
     /// Lets the kernel post what is complete, without submitting. A system call.
     void fetch_completions() noexcept;
     /// The same, and waits for a completion, at most so long; duration::max() for ever.
-    bool submit_and_wait(std::chrono::nanoseconds at_most) noexcept;
+    [[nodiscard]] result<void> submit_and_wait(std::chrono::nanoseconds at_most) noexcept;
 
     [[nodiscard]] bool has_completions() const noexcept { return io_uring_cq_ready(&ring_) != 0; }
     /// Whether the kernel keeps completions that did not fit the queue; the next submit() fetches them.
@@ -178,7 +179,7 @@ private:
 
     static void make_idle(io_uring_sqe& entry) noexcept;
     io_uring_sqe* next_of_full() noexcept;
-    bool accepted(int outcome) noexcept;
+    [[nodiscard]] result<void> accepted(int outcome) noexcept;
     [[nodiscard]] int set_up(sizes wanted) noexcept;
     result<void> set_up_within_memory(sizes wanted) noexcept;
     result<void> probe() noexcept;

@@ -86,12 +86,14 @@ void multiplexer::settle(half_state& state) noexcept {
         state.is_stale = true;
         return;
     }
-    while (not give_cancellation(address(addressee::poll, &state)) and not ring_.is_refusing()) {
-        ENSURE(ring_.submit());
+    result<void> submitted;
+    while (submitted and not give_cancellation(address(addressee::poll, &state)) and
+           not ring_.is_refusing()) {
+        submitted = ring_.submit();
         take_completions();
     }
-    while (state.is_polling and not ring_.is_refusing()) {
-        ENSURE(ring_.submit_and_wait(std::chrono::seconds(1)));
+    while (submitted and state.is_polling and not ring_.is_refusing()) {
+        submitted = ring_.submit_and_wait(std::chrono::seconds(1));
         take_completions();
     }
     if (ring_.is_refusing()) take_back_refused();
@@ -128,11 +130,12 @@ void multiplexer::backend_unregister(unsigned index) noexcept {
 
 // --- the loop
 
-void multiplexer::enable() noexcept {
+result<void> multiplexer::enable() noexcept {
     if (is_enabled_) [[likely]]
-        return;
-    ENSURE(ring_.enable().has_value(), "the thread that first completes something owns the ring");
-    is_enabled_ = true;
+        return {};
+    const result<void> enabled = ring_.enable();
+    is_enabled_ = enabled.has_value();
+    return enabled;
 }
 
 bool multiplexer::give_wake_up() noexcept {
@@ -180,15 +183,13 @@ bool multiplexer::give_all() noexcept {
     return give_cancellations() and all;
 }
 
-void multiplexer::submit(bool may_sleep, time_point until) noexcept {
+result<void> multiplexer::submit(bool may_sleep, time_point until) noexcept {
     const bool for_ever = until == time_point::max();
     const duration left = for_ever ? duration::max() : may_sleep ? until - now() : duration::zero();
-    if (may_sleep and left > duration::zero() and prepare_to_sleep()) {
-        ENSURE(ring_.submit_and_wait(left), "an io_uring multiplexer belongs to one thread");
-        woke_up();
-    } else {
-        ENSURE(ring_.submit(), "an io_uring multiplexer belongs to one thread");
-    }
+    if (not(may_sleep and left > duration::zero() and prepare_to_sleep())) return ring_.submit();
+    const result<void> submitted = ring_.submit_and_wait(left);
+    woke_up();
+    return submitted;
 }
 
 void multiplexer::take_completions() noexcept {
@@ -235,15 +236,17 @@ void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned f
     }
 }
 
-void multiplexer::backend_complete(time_point until) noexcept {
-    enable();
+result<void> multiplexer::backend_complete(time_point until) noexcept {
+    if (const result<void> enabled = enable(); not enabled) [[unlikely]]
+        return enabled;
     if (ring_.is_refusing()) [[unlikely]]
         return complete_by_calls(until);
     const bool all_given = give_all();
     const bool may_sleep = all_given and until != time_point::min() and ready_.empty() and dirty_.empty() and
                            not ring_.has_completions();
-    submit(may_sleep, until);
+    const result<void> submitted = submit(may_sleep, until);
     take_completions();
+    return submitted;
 }
 
 void multiplexer::backend_poll(operation& op) noexcept {
@@ -255,7 +258,7 @@ void multiplexer::backend_poll(operation& op) noexcept {
     if (is_stream and not is_kernels) {
         if (serve_half(half)) mark_dirty(half);
     } else {
-        backend_complete(time_point::min());
+        (void)backend_complete(time_point::min());  // an error is returned by complete_io
     }
 }
 

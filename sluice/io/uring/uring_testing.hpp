@@ -110,7 +110,7 @@ struct one_write {
 /// Lets everything run that can without waiting long for the outside.
 inline void drain(io_multiplexer& multiplexer) {
     using namespace std::chrono_literals;
-    while (multiplexer.try_run_for(5ms) > 0) {}
+    while (multiplexer.try_run_for(5ms).value_or(0) > 0) {}
 }
 
 /// A file of its own, already unlinked, on the file system the tests run on.

@@ -98,7 +98,7 @@ TEST_F(unlatched_work, gives_the_latch_back_while_it_waits_for_an_event) {
     EXPECT_FALSE(latch_.is_mine());
     happened.set(7);
     EXPECT_FALSE(has_gone_on) << "from the loop, not from set()";
-    while (loop_->run() > 0) {}
+    while (loop_->run().value_or(0) > 0) {}
     EXPECT_TRUE(has_gone_on);
     EXPECT_FALSE(latch_.is_mine());
 }
@@ -113,7 +113,7 @@ TEST_F(unlatched_work, that_was_spawned_by_who_has_the_latch_leaves_it_with_him)
         EXPECT_TRUE(latch_.is_mine());
         happened.set(7);
     }
-    while (loop_->run() > 0) {}
+    while (loop_->run().value_or(0) > 0) {}
     EXPECT_TRUE(has_gone_on);
     EXPECT_FALSE(latch_.is_mine());
 }

@@ -1,0 +1,24 @@
+#pragma once
+
+namespace sluice::io {
+
+/// A failure that no function can return, since nobody waits for it or its caller is a destructor.
+enum class unreturned_failure : unsigned char {
+    exception_left_task,  ///< out of a task that nobody awaits: a child of a task_group
+    waiting_frame_destroyed,  ///< a coroutine's frame, while the kernel may still write into its buffers
+    loop_cannot_run,  ///< the kernel refuses what a loop needs, while sync_wait waits for a task
+};
+
+/// Handles such a failure: `what` says more. May be called on any thread, several at once. If it returns, the
+/// library goes on: the exception is dropped with its task; the operation of the frame is cancelled, and its
+/// thread waits until the kernel has let go of the buffers; sync_wait tries again.
+using failure_handler = void (*)(unreturned_failure which, const char* what) noexcept;
+
+/// Replaces the handler of the process and returns the one before; null restores the default, which prints
+/// the failure on standard error and calls std::abort. Thread safety: any thread. Allocates: nothing.
+failure_handler set_failure_handler(failure_handler handler) noexcept;
+
+/// Calls the handler. For the library and for those who extend it.
+void report_unreturned(unreturned_failure which, const char* what) noexcept;
+
+}  // namespace sluice::io
