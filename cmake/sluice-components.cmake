@@ -5,7 +5,7 @@ set(sluice_components base sync sync_skiplist io fsmutex vfs fat smb_wire smb_au
 set(sluice_base_depends)
 set(sluice_sync_depends base)
 set(sluice_sync_skiplist_depends sync)
-set(sluice_io_depends base)
+set(sluice_io_depends base sync)
 set(sluice_fsmutex_depends base sync io)
 set(sluice_vfs_depends base io)
 set(sluice_fat_depends base sync io vfs)

@@ -99,4 +99,42 @@ io::task<result<fs_mutex_guard>> co_lock(io::io_multiplexer& loop, shared_fs_mut
     }
 }
 
+namespace detail {
+
+std::optional<int> lock_wait::begin(bool) noexcept {
+    is_ended_ = false;
+    auto begun = lock_attempt::begin(mutex_, wanted_, within_);
+    if (not begun) return finish(failure(begun.error()));
+    attempt_.emplace(std::move(*begun));
+    return look();
+}
+
+void lock_wait::end() noexcept {
+    is_ended_ = true;
+    if (sleep_) sleep_->cancel();
+}
+
+// Returns the outcome if it is known; otherwise look_again() follows.
+std::optional<int> lock_wait::look() noexcept {
+    if (is_ended_) return finish(failure({ECANCELED, "lock entities"}));
+    const auto granted = attempt_->poll();
+    if (not granted) return finish(failure(granted.error()));
+    if (*granted) return finish(attempt_->take());
+    sleep_.emplace(io::connect(wake_sender(loop_, *attempt_), alarm{this}));
+    // Batched: so that its signals, and look_again(), come from the loop.
+    sleep_->start(io::initiation::batched);
+    return std::nullopt;
+}
+
+void lock_wait::look_again() noexcept {
+    if (const std::optional<int> code = look()) complete(*code);
+}
+
+int lock_wait::finish(result<fs_mutex_guard> outcome) noexcept {
+    attempt_.reset();
+    outcome_ = std::move(outcome);
+    return outcome_ ? 0 : outcome_.error().code();
+}
+
+}  // namespace detail
 }  // namespace sluice::fsmutex

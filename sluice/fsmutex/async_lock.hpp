@@ -8,6 +8,7 @@
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 #include "sluice/fsmutex/wake_up.hpp"
 #include "sluice/io/awaitable.hpp"
+#include "sluice/io/external_work.hpp"
 #include "sluice/io/task.hpp"
 
 // Locking without blocking the calling thread. A request has its place in the order like any other. The loop
@@ -23,6 +24,8 @@
 // Afterwards neither a slot, a lock, nor a waiting thread of it exists.
 
 namespace sluice::fsmutex {
+
+using io::connect;
 
 /// A request that is polled instead of waited for. Thread safety: one thread at a time.
 class lock_attempt {
@@ -85,92 +88,79 @@ private:
 [[nodiscard]] io::task<result<fs_mutex_guard>> co_lock(io::io_multiplexer& loop, shared_fs_mutex& mutex,
                                                        std::vector<entity> wanted, deadline within = {});
 
-/// The state of a lock requested with async_lock() and connect(). Its receiver gets
-/// set_value(result<guard>), and then set_done(), after which this may be destroyed. Not moved from start()
-/// to done. Thread safety: the loop's thread.
-template <class Receiver>
-class lock_operation {
-public:
-    lock_operation(io::io_multiplexer& loop, shared_fs_mutex& mutex, std::vector<entity> wanted,
-                   deadline within, Receiver receiver) noexcept
-        : loop_(loop),
-          mutex_(mutex),
-          wanted_(std::move(wanted)),
-          within_(within),
-          receiver_(std::move(receiver)) {}
-    lock_operation(const lock_operation&) = delete;
-    lock_operation& operator=(const lock_operation&) = delete;
+namespace detail {
 
-    /// May signal before it returns. Errors given to the receiver: as lock.
-    void start() noexcept {
-        auto begun = lock_attempt::begin(mutex_, wanted_, within_);
-        if (not begun) return finish(failure(begun.error()));
-        attempt_.emplace(std::move(*begun));
-        look();
-    }
-    /// Ends it early: the receiver gets ECANCELED from the loop, unless the lock is granted before. Without
-    /// an effect before start() and after done; may be repeated.
-    void cancel() noexcept {
-        if (not attempt_ or was_cancelled_) return;
-        was_cancelled_ = true;
-        if (sleep_) sleep_->cancel();
-    }
+/// A request that polls its attempt when it is worth it.
+class lock_wait final : public io::external_work {
+public:
+    lock_wait(io::io_multiplexer& loop, shared_fs_mutex& mutex, std::span<const entity> wanted,
+              deadline within) noexcept
+        : loop_(loop), mutex_(mutex), wanted_(wanted), within_(within) {}
+
+    [[nodiscard]] result<fs_mutex_guard> take_outcome() noexcept { return std::move(outcome_); }
 
 private:
     // What wakes us between two polls.
     struct alarm {
-        lock_operation* self;
-        void set_value(const result<void>& outcome) noexcept {
-            if (not outcome and outcome.error() == std::errc::operation_canceled) self->was_cancelled_ = true;
+        lock_wait* self;
+        void set_value(const result<void>& woken) const noexcept {
+            if (not woken and woken.error() == std::errc::operation_canceled) self->is_ended_ = true;
         }
-        void set_done() noexcept { self->look(); }
+        void set_done() const noexcept { self->look_again(); }
     };
     using sleep_connection =
         decltype(io::connect(wake_sender(std::declval<io::io_multiplexer&>(), std::declval<lock_attempt&>()),
                              std::declval<alarm>()));
 
-    void look() noexcept {
-        if (was_cancelled_) {
-            attempt_.reset();
-            return finish(failure({ECANCELED, "lock entities"}));
-        }
-        const auto granted = attempt_->poll();
-        if (not granted) return finish(failure(granted.error()));
-        if (*granted) return finish(attempt_->take());
-        sleep_.emplace(io::connect(wake_sender(loop_, *attempt_), alarm{this}));
-        sleep_->start();
-    }
-    void finish(result<fs_mutex_guard> outcome) noexcept {
-        attempt_.reset();
-        receiver_.set_value(std::move(outcome));
-        receiver_.set_done();
-    }
+    [[nodiscard]] std::optional<int> begin(bool may_wait) noexcept override;
+    void end() noexcept override;
+    [[nodiscard]] std::optional<int> look() noexcept;
+    void look_again() noexcept;
+    [[nodiscard]] int finish(result<fs_mutex_guard> outcome) noexcept;
 
     io::io_multiplexer& loop_;
     shared_fs_mutex& mutex_;
-    std::vector<entity> wanted_;
+    std::span<const entity> wanted_;
     deadline within_;
-    Receiver receiver_;
     std::optional<lock_attempt> attempt_;
     std::optional<sleep_connection> sleep_;
-    bool was_cancelled_ = false;
+    result<fs_mutex_guard> outcome_;
+    bool is_ended_ = false;
 };
 
-/// What connect() makes a lock_operation of. A value.
-struct lock_sender {
+}  // namespace detail
+
+/// What async_lock() makes: an io::sender. A value; refers to the loop and the mutex, which outlive the
+/// operation.
+class lock_sender {
+public:
     using result_type = result<fs_mutex_guard>;
-    io::io_multiplexer* loop;
-    shared_fs_mutex* mutex;
-    std::vector<entity> wanted;
-    deadline within;
+
+    lock_sender(io::io_multiplexer& loop, shared_fs_mutex& mutex, std::vector<entity> wanted,
+                deadline within) noexcept
+        : loop_(&loop), mutex_(&mutex), wanted_(std::move(wanted)), within_(within) {}
+
+    [[nodiscard]] io::io_multiplexer& multiplexer() const noexcept { return *loop_; }
+    void configure(io::operation& op) noexcept {
+        // The deadline is the attempt's own: it decides how long a sleep may be.
+        io::configure_external(op, *loop_, waiting_.emplace(*loop_, *mutex_, wanted_, within_), {});
+    }
+    [[nodiscard]] result_type collect(const io::operation&) noexcept { return (*waiting_).take_outcome(); }
+
+private:
+    io::io_multiplexer* loop_;
+    shared_fs_mutex* mutex_;
+    std::vector<entity> wanted_;
+    deadline within_;
+    io::work_room<detail::lock_wait> waiting_;
 };
+
+/// A sender of the lock: result<guard>. `connect(async_lock(loop, mutex, {entity(1)}, 10s), receiver)`.
+/// Errors: as lock; ECANCELED. Blocks, Allocates: as co_lock. Thread safety: the loop's thread; any, by
+/// io::atomic().
 [[nodiscard]] inline lock_sender async_lock(io::io_multiplexer& loop, shared_fs_mutex& mutex,
                                             std::vector<entity> wanted, deadline within = {}) noexcept {
-    return {.loop = &loop, .mutex = &mutex, .wanted = std::move(wanted), .within = within};
-}
-template <class Receiver>
-[[nodiscard]] lock_operation<Receiver> connect(lock_sender from, Receiver to) noexcept {
-    return {*from.loop, *from.mutex, std::move(from.wanted), from.within, std::move(to)};
+    return {loop, mutex, std::move(wanted), within};
 }
 
 }  // namespace sluice::fsmutex

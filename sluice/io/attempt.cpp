@@ -259,6 +259,7 @@ bool attempt(operation& op) noexcept {
         case operation_kind::sleep:
         case operation_kind::receive:  // the back end's alone
         case operation_kind::wait_word:
+        case operation_kind::external:
             return false;
     }
     return false;

@@ -26,6 +26,7 @@ public:
         : awaited_operation(within), sender_(std::move(what)) {}
     operation_awaiter(const operation_awaiter&) = delete;
     operation_awaiter& operator=(const operation_awaiter&) = delete;
+    ~operation_awaiter() { end_with_frame(); }
 
     // Inlined by force: behind a system call every return is mispredicted (see system_call.hpp).
     [[nodiscard, gnu::always_inline]] bool await_ready() noexcept {
@@ -77,6 +78,15 @@ public:
         return std::forward<Other>(other);
     }
 
+    /// Sets the multiplexer on whose thread the coroutine starts, and its awaiter goes on, before it is
+    /// started. Null: nobody has said.
+    void set_home(io_multiplexer* home) noexcept { home_ = place_ = home; }
+    [[nodiscard]] io_multiplexer* home() const noexcept { return home_; }
+
+    /// Says that the coroutine goes on on the thread of `to`: resume_on().
+    void set_place(io_multiplexer& to) noexcept { place_ = &to; }
+    [[nodiscard]] io_multiplexer* place() const noexcept { return place_; }
+
     /// Sets the scope to run in, before the coroutine is started. One that was set before stays, and is
     /// nested in `outer`.
     void inherit_scope(cancel_scope* outer) noexcept {
@@ -99,6 +109,8 @@ protected:
 
 private:
     cancel_scope* scope_ = nullptr;
+    io_multiplexer* home_ = nullptr;
+    io_multiplexer* place_ = nullptr;
     bool has_own_scope_ = false;
 };
 
@@ -109,6 +121,16 @@ template <class Promise>
                       { coroutine.promise().scope() } -> std::same_as<cancel_scope*>;
                   }) {
         return coroutine.promise().scope();
+    } else {
+        return nullptr;
+    }
+}
+
+/// The multiplexer on whose thread a coroutine of any type is now; null if its promise knows of none.
+template <class Promise>
+[[nodiscard]] io_multiplexer* place_of(std::coroutine_handle<Promise> coroutine) noexcept {
+    if constexpr (requires { coroutine.promise().place(); }) {
+        return coroutine.promise().place();
     } else {
         return nullptr;
     }

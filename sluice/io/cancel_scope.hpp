@@ -52,7 +52,12 @@ private:
 class awaited_operation : public operation, protected awaited {
 protected:
     explicit awaited_operation(cancel_scope* within) noexcept : awaited(within) {}
-    ~awaited_operation() {
+    ~awaited_operation() = default;
+
+    /// For the destructor of what is derived, while all that the operation uses is still there: if the frame
+    /// goes while it waits, reports that, and ends the operation. Blocks: until the kernel has let go of the
+    /// buffers.
+    void end_with_frame() noexcept {
         if (not is_idle()) [[unlikely]]
             abandon();
     }
@@ -67,8 +72,6 @@ private:
     void signal_done() noexcept final { resume_waiter(error_code); }
     void signal_both(io_multiplexer& by) noexcept final;
     void end() noexcept final;
-    /// The frame goes while it waits: reports that, and ends the operation. Blocks: until the kernel has let
-    /// go of the buffers.
     void abandon() noexcept;
 };
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "sluice/io/attempt.hpp"
+#include "sluice/io/external_work.hpp"
 #include "sluice/io/limits.hpp"
 #include "sluice/io/system_call.hpp"
 
@@ -223,8 +224,35 @@ void io_multiplexer::enqueue(operation& op) noexcept {
     }
 }
 
+bool io_multiplexer::begin_external(operation& op) noexcept {
+    external_work& work = *static_cast<external_work*>(op.argument);
+    work.op_ = &op;
+    // Before it begins, because it may be complete, on another thread, before begin() returns.
+    op.at = operation::stage::in_flight;
+    const std::optional<int> code = work.begin(not op.limit.is_zero());
+    if (code) {
+        op.error_code = *code;
+        op.at = operation::stage::ready;
+        return true;
+    }
+    ++queued_;
+    if (not op.limit.is_none() and not op.limit.is_zero()) arm_timer(op);
+    return false;
+}
+
+void io_multiplexer::complete_elsewhere(operation& op) noexcept {
+    (void)completed_elsewhere_.push(op);
+    wake_if_sleeping();
+}
+
+void io_multiplexer::take_completed_elsewhere() noexcept {
+    while (operation* const op = completed_elsewhere_.pop())
+        finish(*op);
+}
+
 // What could not be done at once waits, or, if it must not wait, has failed.
 bool io_multiplexer::begin_slowly(operation& op) noexcept {
+    if (op.kind == operation_kind::external) return begin_external(op);
     if (op.target->refuses_with != 0) [[unlikely]] {
         op.error_code = op.target->refuses_with;
         op.at = operation::stage::ready;
@@ -322,6 +350,7 @@ result<int> io_multiplexer::complete(int max, time_point until) noexcept {
     max = std::min(max, limits::completions_per_pass_max);
     int signalled = 0;
     result<void> asked;
+    take_completed_elsewhere();
     // A handle that is always ready must not keep the others from being looked at.
     constexpr int passes_without_backend_max = 4;
     const bool backend_is_idle = queued_ == 0 and (until == no_wait or not ready_.empty());
@@ -332,6 +361,7 @@ result<int> io_multiplexer::complete(int max, time_point until) noexcept {
         direct_left_ = max;
         asked = backend_complete(ready_.empty() ? until : no_wait);
         signalled = max - std::exchange(direct_left_, 0);
+        take_completed_elsewhere();  // for which it may have woken up
     }
     const int count = signalled + signal_ready(max - signalled);
     if (count > 0) return count;
@@ -384,7 +414,11 @@ bool io_multiplexer::poll(operation& op) noexcept {
     ensure_owner();
     if (op.is_idle()) return op.has_completed;
     if (op.at == operation::stage::waiting or op.at == operation::stage::in_flight) {
-        backend_poll(op);
+        if (op.kind == operation_kind::external) {
+            take_completed_elsewhere();
+        } else {
+            backend_poll(op);
+        }
         if (op.timer_link.is_linked() and op.expires <= now()) expire(op);
     }
     if (signalling_ or op.at != operation::stage::ready) return op.has_completed;
@@ -422,6 +456,7 @@ void io_multiplexer::cancel(operation& op, int code) noexcept {
     const std::atomic_ref wish(op.cancel_code);
     if (wish.load(std::memory_order_relaxed) == 0) wish.store(code, std::memory_order_relaxed);
     if (op.timer_link.is_linked()) timers_.erase(op);
+    if (op.kind == operation_kind::external) return static_cast<external_work*>(op.argument)->end();
     const bool ours =
         op.at == operation::stage::waiting and (op.kind == operation_kind::sleep or op.target->is_stream());
     if (ours) {
@@ -440,7 +475,8 @@ void io_multiplexer::abandon(operation& op) noexcept {
     while (not is_over()) {
         // With something in `ready_` the back end does not sleep.
         operation_queue kept = std::move(ready_);
-        (void)backend_complete(now() + std::chrono::milliseconds(10));
+        take_completed_elsewhere();
+        if (not is_over()) (void)backend_complete(now() + std::chrono::milliseconds(10));
         kept.append(std::move(ready_));
         ready_ = std::move(kept);
     }
@@ -515,7 +551,7 @@ void io_multiplexer::wake_if_sleeping() noexcept {
 bool io_multiplexer::prepare_to_sleep() noexcept {
     sleeping_.store(true, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in post()
-    if (posted_.empty() and not backend_has_news()) {
+    if (posted_.empty() and completed_elsewhere_.empty() and not backend_has_news()) {
         end_turn();
         return true;
     }

@@ -228,6 +228,9 @@ public:
     /// Ends a started operation early; it completes with `code` (ECANCELED, ETIMEDOUT) unless it was faster.
     void cancel(operation& op, int code) noexcept;
 
+    /// What an operation of kind `external` waits for is complete; its outcome stands in it. Any thread.
+    void complete_elsewhere(operation& op) noexcept;
+
     /// Ends a started operation without signals, for an owner that goes. Blocks: until the kernel has let go of
     /// its buffers. Meanwhile no receiver is signalled.
     void abandon(operation& op) noexcept;
@@ -408,6 +411,8 @@ private:
     [[nodiscard]] bool begin_on(operation& op, std::ptrdiff_t moved) noexcept;
     [[nodiscard]] bool note_attempt(operation& op, bool finished) noexcept;
     [[nodiscard]] bool begin_slowly(operation& op) noexcept;
+    [[nodiscard]] bool begin_external(operation& op) noexcept;
+    void take_completed_elsewhere() noexcept;
     [[nodiscard]] static bool can_refuse_to_wait(const operation& op) noexcept;
     void arm_timer(operation& op) noexcept;
     void disarm_timer(operation& op) noexcept;
@@ -453,6 +458,7 @@ private:
 
     // Shared with posting threads.
     intrusive_mpsc_queue<posted_item, &posted_item::link> posted_;
+    intrusive_mpsc_queue<operation, &operation::handoff_link> completed_elsewhere_;
     std::atomic<bool> sleeping_{false};
     std::atomic<int> guards_{0};
     std::atomic<std::uint64_t> turn_{0};

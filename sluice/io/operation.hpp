@@ -51,6 +51,7 @@ enum class operation_kind : std::uint8_t {
     receive,         // argument: receive_request*; what has arrived next, in a buffer the back end picks
     accept_ahead,    // argument: accept_request*; the next connection the back end has taken
     wait_word,       // argument: a futex word, offset: what it holds while there is nothing new
+    external,        // argument: an external_work
 };
 
 /// What a `receive` asks for, and which buffer it got. With no bytes, or an error, it got none. ENOBUFS: no
@@ -122,7 +123,7 @@ public:
     list_hook<operation> queue_link;  // in its registration's queue, or the multiplexer's list of ready ones
     heap_hook<operation> timer_link;
     std::chrono::steady_clock::time_point expires{};
-    mpsc_hook<operation> handoff_link;  // on the way to a worker thread or back
+    mpsc_hook<operation> handoff_link;  // on the way to another thread or back
     bool notification_pending =
         false;  // the kernel still reads the buffers: value has been signalled, done has not
 

@@ -5,8 +5,9 @@
 namespace sluice::io::detail {
 
 void sync_waiter::run(task_promise_base& root, std::coroutine_handle<> frame) noexcept {
-    (void)multiplexer_.invoke_posted_items(0);  // makes this thread its owner, which task_finished() asks for
+    (void)multiplexer_.invoke_posted_items(0);  // makes this thread its owner
     root.inherit_scope(nullptr);
+    root.set_home(&multiplexer_);
     root.set_listener(*this);
     // The task may be on another thread while nothing is pending here; it posts to come back.
     const io_multiplexer::work_guard more_to_come(multiplexer_);
@@ -19,11 +20,7 @@ void sync_waiter::run(task_promise_base& root, std::coroutine_handle<> frame) no
 }
 
 std::coroutine_handle<> sync_waiter::task_finished(task_promise_base&) noexcept {
-    if (multiplexer_.is_owner()) {
-        done_ = true;
-    } else {
-        multiplexer_.post(*this);
-    }
+    done_ = true;
     return std::noop_coroutine();
 }
 

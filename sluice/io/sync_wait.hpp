@@ -10,8 +10,8 @@ namespace sluice::io {
 
 namespace detail {
 
-// Starts a task and runs the multiplexer until the task has finished, on whatever thread that happens.
-class sync_waiter final : private task_listener, private posted_item {
+// Starts a task and runs the multiplexer until the task has finished.
+class sync_waiter final : private task_listener {
 public:
     explicit sync_waiter(io_multiplexer& multiplexer) noexcept : multiplexer_(multiplexer) {}
 
@@ -20,7 +20,6 @@ public:
 
 private:
     std::coroutine_handle<> task_finished(task_promise_base& finished) noexcept override;
-    void invoke() noexcept override { done_ = true; }
 
     io_multiplexer& multiplexer_;
     bool done_ = false;
@@ -51,8 +50,10 @@ public:
     [[nodiscard]] bool await_ready() const noexcept {
         return hops_ == when::elsewhere_only and to_.is_owner();
     }
-    void await_suspend(std::coroutine_handle<> waiter) noexcept {
+    template <class Promise>
+    void await_suspend(std::coroutine_handle<Promise> waiter) noexcept {
         waiter_ = waiter;
+        if constexpr (requires { waiter.promise().set_place(to_); }) waiter.promise().set_place(to_);
         to_.post(*this);  // the coroutine may already be running there, and this be gone
     }
     static void await_resume() noexcept {}
@@ -65,8 +66,8 @@ private:
     std::coroutine_handle<> waiter_;
 };
 
-/// Goes on on the thread of `multiplexer`, which must be running it; at once if that is this thread. Handles,
-/// scopes and pools stay with their threads: what runs over there uses handles of `multiplexer`, inside
+/// Goes on on the thread of `multiplexer`, which must be running it; at once if that is this thread. The task
+/// that awaits this one stays where it is. Handles, scopes and pools stay with their threads: what runs over there uses handles of `multiplexer`, inside
 /// uncancelled() if its parent is in a scope. Allocates: nothing.
 inline hop_awaiter resume_on(io_multiplexer& multiplexer) noexcept {
     return {multiplexer, hop_awaiter::when::elsewhere_only};

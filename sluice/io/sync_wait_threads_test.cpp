@@ -12,6 +12,7 @@
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/io/task_group.hpp"
 #include "sluice/io/when_all.hpp"
+#include "sluice/io/with_deadline.hpp"
 
 namespace sluice::io {
 namespace {
@@ -88,6 +89,37 @@ task<std::thread::id> end_away(io_multiplexer& away) {
     co_return std::this_thread::get_id();
 }
 
+// What it goes on to do, i/o on handles of its own multiplexer, would stop the program elsewhere.
+TEST_F(hopping, whoever_awaits_a_task_goes_on_on_its_own_thread) {
+    auto pipe = pipe_handle::anonymous().value();
+    ASSERT_TRUE(pipe.writer.set_multiplexer(home_.get()).has_value());
+    const auto here = std::this_thread::get_id();
+    const auto writes = [&]() -> task<void> {
+        std::array<std::byte, 1> one{};
+        EXPECT_EQ(std::this_thread::get_id(), here);
+        EXPECT_TRUE((co_await co_write(pipe.writer, io_request<const_bytes_type>{one})).has_value());
+    };
+    const auto parent = [&](io_multiplexer& home, io_multiplexer& away) -> task<void> {
+        EXPECT_EQ(co_await end_away(away), away_.id());
+        co_await writes();
+        (void)co_await when_all(end_away(away), end_away(away));
+        co_await writes();
+        EXPECT_TRUE((co_await with_deadline(home, end_away(away), std::chrono::hours(1))).has_value());
+        co_await writes();
+        std::vector<task<std::thread::id>> racers;
+        racers.push_back(end_away(away));
+        racers.push_back(end_away(away));
+        (void)co_await race(std::span(racers));
+        co_await writes();
+        // One that is away is where a task that it awaits comes back to.
+        co_await resume_on(away);
+        EXPECT_EQ(co_await end_away(home), here);
+        EXPECT_EQ(std::this_thread::get_id(), away_.id());
+    };
+    run(parent(*home_, away_.multiplexer()));
+    EXPECT_EQ(std::this_thread::get_id(), here);
+}
+
 TEST_F(hopping, a_root_that_ends_on_another_thread_is_waited_for) {
     for (int i = 0; i < 1000; ++i)
         ASSERT_EQ(run(end_away(away_.multiplexer())), away_.id());
@@ -121,9 +153,12 @@ task<int> hop_and_return(io_multiplexer& away, int n) {
 task<int> parent_of_hoppers(io_multiplexer& home, io_multiplexer& away, int times) {
     int sum = 0;
     for (int i = 0; i < times; ++i) {
-        sum += co_await hop_and_return(away, 1);  // its frame, of home's pool, ends away
         co_await resume_on(home);
+        auto hopper = hop_and_return(away, 1);  // a frame of home's pool
+        co_await resume_on(away);
+        sum += co_await std::move(hopper);  // ends, and goes, away
     }
+    co_await resume_on(home);
     co_return sum;
 }
 
@@ -163,17 +198,15 @@ TEST_F(hopping, another_thread_cancels_a_scope_by_posting) {
 }
 
 TEST_F(hopping, a_group_child_that_hops_comes_back_to_end) {
-    const auto visit = [](io_multiplexer& home, io_multiplexer& away,
-                          std::atomic<int>& visits) -> task<void> {
+    const auto visit = [](io_multiplexer& away, std::atomic<int>& visits) -> task<void> {
         co_await resume_on(away);
         visits.fetch_add(1, std::memory_order_relaxed);
-        co_await resume_on(home);
     };
     const auto join = [](task_group& group) -> task<void> { co_await group.join(); };
     std::atomic<int> visits{0};
     task_group group(*home_);
     for (int i = 0; i < 100; ++i)
-        group.spawn(visit(*home_, away_.multiplexer(), visits));
+        group.spawn(visit(away_.multiplexer(), visits));
     run(join(group));
     EXPECT_EQ(visits.load(std::memory_order_relaxed), 100);
 }

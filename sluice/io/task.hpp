@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
 #include <coroutine>
+#include <cstddef>
 #include <exception>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -33,17 +36,34 @@ class task_promise_base : public scoped_promise, public pooled_frame {
 public:
     [[nodiscard]] static constexpr std::suspend_always initial_suspend() noexcept { return {}; }
 
-    struct final_awaiter {
+    // Whoever awaits a task goes on on its own thread, also if the task ended on another.
+    class final_awaiter {
+    public:
         [[nodiscard]] static constexpr bool await_ready() noexcept { return false; }
         template <class Promise>
-        std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> finished) const noexcept {
+        std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> finished) noexcept {
             task_promise_base& promise = finished.promise();
-            if (promise.continuation_) return promise.continuation_;
-            return promise.listener_->task_finished(promise);
+            if (promise.place() == promise.home() or promise.home() == nullptr) [[likely]]
+                return promise.next();
+            // Made only now, in the frame, which stays until the awaiter, over there, destroys it.
+            promise.home()->post(*new (room_.data()) way_home(promise));
+            return std::noop_coroutine();
         }
         static void await_resume() noexcept {}
+
+    private:
+        class way_home final : public posted_item {
+        public:
+            explicit way_home(task_promise_base& of) noexcept : of_(of) {}
+            void invoke() noexcept override { of_.next().resume(); }  // this may be gone then
+
+        private:
+            task_promise_base& of_;
+        };
+
+        alignas(way_home) std::array<std::byte, sizeof(way_home)> room_;
     };
-    [[nodiscard]] static constexpr final_awaiter final_suspend() noexcept { return {}; }
+    [[nodiscard]] static final_awaiter final_suspend() noexcept { return {}; }
 
     // Thrown again where the result is taken.
     void unhandled_exception() noexcept { thrown_ = std::current_exception(); }
@@ -67,6 +87,11 @@ protected:
     ~task_promise_base() = default;
 
 private:
+    // What runs behind the end of the body. By listening, the frame may go.
+    [[nodiscard]] std::coroutine_handle<> next() noexcept {
+        return continuation_ ? continuation_ : listener_->task_finished(*this);
+    }
+
     std::coroutine_handle<> continuation_;
     task_listener* listener_ = nullptr;
     std::exception_ptr thrown_;
@@ -131,7 +156,8 @@ public:
 /// failure handler.
 ///
 /// Owns the frame; a task that waits for i/o must not be destroyed (see operation_awaiter).
-/// Thread safety: one thread at a time; resume_on() moves the chain of tasks that wait for each other.
+/// Thread safety: one thread at a time. resume_on() moves the task alone: whoever awaits it goes on where it
+/// was, on the thread of its own multiplexer.
 /// Allocates: the frame, from the frame_pool chosen as said there. Suspends: where the body does.
 template <class T = void>
 class [[nodiscard]] task {
@@ -184,6 +210,7 @@ private:
         template <class Promise>
         [[nodiscard]] handle_type await_suspend(std::coroutine_handle<Promise> parent) const noexcept {
             frame.promise().inherit_scope(scope_of(parent));
+            frame.promise().set_home(place_of(parent));
             frame.promise().set_continuation(parent);
             return frame;
         }

@@ -7,6 +7,7 @@ void task_group::spawn(task<void> child) noexcept {
     (void)multiplexer_.invoke_posted_items(0);  // ensures that this is the multiplexer's thread
     const auto frame = child.release();
     frame.promise().inherit_scope(&scope_);
+    frame.promise().set_home(&multiplexer_);
     frame.promise().set_listener(*this);
     ++size_;
     frame.resume();
@@ -19,7 +20,7 @@ void task_group::wait(std::coroutine_handle<> joiner, cancel_scope* outer) noexc
 }
 
 std::coroutine_handle<> task_group::task_finished(detail::task_promise_base& finished) noexcept {
-    ENSURE(multiplexer_.is_owner(), "a child of a group ends on the group's thread: resume_on() it");
+    ENSURE(multiplexer_.is_owner(), "a task comes home to end");
     if (finished.thrown() != nullptr) detail::report_thrown(finished.thrown());
     using promise = detail::task_promise<void>;  // spawn() takes no other
     std::coroutine_handle<promise>::from_promise(static_cast<promise&>(finished)).destroy();

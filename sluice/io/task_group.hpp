@@ -14,7 +14,7 @@ namespace sluice::io {
 ///
 /// A child owns itself: its frame goes when it ends. It runs in the group's scope, so that `cancel()` ends
 /// the i/o of all. No child may be left when the group is destroyed (ENSURE).
-/// Thread safety: the multiplexer's thread; a child that hops to another must hop back to end (ENSURE).
+/// Thread safety: the multiplexer's thread, to which a child that ends on another comes back.
 /// Allocates: nothing besides the children's frames. Complexity: O(1); cancel() as of cancel_scope.
 class task_group final : private detail::task_listener {
 public:

@@ -17,7 +17,8 @@ namespace sluice::io {
 
 namespace detail {
 
-// Resumes a parent when the last of its children has finished, on whatever thread.
+// Resumes a parent when the last of its children has finished. The children come back to the thread of the
+// parent's multiplexer to finish, if that is known.
 class join_latch final : private task_listener {
 public:
     // One more than the children: the parent's own part, so that it is not resumed while it still starts
@@ -26,9 +27,10 @@ public:
 
     void set_parent(std::coroutine_handle<> parent) noexcept { parent_ = parent; }
     template <class T>
-    void start(const task<T>& child, cancel_scope* scope) noexcept {
+    void start(const task<T>& child, cancel_scope* scope, io_multiplexer* home) noexcept {
         ENSURE(child.is_valid(), "a task that was moved from has nothing to await");
         child.frame().promise().inherit_scope(scope);
+        child.frame().promise().set_home(home);
         child.frame().promise().set_listener(*this);
         child.frame().resume();
     }
@@ -69,7 +71,8 @@ public:
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> parent) noexcept {
         latch_.set_parent(parent);
         cancel_scope* const scope = scope_of(parent);
-        std::apply([&](const auto&... child) { (latch_.start(child, scope), ...); }, children_);
+        io_multiplexer* const home = place_of(parent);
+        std::apply([&](const auto&... child) { (latch_.start(child, scope, home), ...); }, children_);
         return not latch_.arrive();
     }
     [[nodiscard]] std::tuple<typename result_in_tuple<Ts>::type...> await_resume() {
@@ -95,8 +98,9 @@ public:
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> parent) noexcept {
         latch_.set_parent(parent);
         cancel_scope* const scope = scope_of(parent);
+        io_multiplexer* const home = place_of(parent);
         for (const task<T>& child : children_)
-            latch_.start(child, scope);
+            latch_.start(child, scope, home);
         return not latch_.arrive();
     }
     static void await_resume() noexcept {}
@@ -147,9 +151,10 @@ public:
         if (outer != nullptr) inside_.nest_in(*outer);
     }
     template <class T>
-    void start(const task<T>& child) noexcept {
+    void start(const task<T>& child, io_multiplexer* home) noexcept {
         ENSURE(child.is_valid(), "a task that was moved from has nothing to await");
         child.frame().promise().inherit_scope(&inside_);
+        child.frame().promise().set_home(home);
         child.frame().promise().set_listener(*this);
         child.frame().resume();
     }
@@ -188,8 +193,9 @@ public:
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> parent) noexcept {
         latch_.set_parent(parent, scope_of(parent));
+        io_multiplexer* const home = place_of(parent);
         for (const task<T>& child : children_)
-            latch_.start(child);
+            latch_.start(child, home);
         return not latch_.is_over();
     }
     [[nodiscard]] std::size_t await_resume() const noexcept {
@@ -208,7 +214,7 @@ private:
 
 /// Runs tasks concurrently until the first has finished, cancels the i/o of the others, and waits for them to
 /// unwind. Gives the index of the first; every task has a result to take: one that lost may have succeeded
-/// all the same. At least one task. Thread safety: all finish on one thread. Allocates: nothing.
+/// all the same. At least one task. Allocates: nothing.
 template <class T>
 [[nodiscard]] auto race(std::span<task<T>> children) noexcept {
     return detail::span_race<T>(children);

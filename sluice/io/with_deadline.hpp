@@ -55,8 +55,11 @@ public:
     await_within(task<T>& work, cancel_scope& scope) noexcept : work_(work), scope_(scope) {}
 
     [[nodiscard]] static constexpr bool await_ready() noexcept { return false; }
-    [[nodiscard]] std::coroutine_handle<> await_suspend(std::coroutine_handle<> parent) const noexcept {
+    template <class Promise>
+    [[nodiscard]] std::coroutine_handle<> await_suspend(
+        std::coroutine_handle<Promise> parent) const noexcept {
         work_.frame().promise().inherit_scope(&scope_);
+        work_.frame().promise().set_home(place_of(parent));
         work_.frame().promise().set_continuation(parent);
         return work_.frame();
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sluice/base/small_stack_testing.hpp"
+#include "sluice/sync/range_lock_awaiter_testing.hpp"
 #include "sluice/sync/range_lock_sender.hpp"
 #include "sluice/sync/range_lock_testing.hpp"
 #include "tests/execution_model/execution.hpp"
@@ -94,7 +95,7 @@ struct detached {
 
 detached lock_often(range_lock& lock, int count, int& grants) {
     for (int i = 0; i != count; ++i) {
-        const range_guard held = co_await lock.co_lock({.where = byte_range::whole()});
+        const range_guard held = co_await awaited_lock(lock, {.where = byte_range::whole()});
         if (held) ++grants;
     }
 }

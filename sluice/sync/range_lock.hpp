@@ -1,6 +1,5 @@
 #pragma once
 
-#include <coroutine>
 #include <optional>
 #include <span>
 #include <utility>
@@ -211,11 +210,6 @@ public:
     /// The same for all that wait on behalf of an owner, in whatever form; how many there were.
     /// Complexity: O(n) in the ranges held and waited for.
     std::size_t cancel_all(const void* owner) noexcept;
-
-    /// `co_await range_lock.co_lock(wanted)` returns the guard, empty if the wait was cancelled. Suspends:
-    /// until then, if something conflicts; resumed on the thread that released the range or cancelled, as by
-    /// completed().
-    [[nodiscard]] auto co_lock(const lock_args& wanted) noexcept;
 
     /// What would be in the way of `wanted`, without asking for it: in order of the first byte, until `visit`
     /// returns false. `visit` does not use the lock.

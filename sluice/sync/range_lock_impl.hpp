@@ -460,27 +460,4 @@ void basic_range_guard<Atomics>::split(std::uint64_t at, basic_range_guard& rest
     rest.lock_ = lock_;
 }
 
-template <class Atomics>
-auto basic_range_lock<Atomics>::co_lock(const lock_args& wanted) noexcept {
-    class awaiter final : public request {
-    public:
-        awaiter(basic_range_lock& lock, const lock_args& args) noexcept : lock_(lock), wanted_(args) {}
-
-        [[nodiscard]] static constexpr bool await_ready() noexcept { return false; }
-        [[nodiscard]] bool await_suspend(std::coroutine_handle<> waiter) noexcept {
-            waiter_ = waiter;
-            return not lock_.lock_async(*this, wanted_);
-        }
-        [[nodiscard]] guard await_resume() noexcept { return this->take(); }
-
-    private:
-        void completed(bool) noexcept override { waiter_.resume(); }
-
-        basic_range_lock& lock_;
-        lock_args wanted_;
-        std::coroutine_handle<> waiter_;
-    };
-    return awaiter(*this, wanted);
-}
-
 }  // namespace sluice::sync

@@ -1,3 +1,4 @@
+#include "sluice/sync/range_lock_awaiter_testing.hpp"
 #include "sluice/sync/range_lock.hpp"
 
 #include <gtest/gtest.h>
@@ -334,7 +335,7 @@ struct detached {
 };
 
 detached hold_for_a_moment(range_lock& lock, lock_args wanted, std::string& story, char name) {
-    range_guard held = co_await lock.co_lock(wanted);
+    range_guard held = co_await awaited_lock(lock, wanted);
     story += held ? name : '-';
 }
 

@@ -81,7 +81,7 @@ private:
     void backend_cancel(operation& op) noexcept override;
     result<void> backend_complete(time_point until) noexcept override;
     void backend_wake() noexcept override {}
-    void backend_poll(operation&) noexcept override { (void)backend_complete(no_wait); }
+    void backend_poll(operation& op) noexcept override;
     [[nodiscard]] bool backend_attempt(operation& op) noexcept override;
     [[nodiscard]] bool backend_is_stalled() const noexcept override { return is_stalled_; }
     [[nodiscard]] bool may_speculate(const operation& op) const noexcept override;
@@ -494,6 +494,14 @@ result<void> back_end::backend_complete(time_point until) noexcept {
         if (not wait_for_event(until)) return {};
     }
     return {};
+}
+
+void back_end::backend_poll(operation&) noexcept {
+    // What others wait to be signalled must not keep time from passing.
+    operation_queue kept = std::move(ready_);
+    (void)backend_complete(no_wait);
+    kept.append(std::move(ready_));
+    ready_ = std::move(kept);
 }
 
 std::string describe(const operation& op) {
