@@ -17,7 +17,7 @@ enum class boot_trust : std::uint8_t {
     wrong,     ///< the volume agrees with the backup
 };
 
-/// What is known about the boot sector of a volume. A plain value.
+/// The result of the comparison of a boot sector with its backup. A plain value.
 struct boot_verdict {
     geometry shape;  // by the boot sector
     boot_trust trust = boot_trust::sound;
