@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <new>
 
 #include "sluice/fsmutex/descriptor_pool.hpp"
@@ -330,9 +331,19 @@ result<bool> atomic_append::poll(std::span<const entity> wanted, ticket& mine) n
         // It was there a moment ago: who can wait for it, waits before it asks the kernel for its lock.
         if (own.is_patient) return false;
     }
+    // Of a file that was cut the slots of others are gone, too: nobody knows who else holds.
+    if (own.has_waited and not has_place(own))
+        return failure({EBADMSG, "lock entities by a mutex file that was cut", file_->descriptor()});
     own.is_granted = true;
     mine.owner_died = own.owner_died;
     return true;
+}
+
+// Whether its slot is where it was appended. Only strangers take it away.
+bool atomic_append::has_place(const lane& own) const noexcept {
+    // Where others come by way of a server, each look is a message.
+    if (file_->method() != queue_file::append_method::atomic) return true;
+    return own.scan.is_there(*file_, {.offset = own.place, .id = own.id, .was_exclusive = false});
 }
 
 // As memory_map does, and for its reasons.
@@ -400,13 +411,19 @@ void atomic_append::leave(ticket& mine) noexcept {
     while (own.dead != nullptr)
         own.dead = std::move(own.dead->next);
     // First the slot, then the lock: never a free lock with a slot of somebody alive.
-    file_->erase(own.place, own.slots);
+    // Of a file that was cut another's slot may be at our place by now, and the end says nothing of who
+    // waits.
+    const bool is_whole = has_place(own);
+    if (is_whole)
+        file_->erase(own.place, own.slots);
+    else if (own.is_granted)
+        mine.problem = EBADMSG;
     // If nobody has come behind, nobody can wait for our lock, and the next request can have it, too.
-    if (own.has_locks_of_others)
+    if (own.has_locks_of_others or not is_whole)
         unlock_ids(own);
     else if (own.has_waited or not file_->is_end(own.descriptor, own.place + own.slots * slot_bytes))
         unlock_id(own);
-    if (own.is_granted) {
+    if (own.is_granted and is_whole) {
         const std::uint64_t seen = own.scan.dead_before();
         file_->note_dead_before(seen == own.place ? own.place + own.slots * slot_bytes : seen);
     }
@@ -416,6 +433,11 @@ void atomic_append::leave(ticket& mine) noexcept {
     if (within == 0 or within + own.slots * slot_bytes > page_bytes)
         file_->tidy(own.descriptor, page * page_bytes, page % 16 == 0);
     lanes_->give_back(own);
+}
+
+result<void> atomic_append::check(const ticket& mine) noexcept {
+    if (has_place(*static_cast<const lane*>(mine.state))) return {};
+    return failure({EBADMSG, "hold entities by a mutex file that was cut", file_->descriptor()});
 }
 
 void atomic_append::drop_copy(ticket& mine) noexcept {

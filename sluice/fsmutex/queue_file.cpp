@@ -307,6 +307,8 @@ result<std::uint64_t> queue_file::append(int lane, std::span<std::byte> slots) n
 }
 
 result<std::uint64_t> queue_file::append_atomically(int lane, std::span<const std::byte> slots) noexcept {
+    // Places only grow, so the next one is not before this, unless the file was cut.
+    const std::uint64_t place_min = std::max<std::uint64_t>(seen_dead_before(), page_bytes);
     for (unsigned attempt = 0; attempt != append_attempts_max; ++attempt) {
         const ssize_t written = ::write(lane, slots.data(), slots.size());
         if (written < 0 and errno == EINTR) continue;
@@ -316,7 +318,8 @@ result<std::uint64_t> queue_file::append_atomically(int lane, std::span<const st
         if (end < 0) return failure(error::last("append to a mutex file", lane));
         const std::uint64_t place = static_cast<std::uint64_t>(end - written);
         const bool is_whole = static_cast<std::size_t>(written) == slots.size();
-        if (is_whole and place % slot_bytes == 0) return place;
+        const bool is_cut = place < place_min;
+        if (is_whole and place % slot_bytes == 0 and not is_cut) return place;
         // A part of it, as on a full disk, means nothing and goes; and so does what stands askew behind the
         // part of somebody who could not go on. Then the end is brought back to where slots may stand.
         static constexpr std::array<std::byte, slot_bytes> zeros{};
@@ -327,6 +330,7 @@ result<std::uint64_t> queue_file::append_atomically(int lane, std::span<const st
                             at);
         const std::size_t askew = static_cast<std::uint64_t>(end) % slot_bytes;
         if (askew != 0) (void)!::write(lane, zeros.data(), slot_bytes - askew);
+        if (is_cut) return failure({EBADMSG, "append to a mutex file that was cut", lane});
         if (not is_whole) return failure({ENOSPC, "append to a mutex file", lane});
     }
     return failure({EBADMSG, "append to a mutex file", lane});
