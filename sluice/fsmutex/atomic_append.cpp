@@ -105,7 +105,8 @@ public:
         : descriptors_(original, O_RDWR | O_APPEND), chance_(chance) {
         head_.kind = slot_kind::head;
         head_.process_id = self.id;
-        self.host_name().copy(head_.host.data(), head_.host.size());
+        // Its last byte stays zero, which erase() wants.
+        self.host_name().copy(head_.host.data(), head_.host.size() - 1);
     }
     ~lanes() {
         while (idle_ != nullptr) {
@@ -403,6 +404,29 @@ void atomic_append::unlock_id(lane& mine) noexcept {
     --mine.ids_locked;
 }
 
+// Erases the slots, and then unlocks those who wait for them. Returns false if the file was cut.
+//
+// Of a file that was cut another's slots may be at our place by now, and who waits may be gone from behind
+// it. To look for our slot costs a page fault where nobody has waited. So the last byte, if it is zero, is
+// not written: then the file ends before it if it was cut.
+bool atomic_append::erase(lane& own) noexcept {
+    const std::uint64_t end = own.place + own.slots * slot_bytes;
+    const bool shows_cuts = own.bytes[own.slots * slot_bytes - 1] == std::byte{};
+    if ((own.has_waited or not shows_cuts) and not has_place(own)) {
+        unlock_ids(own);
+        return false;
+    }
+    file_->erase(own.place, own.slots * slot_bytes - (shows_cuts ? 1 : 0));
+    if (own.has_locks_of_others) {
+        unlock_ids(own);
+        return true;
+    }
+    // If nobody has come behind, nobody can wait for our lock, and the next request can have it, too.
+    const auto seen = own.has_waited ? std::nullopt : file_->end_after_erasing(own.descriptor);
+    if (seen != end) unlock_id(own);
+    return not seen or * seen >= end;
+}
+
 void atomic_append::leave(ticket& mine) noexcept {
     lane& own = *static_cast<lane*>(mine.state);
     // The dead stay until he who was told of them is done: should he die, too, the next one finds them.
@@ -411,18 +435,8 @@ void atomic_append::leave(ticket& mine) noexcept {
     while (own.dead != nullptr)
         own.dead = std::move(own.dead->next);
     // First the slot, then the lock: never a free lock with a slot of somebody alive.
-    // Of a file that was cut another's slot may be at our place by now, and the end says nothing of who
-    // waits.
-    const bool is_whole = has_place(own);
-    if (is_whole)
-        file_->erase(own.place, own.slots);
-    else if (own.is_granted)
-        mine.problem = EBADMSG;
-    // If nobody has come behind, nobody can wait for our lock, and the next request can have it, too.
-    if (own.has_locks_of_others or not is_whole)
-        unlock_ids(own);
-    else if (own.has_waited or not file_->is_end(own.descriptor, own.place + own.slots * slot_bytes))
-        unlock_id(own);
+    const bool is_whole = erase(own);
+    if (not is_whole and own.is_granted) mine.problem = EBADMSG;
     if (own.is_granted and is_whole) {
         const std::uint64_t seen = own.scan.dead_before();
         file_->note_dead_before(seen == own.place ? own.place + own.slots * slot_bytes : seen);

@@ -76,6 +76,7 @@ private:
     void let_neighbours_ask(lane& mine, std::span<const entity> wanted, patience how) noexcept;
     [[nodiscard]] bool has_neighbour(lane& mine, std::span<const entity> wanted) noexcept;
     [[nodiscard]] bool has_place(const lane& mine) const noexcept;
+    [[nodiscard]] bool erase(lane& mine) noexcept;
     void stay_awake(lane& mine, steady_time end) noexcept;
     static void unlock_ids(lane& mine) noexcept;
     static void unlock_id(lane& mine) noexcept;

@@ -378,7 +378,7 @@ result<void> queue_file::write_behind(std::uint64_t place, std::span<const std::
         not noted)
         return noted;
     const auto written = write_all(descriptor(), slots, offset_of(place));
-    if (not written) erase(place, slots.size() / slot_bytes);
+    if (not written) erase(place, slots.size());
     return written;
 }
 
@@ -411,20 +411,21 @@ result<std::size_t> queue_file::bytes_in_use(std::uint64_t place, std::size_t by
     return used;
 }
 
-bool queue_file::is_end(int lane, std::uint64_t end) const noexcept {
-    if (method_ != append_method::atomic) return false;
+std::optional<std::uint64_t> queue_file::end_after_erasing(int lane) const noexcept {
+    if (method_ != append_method::atomic) return std::nullopt;
     // What we wrote before is written before we look; pairs with the fence in queue_scan::begin().
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    return ::lseek(lane, 0, SEEK_END) == static_cast<off_t>(end);
+    const off_t end = ::lseek(lane, 0, SEEK_END);
+    return end < 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(end));
 }
 
-void queue_file::erase(std::uint64_t place, std::size_t slots) noexcept {
+void queue_file::erase(std::uint64_t place, std::size_t bytes) noexcept {
     static constexpr std::array<std::byte, page_bytes> zeros{};
     // Pairs with the fence of slot_window::copy().
     std::atomic_thread_fence(std::memory_order_release);
     // From the end, page by page: killed in between, it leaves a head without its continuation, which is
     // found dead; never a continuation that nobody looks for.
-    for (std::uint64_t end = place + slots * slot_bytes; end > place;) {
+    for (std::uint64_t end = place + bytes; end > place;) {
         const std::uint64_t begin = std::max(place, (end - 1) / page_bytes * page_bytes);
         (void)write_all(descriptor(), std::span(zeros).first(end - begin), offset_of(begin));
         end = begin;

@@ -130,10 +130,12 @@ public:
     /// O_APPEND. Errors: ENOSPC (of a ring, too: no room among its live slots), EDQUOT, EFBIG, EIO: nothing
     /// of it is left.
     [[nodiscard]] result<std::uint64_t> append(int lane, std::span<std::byte> slots) noexcept;
-    /// Whether nobody has come behind `end`; false where that cannot be told.
-    [[nodiscard]] bool is_end(int lane, std::uint64_t end) const noexcept;
-    /// Frees slots. Whoever reads meanwhile finds them torn.
-    void erase(std::uint64_t place, std::size_t slots) noexcept;
+    /// Where the file ends, for who has erased slots before and asks whether others came behind them. Empty
+    /// where that cannot be told.
+    [[nodiscard]] std::optional<std::uint64_t> end_after_erasing(int lane) const noexcept;
+    /// Frees slots: so many bytes from there on, behind which they are zero. Whoever reads meanwhile finds
+    /// them torn.
+    void erase(std::uint64_t place, std::size_t bytes) noexcept;
     /// Puts one in the place of another of the same request.
     void rewrite(std::uint64_t place, const queue_format::slot& with) noexcept;
     /// While it lives nobody appends to a ring. `lane` is the caller's own description.

@@ -25,7 +25,7 @@ std::optional<queue_scan::obstacle> obstacle_of(const slot& found, std::uint64_t
 }  // namespace
 
 void queue_scan::begin(queue_file& file, std::uint64_t place) noexcept {
-    // Our slot can be seen before we look: see queue_file::is_end().
+    // Our slot can be seen before we look: see queue_file::end_after_erasing().
     std::atomic_thread_fence(std::memory_order_seq_cst);
     take_view(file, file.view());
     lowest_live_ = place;
