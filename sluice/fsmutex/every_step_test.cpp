@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <cstring>
 #include <functional>
@@ -159,7 +160,9 @@ protected:
         queue.bury(dead, ignored);
         std::vector<mapped_queue::request_key> entered;
         for (const entity each : entities_of_three_records()) {
-            entered.push_back(queue.enter({.instance = alive}, std::span(&each, 1)).value());
+            const auto key = queue.enter({.instance = alive}, std::span(&each, 1));
+            ASSERT_TRUE(key) << each.number();
+            entered.push_back(*key);
             const mapped::request& own = queue.request_at(entered.back().number);
             ASSERT_EQ(own.state.load(), mapped::granted) << each.number();
             ASSERT_EQ(own.owner_died != 0, each.is_exclusive()) << each.number();
@@ -175,15 +178,19 @@ protected:
 };
 
 TEST_F(every_step_of_a_burial, of_a_request_of_several_records_can_be_the_last) {
-    ASSERT_TRUE(mapped_queue(*memory).enter({.instance = dead}, entities_of_three_records()));
+    mapped_queue queue(*memory);
+    mapped_queue::wake_list ignored;
+    const std::array another{entity(100)};
+    const auto leaves = queue.enter({.instance = alive}, another).value();
+    ASSERT_TRUE(queue.enter({.instance = dead}, entities_of_three_records()));
+    queue.leave(leaves, true, ignored);  // a free record, which a record that is freed names
     process undertaker([&] {
         wait_to_be_traced();
-        mapped_queue::wake_list ignored;
-        mapped_queue(*memory).bury(dead, ignored);
+        queue.bury(dead, ignored);
         is_over->store(true);
     });
     const std::span in_use(reinterpret_cast<const std::byte*>(&*memory),
-                           offsetof(mapped::memory, requests) + 4 * sizeof(mapped::request));
+                           offsetof(mapped::memory, requests) + 5 * sizeof(mapped::request));
     std::vector<std::byte> last(in_use.begin(), in_use.end());
     unsigned states = 0;
     const auto look = [&] {
