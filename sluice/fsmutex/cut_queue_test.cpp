@@ -28,9 +28,10 @@ constexpr auto damaged = std::errc::bad_message;
 
 class a_cut_queue_file : public testing::Test {
 protected:
-    [[nodiscard]] mutex_pointer open() const {
-        return atomic_append::open(directory.anchor(), "queue", seams::of_this_machine()).value();
+    [[nodiscard]] result<mutex_pointer> try_to_open() const {
+        return atomic_append::open(directory.anchor(), "queue", seams::of_this_machine());
     }
+    [[nodiscard]] mutex_pointer open() const { return try_to_open().value(); }
     void cut(std::uint64_t size) const { std::filesystem::resize_file(directory.path_of("queue"), size); }
     // Behind one slot, that of the holder.
     [[nodiscard]] bool waits(const process& waiter) const {
@@ -153,13 +154,23 @@ TEST_F(a_cut_queue_file, is_an_error_for_requests_until_its_last_user_has_remove
     EXPECT_TRUE(open()->lock(entity(1)));
 }
 
+TEST_F(a_cut_queue_file, is_refused_while_others_have_it_open) {
+    auto mutex = open();
+    auto held = mutex->lock(entity(1)).value();
+    cut(0);
+    EXPECT_EQ(try_to_open().error(), damaged);
+    EXPECT_EQ(held.unlock().error(), damaged);
+    mutex.reset();
+    EXPECT_TRUE(open()->lock(entity(1)));
+}
+
 TEST_F(a_cut_queue_file, crashes_no_user_whenever_it_is_cut) {
     std::vector<process> workers;
     for (int i = 0; i != 2; ++i)
         workers.emplace_back([&] {
             int rounds_left = 3000;
             while (rounds_left-- > 0) {
-                auto mutex = atomic_append::open(directory.anchor(), "queue", seams::of_this_machine());
+                auto mutex = try_to_open();
                 if (not mutex and mutex.error() != damaged) complain(mutex.error().message().c_str());
                 for (bool is_sound = mutex.has_value(); is_sound and rounds_left > 0; --rounds_left) {
                     const auto held = (*mutex)->lock(entity(1));

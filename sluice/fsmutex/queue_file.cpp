@@ -141,7 +141,7 @@ result<void> queue_file::enter_file(io::volume_reach reach) noexcept {
     const auto bytes = size_of(descriptor());
     if (not bytes) return failure(bytes.error());
     if (*bytes == 0)
-        if (auto written = write_first_header(reach); not written) return failure(written.error());
+        if (auto written = begin_anew(reach); not written) return failure(written.error());
     const auto now = read_header();
     if (not now) return failure(now.error());
     if (not*now) return failure({EBADMSG, "no mutex file of this version", descriptor()});
@@ -154,6 +154,15 @@ result<void> queue_file::enter_file(io::volume_reach reach) noexcept {
     wakes_waiters_ = kernel_lock::wakes_waiters(reach);
     ends_waits_ = kernel_lock::is_interruptible(reach);
     return {};
+}
+
+result<void> queue_file::begin_anew(io::volume_reach reach) noexcept {
+    // Somebody else has it open, so it had a header before it was cut, and perhaps slots of holders.
+    const auto is_used = kernel_lock::is_locked(descriptor(), queue_bytes::in_use, kind::exclusive);
+    if (not is_used) return failure(is_used.error());
+    if (*is_used)
+        return failure({EBADMSG, "open a mutex file that was cut while it is in use", descriptor()});
+    return write_first_header(reach);
 }
 
 result<void> queue_file::write_first_header(io::volume_reach reach) noexcept {

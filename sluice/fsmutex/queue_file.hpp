@@ -82,7 +82,7 @@ public:
     enum class append_method : bool { atomic, ring };
 
     /// Errors: as file_handle::open; ETIMEDOUT if others are opening or closing it for seconds; EBADMSG if it
-    /// is no such file; ENOLCK, EOPNOTSUPP.
+    /// is no such file, or was cut while others have it open; ENOLCK, EOPNOTSUPP.
     [[nodiscard]] static result<std::unique_ptr<queue_file>> open(const io::path_handle& base,
                                                                   io::path_view path, const seams& from,
                                                                   const file_access& access) noexcept;
@@ -170,6 +170,7 @@ private:
                                                                        io::path_view path, const seams& from,
                                                                        const file_access& access) noexcept;
     [[nodiscard]] result<void> enter_file(io::volume_reach reach) noexcept;
+    [[nodiscard]] result<void> begin_anew(io::volume_reach reach) noexcept;
     [[nodiscard]] result<void> write_first_header(io::volume_reach reach) noexcept;
     [[nodiscard]] result<std::optional<queue_format::header>> read_header() const noexcept;
     [[nodiscard]] result<std::shared_ptr<const queue_view>> view_of(const queue_format::header& now) noexcept;
