@@ -5,7 +5,7 @@
 
 The machine is that of tests/interop: qemu without KVM, a kernel of Debian's, two processors. NFS is mounted from a server
 in the machine itself; 9p is a folder of this host, shared by virtio. One boot for each volume, about two minutes. Prints a
-line for each run of the probe; what was mounted goes to standard error. Needs qemu-system-x86 busybox-static kmod cpio
+line for each run of the probe, and the mount options on standard error. Needs qemu-system-x86 busybox-static kmod cpio
 e2fsprogs and gcc.
 """
 
@@ -22,7 +22,7 @@ sys.path.insert(0, str(HERE.parent / "tests" / "interop"))
 import machine  # noqa: E402  (found through the line above)
 import served  # noqa: E402
 
-# Protocol, and what is exported or how the client caches.
+# The protocol, and the exported file system or the client's cache mode.
 VOLUMES = ("nfs4.2-ext4", "nfs4.2-tmpfs", "nfs3-ext4", "nfs3-tmpfs", "9p-none", "9p-loose")
 MODULES = ("virtio_pci", "virtio_blk", "ext4", "crc32c_generic", "nfsd", "nfsv3", "nfsv4", "9pnet_virtio", "9p")
 TOOLS = {**machine.TOOLS, **machine.PROGRAM_TOOLS, "mkfs.ext4": "e2fsprogs"}

@@ -332,7 +332,7 @@ result<bool> atomic_append::poll(std::span<const entity> wanted, ticket& mine) n
         // It was there a moment ago: who can wait for it, waits before it asks the kernel for its lock.
         if (own.is_patient) return false;
     }
-    // Of a file that was cut the slots of others are gone, too: nobody knows who else holds.
+    // Otherwise the file was cut, and slots of holders may be gone, too.
     if (own.has_waited and not has_place(own))
         return failure({EBADMSG, "lock entities by a mutex file that was cut", file_->descriptor()});
     own.is_granted = true;
@@ -340,7 +340,7 @@ result<bool> atomic_append::poll(std::span<const entity> wanted, ticket& mine) n
     return true;
 }
 
-// Whether its slot is where it was appended. Only strangers take it away.
+// Whether its slot is where it was appended. No user takes it away, but a program that cuts the file does.
 bool atomic_append::has_place(const lane& own) const noexcept {
     // Where others come by way of a server, each look is a message.
     if (file_->method() != queue_file::append_method::atomic) return true;

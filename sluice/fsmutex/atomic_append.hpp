@@ -32,7 +32,7 @@ class queue_file;
 /// nobody else comes.
 ///
 /// Signals: the first request of a process installs a handler of SIGBUS, as the first memory_map does (see
-/// there), so that who looks at mapped memory survives that the file is cut.
+/// there), so that a waiter that reads mapped memory survives that the file is cut.
 class atomic_append final : public shared_fs_mutex {
 public:
     /// Opens or creates the file. Errors: as file_handle::open; EBADMSG if it is something else; ETIMEDOUT if

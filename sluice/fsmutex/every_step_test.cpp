@@ -150,7 +150,7 @@ protected:
                 i, i / mapped::links_per_request == 1 ? lock_mode::shared : lock_mode::exclusive);
         return wanted;
     }
-    // What the next one does who finds that the undertaker died with the latch.
+    // The same steps as in mapped_file after a process has died while it held the latch.
     static void judge(const mapped::memory& left) {
         const auto copy = std::make_unique<mapped::memory>();
         std::memcpy(static_cast<void*>(copy.get()), static_cast<const void*>(&left), sizeof left);

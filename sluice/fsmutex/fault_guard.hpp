@@ -12,8 +12,8 @@ namespace sluice::fsmutex {
 
 /// Internal to fsmutex. Keeps the process alive when a mapped file is cut: an access to a page after the end
 /// of the file raises SIGBUS. While it guards a map, the handler of that signal replaces the whole map by
-/// private zeros, and sets the flag. The instruction that faulted is then repeated and succeeds: so the flag
-/// is read after what was accessed.
+/// private zeros, and sets the flag. The instruction that faulted is then repeated and succeeds. So users
+/// read the flag after each access.
 ///
 /// The first guard installs the handler for the process, and it stays. A SIGBUS that is not the kernel's
 /// report of a fault in a guarded map is passed on to the handler that was there before, or ends the process

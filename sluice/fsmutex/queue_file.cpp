@@ -157,7 +157,7 @@ result<void> queue_file::enter_file(io::volume_reach reach) noexcept {
 }
 
 result<void> queue_file::begin_anew(io::volume_reach reach) noexcept {
-    // Somebody else has it open, so it had a header before it was cut, and perhaps slots of holders.
+    // If another process has it open, it was cut: it had a header, and perhaps slots of holders.
     const auto is_used = kernel_lock::is_locked(descriptor(), queue_bytes::in_use, kind::exclusive);
     if (not is_used) return failure(is_used.error());
     if (*is_used)

@@ -130,11 +130,11 @@ public:
     /// O_APPEND. Errors: ENOSPC (of a ring, too: no room among its live slots), EDQUOT, EFBIG, EIO: nothing
     /// of it is left.
     [[nodiscard]] result<std::uint64_t> append(int lane, std::span<std::byte> slots) noexcept;
-    /// Where the file ends, for who has erased slots before and asks whether others came behind them. Empty
-    /// where that cannot be told.
+    /// Returns where the file ends, after the caller has erased slots and if it asks whether others came
+    /// later. Returns std::nullopt if the end does not show that.
     [[nodiscard]] std::optional<std::uint64_t> end_after_erasing(int lane) const noexcept;
-    /// Frees slots: so many bytes from there on, behind which they are zero. Whoever reads meanwhile finds
-    /// them torn.
+    /// Frees slots by zeros in `bytes` of them; the rest is zero already. A concurrent reader finds them
+    /// torn.
     void erase(std::uint64_t place, std::size_t bytes) noexcept;
     /// Puts one in the place of another of the same request.
     void rewrite(std::uint64_t place, const queue_format::slot& with) noexcept;

@@ -35,11 +35,11 @@ public:
     [[nodiscard]] bool covers(std::uint64_t offset) const noexcept { return page_of(offset) == page_; }
     /// Of the page: where it begins.
     [[nodiscard]] static std::uint64_t page_of(std::uint64_t offset) noexcept;
-    /// Copies what is there; perhaps half of what is being written. Within the page, which is covered.
-    /// Returns whether that means something: false if the file was cut.
+    /// Copies bytes of the page, which is covered; they may be torn by a concurrent write. Returns false if
+    /// the file was cut, and then they mean nothing.
     [[nodiscard]] bool copy(std::uint64_t offset, std::span<std::byte> into) const noexcept;
-    /// Eight bytes at a multiple of eight, at once; nothing if they are not covered; zero if the file was
-    /// cut.
+    /// Returns eight bytes at a multiple of eight, by one load; zero if the file was cut; std::nullopt if
+    /// they are not covered.
     [[nodiscard]] std::optional<std::uint64_t> word_at(std::uint64_t offset) const noexcept;
 
 private:

@@ -77,7 +77,7 @@ TEST_F(a_slot_window, survives_that_the_file_is_cut_and_shows_it_again_when_it_i
     EXPECT_EQ(slot[0], std::byte{});
     ASSERT_EQ(::ftruncate(file, 3 * page_bytes), 0);
     write(page_bytes, 'e');
-    EXPECT_EQ(window.word_at(page_bytes), 0U) << "not half of what was, and half of what is";
+    EXPECT_EQ(window.word_at(page_bytes), 0U) << "no mixture of old and new content";
     EXPECT_FALSE(window.copy(page_bytes, slot));
     window.open(file, page_bytes + 128);
     EXPECT_TRUE(window.copy(page_bytes, slot));
