@@ -406,8 +406,8 @@ void atomic_append::unlock_id(lane& mine) noexcept {
 
 // Erases the slots, and then unlocks those who wait for them. Returns false if the file was cut.
 //
-// Of a file that was cut another's slots may be at our place by now, and who waits may be gone from behind
-// it. To look for our slot costs a page fault where nobody has waited. So the last byte, if it is zero, is
+// In a file that was cut, another request's slots may be at our place, and the slots of our waiters may be
+// gone. A search for our slot costs a page fault if we have not waited. So the last byte, if it is zero, is
 // not written: then the file ends before it if it was cut.
 bool atomic_append::erase(lane& own) noexcept {
     const std::uint64_t end = own.place + own.slots * slot_bytes;
