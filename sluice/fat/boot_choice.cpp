@@ -7,7 +7,6 @@
 namespace sluice::fat {
 namespace {
 
-constexpr std::uint16_t boot_signature = 0xaa55;
 constexpr std::uint64_t sectors_looked_at = 32;
 constexpr std::uint64_t usual_backup_sector = 6;
 // A sector with more wrong fields was overwritten; nothing else in it is kept.
@@ -24,16 +23,6 @@ bool is_jump(const boot_sector& sector) noexcept {
 bool has_extended_signature(const boot_sector& sector) noexcept {
     const std::uint8_t signature = fat32_fields_of(sector).extended.signature.value();
     return signature == 0x29 or signature == 0x28;
-}
-
-// Whether everything that a check or repair looks at is in the same places.
-bool is_alike(const geometry& a, const geometry& b) noexcept {
-    const auto places = [](const geometry& of) {
-        return std::tuple(of.type, of.sector_bytes, of.cluster_bytes, of.cluster_count, of.fat_offset,
-                          of.fat_bytes, of.fat_count, of.active_fat, of.is_mirrored, of.root_offset,
-                          of.root_entries, of.root_cluster, of.data_offset);
-    };
-    return places(a) == places(b);
 }
 
 std::string joined(const std::vector<std::string>& texts) {
@@ -80,6 +69,15 @@ std::optional<boot_candidate> backup_at(bytes_view bytes, std::uint64_t number, 
 }
 
 }  // namespace
+
+bool is_alike(const geometry& a, const geometry& b) noexcept {
+    const auto places = [](const geometry& of) {
+        return std::tuple(of.type, of.sector_bytes, of.cluster_bytes, of.cluster_count, of.fat_offset,
+                          of.fat_bytes, of.fat_count, of.active_fat, of.is_mirrored, of.root_offset,
+                          of.root_entries, of.root_cluster, of.data_offset);
+    };
+    return places(a) == places(b);
+}
 
 std::optional<boot_candidate> find_backup(device& image, const boot_sector& first) {
     std::vector<std::byte> room(std::min<std::uint64_t>(image.size_bytes(), sectors_looked_at * 4096));

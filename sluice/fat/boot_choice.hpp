@@ -17,6 +17,12 @@ struct boot_candidate {
     std::expected<geometry, boot_problem> shape = std::unexpected(boot_problem{});
 };
 
+/// The last two bytes of a boot sector.
+inline constexpr std::uint16_t boot_signature = 0xaa55;
+
+/// Returns whether everything that a check or repair examines is in the same places.
+[[nodiscard]] bool is_alike(const geometry& a, const geometry& b) noexcept;
+
 /// Finds the backup of the boot sector of FAT32. That is a legal boot sector in sectors 1 to 31, for any size
 /// of sectors, that says of itself where it is, and is inside the sectors that it reserves. A sector at
 /// number 6, where everyone puts it, or where the first sector says, need not name its place. Returns

@@ -13,7 +13,7 @@ namespace sluice::fat {
 /// Which boot sector to believe.
 enum class boot_source : std::uint8_t {
     evidence,  ///< the one that the volume agrees with
-    first,     ///< the one in the first sector, without looking for evidence
+    first,     ///< the one in the first sector, without looking for evidence; repair makes the backup agree
     backup,    ///< its backup
 };
 

@@ -297,28 +297,45 @@ item_status file_system::status(item& of) noexcept {
     return status_locked(of);
 }
 
-result<std::optional<file_system::listed>> file_system::list(item& of, std::uint32_t from_slot) noexcept {
-    const std::scoped_lock guard(names_);
-    if (of.is_removed) return std::nullopt;
-    try_to_trim();
-    const auto content = content_of(of.shared_from_this());
-    if (not content) return failure(content.error());
-    const name_entry* const found = (*content)->next(from_slot);
-    if (found == nullptr) return std::nullopt;
-    listed one{.name = std::string(found->name.view()), .status = {}, .slot = found->slot};
+// With names_ held, of a directory whose content is in memory.
+file_system::listed file_system::listed_of(const item& directory, const name_entry& entry) const {
+    listed one{.name = std::string(entry.name.view()), .status = {}, .slot = entry.slot};
     // What is in use knows better than what is on the disk.
-    if (const item_ptr held = found->use.held.lock()) {
+    if (const item_ptr held = entry.use.held.lock()) {
         const std::shared_lock reading(held->mutex);
         one.status = status_locked(*held);
         return one;
     }
-    const directory_entry raw = (*content)->read(found->slot);
+    const directory_entry raw = directory.content->read(entry.slot);
     one.status = status_of(raw);
-    one.status.id = id_of(of, *found);
+    one.status.id = id_of(directory, entry);
     one.status.size_bytes = one.status.is_directory ? 0 : raw.size_bytes.value();
     const std::uint64_t clusters = (one.status.size_bytes + shape_.cluster_bytes - 1) / shape_.cluster_bytes;
     one.status.allocated_bytes = clusters * shape_.cluster_bytes;
     return one;
+}
+
+result<std::optional<file_system::listed>> file_system::list(item& of, std::uint32_t from_slot) noexcept {
+    std::vector<listed> found;
+    if (const auto done = list(of, from_slot, 1, found); not done) return failure(done.error());
+    if (found.empty()) return std::nullopt;
+    return std::move(found.front());
+}
+
+result<void> file_system::list(item& of, std::uint32_t from_slot, std::size_t most,
+                               std::vector<listed>& found) noexcept {
+    const std::scoped_lock guard(names_);
+    if (of.is_removed) return {};
+    try_to_trim();
+    const auto content = content_of(of.shared_from_this());
+    if (not content) return failure(content.error());
+    while (found.size() < most) {
+        const name_entry* const next = (*content)->next(from_slot);
+        if (next == nullptr) return {};
+        found.push_back(listed_of(of, *next));
+        from_slot = next->slot + 1;
+    }
+    return {};
 }
 
 result<file_system::directory_state> file_system::state_of(item& of) noexcept {

@@ -159,6 +159,10 @@ public:
         std::uint32_t slot = 0;
     };
     [[nodiscard]] result<std::optional<listed>> list(item& of, std::uint32_t from_slot) noexcept;
+    /// Appends names in the order of their slots, until `found` has `most`, or at the end. Takes the lock of
+    /// the names once, for as long as that lasts. Errors: as above. Allocates: the names.
+    [[nodiscard]] result<void> list(item& of, std::uint32_t from_slot, std::size_t most,
+                                    std::vector<listed>& found) noexcept;
     /// The identity of a directory on the disk, and whether list() returns all of its names.
     /// Errors: ENOTDIR; as find. Complexity: O(1) if the directory is in memory, else linear in its size.
     struct directory_state {
@@ -254,6 +258,7 @@ private:
     static void forget_use(const item_ptr& last) noexcept;
     [[nodiscard]] item_status status_of(const directory_entry& entry) const noexcept;
     [[nodiscard]] item_status status_locked(const item& of) const noexcept;
+    [[nodiscard]] listed listed_of(const item& directory, const name_entry& entry) const;
     [[nodiscard]] std::string path_locked(const item& of) const;
     static std::uint64_t new_id_base() noexcept { return std::uint64_t{1} << 63; }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/fat/boot_trust.hpp"
 #include "sluice/fat/repair_stages.hpp"
 
 namespace sluice::fat {
@@ -51,6 +52,11 @@ result<repair_report> repair(device& image, check_report first, const repair_opt
     repair_report report;
     result<check_report> found = std::move(first);
     report.before = *found;
+    if (options.boot == boot_source::first and found->has(problem_kind::backup_differs)) {
+        const auto copied = copy_to_backup(image);
+        if (not copied) return failure(copied.error());
+        if (*copied) report.actions.emplace_back("copied the boot sector over its backup");
+    }
     std::set<std::uint64_t> renamed;
     const bool is_believed = not found->has(problem_kind::boot_sector_doubtful);
     for (unsigned round = 0; is_believed and round != limits::repair_rounds and found->shape; ++round) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <new>
 
 #include "sluice/fsmutex/descriptor_pool.hpp"
@@ -104,7 +105,8 @@ public:
         : descriptors_(original, O_RDWR | O_APPEND), chance_(chance) {
         head_.kind = slot_kind::head;
         head_.process_id = self.id;
-        self.host_name().copy(head_.host.data(), head_.host.size());
+        // Its last byte stays zero, which erase() wants.
+        self.host_name().copy(head_.host.data(), head_.host.size() - 1);
     }
     ~lanes() {
         while (idle_ != nullptr) {
@@ -330,9 +332,19 @@ result<bool> atomic_append::poll(std::span<const entity> wanted, ticket& mine) n
         // It was there a moment ago: who can wait for it, waits before it asks the kernel for its lock.
         if (own.is_patient) return false;
     }
+    // Otherwise the file was cut, and slots of holders may be gone, too.
+    if (own.has_waited and not has_place(own))
+        return failure({EBADMSG, "lock entities by a mutex file that was cut", file_->descriptor()});
     own.is_granted = true;
     mine.owner_died = own.owner_died;
     return true;
+}
+
+// Whether its slot is where it was appended. No user takes it away, but a program that cuts the file does.
+bool atomic_append::has_place(const lane& own) const noexcept {
+    // Where others come by way of a server, each look is a message.
+    if (file_->method() != queue_file::append_method::atomic) return true;
+    return own.scan.is_there(*file_, {.offset = own.place, .id = own.id, .was_exclusive = false});
 }
 
 // As memory_map does, and for its reasons.
@@ -392,6 +404,29 @@ void atomic_append::unlock_id(lane& mine) noexcept {
     --mine.ids_locked;
 }
 
+// Erases the slots, and then unlocks those who wait for them. Returns false if the file was cut.
+//
+// In a file that was cut, another request's slots may be at our place, and the slots of our waiters may be
+// gone. A search for our slot costs a page fault if we have not waited. So the last byte, if it is zero, is
+// not written: then the file ends before it if it was cut.
+bool atomic_append::erase(lane& own) noexcept {
+    const std::uint64_t end = own.place + own.slots * slot_bytes;
+    const bool shows_cuts = own.bytes[own.slots * slot_bytes - 1] == std::byte{};
+    if ((own.has_waited or not shows_cuts) and not has_place(own)) {
+        unlock_ids(own);
+        return false;
+    }
+    file_->erase(own.place, own.slots * slot_bytes - (shows_cuts ? 1 : 0));
+    if (own.has_locks_of_others) {
+        unlock_ids(own);
+        return true;
+    }
+    // If nobody has come behind, nobody can wait for our lock, and the next request can have it, too.
+    const auto seen = own.has_waited ? std::nullopt : file_->end_after_erasing(own.descriptor);
+    if (seen != end) unlock_id(own);
+    return not seen or * seen >= end;
+}
+
 void atomic_append::leave(ticket& mine) noexcept {
     lane& own = *static_cast<lane*>(mine.state);
     // The dead stay until he who was told of them is done: should he die, too, the next one finds them.
@@ -400,13 +435,9 @@ void atomic_append::leave(ticket& mine) noexcept {
     while (own.dead != nullptr)
         own.dead = std::move(own.dead->next);
     // First the slot, then the lock: never a free lock with a slot of somebody alive.
-    file_->erase(own.place, own.slots);
-    // If nobody has come behind, nobody can wait for our lock, and the next request can have it, too.
-    if (own.has_locks_of_others)
-        unlock_ids(own);
-    else if (own.has_waited or not file_->is_end(own.descriptor, own.place + own.slots * slot_bytes))
-        unlock_id(own);
-    if (own.is_granted) {
+    const bool is_whole = erase(own);
+    if (not is_whole and own.is_granted) mine.problem = EBADMSG;
+    if (own.is_granted and is_whole) {
         const std::uint64_t seen = own.scan.dead_before();
         file_->note_dead_before(seen == own.place ? own.place + own.slots * slot_bytes : seen);
     }
@@ -416,6 +447,11 @@ void atomic_append::leave(ticket& mine) noexcept {
     if (within == 0 or within + own.slots * slot_bytes > page_bytes)
         file_->tidy(own.descriptor, page * page_bytes, page % 16 == 0);
     lanes_->give_back(own);
+}
+
+result<void> atomic_append::check(const ticket& mine) noexcept {
+    if (has_place(*static_cast<const lane*>(mine.state))) return {};
+    return failure({EBADMSG, "hold entities by a mutex file that was cut", file_->descriptor()});
 }
 
 void atomic_append::drop_copy(ticket& mine) noexcept {

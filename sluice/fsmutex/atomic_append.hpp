@@ -18,19 +18,21 @@ class queue_file;
 ///
 /// First come, first served; of those who ask again and again, some of each processor ask a time slice later.
 /// Who waits lets those of its processor who come first run, once, or looks for some microseconds if they are
-/// all elsewhere, at its page of the file as mapped memory (should a stranger cut the file meanwhile, that
-/// kills: SIGBUS); then it sleeps in the kernel, on a lock that its nearest predecessor holds until it is
-/// done or dead; with a deadline, or where other hosts can come and may not wake it, it looks every 8 to 16
-/// ms. Deaths are reported (owner_died); a request that died waiting cannot be told from a holder and is
-/// reported, too. Works between hosts where the file system locks byte ranges between them. The last user
-/// removes the file.
-/// (The idea is that of ordered locking by one total order, as in lock managers; the record is
-/// Lamport's time stamp. On-disk form and reasons: docs/formats/fs_mutex_file.md,
-/// docs/algorithms/fs_mutex.md.)
+/// all elsewhere, at its page of the file as mapped memory; then it sleeps in the kernel, on a lock that its
+/// nearest predecessor holds until it is done or dead; with a deadline, or where other hosts can come and may
+/// not wake it, it looks every 8 to 16 ms. Deaths are reported (owner_died); a request that died waiting
+/// cannot be told from a holder and is reported, too. Works between hosts where the file system locks byte
+/// ranges between them. The last user removes the file. (The idea is that of ordered locking by one total
+/// order, as in lock managers; the record is Lamport's time stamp. On-disk form and reasons:
+/// docs/formats/fs_mutex_file.md, docs/algorithms/fs_mutex.md.)
 ///
-/// Errors: ENOSPC, EDQUOT, EFBIG, EIO when appending; EBADMSG if the file is damaged; EMFILE, ENFILE; ENOLCK.
+/// Errors: ENOSPC, EDQUOT, EFBIG, EIO when appending; EBADMSG if the file is damaged, or was cut before or
+/// while this waited, and then unlock() and check() of holders report it, too; EMFILE, ENFILE; ENOLCK.
 /// Allocates: a lane for as many requests as were ever outstanding at once. Complexity: four system calls if
 /// nobody else comes.
+///
+/// Signals: the first request of a process installs a handler of SIGBUS, as the first memory_map does (see
+/// there), so that a waiter that reads mapped memory survives that the file is cut.
 class atomic_append final : public shared_fs_mutex {
 public:
     /// Opens or creates the file. Errors: as file_handle::open; EBADMSG if it is something else; ETIMEDOUT if
@@ -67,11 +69,14 @@ private:
     void end_wait(ticket& mine) noexcept override;
     void leave(ticket& mine) noexcept override;
     void drop_copy(ticket& mine) noexcept override;
+    result<void> check(const ticket& mine) noexcept override;
 
     [[nodiscard]] result<void> draw_id(lane& mine) noexcept;
     [[nodiscard]] result<void> append(lane& mine, std::span<const entity> wanted) noexcept;
     void let_neighbours_ask(lane& mine, std::span<const entity> wanted, patience how) noexcept;
     [[nodiscard]] bool has_neighbour(lane& mine, std::span<const entity> wanted) noexcept;
+    [[nodiscard]] bool has_place(const lane& mine) const noexcept;
+    [[nodiscard]] bool erase(lane& mine) noexcept;
     void stay_awake(lane& mine, steady_time end) noexcept;
     static void unlock_ids(lane& mine) noexcept;
     static void unlock_id(lane& mine) noexcept;

@@ -1,6 +1,7 @@
 // A process is stepped through locking and unlocking, instruction by instruction. Whenever the file has
 // changed, a copy of it is what a kill at that moment would leave behind, its kernel locks gone: whoever
-// opens the copy must be able to lock everything, and be told of the death if something was held.
+// opens the copy must be able to lock everything, and be told of the death if something was held. The same of
+// a process that takes out the requests of a dead one.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -8,11 +9,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "sluice/fsmutex/atomic_append.hpp"
+#include "sluice/fsmutex/mapped_queue.hpp"
 #include "sluice/fsmutex/memory_map.hpp"
 #include "sluice/fsmutex/processes_testing.hpp"
 #include "sluice/io/volume_test.hpp"
@@ -23,6 +28,25 @@ namespace {
 using namespace std::chrono_literals;
 using open_function = result<std::unique_ptr<shared_fs_mutex>> (*)(const io::path_handle&, io::path_view,
                                                                    const seams&);
+
+// Steps a process that waits to be traced, until `is_over()` or a test has failed. False if it cannot be
+// traced.
+bool step(const process& child, const std::function<bool()>& is_over, const std::function<void()>& look) {
+    int status = 0;
+    EXPECT_EQ(::waitpid(child.id(), &status, 0), child.id());
+    if (WIFEXITED(status)) return false;
+    while (not is_over() and not testing::Test::HasFailure()) {
+        EXPECT_EQ(::ptrace(PTRACE_SINGLESTEP, child.id(), nullptr, nullptr), 0);
+        EXPECT_EQ(::waitpid(child.id(), &status, 0), child.id());
+        EXPECT_TRUE(WIFSTOPPED(status)) << "it ended before its time";
+        look();
+    }
+    return true;
+}
+void wait_to_be_traced() {
+    if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(0);
+    ::raise(SIGSTOP);
+}
 
 enum phase : int { before, inside, holding, leaving, after };
 
@@ -37,25 +61,20 @@ class every_step : public testing::Test {
 protected:
     void run(const stepped_run& what) {
         process child([&] { be_stepped(what); });
-        int status = 0;
-        ASSERT_EQ(::waitpid(child.id(), &status, 0), child.id());
-        if (WIFEXITED(status)) GTEST_SKIP() << "this sandbox does not let processes be traced";
-        const int file = ::open(directory.path_of("mutex").c_str(), O_RDONLY | O_CLOEXEC);
-        ASSERT_GE(file, 0);
+        int file = -1;  // there once the process is
         std::vector<char> last(what.compared_bytes);
         std::vector<char> now(what.compared_bytes);
         unsigned states = 0;
-        while (at->load() != after and not HasFailure()) {
-            ASSERT_EQ(::ptrace(PTRACE_SINGLESTEP, child.id(), nullptr, nullptr), 0);
-            ASSERT_EQ(::waitpid(child.id(), &status, 0), child.id());
-            ASSERT_TRUE(WIFSTOPPED(status)) << "it ended before its time";
-            const ssize_t got = ::pread(file, now.data(), now.size(), 0);
-            ASSERT_GE(got, 0);
-            if (now == last) continue;
+        const auto look = [&] {
+            if (file < 0) file = ::open(directory.path_of("mutex").c_str(), O_RDONLY | O_CLOEXEC);
+            ASSERT_GE(::pread(file, now.data(), now.size(), 0), 0);
+            if (now == last) return;
             last = now;
             ++states;
             judge(what, file, at->load() == holding);
-        }
+        };
+        if (not step(child, [&] { return at->load() == after; }, look))
+            GTEST_SKIP() << "this sandbox does not let processes be traced";
         ::close(file);
         EXPECT_GE(states, what.states_min);
         RecordProperty("states", static_cast<int>(states));
@@ -64,8 +83,7 @@ protected:
 private:
     void be_stepped(const stepped_run& what) {
         const auto mutex = what.open(directory.anchor(), "mutex", seams::of_this_machine()).value();
-        if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(0);
-        ::raise(SIGSTOP);
+        wait_to_be_traced();
         at->store(inside);
         auto held = mutex->lock(what.wanted);
         at->store(holding);
@@ -116,6 +134,74 @@ TEST_F(every_step, of_a_queue_file_can_be_the_last_of_its_process) {
     for (std::uint64_t i = 0; i != 12; ++i)  // more than one slot
         wanted.emplace_back(i);
     run({.open = atomic_append::open, .compared_bytes = 8 << 10, .wanted = wanted, .states_min = 3});
+}
+
+// In the memory of a queue, without a file.
+class every_step_of_a_burial : public testing::Test {
+protected:
+    static constexpr std::uint32_t dead = 7;
+    static constexpr std::uint32_t alive = 1;
+
+    // Three records: one whose entities are all news, one without news, and one with some.
+    [[nodiscard]] static std::vector<entity> entities_of_three_records() {
+        std::vector<entity> wanted;
+        for (std::uint64_t i = 0; i != 19; ++i)
+            wanted.emplace_back(
+                i, i / mapped::links_per_request == 1 ? lock_mode::shared : lock_mode::exclusive);
+        return wanted;
+    }
+    // The same steps as in mapped_file after a process has died while it held the latch.
+    static void judge(const mapped::memory& left) {
+        const auto copy = std::make_unique<mapped::memory>();
+        std::memcpy(static_cast<void*>(copy.get()), static_cast<const void*>(&left), sizeof left);
+        mapped_queue queue(*copy);
+        mapped_queue::wake_list ignored;
+        queue.rebuild(ignored);
+        queue.bury(dead, ignored);
+        std::vector<mapped_queue::request_key> entered;
+        for (const entity each : entities_of_three_records()) {
+            const auto key = queue.enter({.instance = alive}, std::span(&each, 1));
+            ASSERT_TRUE(key) << each.number();
+            entered.push_back(*key);
+            const mapped::request& own = queue.request_at(entered.back().number);
+            ASSERT_EQ(own.state.load(), mapped::granted) << each.number();
+            ASSERT_EQ(own.owner_died != 0, each.is_exclusive()) << each.number();
+        }
+        for (const auto& each : entered)
+            queue.leave(each, true, ignored);
+        ASSERT_TRUE(queue.is_empty());
+        ASSERT_FALSE(queue.is_damaged());
+    }
+
+    shared_memory<mapped::memory> memory;
+    shared_memory<std::atomic<bool>> is_over;
+};
+
+TEST_F(every_step_of_a_burial, of_a_request_of_several_records_can_be_the_last) {
+    mapped_queue queue(*memory);
+    mapped_queue::wake_list ignored;
+    const std::array another{entity(100)};
+    const auto leaves = queue.enter({.instance = alive}, another).value();
+    ASSERT_TRUE(queue.enter({.instance = dead}, entities_of_three_records()));
+    queue.leave(leaves, true, ignored);  // a free record, which a record that is freed names
+    process undertaker([&] {
+        wait_to_be_traced();
+        queue.bury(dead, ignored);
+        is_over->store(true);
+    });
+    const std::span in_use(reinterpret_cast<const std::byte*>(&*memory),
+                           offsetof(mapped::memory, requests) + 5 * sizeof(mapped::request));
+    std::vector<std::byte> last(in_use.begin(), in_use.end());
+    unsigned states = 0;
+    const auto look = [&] {
+        if (std::memcmp(in_use.data(), last.data(), last.size()) == 0) return;
+        last.assign(in_use.begin(), in_use.end());
+        ++states;
+        judge(*memory);
+    };
+    if (not step(undertaker, [&] { return is_over->load(); }, look))
+        GTEST_SKIP() << "this sandbox does not let processes be traced";
+    EXPECT_GE(states, 25U);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ struct fault_guard::entry {
     // Where the map begins, and in the bits that are zero there how many units it has. Zero: free. Claimed:
     // not described yet.
     std::atomic<std::uint64_t> map;
-    std::atomic<std::uint32_t> flag_offset;
+    std::atomic<volatile std::uint32_t*> flag;
 };
 
 namespace {
@@ -33,7 +33,7 @@ constinit struct sigaction previous{};
 bool absorb(const void* address) noexcept {
     const auto where = reinterpret_cast<std::uint64_t>(address);
     for (const fault_guard::entry& each : entries) {
-        // acquire: pairs with the release of over(), for the offset.
+        // acquire: pairs with the release of over(), for the flag.
         const std::uint64_t map = each.map.load(std::memory_order_acquire);
         const std::uint64_t begin = map / unit_bytes * unit_bytes;
         const std::uint64_t bytes = map % unit_bytes * unit_bytes;
@@ -43,8 +43,7 @@ bool absorb(const void* address) noexcept {
         if (::mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
             MAP_FAILED)
             return false;
-        const std::uint32_t offset = each.flag_offset.load(std::memory_order_relaxed);
-        *reinterpret_cast<volatile std::uint32_t*>(memory + offset) = 1;
+        *each.flag.load(std::memory_order_relaxed) = 1;
         return true;
     }
     return false;
@@ -90,20 +89,19 @@ int install() noexcept {
 
 }  // namespace
 
-result<fault_guard> fault_guard::over(std::span<std::byte> map, const std::uint32_t& flag) noexcept {
+result<fault_guard> fault_guard::over(std::span<std::byte> map, volatile std::uint32_t& flag) noexcept {
     static const int problem = install();
     if (problem != 0) return failure({problem, "install a handler of SIGBUS"});
     const auto begin = reinterpret_cast<std::uint64_t>(map.data());
     const std::uint64_t units = (map.size() + unit_bytes - 1) / unit_bytes;
-    const auto offset = static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(&flag) - map.data());
-    ENSURE(begin != 0 and begin % unit_bytes == 0 and units < unit_bytes and offset < map.size());
+    ENSURE(begin != 0 and begin % unit_bytes == 0 and units < unit_bytes);
     for (entry& each : entries) {
         std::uint64_t free = 0;
         // relaxed: nothing is read that depends on it.
         if (each.map.load(std::memory_order_relaxed) != 0 or
             not each.map.compare_exchange_strong(free, claimed, std::memory_order_relaxed))
             continue;
-        each.flag_offset.store(static_cast<std::uint32_t>(offset), std::memory_order_relaxed);
+        each.flag.store(&flag, std::memory_order_relaxed);
         // release: pairs with the acquire of the handler.
         each.map.store(begin | units, std::memory_order_release);
         return fault_guard(&each);

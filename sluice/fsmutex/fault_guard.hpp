@@ -12,7 +12,8 @@ namespace sluice::fsmutex {
 
 /// Internal to fsmutex. Keeps the process alive when a mapped file is cut: an access to a page after the end
 /// of the file raises SIGBUS. While it guards a map, the handler of that signal replaces the whole map by
-/// private zeros, and sets the flag. The instruction that faulted is then repeated and succeeds.
+/// private zeros, and sets the flag. The instruction that faulted is then repeated and succeeds. So users
+/// read the flag after each access.
 ///
 /// The first guard installs the handler for the process, and it stays. A SIGBUS that is not the kernel's
 /// report of a fault in a guarded map is passed on to the handler that was there before, or ends the process
@@ -27,10 +28,11 @@ namespace sluice::fsmutex {
 /// later that does not pass on. Thread safety: any thread. Move-only.
 class fault_guard {
 public:
-    /// Guards `map`, which begins with a page and is unmapped after the guard has gone. `flag` lies in it.
-    /// Errors: ENOMEM if limits::guarded_maps_max are guarded; those of sigaction(2). Allocates: nothing.
+    /// Guards `map`, which begins with a page and is unmapped after the guard has gone. `flag` lies in it, or
+    /// outlives the guard. Errors: ENOMEM if limits::guarded_maps_max are guarded; those of sigaction(2).
+    /// Allocates: nothing. Complexity: O(guarded maps).
     [[nodiscard]] static result<fault_guard> over(std::span<std::byte> map,
-                                                  const std::uint32_t& flag) noexcept;
+                                                  volatile std::uint32_t& flag) noexcept;
     fault_guard() noexcept = default;
     fault_guard(fault_guard&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
     fault_guard& operator=(fault_guard&& other) noexcept {

@@ -34,7 +34,8 @@ class mapped_file;
 /// Signals: the first mutex of a process installs a handler of SIGBUS, which stays. It acts on faults in
 /// files mapped by mutexes alone, which are files that were cut, and passes everything else on to the handler
 /// that was there before. A fault still kills the process if the thread blocks SIGBUS, or if the program
-/// installs a handler later that does not pass on. Other algorithms need no handler.
+/// installs a handler later that does not pass on. atomic_append installs the same one; other algorithms need
+/// none.
 ///
 /// A process stopped (SIGSTOP) within the dozens of nanoseconds in which it has the queue stops the others
 /// until it goes on or dies, also beyond their deadlines, but not longer than limits::latch_wait_max: then

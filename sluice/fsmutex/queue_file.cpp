@@ -141,7 +141,7 @@ result<void> queue_file::enter_file(io::volume_reach reach) noexcept {
     const auto bytes = size_of(descriptor());
     if (not bytes) return failure(bytes.error());
     if (*bytes == 0)
-        if (auto written = write_first_header(reach); not written) return failure(written.error());
+        if (auto written = begin_anew(reach); not written) return failure(written.error());
     const auto now = read_header();
     if (not now) return failure(now.error());
     if (not*now) return failure({EBADMSG, "no mutex file of this version", descriptor()});
@@ -154,6 +154,15 @@ result<void> queue_file::enter_file(io::volume_reach reach) noexcept {
     wakes_waiters_ = kernel_lock::wakes_waiters(reach);
     ends_waits_ = kernel_lock::is_interruptible(reach);
     return {};
+}
+
+result<void> queue_file::begin_anew(io::volume_reach reach) noexcept {
+    // If another process has it open, it was cut: it had a header, and perhaps slots of holders.
+    const auto is_used = kernel_lock::is_locked(descriptor(), queue_bytes::in_use, kind::exclusive);
+    if (not is_used) return failure(is_used.error());
+    if (*is_used)
+        return failure({EBADMSG, "open a mutex file that was cut while it is in use", descriptor()});
+    return write_first_header(reach);
 }
 
 result<void> queue_file::write_first_header(io::volume_reach reach) noexcept {
@@ -307,6 +316,8 @@ result<std::uint64_t> queue_file::append(int lane, std::span<std::byte> slots) n
 }
 
 result<std::uint64_t> queue_file::append_atomically(int lane, std::span<const std::byte> slots) noexcept {
+    // Places only grow, so the next one is not before this, unless the file was cut.
+    const std::uint64_t place_min = std::max<std::uint64_t>(seen_dead_before(), page_bytes);
     for (unsigned attempt = 0; attempt != append_attempts_max; ++attempt) {
         const ssize_t written = ::write(lane, slots.data(), slots.size());
         if (written < 0 and errno == EINTR) continue;
@@ -316,7 +327,8 @@ result<std::uint64_t> queue_file::append_atomically(int lane, std::span<const st
         if (end < 0) return failure(error::last("append to a mutex file", lane));
         const std::uint64_t place = static_cast<std::uint64_t>(end - written);
         const bool is_whole = static_cast<std::size_t>(written) == slots.size();
-        if (is_whole and place % slot_bytes == 0) return place;
+        const bool is_cut = place < place_min;
+        if (is_whole and place % slot_bytes == 0 and not is_cut) return place;
         // A part of it, as on a full disk, means nothing and goes; and so does what stands askew behind the
         // part of somebody who could not go on. Then the end is brought back to where slots may stand.
         static constexpr std::array<std::byte, slot_bytes> zeros{};
@@ -327,6 +339,7 @@ result<std::uint64_t> queue_file::append_atomically(int lane, std::span<const st
                             at);
         const std::size_t askew = static_cast<std::uint64_t>(end) % slot_bytes;
         if (askew != 0) (void)!::write(lane, zeros.data(), slot_bytes - askew);
+        if (is_cut) return failure({EBADMSG, "append to a mutex file that was cut", lane});
         if (not is_whole) return failure({ENOSPC, "append to a mutex file", lane});
     }
     return failure({EBADMSG, "append to a mutex file", lane});
@@ -374,7 +387,7 @@ result<void> queue_file::write_behind(std::uint64_t place, std::span<const std::
         not noted)
         return noted;
     const auto written = write_all(descriptor(), slots, offset_of(place));
-    if (not written) erase(place, slots.size() / slot_bytes);
+    if (not written) erase(place, slots.size());
     return written;
 }
 
@@ -407,20 +420,21 @@ result<std::size_t> queue_file::bytes_in_use(std::uint64_t place, std::size_t by
     return used;
 }
 
-bool queue_file::is_end(int lane, std::uint64_t end) const noexcept {
-    if (method_ != append_method::atomic) return false;
+std::optional<std::uint64_t> queue_file::end_after_erasing(int lane) const noexcept {
+    if (method_ != append_method::atomic) return std::nullopt;
     // What we wrote before is written before we look; pairs with the fence in queue_scan::begin().
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    return ::lseek(lane, 0, SEEK_END) == static_cast<off_t>(end);
+    const off_t end = ::lseek(lane, 0, SEEK_END);
+    return end < 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(end));
 }
 
-void queue_file::erase(std::uint64_t place, std::size_t slots) noexcept {
+void queue_file::erase(std::uint64_t place, std::size_t bytes) noexcept {
     static constexpr std::array<std::byte, page_bytes> zeros{};
     // Pairs with the fence of slot_window::copy().
     std::atomic_thread_fence(std::memory_order_release);
     // From the end, page by page: killed in between, it leaves a head without its continuation, which is
     // found dead; never a continuation that nobody looks for.
-    for (std::uint64_t end = place + slots * slot_bytes; end > place;) {
+    for (std::uint64_t end = place + bytes; end > place;) {
         const std::uint64_t begin = std::max(place, (end - 1) / page_bytes * page_bytes);
         (void)write_all(descriptor(), std::span(zeros).first(end - begin), offset_of(begin));
         end = begin;

@@ -82,7 +82,7 @@ public:
     enum class append_method : bool { atomic, ring };
 
     /// Errors: as file_handle::open; ETIMEDOUT if others are opening or closing it for seconds; EBADMSG if it
-    /// is no such file; ENOLCK, EOPNOTSUPP.
+    /// is no such file, or was cut while others have it open; ENOLCK, EOPNOTSUPP.
     [[nodiscard]] static result<std::unique_ptr<queue_file>> open(const io::path_handle& base,
                                                                   io::path_view path, const seams& from,
                                                                   const file_access& access) noexcept;
@@ -130,10 +130,12 @@ public:
     /// O_APPEND. Errors: ENOSPC (of a ring, too: no room among its live slots), EDQUOT, EFBIG, EIO: nothing
     /// of it is left.
     [[nodiscard]] result<std::uint64_t> append(int lane, std::span<std::byte> slots) noexcept;
-    /// Whether nobody has come behind `end`; false where that cannot be told.
-    [[nodiscard]] bool is_end(int lane, std::uint64_t end) const noexcept;
-    /// Frees slots. Whoever reads meanwhile finds them torn.
-    void erase(std::uint64_t place, std::size_t slots) noexcept;
+    /// Returns where the file ends, after the caller has erased slots and if it asks whether others came
+    /// later. Returns std::nullopt if the end does not show that.
+    [[nodiscard]] std::optional<std::uint64_t> end_after_erasing(int lane) const noexcept;
+    /// Frees slots by zeros in `bytes` of them; the rest is zero already. A concurrent reader finds them
+    /// torn.
+    void erase(std::uint64_t place, std::size_t bytes) noexcept;
     /// Puts one in the place of another of the same request.
     void rewrite(std::uint64_t place, const queue_format::slot& with) noexcept;
     /// While it lives nobody appends to a ring. `lane` is the caller's own description.
@@ -168,6 +170,7 @@ private:
                                                                        io::path_view path, const seams& from,
                                                                        const file_access& access) noexcept;
     [[nodiscard]] result<void> enter_file(io::volume_reach reach) noexcept;
+    [[nodiscard]] result<void> begin_anew(io::volume_reach reach) noexcept;
     [[nodiscard]] result<void> write_first_header(io::volume_reach reach) noexcept;
     [[nodiscard]] result<std::optional<queue_format::header>> read_header() const noexcept;
     [[nodiscard]] result<std::shared_ptr<const queue_view>> view_of(const queue_format::header& now) noexcept;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 
 namespace sluice::fsmutex {
 
@@ -24,7 +25,7 @@ std::optional<queue_scan::obstacle> obstacle_of(const slot& found, std::uint64_t
 }  // namespace
 
 void queue_scan::begin(queue_file& file, std::uint64_t place) noexcept {
-    // Our slot can be seen before we look: see queue_file::is_end().
+    // Our slot can be seen before we look: see queue_file::end_after_erasing().
     std::atomic_thread_fence(std::memory_order_seq_cst);
     take_view(file, file.view());
     lowest_live_ = place;
@@ -65,7 +66,8 @@ result<void> queue_scan::read_chunk_before(const queue_file& file, std::uint64_t
     chunk_read_ = size;
     const auto into = std::span(chunk_).first(size);
     if (is_mapped) {
-        window_.copy(chunk_begin_, into);
+        if (not window_.copy(chunk_begin_, into))
+            return failure({EBADMSG, "look through a mutex file that was cut", file.descriptor()});
         return {};
     }
     const auto got = file.read(chunk_begin_, into);

@@ -82,11 +82,12 @@ public:
 
     /// Returns whether nothing shows that others may have held these entities at the same time. For a holder
     /// that works for long, or before it makes its result public. Errors: EBADMSG if the lock file was
-    /// damaged or cut (memory_map). Blocks: for the file system. Complexity: a system call.
+    /// damaged (memory_map) or cut (memory_map; atomic_append on a volume of this host). Blocks: for the file
+    /// system. Complexity: a system call.
     [[nodiscard]] result<void> check() const noexcept;
 
     /// Releases now. Again, or in a forked child: does nothing. Errors: EBADMSG if the lock file was damaged
-    /// or cut while this was held, so that others may have held these entities, too (memory_map); EBUSY if it
+    /// or cut while this was held, so that others may have held these entities, too (as check()); EBUSY if it
     /// could not be released, and then it is when the mutex is destroyed (memory_map). Blocks: for the file
     /// system, never for another request.
     result<void> unlock() noexcept;

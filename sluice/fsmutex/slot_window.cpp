@@ -22,6 +22,7 @@ slot_window::~slot_window() {
 }
 
 void slot_window::unmap() noexcept {
+    guard_ = fault_guard();
     if (memory_ != nullptr) ::munmap(std::exchange(memory_, nullptr), mapping_bytes);
 }
 
@@ -32,20 +33,32 @@ std::uint64_t slot_window::page_of(std::uint64_t offset) noexcept {
 void slot_window::open(int descriptor, std::uint64_t place) noexcept {
     const std::uint64_t begin = place / mapping_bytes * mapping_bytes;
     page_ = page_of(place);
-    if (memory_ != nullptr and begin == begin_) return;
+    if (memory_ != nullptr and begin == begin_ and is_cut_ == 0) return;
     unmap();
-    void* const memory =
-        ::mmap(nullptr, mapping_bytes, PROT_READ, MAP_SHARED, descriptor, static_cast<off_t>(begin));
-    if (memory == MAP_FAILED) return close();
-    memory_ = static_cast<std::byte*>(memory);
-    begin_ = begin;
+    if (not map(descriptor, begin)) close();
 }
 
-void slot_window::copy(std::uint64_t offset, std::span<std::byte> into) const noexcept {
+bool slot_window::map(int descriptor, std::uint64_t begin) noexcept {
+    void* const memory =
+        ::mmap(nullptr, mapping_bytes, PROT_READ, MAP_SHARED, descriptor, static_cast<off_t>(begin));
+    if (memory == MAP_FAILED) return false;
+    memory_ = static_cast<std::byte*>(memory);
+    begin_ = begin;
+    is_cut_ = 0;
+    auto guard = fault_guard::over(std::span(memory_, mapping_bytes), is_cut_);
+    if (guard)
+        guard_ = *std::move(guard);
+    else
+        unmap();
+    return guard.has_value();
+}
+
+bool slot_window::copy(std::uint64_t offset, std::span<std::byte> into) const noexcept {
     ENSURE(covers(offset) and page_ + queue_format::page_bytes - offset >= into.size());
     std::memcpy(into.data(), memory_ + (offset - begin_), into.size());
     // Pairs with the fence of queue_file::erase(): who finds a slot free sees what its owner did before.
     std::atomic_thread_fence(std::memory_order_acquire);
+    return is_cut_ == 0;
 }
 
 std::optional<std::uint64_t> slot_window::word_at(std::uint64_t offset) const noexcept {

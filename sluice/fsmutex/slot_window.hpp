@@ -5,6 +5,8 @@
 #include <optional>
 #include <span>
 
+#include "sluice/fsmutex/fault_guard.hpp"
+
 namespace sluice::fsmutex {
 
 /// Internal to fsmutex. The page of a queue file in which a request's own slot stands, mapped for reading:
@@ -12,8 +14,11 @@ namespace sluice::fsmutex {
 ///
 /// That page only: while a live slot stands there nobody frees its block, so there is no hole that looking
 /// would have to fill, for which there may be no room. Only for a file on this host: elsewhere what others
-/// write may not come through. Should a stranger cut the file, looking kills (SIGBUS). Thread safety: one
-/// thread.
+/// write may not come through.
+///
+/// Another process can cut the file at any moment. The first access to a page that is gone then replaces
+/// what is mapped by zeros, which look like free slots, and is_cut() is true until the next open().
+/// Signals: as fault_guard. Thread safety: one thread.
 class slot_window {
 public:
     slot_window() noexcept = default;
@@ -21,8 +26,8 @@ public:
     slot_window& operator=(const slot_window&) = delete;
     ~slot_window();
 
-    /// Covers the page of the slot at `place` from here on, if it can be mapped. Two system calls for every
-    /// mebibyte that the end of the file goes on.
+    /// Covers the page of the slot at `place` from here on, if it can be mapped and guarded. Two system calls
+    /// for every mebibyte that the end of the file goes on.
     void open(int descriptor, std::uint64_t place) noexcept;
     /// Covers nothing: the slot is about to go.
     void close() noexcept { page_ = nothing; }
@@ -30,18 +35,23 @@ public:
     [[nodiscard]] bool covers(std::uint64_t offset) const noexcept { return page_of(offset) == page_; }
     /// Of the page: where it begins.
     [[nodiscard]] static std::uint64_t page_of(std::uint64_t offset) noexcept;
-    /// Copies what stands there; perhaps half of what is being written. Within the page, which is covered.
-    void copy(std::uint64_t offset, std::span<std::byte> into) const noexcept;
-    /// Eight bytes at a multiple of eight, at once; nothing if they are not covered.
+    /// Copies bytes of the page, which is covered; they may be torn by a concurrent write. Returns false if
+    /// the file was cut, and then they mean nothing.
+    [[nodiscard]] bool copy(std::uint64_t offset, std::span<std::byte> into) const noexcept;
+    /// Returns eight bytes at a multiple of eight, by one load; zero if the file was cut; std::nullopt if
+    /// they are not covered.
     [[nodiscard]] std::optional<std::uint64_t> word_at(std::uint64_t offset) const noexcept;
 
 private:
     static constexpr std::uint64_t nothing = ~std::uint64_t{0};
 
+    [[nodiscard]] bool map(int descriptor, std::uint64_t begin) noexcept;
     void unmap() noexcept;
 
     std::byte* memory_ = nullptr;
-    std::uint64_t begin_ = 0;  // of what is mapped
+    fault_guard guard_;
+    volatile std::uint32_t is_cut_ = 0;  // written by the handler of SIGBUS, in this thread
+    std::uint64_t begin_ = 0;            // of what is mapped
     std::uint64_t page_ = nothing;
 };
 

@@ -38,7 +38,7 @@ TEST_F(a_slot_window, shows_what_is_written_meanwhile) {
     EXPECT_EQ(window.word_at(page_bytes), 0x6262'6262'6262'6262U);
     std::array<std::byte, 128> slot{};
     write(page_bytes + 8, 'c');
-    window.copy(page_bytes, slot);
+    EXPECT_TRUE(window.copy(page_bytes, slot));
     EXPECT_EQ(slot[7], std::byte{'b'});
     EXPECT_EQ(slot[8], std::byte{'c'});
     EXPECT_EQ(slot[16], std::byte{'a'});
@@ -67,6 +67,29 @@ TEST_F(a_slot_window, covers_nothing_where_nothing_can_be_mapped) {
     EXPECT_FALSE(window.covers(page_bytes));
     ::close(pipe[0]);
     ::close(pipe[1]);
+}
+
+TEST_F(a_slot_window, survives_that_the_file_is_cut_and_shows_it_again_when_it_is_opened) {
+    window.open(file, page_bytes + 128);
+    ASSERT_EQ(::ftruncate(file, page_bytes), 0);
+    std::array<std::byte, 128> slot{};
+    EXPECT_FALSE(window.copy(page_bytes, slot));
+    EXPECT_EQ(slot[0], std::byte{});
+    ASSERT_EQ(::ftruncate(file, 3 * page_bytes), 0);
+    write(page_bytes, 'e');
+    EXPECT_EQ(window.word_at(page_bytes), 0U) << "no mixture of old and new content";
+    EXPECT_FALSE(window.copy(page_bytes, slot));
+    window.open(file, page_bytes + 128);
+    EXPECT_TRUE(window.copy(page_bytes, slot));
+    EXPECT_EQ(window.word_at(page_bytes), 0x6565'6565'6565'6565U);
+}
+
+TEST_F(a_slot_window, is_cut_by_a_word_as_by_a_copy) {
+    window.open(file, page_bytes);
+    ASSERT_EQ(::ftruncate(file, 0), 0);
+    EXPECT_EQ(window.word_at(page_bytes), 0U);
+    std::array<std::byte, 8> bytes{};
+    EXPECT_FALSE(window.copy(page_bytes, bytes));
 }
 
 TEST_F(a_slot_window, goes_on_for_mebibytes) {

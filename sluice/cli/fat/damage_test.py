@@ -133,6 +133,31 @@ class Objects(Damaged):
             names = [line.split(": ")[1] for line in self.said.splitlines()[:-1]]
             self.assertEqual(names, [f"/D/FILE{i:02}" for i in range(0, 40, 3)])
 
+    def test_problems_of_directories_and_files_are_reported_in_the_order_of_the_entries(self):
+        self.put_files(40)
+        for name in ("D1", "D2"):
+            self.sluice("mkdir", self.on(f"/{name}"))
+            self.sluice("mkfile", self.on(f"/{name}/LAST"), "--size", "1k")
+        self.damage_file("FILE00     ")
+        self.damage_file("FILE39     ")
+        volume = Volume(self.image)
+        volume.set_first(volume.entry("D1         "), 1)
+        volume.save()
+        for i in range(5):
+            self.sluice("get", self.on("/"), self.folder / f"back{i}", code=1)
+            names = [line.split(": ")[1] for line in self.said.splitlines()[:-1]]
+            self.assertEqual(names, ["/D/FILE00", "/D/FILE39", "/D1"])
+            self.assertTrue((self.folder / f"back{i}" / "D2" / "LAST").exists())
+
+    def test_a_second_copy_replaces_the_files_of_the_first_and_leaves_nothing_else(self):
+        top = self.put_files(40)
+        for _ in range(2):
+            self.sluice("get", self.on("/D"), self.folder)
+            self.assertEqual(sorted(os.listdir(self.folder / "D")), [f"FILE{i:02}" for i in range(40)])
+            for each in (self.folder / "D").iterdir():
+                self.assertEqual(each.read_bytes(), (top / each.name).read_bytes())
+                each.write_text("old")
+
     def test_a_copy_replaces_no_directory_and_leaves_nothing_else(self):
         top = self.put_files(3)
         back = self.folder / "back"

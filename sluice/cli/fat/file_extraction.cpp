@@ -136,7 +136,7 @@ bool file_extraction::read_small(const tree_entry& file) {
 void file_extraction::copy_content(copy_in_progress& copy, new_file::form form) {
     const std::uint64_t size = copy.file.status.size_bytes;
     const bool is_read = read_small(copy.file);
-    if (auto made = make_target(copy, form); not made) {
+    if (const auto made = make_target(copy, form, is_read); not made) {
         copy.write_error = made.error();
     } else if (is_read) {
         if (size == 0 or copy.write(std::span(room_).first(static_cast<std::size_t>(size)), 0))
@@ -155,7 +155,14 @@ void file_extraction::copy_content(copy_in_progress& copy, new_file::form form) 
     copy.target.reset();
 }
 
-result<void> file_extraction::make_target(copy_in_progress& copy, new_file::form form) {
+result<void> file_extraction::make_target(copy_in_progress& copy, new_file::form form, bool is_read) {
+    // All its bytes are at hand, and in a new directory it replaces nothing.
+    if (is_read and copy.to.is_in_new_directory) {
+        auto made = new_file::create_under(copy.to.directory, copy.to.name);
+        if (made) copy.target.emplace(*std::move(made));
+        if (made or made.error() != std::errc::file_exists)
+            return made ? result<void>() : failure(made.error());
+    }
     // For a small file the check of become() suffices.
     if (copy.file.status.size_bytes > small_file_bytes_max)
         if (const int code = why_not_replaced(copy.to.directory, copy.to.name); code != 0)

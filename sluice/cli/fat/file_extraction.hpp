@@ -21,17 +21,18 @@ enum class damaged_file : bool {
 /// Where a copy goes.
 struct copy_target {
     const io::path_handle& directory;
-    new_file::form form;  // of new files there
-    std::string name;     // in the directory
-    std::string path;     // for messages
+    new_file::form form;               // of new files there
+    std::string name;                  // in the directory
+    std::string path;                  // for messages
+    bool is_in_new_directory = false;  // one that this program has just created
 };
 
 /// Copies files from a volume to the host. Small files pass through memory. The data of large ones goes from
 /// the image to the target without passing through this process where the kernel can do that.
 ///
-/// Invariant: without `salvage` no target remains that lacks bytes of its file.
-/// Thread safety: one thread per object; several objects may copy from one image at once. The arguments of
-/// the constructor outlive it.
+/// Invariant: without `salvage` no target remains that lacks bytes of its file. A crash may leave one for
+/// each thread, of a small file in a directory that this program has created. Thread safety: one thread per
+/// object; several objects may copy from one image at once. The arguments of the constructor outlive it.
 class file_extraction {
 public:
     file_extraction(mounted_image& from, progress_bar& progress, damaged_file policy)
@@ -47,7 +48,7 @@ private:
     [[nodiscard]] result<void> find_pieces(const tree_entry& file, fat::item& source);
     [[nodiscard]] bool read_small(const tree_entry& file);
     void copy_content(copy_in_progress& copy, new_file::form form);
-    [[nodiscard]] static result<void> make_target(copy_in_progress& copy, new_file::form form);
+    [[nodiscard]] static result<void> make_target(copy_in_progress& copy, new_file::form form, bool is_read);
     void copy_extents(copy_in_progress& copy);
     void copy_piece(copy_in_progress& copy, const fat::file_system::piece& piece);
     [[nodiscard]] bool copy_in_kernel(copy_in_progress& copy, const fat::file_system::piece& piece);

@@ -36,31 +36,27 @@ void run_get(const get_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
     mounted_image mounted(name, image_use::read, arguments.how);
     unreadable_objects skipped;
-    const std::vector<tree_entry> entries = tree_of(mounted.system(), name.path, skipped);
-    const bool is_file = not find_or_fail(mounted.system(), name.path)->is_directory;
+    const fat::item_status status = mounted.system().status(*find_or_fail(mounted.system(), name.path));
     const std::string last = name.path.substr(name.path.rfind('/') + 1);  // npos + 1 is 0
     fs::path target =
         arguments.target.empty() ? fs::path(last.empty() ? "." : last) : fs::path(arguments.target[0]);
-    std::uint64_t total = 0;
-    for (const tree_entry& each : entries)
-        total += each.status.size_bytes;
     {
-        progress_bar progress(total);
+        progress_bar progress;
         const damaged_file policy = arguments.salvages ? damaged_file::salvage : damaged_file::skip;
-        if (is_file) {
+        if (not status.is_directory) {
             if (not is_host_path(name.path))
                 fail_fat(shown(name.path) + ": invalid file name on this system");
             if (fs::is_directory(target)) target /= last;
-            get_file(mounted, entries.front(), target, policy, progress, skipped);
+            progress.expect(status.size_bytes);
+            get_file(mounted, {.path = name.path, .status = status}, target, policy, progress, skipped);
         } else {
             if (not arguments.target.empty() and fs::is_directory(target) and not last.empty())
                 target /= last;
-            fs::create_directories(target);
-            const std::size_t prefix_bytes = name.path.empty() ? 0 : name.path.size() + 1;
+            const bool is_new = fs::create_directories(target);
             copy_tree({.from = mounted,
-                       .entries = entries,
-                       .prefix_bytes = prefix_bytes,
+                       .path = name.path,
                        .target = target.string(),
+                       .is_target_new = is_new,
                        .policy = policy},
                       progress, skipped);
         }

@@ -8,7 +8,6 @@
 
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/terminal_text.hpp"
-#include "sluice/fat/boot_sector.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -68,7 +67,7 @@ opened_image::opened_image(const image_name& name, image_use use, const image_op
 
 opened_image::opened_image(const image_name& name, image_use use, const image_options& options,
                            const std::function<void(const std::string&)>& rejected)
-    : path_(name.file) {
+    : path_(name.file), use_(use) {
     auto stack = image_stack::open(name, use, options);
     if (not stack and stack.error().is_volume_rejected) rejected(stack.error().message);
     if (not stack) fail_fat(stack.error().message);
@@ -87,9 +86,13 @@ opened_image::opened_image(const image_name& name, image_use use, const image_op
 }
 
 fat::geometry opened_image::shape() {
-    const auto shape = fat::read_geometry(volume());
-    if (not shape) fail_fat(fmt::format("{}: {}", path_, shape.error().message()));
-    return *shape;
+    const auto verdict = fat::judge_boot_sector(volume());
+    if (not verdict) fail_fat(fmt::format("{}: {}", path_, verdict.error()));
+    const auto objection = objection_to(*verdict, path_);
+    if (not objection) return verdict->shape;
+    if (verdict->trust == fat::boot_trust::wrong or use_ == image_use::write) fail_fat(*objection);
+    fmt::print(stderr, "sluice fat: warning: {}\n", terminal_text(*objection));
+    return verdict->shape;
 }
 
 mounted_image::mounted_image(const image_name& name, image_use use, const image_options& options,

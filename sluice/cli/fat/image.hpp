@@ -31,11 +31,14 @@ public:
 
     /// As image_stack has it.
     [[nodiscard]] bool is_known_sound() const noexcept { return stack_->is_known_sound(); }
-    /// Its geometry; leaves with why there is none.
+    /// Its geometry. Leaves with the reason if there is none, or if the backup of the boot sector is right
+    /// instead. If the volume does not decide which one is right, prints a warning; leaves if the image is
+    /// to be written. Blocks: for the image.
     [[nodiscard]] fat::geometry shape();
 
 private:
     std::string path_;
+    image_use use_;
     std::unique_ptr<image_stack> stack_;
 };
 

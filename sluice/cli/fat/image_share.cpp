@@ -4,7 +4,6 @@
 
 #include "sluice/base/clock.hpp"
 #include "sluice/cli/fat/image.hpp"
-#include "sluice/fat/boot_sector.hpp"
 #include "sluice/fat/limits.hpp"
 #include "sluice/fat/volume.hpp"
 #include "sluice/io/call_threads.hpp"
@@ -61,13 +60,14 @@ using opened_volume = std::expected<std::shared_ptr<vfs::volume>, std::string>;
     auto image = image_stack::open(name, is_read_only ? image_use::read : image_use::write, options);
     if (not image) return std::unexpected(image.error().message);
     below->image = *std::move(image);
-    const auto shape = fat::read_geometry(below->image->volume());
-    if (not shape) return refuse(shape.error().message());
+    const auto verdict = fat::judge_boot_sector(below->image->volume());
+    if (not verdict) return refuse(verdict.error());
+    if (auto objection = objection_to(*verdict, name.file)) return std::unexpected(*std::move(objection));
     auto how = mount_options_of(options);
     if (not how) return refuse(how.error());
     how->is_read_only = is_read_only;
     how->is_known_sound = below->image->is_known_sound();
-    auto mounted = fat::file_system::mount(below->image->volume(), *shape, below->clock, *how);
+    auto mounted = fat::file_system::mount(below->image->volume(), verdict->shape, below->clock, *how);
     if (not mounted) return refuse(mounted.error().message());
     return std::make_shared<image_share>(std::move(below), loop, *std::move(mounted), number);
 }

@@ -32,6 +32,21 @@ bool has_journal(const std::string& image) {
 
 }  // namespace
 
+std::optional<std::string> objection_to(const fat::boot_verdict& verdict, const std::string& image) {
+    switch (verdict.trust) {
+        case fat::boot_trust::sound:
+            return std::nullopt;
+        case fat::boot_trust::wrong:
+            return image + ": the boot sector is damaged: " + verdict.differences +
+                   "; the volume agrees with the backup; run 'sluice fat repair " + image + "'";
+        case fat::boot_trust::doubtful:
+            return image + ": the boot sector and its backup differ: " + verdict.differences +
+                   "; the volume does not show which one is right; run 'sluice fat check " + image +
+                   "', then 'sluice fat repair --boot-sector first' or 'backup'";
+    }
+    return std::nullopt;
+}
+
 std::string journal_of(const std::string& image) {
     return image + ".journal";
 }

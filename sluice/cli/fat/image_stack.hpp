@@ -8,6 +8,7 @@
 #include "sluice/cli/fat/image_options.hpp"
 #include "sluice/cli/fat/overlay_file.hpp"
 #include "sluice/cli/write_hold.hpp"
+#include "sluice/fat/boot_trust.hpp"
 #include "sluice/fat/file_device.hpp"
 #include "sluice/fat/geometry.hpp"
 #include "sluice/fat/journal_device.hpp"
@@ -86,6 +87,11 @@ private:
     std::unique_ptr<fat::journal_device> journal_;
     bool is_known_sound_ = false;
 };
+
+/// Returns why a volume should not be used by its boot sector, with the remedy; std::nullopt if it is sound.
+/// `image`: the name of the image. Allocates: the text.
+[[nodiscard]] std::optional<std::string> objection_to(const fat::boot_verdict& verdict,
+                                                      const std::string& image);
 
 /// Beside an image while it is used with a journal, and after that was cut off.
 [[nodiscard]] std::string journal_of(const std::string& image);

@@ -143,15 +143,18 @@ void run_stat(const look_arguments& arguments) {
 
 void print_runs_below(fat::file_system& system, const std::string& path) {
     unreadable_objects skipped;
-    for_each_below(system, path, skipped, [&](const tree_entry& each) {
-        if (each.status.is_directory) return;
+    const auto print = [&](const tree_entry& each) {
+        if (each.status.is_directory) return true;
         const auto file = system.find(each.path);
         const auto runs = file ? runs_of(system, **file) : failure(file.error());
         if (runs)
             fmt::print("{:>8} runs {:>12} bytes  {}\n", *runs, each.status.size_bytes, shown(each.path));
         else
             skipped.report(each.path, runs.error());
-    });
+        return true;
+    };
+    for_each_below(system, path,
+                   {.visit = print, .report = [&](const object_problem& each) { skipped.report(each); }});
     skipped.leave_if_any();
 }
 

@@ -74,33 +74,43 @@ result<new_file> new_file::create(const io::path_handle& directory, form how) no
     return failure({EEXIST, "create a file"});
 }
 
+result<new_file> new_file::create_under(const io::path_handle& directory, const std::string& name) noexcept {
+    const int descriptor = open_retried(directory.descriptor(), name.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW);
+    if (descriptor < 0) return failure({errno, "create a file"});
+    return new_file(directory, owned(descriptor), name);
+}
+
 new_file::new_file(new_file&& other) noexcept
     : directory_(other.directory_),
       file_(std::move(other.file_)),
-      temporary_(std::exchange(other.temporary_, {})) {}
+      present_(std::exchange(other.present_, {})) {}
 
 new_file::~new_file() {
-    if (not temporary_.empty()) (void)::unlinkat(directory_->descriptor(), temporary_.c_str(), 0);
+    if (not present_.empty()) (void)::unlinkat(directory_->descriptor(), present_.c_str(), 0);
 }
 
 result<void> new_file::name_it(const std::string& name) noexcept {
-    if (temporary_.empty()) {
+    if (present_.empty()) {
         const auto linked = io::link(file_, *directory_, name);
         if (linked) return {};
         if (linked.error() != std::errc::file_exists)
             return failure(lacks_late_names(linked.error()) ? error(EOPNOTSUPP, "name a file")
                                                             : linked.error());
     }
+    if (present_ == name) {
+        present_.clear();
+        return {};
+    }
     if (const int code = why_not_replaced(*directory_, name); code != 0) return failure({code, "replace"});
-    if (temporary_.empty()) return io::relink(file_, *directory_, name, io::replace::yes);
+    if (present_.empty()) return io::relink(file_, *directory_, name, io::replace::yes);
     const int at = directory_->descriptor();
-    if (::renameat(at, temporary_.c_str(), at, name.c_str()) != 0) return failure({errno, "rename"});
-    temporary_.clear();
+    if (::renameat(at, present_.c_str(), at, name.c_str()) != 0) return failure({errno, "rename"});
+    present_.clear();
     return {};
 }
 
 result<void> new_file::become(const std::string& name) noexcept {
-    if (temporary_.empty()) {
+    if (present_.empty()) {
         if (const auto named = name_it(name); not named) return named;
         return file_.close();
     }

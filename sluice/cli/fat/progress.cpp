@@ -44,7 +44,8 @@ void progress_bar::add(std::uint64_t bytes) {
 void progress_bar::draw(std::chrono::steady_clock::time_point now) {
     drawn_ = now;
     const auto done = static_cast<double>(done_.load(std::memory_order_relaxed));
-    const double part = total_ == 0 ? 1 : std::min(1.0, done / static_cast<double>(total_));
+    const auto total = static_cast<double>(total_.load(std::memory_order_relaxed));
+    const double part = total == 0 ? 1 : std::min(1.0, done / total);
     const double seconds = std::chrono::duration<double>(now - began_).count();
     const auto rate = static_cast<std::uint64_t>(done / std::max(seconds, 0.001));
     const int filled = static_cast<int>(part * bar_width);

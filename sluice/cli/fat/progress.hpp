@@ -11,10 +11,10 @@
 namespace sluice::cli {
 
 /// A bar on standard error, redrawn in place ten times a second, if that is a terminal; otherwise nothing.
-/// Takes the line away when it goes. Thread safety: name() and add(), from any thread.
+/// Takes the line away when it goes. Thread safety: all members, from any thread.
 class progress_bar {
 public:
-    explicit progress_bar(std::uint64_t total_bytes);
+    explicit progress_bar(std::uint64_t total_bytes = 0);
     ~progress_bar();
     progress_bar(const progress_bar&) = delete;
     progress_bar& operator=(const progress_bar&) = delete;
@@ -22,12 +22,15 @@ public:
     /// What is being copied now.
     void name(const std::string& what);
     void add(std::uint64_t bytes);
+    /// Adds to the total, while the work is still being listed.
+    void expect(std::uint64_t bytes) noexcept { total_.fetch_add(bytes, std::memory_order_relaxed); }
 
 private:
     void draw(std::chrono::steady_clock::time_point now);
 
-    std::uint64_t total_;
-    std::atomic<std::uint64_t> done_ = 0;  // relaxed: a number to show
+    // relaxed: numbers to show
+    std::atomic<std::uint64_t> total_;
+    std::atomic<std::uint64_t> done_ = 0;
     bool is_shown_;
     std::chrono::steady_clock::time_point began_;
     std::mutex drawing_;  // protects the members below

@@ -157,6 +157,86 @@ class BootSector(Repair):
         self.sluice("check", "--json", self.folder / "missing", code=1)
 
 
+class UseOfDamagedBootSectors(Repair):
+    """What commands do that read or write the volume."""
+
+    def setUp(self):
+        super().setUp()
+        self.make("--size", "40m", "--type", "32", "--cluster", "512")
+        self.new = self.folder / "new"
+        self.new.write_text("new")
+
+    def reading(self):
+        return [("ls", f"{self.image}:/"), ("ls", "-R", f"{self.image}:/"), ("cat", f"{self.image}:/file 0"),
+                ("get", f"{self.image}:/", self.folder / "all"), ("map", f"{self.image}:/"), ("stat", self.image),
+                ("label", self.image)]
+
+    def writing(self):
+        return [("put", self.new, f"{self.image}:/"), ("put", "--journal", self.new, f"{self.image}:/"),
+                ("mkdir", f"{self.image}:/new"), ("rm", f"{self.image}:/file 3"),
+                ("mv", f"{self.image}:/file 3", "/other"), ("mkfile", f"{self.image}:/zeros", "--size", "1k"),
+                ("defrag", self.image), ("label", self.image, "NEW")]
+
+    def make_doubtful(self):
+        """By the boot sector the volume is shorter than the image, but FSInfo agrees with it."""
+        self.set_field(32, 4, int.from_bytes(self.sound[32:36], "little") - 8000)
+        self.set_field(488, 4, int.from_bytes(self.sound[512 + 488:512 + 492], "little") - 8000, base=512)
+        self.assertEqual(json.loads(self.sluice("check", "--json", self.image, code=4))["verdict"], "doubtful")
+
+    def test_every_command_refuses_a_wrong_boot_sector_and_names_fields_and_remedy(self):
+        self.set_field(13, 1, 8)
+        before = self.image.read_bytes()
+        for command in self.reading() + self.writing():
+            with self.subTest(command=command[:2]):
+                self.assertEqual(self.sluice(*command, code=1), "")
+                self.assertIn("sectors per cluster 8 instead of 1", self.said)
+                self.assertIn(f"run 'sluice fat repair {self.image}'", self.said)
+                self.assertTrue(self.image.read_bytes() == before, "the image was changed")
+        self.assertFalse((self.folder / "all").exists())
+        self.sluice("repair", self.image)
+        for command in self.reading():
+            self.sluice(*command)
+
+    def test_serve_refuses_a_wrong_boot_sector(self):
+        self.set_field(13, 1, 8)
+        for options in ((), ("--read-only",)):
+            done = subprocess.run([PROGRAM, "serve", f"card={self.image}", *options, "--user", "u%secret", "--port", "0",
+                                   "--listen", "127.0.0.1", "--users-file", self.folder / "users"],
+                                  capture_output=True, timeout=60)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(f"run 'sluice fat repair {self.image}'", (done.stderr + done.stdout).decode())
+
+    def test_a_wrong_backup_changes_nothing_for_other_commands(self):
+        self.set_field(13, 1, 8, base=6 * 512)
+        for command in self.reading():
+            self.sluice(*command)
+            self.assertEqual(self.said, "")
+        self.sluice("mkdir", f"{self.image}:/new")
+
+    def test_an_undecided_boot_sector_is_read_with_a_warning_and_not_written_to(self):
+        self.make_doubtful()
+        before = self.image.read_bytes()
+        for command in self.reading():
+            with self.subTest(command=command[:2]):
+                self.sluice(*command)
+                self.assertIn("warning: ", self.said)
+                self.assertIn("total sectors", self.said)
+        for command in self.writing():
+            with self.subTest(command=command[:2]):
+                self.sluice(*command, code=1)
+                self.assertIn("sluice fat repair --boot-sector", self.said)
+                self.assertTrue(self.image.read_bytes() == before, "the image was changed")
+
+    def test_a_decided_boot_sector_is_written_to(self):
+        for which in ("first", "backup"):
+            with self.subTest(which=which):
+                self.restore_sound()
+                self.make_doubtful()
+                self.sluice("repair", "--boot-sector", which, self.image)
+                self.sluice("mkdir", f"{self.image}:/new")
+                self.assertEqual(self.said, "")
+
+
 class Undo(Repair):
     def setUp(self):
         super().setUp()

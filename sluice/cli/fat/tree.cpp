@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -16,56 +18,92 @@ namespace {
 // Below that, each step would take the volume's whole memory for directories (fat::file_system keeps 1,024).
 constexpr std::size_t levels_max = 1000;
 
-/// The entries of one directory, and why not all of them, if so.
-struct directory_content {
-    std::vector<tree_entry> entries;
-    std::optional<error> problem;
-    bool is_cut_off = false;
-};
+// Entries listed at a time: copies begin before a large directory is listed, and a directory that has left
+// the file system's memory is not loaded again for each of its entries.
+constexpr std::size_t batch_entries_max = 256;
 
-directory_content content_of(fat::file_system& system, fat::item& directory, const std::string& path) {
-    directory_content found;
-    for (std::uint32_t slot = 0;;) {
-        const auto next = system.list(directory, slot);
-        if (not next) {
-            found.problem = next.error();
-            return found;
-        }
-        if (not*next) return found;
-        const auto& entry = **next;
-        found.entries.push_back(
-            {.path = path.empty() ? entry.name : path + "/" + entry.name, .status = entry.status});
-        slot = entry.slot + 1;
-    }
+std::string path_in(const std::string& directory, const std::string& name) {
+    return directory.empty() ? name : directory + "/" + name;
 }
 
-/// Lists directories, each cluster chain once.
-class directory_reader {
-public:
-    directory_reader(fat::file_system& system, unreadable_objects& skipped)
-        : system_(system), skipped_(skipped) {}
+/// A directory while it is listed.
+struct open_directory {
+    fat::item_handle held{};
+    std::string path;
+    std::uint32_t next_slot = 0;
+    bool is_at_end = false;
 
-    [[nodiscard]] std::vector<tree_entry> read(const std::string& path) {
-        const auto directory = system_.find(path);
-        if (not directory) return fail(path, directory.error());
+    /// Appends the next entries to `found`, with their names as paths: `most`, or fewer at the end.
+    [[nodiscard]] result<void> list(fat::file_system& system, std::size_t most,
+                                    std::vector<tree_entry>& found) {
+        if (is_at_end) return {};
+        std::vector<fat::file_system::listed> listed;
+        const auto done = system.list(*held, next_slot, most, listed);
+        is_at_end = not done or listed.size() != most;
+        for (auto& each : listed)
+            found.push_back({.path = std::move(each.name), .status = each.status});
+        if (not listed.empty()) next_slot = listed.back().slot + 1;
+        return done;
+    }
+};
+
+/// A walk through a tree: the directories from its top down to the present one. Each cluster chain is listed
+/// once.
+class tree_walk {
+public:
+    tree_walk(fat::file_system& system, const tree_visitor& visitor) : system_(system), visitor_(visitor) {}
+
+    /// Goes down into a directory, if it can be read.
+    void enter(std::string path) {
+        if (levels_.size() == levels_max)
+            return visitor_.report(problem_of(path, fmt::format("not read: it is more than {} directories "
+                                                                "deep; move it up with 'sluice fat mv'",
+                                                                levels_max)));
+        auto directory = system_.find(path);
+        if (not directory) return visitor_.report(problem_of(path, directory.error()));
         const auto state = system_.state_of(**directory);
-        if (not state) return fail(path, state.error());
-        if (not seen_.insert(state->first_cluster).second) return fail(path, error(ELOOP, "list directory"));
-        directory_content found = content_of(system_, **directory, path);
-        if (found.problem) skipped_.report(path, *found.problem);
+        if (not state) return visitor_.report(problem_of(path, state.error()));
+        if (not seen_.insert(state->first_cluster).second)
+            return visitor_.report(problem_of(path, error(ELOOP, "list directory")));
         if (state->is_cut_off)
-            skipped_.report(path, "damaged directory; entries after the damage are missing");
-        return std::move(found.entries);
+            visitor_.report(problem_of(path, "damaged directory; entries after the damage are missing"));
+        levels_.push_back({.directory = {.held = *std::move(directory), .path = std::move(path)}});
+    }
+
+    /// Returns the next entry, with its path. Goes up at the end of a directory.
+    [[nodiscard]] std::optional<tree_entry> next() {
+        while (not levels_.empty()) {
+            level& present = levels_.back();
+            if (present.next == present.batch.size() and not fill(present)) {
+                levels_.pop_back();
+                continue;
+            }
+            tree_entry entry = std::move(present.batch[present.next++]);
+            entry.path = path_in(present.directory.path, entry.path);
+            return entry;
+        }
+        return std::nullopt;
     }
 
 private:
-    std::vector<tree_entry> fail(const std::string& path, const error& why) {
-        skipped_.report(path, why);
-        return {};
+    // Names, not paths: those of large directories at the end of a long path would take gigabytes.
+    struct level {
+        open_directory directory;
+        std::vector<tree_entry> batch{};
+        std::size_t next = 0;
+    };
+
+    [[nodiscard]] bool fill(level& present) {
+        present.next = 0;
+        present.batch.clear();
+        const auto listed = present.directory.list(system_, batch_entries_max, present.batch);
+        if (not listed) visitor_.report(problem_of(present.directory.path, listed.error()));
+        return not present.batch.empty();
     }
 
     fat::file_system& system_;
-    unreadable_objects& skipped_;
+    const tree_visitor& visitor_;
+    std::vector<level> levels_;
     std::set<std::uint32_t> seen_;  // first clusters
 };
 
@@ -116,49 +154,40 @@ fat::item_handle find_or_fail(fat::file_system& system, const std::string& path)
 }
 
 std::vector<tree_entry> entries_of(fat::file_system& system, const std::string& path) {
-    const fat::item_handle directory = find_or_fail(system, path);
-    directory_content found = content_of(system, *directory, path);
-    if (found.problem) fail_fat(fat_message(*found.problem, shown(path)));
-    return std::move(found.entries);
+    open_directory directory{.held = find_or_fail(system, path), .path = path};
+    std::vector<tree_entry> found;
+    succeed_or_fail(directory.list(system, SIZE_MAX, found), shown(path));
+    for (tree_entry& each : found)
+        each.path = path_in(path, each.path);
+    return found;
 }
 
-void for_each_below(fat::file_system& system, const std::string& path, unreadable_objects& skipped,
-                    const std::function<void(const tree_entry&)>& visit) {
+void for_each_below(fat::file_system& system, const std::string& path, const tree_visitor& visitor) {
     {
         const fat::item_handle top = find_or_fail(system, path);
         const fat::item_status status = system.status(*top);
-        if (not status.is_directory) return visit({.path = path, .status = status});
+        if (not status.is_directory) return (void)visitor.visit({.path = path, .status = status});
     }
-    struct level {
-        std::vector<tree_entry> entries;
-        std::size_t next = 0;
-    };
-    directory_reader reader(system, skipped);
-    std::vector<level> levels;
-    levels.push_back({.entries = reader.read(path)});
-    while (not levels.empty()) {
-        level& present = levels.back();
-        if (present.next == present.entries.size()) {
-            levels.pop_back();
-            continue;
-        }
-        const tree_entry entry = std::move(present.entries[present.next++]);
-        visit(entry);
-        if (not entry.status.is_directory) continue;
-        if (levels.size() == levels_max)
-            skipped.report(entry.path,
-                           fmt::format("not read: it is more than {} directories deep; move it up "
-                                       "with 'sluice fat mv'",
-                                       levels_max));
-        else
-            levels.push_back({.entries = reader.read(entry.path)});
+    tree_walk walk(system, visitor);
+    walk.enter(path);
+    while (auto entry = walk.next()) {
+        const bool is_directory = entry->status.is_directory;
+        std::string below = is_directory ? entry->path : std::string();
+        if (not visitor.visit(*std::move(entry))) return;
+        if (is_directory) walk.enter(std::move(below));
     }
 }
 
 std::vector<tree_entry> tree_of(fat::file_system& system, const std::string& path,
                                 unreadable_objects& skipped) {
     std::vector<tree_entry> found;
-    for_each_below(system, path, skipped, [&](const tree_entry& each) { found.push_back(each); });
+    for_each_below(system, path,
+                   {.visit =
+                        [&](tree_entry each) {
+                            found.push_back(std::move(each));
+                            return true;
+                        },
+                    .report = [&](const object_problem& each) { skipped.report(each); }});
     return found;
 }
 

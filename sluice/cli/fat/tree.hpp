@@ -52,18 +52,24 @@ private:
 /// read; what a damaged chain cuts off is missing.
 [[nodiscard]] std::vector<tree_entry> entries_of(fat::file_system& system, const std::string& path);
 
-/// Calls `visit` for everything below `path`; for a file, only for the file itself. A directory comes before
-/// its entries, and the entries of a directory come in the order of its slots.
-///
-/// Directories that cannot be read, or only in part, are reported to `skipped`, and so are directories that
-/// share clusters with a directory visited before: each cluster chain is visited once, so the time is linear
-/// in the volume's directories whatever the image contains. Directories more than 1,000 levels deep are
-/// reported and not read. Leaves with the reason if `path` does not exist.
-/// Allocates: the entries of the directories from `path` down to the present one; no stack.
-void for_each_below(fat::file_system& system, const std::string& path, unreadable_objects& skipped,
-                    const std::function<void(const tree_entry&)>& visit);
+/// The receiver of a walk through a tree. Both functions are called in the order of the walk.
+struct tree_visitor {
+    std::function<bool(tree_entry)> visit;              ///< false ends the walk
+    std::function<void(const object_problem&)> report;  ///< of a directory that was visited before
+};
 
-/// Returns what for_each_below() visits. Allocates: all of it.
+/// Visits everything below `path`; for a file, only the file itself. A directory comes before its entries,
+/// and the entries of a directory come in the order of its slots.
+///
+/// Directories that cannot be read, or only in part, are reported, and so are directories that share clusters
+/// with a directory visited before: each cluster chain is visited once, so the time is linear in the volume's
+/// directories whatever the image contains. Directories more than 1,000 levels deep are reported and not
+/// read. Leaves with the reason if `path` does not exist.
+/// Allocates: 256 entries for each directory from `path` down to the present one, and a number for each
+/// directory that was read; no stack.
+void for_each_below(fat::file_system& system, const std::string& path, const tree_visitor& visitor);
+
+/// Returns what for_each_below() visits, and passes what it reports to `skipped`. Allocates: all of it.
 [[nodiscard]] std::vector<tree_entry> tree_of(fat::file_system& system, const std::string& path,
                                               unreadable_objects& skipped);
 
