@@ -25,7 +25,8 @@ is no more than what the client leaves of this machine; busiest_loop_: processor
 which is what bounds the rate where the client does not.
 
 With --before, two programs are measured alternately, and ratio_to_before is the median of the ratios of their costs, pair by
-pair; ratio_min and ratio_max are the extremes, and the quartiles are between them. --argument passes an option to the servers of the first program only, so that
+pair; ratio_min and ratio_max are the extremes, and the quartiles are between them. ratio_median_low and ratio_median_high
+are the limits between which the median lies with a probability of 95%, whatever the noise is like; they need six pairs or more. --argument passes an option to the servers of the first program only, so that
 `--before` with the same program shows what the option costs.
 
 Rows tell the congestion control of TCP here: bbr sends by a timer, over loopback, too, which costs every server more, and
@@ -35,6 +36,7 @@ leaves a connection slow now and then. Debian's default is cubic.
 import argparse
 import contextlib
 import json
+import math
 import os
 import pathlib
 import pwd
@@ -441,10 +443,24 @@ def print_rows(workload, samples):
         if before and min(before) > 0:
             ratios = sorted(now / then for now, then in zip(seen.costs, before))
             quarter = len(ratios) // 4
+            lowest = median_rank(len(ratios))
             row |= {"ratio_to_before": statistics.median(ratios), "ratio_min": ratios[0], "ratio_max": ratios[-1],
-                    "ratio_lower_quartile": ratios[quarter], "ratio_upper_quartile": ratios[-1 - quarter]}
+                    "ratio_lower_quartile": ratios[quarter], "ratio_upper_quartile": ratios[-1 - quarter],
+                    "ratio_median_low": ratios[lowest], "ratio_median_high": ratios[-1 - lowest]}
         print(json.dumps({key: float(f"{value:.4g}") if isinstance(value, float) else value
                           for key, value in row.items()}), flush=True)
+
+
+def median_rank(count):
+    """The sample, counted from the smallest, that with a probability of 95% is not above the median of what is sampled.
+
+    From the binomial distribution: so many of `count` samples lie below the median. Assumes nothing about the noise.
+    """
+    below, chance = 0, 0.5 ** count
+    while below < (count - 1) // 2 and chance + math.comb(count, below + 1) * 0.5 ** count <= 0.025:
+        below += 1
+        chance += math.comb(count, below) * 0.5 ** count
+    return below
 
 
 def make_subjects(options, scratch):

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "sluice/io/failure_handler.hpp"
 #include "sluice/io/frame_pool.hpp"
 #include "sluice/io/sigpipe_guard.hpp"
 
@@ -16,6 +17,18 @@ std::size_t usable_processors() noexcept {
         return 1;  // more of them than the set has room for
     return static_cast<std::size_t>(std::max(1, CPU_COUNT(&usable)));
 }
+
+namespace {
+
+void run_to_the_end(io::io_multiplexer& loop) noexcept {
+    for (;;) {
+        const auto ran = loop.run();
+        if (not ran) io::report_unreturned(io::unreturned_failure::loop_cannot_run, ran.error().operation());
+        if (ran == io::io_multiplexer::nothing_pending) return;
+    }
+}
+
+}  // namespace
 
 result<std::unique_ptr<loop_threads>> loop_threads::start(std::size_t count) {
     std::unique_ptr<loop_threads> all(new loop_threads);
@@ -30,7 +43,7 @@ result<std::unique_ptr<loop_threads>> loop_threads::start(std::size_t count) {
                 io::frame_pool frames(frame_pool_bytes);
                 const io::frame_pool::use from_pool(frames);
                 const io::sigpipe_guard no_sigpipe;
-                while (loop.run().value_or(0) > 0) {}
+                run_to_the_end(loop);
             });
         } catch (const std::system_error& why) {
             return failure({why.code().value(), "start a thread"});

@@ -18,6 +18,7 @@
 #include "sluice/fsmutex/limits.hpp"
 #include "sluice/fsmutex/memory_map.hpp"
 #include "sluice/fsmutex/processes_testing.hpp"
+#include "sluice/io/atomic_sender.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/io/task_group.hpp"
@@ -262,6 +263,38 @@ TEST_P(every_async_lock, in_a_deadline_ends_and_leaves_neither_request_nor_waite
     auto held = mutex->lock(entity(1)).value();
     EXPECT_EQ(io::sync_wait(*loop, co_lock(*loop, *mutex, {entity(1), entity(2)}, 10ms)).error(),
               std::errc::timed_out);
+    expect_nothing_is_left_but(1);
+}
+
+static_assert(io::sender<lock_sender>);
+
+TEST_P(every_async_lock, as_a_sender_that_a_task_awaits_ends_when_the_time_of_the_task_is_up) {
+    auto held = mutex->lock(entity(1)).value();
+    const auto work = [&]() -> io::task<result<void>> {
+        const auto got = co_await async_lock(*loop, *mutex, {entity(1), entity(2)});
+        if (not got) co_return failure(got.error());
+        co_return {};
+    };
+    EXPECT_EQ(io::sync_wait(*loop, io::with_deadline(*loop, work(), 10ms)).error(), std::errc::timed_out);
+    expect_nothing_is_left_but(1);
+    held.unlock();
+    EXPECT_TRUE(io::sync_wait(*loop, work()));
+}
+
+TEST_P(every_async_lock, as_a_sender_that_threads_share_is_started_and_cancelled_by_another) {
+    auto held = mutex->lock(entity(1)).value();
+    (void)loop->try_run();  // this thread owns it
+    outcome end;
+    auto waiting = connect(io::atomic(async_lock(*loop, *mutex, {entity(1)})), receiver{&end});
+    const io::io_multiplexer::work_guard more_to_come(*loop);
+    std::jthread other([&] {
+        waiting.start();
+        std::this_thread::sleep_for(5ms);
+        waiting.cancel();
+    });
+    while (not end.is_done)
+        (void)loop->try_run_for(10ms);
+    EXPECT_EQ(end.value->error(), std::errc::operation_canceled);
     expect_nothing_is_left_but(1);
 }
 

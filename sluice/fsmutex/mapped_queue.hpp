@@ -261,15 +261,18 @@ private:
     void unlink_head(name head, name successor) noexcept;
     template <class Visit>
     void for_each_record(std::uint32_t first, Visit&& visit) noexcept;
+    // Inlined by force, like those below: a call is what a check costs.
+    template <class Visit>
+    [[gnu::always_inline]] void for_each_link_of(std::uint32_t number, Visit&& visit) noexcept;
     template <class Visit>
     void for_each_link(std::uint32_t first, Visit&& visit) noexcept;
-    [[nodiscard]] bool fill(std::uint32_t first, std::span<const entity> wanted) noexcept;
+    [[nodiscard, gnu::always_inline]] bool fill(std::uint32_t first, std::span<const entity> wanted) noexcept;
     struct survivors;
     void collect(survivors& into) noexcept;
     void queue_tombstones(std::uint32_t number) noexcept;
     void queue_again(std::uint32_t number, wake_list& wake) noexcept;
     // Whether it is the first of its queue, and so granted.
-    [[nodiscard]] bool queue(name fresh, std::uint64_t bits) noexcept;
+    [[nodiscard, gnu::always_inline]] bool queue(name fresh, std::uint64_t bits) noexcept;
     void grant(name one) noexcept;
     void dequeue(name leaving, wake_list& wake) noexcept;
     void settle(name first, wake_list& wake) noexcept;

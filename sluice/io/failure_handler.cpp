@@ -14,7 +14,7 @@ const char* text_of(unreturned_failure which) noexcept {
         case unreturned_failure::waiting_frame_destroyed:
             return "a coroutine was destroyed while it waits for i/o: cancel its scope and wait instead";
         case unreturned_failure::loop_cannot_run:
-            return "sync_wait cannot run its multiplexer";
+            return "the kernel does not let an event loop run";
     }
     return "";
 }

@@ -52,7 +52,7 @@ public:
                 ASSERT_TRUE(pair_.first.shutdown(direction::out).has_value());
             }
             if (random_() % 1000 < cancels) stream_->cancel();
-            if (multiplexer_->try_run(1 + static_cast<int>(random_() % 4)) > 0) idle = 0;
+            if (multiplexer_->try_run(1 + static_cast<int>(random_() % 4)).value_or(0) > 0) idle = 0;
             if (not kept_.empty() and random_() % 3 == 0) {
                 kept_.erase(kept_.begin());
                 idle = 0;

@@ -9,6 +9,7 @@
 
 #include "sluice/io/execution.hpp"
 #include "sluice/io/pipe_handle.hpp"
+#include "sluice/io/range_lock_sender.hpp"
 #include "tests/execution_model/under_test.hpp"
 
 namespace sluice::io {
@@ -16,6 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using bridge = execution_bridge<traits>;
+const sync::lock_args whole{.where = sync::byte_range::whole()};
 
 std::span<const std::byte> text(std::string_view s) {
     return std::as_bytes(std::span(s));
@@ -58,6 +60,7 @@ struct listener {
         into->bytes = got.size();
         std::move(*this).set_value();
     }
+    void set_value(sync::range_guard) && noexcept { std::move(*this).set_value(); }
     void set_value() && noexcept {
         into->where = std::this_thread::get_id();
         heard::count(into->values);
@@ -169,6 +172,43 @@ TEST_F(execution_bridge_test, a_stop_requested_before_the_start_leaves_the_data_
     run_until([&] { return outcome.completions() != 0; });
     EXPECT_EQ(outcome.stops, 1);
     EXPECT_EQ(ends.reader.try_read(io_request<bytes_type>{into}).bytes_transferred(), 4U);
+}
+
+TEST_F(execution_bridge_test, a_range_lock_is_granted_on_the_loops_thread_whoever_releases_it) {
+    start_loop();
+    const auto loop_thread = thread.get_id();
+    sync::range_lock lock;
+    sync::range_guard held = lock.lock(whole);
+    ex_queries::inplace_stop_source never;
+    heard outcome;
+    auto state = ex::connect(bridge::as_sender(async_lock(*multiplexer, lock, whole)),
+                             listener{&outcome, never.get_token()});
+    ex::start(state);
+    std::this_thread::sleep_for(2ms);
+    EXPECT_EQ(outcome.completions(), 0);
+    held.unlock();
+    stop_loop();
+    EXPECT_EQ(outcome.values, 1);
+    EXPECT_EQ(outcome.where, loop_thread);
+    EXPECT_TRUE(lock.try_lock(whole));
+}
+
+TEST_F(execution_bridge_test, a_range_lock_is_given_up_when_a_stop_is_requested) {
+    start_loop();
+    sync::range_lock lock;
+    sync::range_guard held = lock.lock(whole);
+    ex_queries::inplace_stop_source source;
+    heard outcome;
+    auto state = ex::connect(bridge::as_sender(async_lock(*multiplexer, lock, whole)),
+                             listener{&outcome, source.get_token()});
+    ex::start(state);
+    std::this_thread::sleep_for(2ms);
+    source.request_stop();
+    stop_loop();
+    EXPECT_EQ(outcome.stops, 1);
+    EXPECT_EQ(outcome.completions(), 1);
+    held.unlock();
+    EXPECT_TRUE(lock.try_lock(whole)) << "nobody waits for it";
 }
 
 TEST_F(execution_bridge_test, a_cancellation_nobody_asked_for_is_an_error) {

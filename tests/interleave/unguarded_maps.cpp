@@ -5,7 +5,7 @@
 
 namespace sluice::fsmutex {
 
-result<fault_guard> fault_guard::over(std::span<std::byte>, const std::uint32_t&) noexcept {
+result<fault_guard> fault_guard::over(std::span<std::byte>, volatile std::uint32_t&) noexcept {
     return fault_guard();
 }
 fault_guard::~fault_guard() = default;
