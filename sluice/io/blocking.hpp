@@ -18,7 +18,8 @@ namespace sluice::io {
 
 /// The operation, in words, for the error EINVAL of a transfer of a file that names no offset.
 [[nodiscard]] constexpr const char* without_offset(direction which) noexcept {
-    return which == direction::in ? "read, of a file, without an offset" : "write, to a file, without an offset";
+    return which == direction::in ? "read, of a file, without an offset"
+                                  : "write, to a file, without an offset";
 }
 
 /// What the error is called of a message in more pieces than one system call takes.

@@ -6,15 +6,16 @@
 
 namespace sluice::io {
 
-/// What an operation waits for that no descriptor stands for: a lock, another thread, a device with completions
-/// of its own. A sender that makes one its operation's `argument`, by configure_external(), gets what every
-/// operation has: a deadline, cancellation, a task's scope, states that threads share, the bridge to
-/// std::execution; and its receiver is always signalled by its own multiplexer.
+/// What an operation waits for that no descriptor stands for: a lock, another thread, a device with
+/// completions of its own. A sender that makes one its operation's `argument`, by configure_external(), gets
+/// what every operation has: a deadline, cancellation, a task's scope, states that threads share, the bridge
+/// to std::execution; and its receiver is always signalled by its own multiplexer.
 ///
 /// Lifetime: from start() to done it stays where it is; it may be used again afterwards.
 ///
 /// Invariants:
-///   1. begin() is called once per start(); if it returned no code, complete() is called exactly once, and not
+///   1. begin() is called once per start(); if it returned no code, complete() is called exactly once, and
+///   not
 ///      before begin() was called.
 ///   2. end() is called only between the two, as far as the multiplexer's thread knows: complete() may have
 ///      been called on another thread.
@@ -25,8 +26,8 @@ public:
     external_work(const external_work&) = delete;
     external_work& operator=(const external_work&) = delete;
 
-    /// Begins. Returns the outcome, an errno value or 0, if it is known at once; nothing if complete() follows.
-    /// If it `may_wait` not, and would have to, it returns ETIMEDOUT. Blocks: no.
+    /// Begins. Returns the outcome, an errno value or 0, if it is known at once; nothing if complete()
+    /// follows. If it `may_wait` not, and would have to, it returns ETIMEDOUT. Blocks: no.
     [[nodiscard]] virtual std::optional<int> begin(bool may_wait) noexcept = 0;
 
     /// Asks for an early end: complete(ECANCELED) follows, now or soon, unless it was faster. Blocks: no.

@@ -4,9 +4,9 @@ namespace sluice::io {
 
 /// A failure that no function can return, since nobody waits for it or its caller is a destructor.
 enum class unreturned_failure : unsigned char {
-    exception_left_task,  ///< out of a task that nobody awaits: a child of a task_group
+    exception_left_task,      ///< out of a task that nobody awaits: a child of a task_group
     waiting_frame_destroyed,  ///< a coroutine's frame, while the kernel may still write into its buffers
-    loop_cannot_run,  ///< the kernel refuses what an event loop needs, as in sync_wait
+    loop_cannot_run,          ///< the kernel refuses what an event loop needs, as in sync_wait
 };
 
 /// Handles such a failure: `what` says more. May be called on any thread, several at once. If it returns, the

@@ -32,7 +32,8 @@ std::string read_all(file_handle& file, extent_type offset = 0) {
 
 file_handle create(const path_handle& base, path_view name, std::string_view content = {}) {
     auto file = file_handle::open(base, name, mode::write, creation::only_if_not_exist).value();
-    EXPECT_EQ(file.write(io_request<const_bytes_type>{bytes(content), 0}).bytes_transferred(), content.size());
+    EXPECT_EQ(file.write(io_request<const_bytes_type>{bytes(content), 0}).bytes_transferred(),
+              content.size());
     return file;
 }
 
@@ -118,7 +119,8 @@ TEST_P(file_handle_on, permission_bits_are_those_of_the_file_created) {
 TEST_P(file_handle_on, a_handle_only_reads_or_writes_what_its_mode_allows) {
     (void)create(directory.anchor(), "file", "content");
     auto reader = file_handle::open(directory.anchor(), "file").value();
-    EXPECT_EQ(reader.write(io_request<const_bytes_type>{bytes("x"), 0}).error(), std::errc::bad_file_descriptor);
+    EXPECT_EQ(reader.write(io_request<const_bytes_type>{bytes("x"), 0}).error(),
+              std::errc::bad_file_descriptor);
     EXPECT_EQ(reader.zero({}).error(), std::errc::bad_file_descriptor);
     auto attributes = file_handle::open(directory.anchor(), "file", mode::attr_read).value();
     EXPECT_EQ(read_all(attributes), error(EBADF, "read", attributes.descriptor()).message());

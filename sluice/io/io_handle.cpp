@@ -111,11 +111,11 @@ io_result<std::span<Byte>> transfer_bytes(const native_handle& native,
             return request.buffers.first(static_cast<std::size_t>(first));
         }
         if (first < 0 and first != -EAGAIN and first != -EINTR) {
-            const bool lacks_offset = first == -EINVAL and request.offset == no_offset and
-                                      native.kind == handle_kind::file;
+            const bool lacks_offset =
+                first == -EINVAL and request.offset == no_offset and native.kind == handle_kind::file;
             const char* const name = which == direction::in ? "read" : "write";
-            return failure({static_cast<int>(-first), lacks_offset ? without_offset(which) : name,
-                            native.descriptor});
+            return failure(
+                {static_cast<int>(-first), lacks_offset ? without_offset(which) : name, native.descriptor});
         }
         if (first > 0) moved = static_cast<std::size_t>(first);
         piece = {piece.data() + moved, size - moved};
@@ -150,8 +150,7 @@ io_result<const_buffers_type> io_handle::barrier(barrier_kind kind,
     for (const auto& piece : range.buffers)
         length += piece.size();
     const extent_type from = range.offset == no_offset ? 0 : range.offset;
-    if (auto done = barrier_blocking(native_, kind, from, length); not done)
-        return failure(done.error());
+    if (auto done = barrier_blocking(native_, kind, from, length); not done) return failure(done.error());
     return range.buffers;
 }
 

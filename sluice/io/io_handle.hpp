@@ -88,8 +88,9 @@ public:
     /// Attaches this handle to a multiplexer (by default the calling thread's own), or, given null, detaches
     /// it. A handle without one adopts the calling thread's when its first asynchronous operation is made
     /// (P2052R0 4.3.3); if that fails, the operation ends with the error. A handle must be detached or closed
-    /// before the thread whose multiplexer it has ends. Errors: EBUSY while i/o is pending on the handle; EPERM, ENOMEM, ENOSPC from the kernel.
-    /// Allocates: amortised, in the multiplexer's table of handles. Blocks: no.
+    /// before the thread whose multiplexer it has ends. Errors: EBUSY while i/o is pending on the handle;
+    /// EPERM, ENOMEM, ENOSPC from the kernel. Allocates: amortised, in the multiplexer's table of handles.
+    /// Blocks: no.
     [[nodiscard]] result<void> set_multiplexer(io_multiplexer* multiplexer) noexcept;
     [[nodiscard]] result<void> set_multiplexer() noexcept;
 

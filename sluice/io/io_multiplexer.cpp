@@ -379,8 +379,7 @@ result<int> io_multiplexer::complete_io_within(duration within, int max) noexcep
 }
 
 result<int> io_multiplexer::complete_io_until(time_point until, int max) noexcept {
-    return repeat(
-        max, until, [this] { return now(); }, [this](int left) { return complete(left, no_wait); });
+    return repeat(max, until, [this] { return now(); }, [this](int left) { return complete(left, no_wait); });
 }
 
 bool io_multiplexer::serve_half(registration::half& half) noexcept {
@@ -529,8 +528,7 @@ result<int> io_multiplexer::timeout_io_within(duration within, int max) noexcept
 }
 
 result<int> io_multiplexer::timeout_io_until(time_point until, int max) noexcept {
-    return repeat(
-        max, until, [this] { return now(); }, [this](int left) { return timeout_io(left); });
+    return repeat(max, until, [this] { return now(); }, [this](int left) { return timeout_io(left); });
 }
 
 // --- posting

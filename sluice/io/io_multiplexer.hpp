@@ -82,8 +82,8 @@ public:
     /// none. Blocks: no.
     result<int> timeout_io(int max = unlimited) noexcept;
 
-    /// As timeout_io, in as many passes as it takes: until `max` are ended, no deadline has passed or the time
-    /// is up.
+    /// As timeout_io, in as many passes as it takes: until `max` are ended, no deadline has passed or the
+    /// time is up.
     result<int> timeout_io_within(duration within, int max = unlimited) noexcept;
     result<int> timeout_io_until(time_point until, int max = unlimited) noexcept;
 
@@ -97,8 +97,8 @@ public:
 
     /// Invokes up to `max` posted items. Returns 0 if nothing was posted. Errors: none. Blocks: no.
     result<int> invoke_posted_items(int max = unlimited) noexcept;
-    /// As invoke_posted_items, in as many passes as it takes: until `max` are invoked, none is left or the time
-    /// is up.
+    /// As invoke_posted_items, in as many passes as it takes: until `max` are invoked, none is left or the
+    /// time is up.
     result<int> invoke_posted_items_within(duration within, int max = unlimited) noexcept;
     result<int> invoke_posted_items_until(time_point until, int max = unlimited) noexcept;
 
@@ -231,8 +231,8 @@ public:
     /// What an operation of kind `external` waits for is complete; its outcome stands in it. Any thread.
     void complete_elsewhere(operation& op) noexcept;
 
-    /// Ends a started operation without signals, for an owner that goes. Blocks: until the kernel has let go of
-    /// its buffers. Meanwhile no receiver is signalled.
+    /// Ends a started operation without signals, for an owner that goes. Blocks: until the kernel has let go
+    /// of its buffers. Meanwhile no receiver is signalled.
     void abandon(operation& op) noexcept;
 
     void forget_registered_buffer(unsigned index) noexcept;

@@ -362,7 +362,8 @@ TEST_P(name_connect, cancelling_during_an_attempt_begins_no_other) {
     auto state = connect(async_connect_by_name(*multiplexer, resolver, {"slow", 7}),
                          recorder<result<socket_handle>>{&came});
     state.start();
-    while (source->begun.load() == 0 or multiplexer->pending() == 0 or multiplexer->try_run_for(1ms).value_or(0) > 0) {}
+    while (source->begun.load() == 0 or multiplexer->pending() == 0 or
+           multiplexer->try_run_for(1ms).value_or(0) > 0) {}
     EXPECT_EQ(came.dones, 0);
     state.cancel();
     run_until([&] { return came.dones == 1; });

@@ -69,10 +69,10 @@ private:
     work_room<detail::range_wait<Atomics>> waiting_;
 };
 
-/// A sender of the lock: result<guard>. Errors: ETIMEDOUT after the deadline, which zero makes now; ECANCELED,
-/// also if cancel_all() of the lock ended the wait. A release on another thread completes it by waking the
-/// multiplexer. Complexity: as sync::basic_range_lock::lock_async. Allocates: as that, and nothing else.
-/// Thread safety: the multiplexer's thread; any, by atomic().
+/// A sender of the lock: result<guard>. Errors: ETIMEDOUT after the deadline, which zero makes now;
+/// ECANCELED, also if cancel_all() of the lock ended the wait. A release on another thread completes it by
+/// waking the multiplexer. Complexity: as sync::basic_range_lock::lock_async. Allocates: as that, and nothing
+/// else. Thread safety: the multiplexer's thread; any, by atomic().
 template <class Atomics>
 [[nodiscard]] auto async_lock(io_multiplexer& multiplexer, sync::basic_range_lock<Atomics>& lock,
                               const sync::lock_args& wanted, deadline within = {}) noexcept {

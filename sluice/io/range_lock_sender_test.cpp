@@ -119,7 +119,8 @@ TEST_P(range_locks, of_an_owner_whose_waits_end_are_cancelled) {
     const int owner = 0;
     ASSERT_TRUE(multiplexer_->post([&]() noexcept { EXPECT_EQ(lock_.cancel_all(&owner), 1U); }).has_value());
     const auto work = [&]() -> task<int> {
-        const auto got = co_await co_lock(*multiplexer_, lock_, {.where = byte_range::whole(), .owner = &owner});
+        const auto got =
+            co_await co_lock(*multiplexer_, lock_, {.where = byte_range::whole(), .owner = &owner});
         co_return got ? 0 : got.error().code();
     };
     EXPECT_EQ(run(work()), ECANCELED);

@@ -2,8 +2,7 @@
 
 namespace sluice::io::detail {
 
-receiving::receiving(socket_handle& from, receive_pool& pool) noexcept
-    : slots_(pool.slots_.get()) {
+receiving::receiving(socket_handle& from, receive_pool& pool) noexcept : slots_(pool.slots_.get()) {
     if (from.registered() == nullptr) (void)from.set_multiplexer(&slots_->multiplexer());
     handle_ = from.registered();
     ENSURE(handle_ != nullptr, "could not be attached to the pool's multiplexer: set_multiplexer() says why");

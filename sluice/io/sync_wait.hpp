@@ -67,8 +67,8 @@ private:
 };
 
 /// Goes on on the thread of `multiplexer`, which must be running it; at once if that is this thread. The task
-/// that awaits this one stays where it is. Handles, scopes and pools stay with their threads: what runs over there uses handles of `multiplexer`, inside
-/// uncancelled() if its parent is in a scope. Allocates: nothing.
+/// that awaits this one stays where it is. Handles, scopes and pools stay with their threads: what runs over
+/// there uses handles of `multiplexer`, inside uncancelled() if its parent is in a scope. Allocates: nothing.
 inline hop_awaiter resume_on(io_multiplexer& multiplexer) noexcept {
     return {multiplexer, hop_awaiter::when::elsewhere_only};
 }

@@ -151,9 +151,9 @@ public:
 ///
 /// Lazy: the body begins when the task is awaited (or given to sync_wait, when_all, a task_group). Its caller
 /// goes on, on the same stack, when it ends: neither a chain of tasks nor a loop grows the stack. Runs in its
-/// parent's cancel scope. `T` may be void, a reference, or move-only. Errors are values; an exception that leaves
-/// the body is thrown again to whoever awaits the task. If nobody does (a task_group's child), it goes to the
-/// failure handler.
+/// parent's cancel scope. `T` may be void, a reference, or move-only. Errors are values; an exception that
+/// leaves the body is thrown again to whoever awaits the task. If nobody does (a task_group's child), it goes
+/// to the failure handler.
 ///
 /// Owns the frame; a task that waits for i/o must not be destroyed (see operation_awaiter).
 /// Thread safety: one thread at a time. resume_on() moves the task alone: whoever awaits it goes on where it

@@ -115,7 +115,8 @@ private:
 /// Runs tasks concurrently and waits for all of them, whatever becomes of each: `auto [a, b] = co_await
 /// when_all(first(), second());`. A void result is a std::monostate. They start in order, each up to where it
 /// first has to wait; they run in the scope of the task that awaits them. A failure of one ends no other:
-/// for that, give them a scope and cancel it. Throws: what left the first of them that threw. Allocates: nothing. Suspends: until the last has finished.
+/// for that, give them a scope and cancel it. Throws: what left the first of them that threw. Allocates:
+/// nothing. Suspends: until the last has finished.
 template <class... Ts>
 [[nodiscard]] auto when_all(task<Ts>... children) noexcept {
     return detail::tuple_join<Ts...>(std::move(children)...);

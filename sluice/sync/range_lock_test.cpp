@@ -1,5 +1,5 @@
-#include "sluice/sync/range_lock_awaiter_testing.hpp"
 #include "sluice/sync/range_lock.hpp"
+#include "sluice/sync/range_lock_awaiter_testing.hpp"
 
 #include <gtest/gtest.h>
 

@@ -156,7 +156,8 @@ TEST_P(deadlines, that_have_passed_are_ended_by_timeout_io_in_as_many_passes_as_
     constexpr int count = 2 * limits::completions_per_pass_max + 5;
     std::vector<std::unique_ptr<sleep>> sleeps;
     for (int i = 0; i < count; ++i) {
-        sleeps.push_back(std::make_unique<sleep>(async_sleep(multiplexer(), deadline(multiplexer().now() - 1h))));
+        sleeps.push_back(
+            std::make_unique<sleep>(async_sleep(multiplexer(), deadline(multiplexer().now() - 1h))));
         sleeps.back()->state.start();
     }
     EXPECT_EQ(multiplexer().timeout_io_within(1h, 7), 7);

@@ -306,7 +306,8 @@ void run_one_world(io_multiplexer& m, std::uint64_t seed, bool lossy) {
     };
     for (auto& each : streams)
         each.cancel_writes();
-    while (not std::ranges::all_of(streams, &modelled_stream::writes_are_done) and m.try_run_for(5s).value_or(0) > 0) {}
+    while (not std::ranges::all_of(streams, &modelled_stream::writes_are_done) and
+           m.try_run_for(5s).value_or(0) > 0) {}
     for (auto& each : streams) {
         ASSERT_TRUE(each.writes_are_done());
         each.close_writer();
