@@ -23,7 +23,8 @@ namespace {
 void run_to_the_end(io::io_multiplexer& loop) noexcept {
     for (;;) {
         const auto ran = loop.run();
-        if (not ran) io::report_unreturned(io::unreturned_failure::loop_cannot_run, ran.error().operation());
+        if (not ran)
+            io::report_unreturned(io::unreturned_failure::loop_cannot_run, ran.error().message().c_str());
         if (ran == io::io_multiplexer::nothing_pending) return;
     }
 }

@@ -114,6 +114,16 @@ void lock_wait::end() noexcept {
     if (sleep_) sleep_->cancel();
 }
 
+void lock_wait::poll() noexcept {
+    if (sleep_) (void)sleep_->poll();
+}
+
+bool lock_wait::abandon() noexcept {
+    if (sleep_) sleep_->abandon();
+    (void)finish(failure({ECANCELED, "lock entities"}));
+    return true;
+}
+
 // Returns the outcome if it is known; otherwise look_again() follows.
 std::optional<int> lock_wait::look() noexcept {
     if (is_ended_) return finish(failure({ECANCELED, "lock entities"}));

@@ -37,7 +37,8 @@ public:
     /// Whether it is granted. Errors: ETIMEDOUT once the deadline has passed; as lock. After an error it is
     /// over.
     [[nodiscard]] result<bool> poll() noexcept;
-    /// Makes `op` what to wait for before polling again. end_wait() follows, once the operation is done.
+    /// Makes `op` what to wait for before polling again. end_wait() follows, once the operation is done or
+    /// abandoned.
     void begin_wait(io::io_multiplexer& loop, io::operation& op) noexcept;
     /// Errors: ECANCELED; others mean no more than success, that is, to poll again.
     [[nodiscard]] result<void> end_wait(const io::operation& op) noexcept;
@@ -114,6 +115,8 @@ private:
 
     [[nodiscard]] std::optional<int> begin(bool may_wait) noexcept override;
     void end() noexcept override;
+    void poll() noexcept override;
+    [[nodiscard]] bool abandon() noexcept override;
     [[nodiscard]] std::optional<int> look() noexcept;
     void look_again() noexcept;
     [[nodiscard]] int finish(result<fs_mutex_guard> outcome) noexcept;

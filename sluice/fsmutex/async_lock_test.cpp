@@ -20,6 +20,7 @@
 #include "sluice/fsmutex/processes_testing.hpp"
 #include "sluice/io/atomic_sender.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
+#include "sluice/io/failure_handler.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/io/task_group.hpp"
 #include "sluice/io/uring/uring_multiplexer.hpp"
@@ -267,6 +268,36 @@ TEST_P(every_async_lock, in_a_deadline_ends_and_leaves_neither_request_nor_waite
 }
 
 static_assert(io::sender<lock_sender>);
+
+TEST_P(every_async_lock, of_a_frame_that_is_destroyed_leaves_neither_request_nor_waiter) {
+    const auto before = io::set_failure_handler([](io::unreturned_failure, const char*) noexcept {});
+    auto held = mutex->lock(entity(1)).value();
+    {
+        const auto waits = [&]() -> io::task<void> { (void)co_await async_lock(*loop, *mutex, {entity(1)}); };
+        const auto sender_form = waits();
+        const auto task_form = co_lock(*loop, *mutex, {entity(1)});
+        sender_form.frame().resume();
+        task_form.frame().resume();
+        (void)loop->try_run_for(5ms);
+        EXPECT_EQ(loop->pending() == 0, false);
+    }
+    (void)io::set_failure_handler(before);
+    expect_nothing_is_left_but(1);
+    held.unlock();
+    EXPECT_TRUE(mutex->try_lock(entity(1)));
+}
+
+TEST_P(every_async_lock, as_a_sender_that_is_only_polled_is_granted) {
+    auto held = mutex->lock(entity(1)).value();
+    outcome end;
+    auto waiting = connect(async_lock(*loop, *mutex, {entity(1)}), receiver{&end});
+    waiting.start();
+    EXPECT_FALSE(waiting.poll());
+    held.unlock();
+    while (not waiting.poll()) {}
+    ASSERT_TRUE(end.value);
+    EXPECT_TRUE(*end.value);
+}
 
 TEST_P(every_async_lock, as_a_sender_that_a_task_awaits_ends_when_the_time_of_the_task_is_up) {
     auto held = mutex->lock(entity(1)).value();

@@ -224,7 +224,7 @@ result<atomicity_report> probe(const path_handle& directory, const atomicity_opt
     const std::size_t length = options.offset_bytes + options.write_bytes_max;
     const page_aligned content = allocate_pages(length);
     std::memset(content.get(), 0, length);
-    const auto filled = file->write(io_request<const_bytes_type>{const_bytes_type(content.get(), length)});
+    const auto filled = file->write(io_request<const_bytes_type>{const_bytes_type(content.get(), length), 0});
     if (not filled) return failure(filled.error());
     if (filled->size() != length) return failure({ENOSPC, "write", file->descriptor()});
     if (const auto saved = file->barrier(barrier_kind::wait_data_only); not saved)

@@ -26,7 +26,10 @@ public:
         : awaited_operation(within), sender_(std::move(what)) {}
     operation_awaiter(const operation_awaiter&) = delete;
     operation_awaiter& operator=(const operation_awaiter&) = delete;
-    ~operation_awaiter() { end_with_frame(); }
+    ~operation_awaiter() {
+        if (end_with_frame()) [[unlikely]]
+            (void)sender_.collect(*this);  // what a sender has to undo
+    }
 
     // Inlined by force: behind a system call every return is mispredicted (see system_call.hpp).
     [[nodiscard, gnu::always_inline]] bool await_ready() noexcept {

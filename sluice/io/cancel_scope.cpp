@@ -47,6 +47,11 @@ cancel_scope::~cancel_scope() {
     if (outer_ != nullptr) outer_->nested_.erase(*this);
 }
 
+void cancel_scope::let_go() noexcept {
+    while (awaited* const each = pending_.pop_front())
+        each->scope_ = nullptr;
+}
+
 void cancel_scope::cancel_own() noexcept {
     is_cancelled_ = true;
     // Nobody is signalled from inside, so the list stays as it is meanwhile.

@@ -55,11 +55,13 @@ protected:
     ~awaited_operation() = default;
 
     /// For the destructor of what is derived, while all that the operation uses is still there: if the frame
-    /// goes while it waits, reports that, and ends the operation. Blocks: until the kernel has let go of the
-    /// buffers.
-    void end_with_frame() noexcept {
-        if (not is_idle()) [[unlikely]]
-            abandon();
+    /// goes while it waits, reports that, ends the operation and returns true. Blocks: until the kernel has
+    /// let go of the buffers.
+    [[nodiscard]] bool end_with_frame() noexcept {
+        if (is_idle()) [[likely]]
+            return false;
+        abandon();
+        return true;
     }
 
     /// To be called once the operation is pending: the done signal resumes `waiter`.
@@ -100,6 +102,9 @@ public:
     void cancel() noexcept;
 
     [[nodiscard]] bool is_cancelled() const noexcept { return is_cancelled_; }
+
+    /// Forgets all that is pending here, for an owner that goes before those who wait.
+    void let_go() noexcept;
 
     /// Whether cancelling did end something: an operation completed with ECANCELED, or was refused.
     [[nodiscard]] bool has_cut_short() const noexcept { return has_cut_short_; }

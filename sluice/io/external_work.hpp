@@ -30,8 +30,16 @@ public:
     /// follows. If it `may_wait` not, and would have to, it returns ETIMEDOUT. Blocks: no.
     [[nodiscard]] virtual std::optional<int> begin(bool may_wait) noexcept = 0;
 
-    /// Asks for an early end: complete(ECANCELED) follows, now or soon, unless it was faster. Blocks: no.
+    /// Asks, once, for an early end: complete(ECANCELED) follows, now or soon, unless it was faster. It must
+    /// not depend on the multiplexer's signals, unless abandon() is overridden. Blocks: no.
     virtual void end() noexcept = 0;
+
+    /// Looks whether it is complete, for those that find out only when they look. Blocks: no.
+    virtual void poll() noexcept {}
+
+    /// Ends it at once, for an owner that goes: returns whether it has, and complete() will not be called. By
+    /// default it has not, and the multiplexer waits for what end() brings. Blocks: as long as it takes.
+    [[nodiscard]] virtual bool abandon() noexcept { return false; }
 
 protected:
     external_work() noexcept = default;

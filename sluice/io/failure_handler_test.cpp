@@ -173,6 +173,32 @@ TEST_P(failures, of_a_frame_that_waits_with_a_deadline_leave_nothing_pending) {
     EXPECT_EQ(multiplexer_->pending(), 0U);
 }
 
+TEST_P(failures, of_a_frame_that_waits_in_a_race_leave_nothing_pending) {
+    auto pipe = make_pipe();
+    int goes_on = 0;
+    const auto races = [](pipe_handle& from, int& count) -> task<void> {
+        std::vector<task<void>> racers;
+        racers.push_back(wait_in_frame(from, count));
+        racers.push_back(wait_in_frame(from, count));
+        (void)co_await race(std::span(racers));
+    };
+    {
+        const auto waiting = races(pipe.reader, goes_on);
+        waiting.frame().resume();
+        EXPECT_EQ(multiplexer_->pending(), 2U);
+    }
+    EXPECT_EQ(multiplexer_->pending(), 0U);
+    EXPECT_EQ(reports.size(), 2U);
+}
+
+TEST_P(failures, of_conversions_to_what_a_task_returns_are_thrown) {
+    struct throws {
+        operator int() const { throw std::runtime_error("converted"); }  // NOLINT: meant to convert
+    };
+    const auto work = []() -> task<int> { co_return throws(); };
+    EXPECT_THROW((void)run(work()), std::runtime_error);
+}
+
 SLUICE_TEST_COROUTINES_OVER_ALL(failures);
 
 }  // namespace

@@ -53,8 +53,9 @@ result<void> io_handle::set_multiplexer() noexcept {
 }
 
 registration& io_handle::adopt() noexcept {
-    if (const auto attached = set_multiplexer(); not attached)
-        return detail::refused_handle(attached.error().code());
+    io_multiplexer* const running = io_multiplexer::running_here();
+    if (const auto attached = running != nullptr ? set_multiplexer(running) : set_multiplexer(); not attached)
+        return detail::refused_handle(attached.error());
     return *registration_;
 }
 

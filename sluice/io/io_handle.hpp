@@ -13,7 +13,7 @@ struct registration;
 ///
 /// Every operation has three spellings with one meaning: `read` blocks, `co_read` suspends a task,
 /// `async_read` is a sender. They differ only in who waits. This class has the blocking ones; awaitables are
-/// in `awaitable.hpp`, senders in `sender.hpp`; both need a multiplexer set.
+/// in `awaitable.hpp`, senders in `sender.hpp`; both go through the handle's multiplexer.
 ///
 /// Transfers. A read ends when at least one byte has come (files: when the request is filled or the file
 /// ends). A write ends when everything is written. A shorter result means: end of file (reads), or that the
@@ -86,11 +86,11 @@ public:
     [[nodiscard]] io_multiplexer* multiplexer() const noexcept;
 
     /// Attaches this handle to a multiplexer (by default the calling thread's own), or, given null, detaches
-    /// it. A handle without one adopts the calling thread's when its first asynchronous operation is made
-    /// (P2052R0 4.3.3); if that fails, the operation ends with the error. A handle must be detached or closed
-    /// before the thread whose multiplexer it has ends. Errors: EBUSY while i/o is pending on the handle;
-    /// EPERM, ENOMEM, ENOSPC from the kernel. Allocates: amortised, in the multiplexer's table of handles.
-    /// Blocks: no.
+    /// it. A handle without one adopts the one that runs on the calling thread, or else the thread's own,
+    /// when its first asynchronous operation is made (P2052R0 4.3.3); if that fails, the operation ends with
+    /// the error. A handle must be detached or closed before the thread whose multiplexer it has ends.
+    /// Errors: EBUSY while i/o is pending on the handle; EPERM, ENOMEM, ENOSPC from the kernel. Allocates:
+    /// amortised, in the multiplexer's table of handles. Blocks: no.
     [[nodiscard]] result<void> set_multiplexer(io_multiplexer* multiplexer) noexcept;
     [[nodiscard]] result<void> set_multiplexer() noexcept;
 

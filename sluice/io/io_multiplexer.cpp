@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <thread>
 
 #include "sluice/io/attempt.hpp"
 #include "sluice/io/external_work.hpp"
+#include "sluice/io/failure_handler.hpp"
 #include "sluice/io/limits.hpp"
 #include "sluice/io/system_call.hpp"
 
@@ -48,6 +50,9 @@ io_multiplexer::~io_multiplexer() {
     ENSURE(pending_ == 0,
            "a multiplexer is destroyed while operations are pending on it: cancel and complete them");
     ENSURE(registered_buffers_ == 0, "a registered buffer must go before its multiplexer");
+    // acquire: pairs with complete_elsewhere(), which is a few instructions from its end.
+    while (completing_.load(std::memory_order_acquire) != 0)
+        std::this_thread::yield();
     while (posted_item* item = posted_.pop())
         item->invoke();
     std::size_t detached = 0;
@@ -241,8 +246,19 @@ bool io_multiplexer::begin_external(operation& op) noexcept {
 }
 
 void io_multiplexer::complete_elsewhere(operation& op) noexcept {
+    // Once it is pushed, the loop may end, and its owner destroy it: that waits for us. The increment is seen
+    // by whoever pops `op`; release: pairs with the destructor.
+    completing_.fetch_add(1, std::memory_order_relaxed);
     (void)completed_elsewhere_.push(op);
     wake_if_sleeping();
+    completing_.fetch_sub(1, std::memory_order_release);
+}
+
+void io_multiplexer::poll_external(operation& op) noexcept {
+    static_cast<external_work*>(op.argument)->poll();
+    take_completed_elsewhere();
+    // In a simulation, only the back end lets time pass.
+    if (op.at == operation::stage::in_flight and not waits_for_threads()) backend_poll(op);
 }
 
 void io_multiplexer::take_completed_elsewhere() noexcept {
@@ -253,9 +269,10 @@ void io_multiplexer::take_completed_elsewhere() noexcept {
 // What could not be done at once waits, or, if it must not wait, has failed.
 bool io_multiplexer::begin_slowly(operation& op) noexcept {
     if (op.kind == operation_kind::external) return begin_external(op);
-    if (op.target->refuses_with != 0) [[unlikely]] {
-        op.error_code = op.target->refuses_with;
+    if (op.target->refusal != nullptr) [[unlikely]] {
+        op.error_code = op.target->refusal->code();
         op.at = operation::stage::ready;
+        inline_left_ = limits::inline_completions_max;  // which nobody else renews
         return true;
     }
     if (op.kind == operation_kind::barrier and op.target->is_stream()) {
@@ -302,6 +319,11 @@ void io_multiplexer::finish_notification(operation& op) noexcept {
 
 void operation::signal_both(io_multiplexer& by) noexcept {
     by.give_both(*this, [this] { signal_value(); }, [this] { signal_done(); });
+}
+
+void io_multiplexer::signal_started_meanwhile() noexcept {
+    while (operation* const op = ready_.pop_front())
+        (void)signal(*op);
 }
 
 // Returns whether this completed the operation; a late done signal is only its echo.
@@ -414,7 +436,7 @@ bool io_multiplexer::poll(operation& op) noexcept {
     if (op.is_idle()) return op.has_completed;
     if (op.at == operation::stage::waiting or op.at == operation::stage::in_flight) {
         if (op.kind == operation_kind::external) {
-            take_completed_elsewhere();
+            poll_external(op);
         } else {
             backend_poll(op);
         }
@@ -453,9 +475,13 @@ void io_multiplexer::cancel(operation& op, int code) noexcept {
     if (op.is_idle() or op.at == operation::stage::ready or op.at == operation::stage::valued) return;
     // A worker thread that is about to begin the operation may be looking. relaxed: see worker_pool::cancel.
     const std::atomic_ref wish(op.cancel_code);
-    if (wish.load(std::memory_order_relaxed) == 0) wish.store(code, std::memory_order_relaxed);
+    const bool is_first = wish.load(std::memory_order_relaxed) == 0;
+    if (is_first) wish.store(code, std::memory_order_relaxed);
     if (op.timer_link.is_linked()) timers_.erase(op);
-    if (op.kind == operation_kind::external) return static_cast<external_work*>(op.argument)->end();
+    if (op.kind == operation_kind::external) {
+        if (is_first) static_cast<external_work*>(op.argument)->end();
+        return;
+    }
     const bool ours =
         op.at == operation::stage::waiting and (op.kind == operation_kind::sleep or op.target->is_stream());
     if (ours) {
@@ -465,20 +491,33 @@ void io_multiplexer::cancel(operation& op, int code) noexcept {
     }
 }
 
+// Whether only signals are missing.
+bool io_multiplexer::is_over(const operation& op) const noexcept {
+    const bool is_known = op.at == operation::stage::ready or op.at == operation::stage::valued;
+    return op.is_idle() or (is_known and not op.notification_pending);
+}
+
 void io_multiplexer::abandon(operation& op) noexcept {
-    cancel(op, ECANCELED);
-    const auto is_over = [&op] {
-        const bool is_known = op.at == operation::stage::ready or op.at == operation::stage::valued;
-        return op.is_idle() or (is_known and not op.notification_pending);
-    };
-    while (not is_over()) {
+    const bool is_outside_of_turns = turn() % 2 == 0;
+    take_completed_elsewhere();
+    const bool is_external = op.kind == operation_kind::external and not is_over(op);
+    if (is_external and static_cast<external_work*>(op.argument)->abandon()) {
+        op.error_code = ECANCELED;
+        finish(op);
+    } else {
+        cancel(op, ECANCELED);
+    }
+    while (not is_over(op)) {
         // With something in `ready_` the back end does not sleep.
         operation_queue kept = std::move(ready_);
-        take_completed_elsewhere();
-        if (not is_over()) (void)backend_complete(now() + std::chrono::milliseconds(10));
+        const result<void> asked = backend_complete(now() + std::chrono::milliseconds(10));
         kept.append(std::move(ready_));
         ready_ = std::move(kept);
+        take_completed_elsewhere();
+        if (not asked) [[unlikely]]
+            report_unreturned(unreturned_failure::loop_cannot_run, asked.error().message().c_str());
     }
+    if (is_outside_of_turns and turn() % 2 != 0) end_turn();
     if (op.is_idle()) return;
     if (op.queue_link.is_linked()) ready_.erase(op);
     retire(op);
@@ -616,6 +655,7 @@ result<int> io_multiplexer::run_once(int max, time_point until) noexcept {
 }
 
 result<int> io_multiplexer::turn_once(int max, time_point until) noexcept {
+    const runs_here here(*this);
     begin_turn();
     const result<int> count = run_once(max, until);
     end_turn();

@@ -42,12 +42,14 @@ struct accept_request;
 /// time limits how long they go on while there is something to do (P2052R0 4.3.1, 4.3.2).
 ///
 /// Thread safety: belongs to the thread that first starts, completes or runs something on it; ENSURE checks.
-/// Only post(), and what atomic_ senders make, may be used from any thread. Allocates: attaching a handle,
-/// amortised; and post() of a callable. Nothing else, ever.
+/// Only post(), what atomic_ senders make, and external_work::complete() may be used from any thread.
+/// Allocates: attaching a handle, amortised; and post() of a callable. Nothing else, ever.
 ///
 /// Invariants:
 ///   1. `pending_` counts the operations between start() and the done signal.
-///   2. An operation is in exactly one place: its registration's queue, the back end's, or `ready_`.
+///   2. An operation is in exactly one place: its registration's queue, the back end's, with another thread
+///   or
+///      in `completed_elsewhere_`, or in `ready_`.
 ///   3. `signalling_` is true exactly while a receiver runs; operations that finish meanwhile go to `ready_`,
 ///   so
 ///      receivers never nest and the stack does not grow.
@@ -192,6 +194,8 @@ public:
         signalling_ = true;
         give_both(op, value, done);
         signalling_ = false;
+        if (signals_all_in_start_) [[unlikely]]
+            signal_started_meanwhile();
     }
 
     /// What operation::signal_both does, while the multiplexer is signalling: the signals of a finished
@@ -230,6 +234,20 @@ public:
 
     /// What an operation of kind `external` waits for is complete; its outcome stands in it. Any thread.
     void complete_elsewhere(operation& op) noexcept;
+
+    /// The multiplexer that runs on this thread now, in run…, try_run… or sync_wait(); null for none.
+    [[nodiscard]] static io_multiplexer* running_here() noexcept { return running_; }
+    /// Makes one that, for as long as this exists.
+    class runs_here {
+    public:
+        explicit runs_here(io_multiplexer& now) noexcept : before_(std::exchange(running_, &now)) {}
+        runs_here(const runs_here&) = delete;
+        runs_here& operator=(const runs_here&) = delete;
+        ~runs_here() { running_ = before_; }
+
+    private:
+        io_multiplexer* before_;
+    };
 
     /// Ends a started operation without signals, for an owner that goes. Blocks: until the kernel has let go
     /// of its buffers. Meanwhile no receiver is signalled.
@@ -379,6 +397,9 @@ protected:
     /// does something. Only a simulation can know.
     [[nodiscard]] virtual bool backend_is_stalled() const noexcept { return false; }
 
+    /// For a multiplexer that nobody runs: what receivers start is signalled before the outermost start ends.
+    void signal_all_in_start() noexcept { signals_all_in_start_ = true; }
+
     /// For a back end that submits many operations in one system call: those on sockets that receivers start
     /// while limits::crowd or more have completed in one pass are queued, not tried.
     void batch_crowds() noexcept { batches_crowds_ = true; }
@@ -413,6 +434,9 @@ private:
     [[nodiscard]] bool begin_slowly(operation& op) noexcept;
     [[nodiscard]] bool begin_external(operation& op) noexcept;
     void take_completed_elsewhere() noexcept;
+    void poll_external(operation& op) noexcept;
+    [[nodiscard]] bool is_over(const operation& op) const noexcept;
+    void signal_started_meanwhile() noexcept;
     [[nodiscard]] static bool can_refuse_to_wait(const operation& op) noexcept;
     void arm_timer(operation& op) noexcept;
     void disarm_timer(operation& op) noexcept;
@@ -436,6 +460,7 @@ private:
 
     // Its address tells threads apart, cheaper than their names.
     static inline thread_local constinit char thread_mark_ = 0;
+    static inline thread_local constinit io_multiplexer* running_ = nullptr;
 
     std::size_t pending_ = 0;
     std::size_t registered_buffers_ = 0;
@@ -444,6 +469,7 @@ private:
     initiation initiation_ = initiation::automatic;
     bool signalling_ = false;
     bool batches_crowds_ = false;
+    bool signals_all_in_start_ = false;
     bool asks_before_speculating_ = false;
     bool is_crowded_ = false;  // the receivers now running are those of many
     int finished_ = 0;         // operations finished since receivers last ran
@@ -459,6 +485,7 @@ private:
     // Shared with posting threads.
     intrusive_mpsc_queue<posted_item, &posted_item::link> posted_;
     intrusive_mpsc_queue<operation, &operation::handoff_link> completed_elsewhere_;
+    std::atomic<int> completing_{0};  // threads within complete_elsewhere()
     std::atomic<bool> sleeping_{false};
     std::atomic<int> guards_{0};
     std::atomic<std::uint64_t> turn_{0};

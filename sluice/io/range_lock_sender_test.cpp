@@ -8,6 +8,7 @@
 #include "sluice/io/atomic_sender.hpp"
 #include "sluice/io/coroutine_testing.hpp"
 #include "sluice/io/failure_handler.hpp"
+#include "sluice/io/simulated/simulated_multiplexer.hpp"
 #include "sluice/io/task_group.hpp"
 #include "sluice/io/with_deadline.hpp"
 
@@ -203,6 +204,22 @@ TEST_P(range_locks, of_tasks_on_several_threads_exclude_each_other) {
     EXPECT_EQ(granted.load() + refused.load(), threads * 200);
     EXPECT_GE(granted.load(), threads * 100);
     expect_free();
+}
+
+TEST(simulated_range_locks, that_are_only_polled_see_their_deadline_pass) {
+    auto simulation = make_simulated_multiplexer({.seed = 1}).value();
+    range_lock lock;
+    const range_guard held = lock.lock(all);
+    struct noting {
+        int* code;
+        void set_value(result<range_guard>&& got) const noexcept { *code = got ? 0 : got.error().code(); }
+        void set_done() const noexcept {}
+    };
+    int code = -1;
+    auto state = connect(async_lock(*simulation, lock, all, 10ms), noting{&code});
+    state.start();
+    while (not state.poll()) {}
+    EXPECT_EQ(code, ETIMEDOUT);
 }
 
 SLUICE_TEST_COROUTINES_OVER_ALL(range_locks);

@@ -5,13 +5,20 @@
 namespace sluice::io::detail {
 namespace {
 
-// Nothing is ever pending on it: begin_slowly() refuses what is started on its only registration.
+// Nobody runs it, so nothing may ever be pending on it when start() has returned: begin_slowly() refuses what
+// is started on its only registration, and what receivers start meanwhile is signalled by the outermost
+// start.
 class refusing_multiplexer final : public io_multiplexer {
 public:
     refusing_multiplexer() noexcept {
         for (auto& half : no_handle().halves)
             half.never_speculate = true;
+        no_handle().refusal = &why;
+        signal_all_in_start();
     }
+
+    error why{0, "attach to multiplexer"};
+
     [[nodiscard]] std::string_view name() const noexcept override { return "none"; }
 
 private:
@@ -30,11 +37,10 @@ private:
 
 }  // namespace
 
-registration& refused_handle(int code) noexcept {
+registration& refused_handle(const error& why) noexcept {
     thread_local refusing_multiplexer none;
-    registration& refused = none.no_handle();
-    refused.refuses_with = code;
-    return refused;
+    none.why = why;
+    return none.no_handle();
 }
 
 }  // namespace sluice::io::detail

@@ -48,7 +48,7 @@ struct registration {
     std::uint32_t pending = 0;
     std::uint32_t backend_word = 0;  // the back end's own; 0 when attached
     std::uint32_t slot = 0;          // its index in the multiplexer's table
-    int refuses_with = 0;            // the errno value with which all operations end; see refused_handles.hpp
+    const error* refusal = nullptr;  // with which all operations end at once; see refused_handles.hpp
     std::array<half, 2> halves{};
     list_hook<registration> link;  // in the list of free ones
 

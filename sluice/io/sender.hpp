@@ -14,8 +14,9 @@
 
 namespace sluice::io {
 
-/// What describes an asynchronous operation: a sender of P2052. Lazy: nothing happens before connect and
-/// start. A value; it refers to its handle, which must outlive the operation.
+/// What describes an asynchronous operation: a sender of P2052. Lazy: no i/o happens before connect and
+/// start; making one attaches a handle without a multiplexer. A value; it refers to its handle, which must
+/// outlive the operation.
 template <class S>
 concept sender = std::move_constructible<S> and requires(S& s, operation& op) {
     typename S::result_type;
@@ -51,6 +52,7 @@ protected:
         op.piece_count = 0;
     }
     static error error_of(const operation& op, const char* name) noexcept {
+        if (op.target->refusal != nullptr) return *op.target->refusal;
         return {op.error_code, name, op.target->native.descriptor};
     }
 
@@ -296,6 +298,13 @@ public:
 
     /// Ends it early: it completes, now or soon, with ECANCELED unless it was faster.
     void cancel() noexcept { sender_.multiplexer().cancel(*this, ECANCELED); }
+
+    /// Ends it without signals, for an owner that goes. Blocks: until the kernel has let go of the buffers.
+    void abandon() noexcept {
+        if (is_idle()) return;
+        sender_.multiplexer().abandon(*this);
+        (void)sender_.collect(*this);  // what a sender has to undo
+    }
 
     /// Whether start() has been called and done has not been signalled.
     [[nodiscard]] bool started() const noexcept { return not is_idle(); }

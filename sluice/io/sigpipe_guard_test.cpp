@@ -102,7 +102,7 @@ TEST(sigpipe_guard, other_signals_blocked_meanwhile_stay_blocked) {
 TEST(sigpipe_guard, a_transfer_leaves_the_signal_to_the_guard_of_its_thread) {
     auto file = file_handle::temp_inode(path_handle::temporary_files().value()).value();
     static constexpr std::byte content[100]{};
-    ASSERT_TRUE(file.write(io_request<const_bytes_type>{content}).has_value());
+    ASSERT_TRUE(file.write(io_request<const_bytes_type>{content, 0}).has_value());
     auto writer = writer_without_reader();
     const sigpipe_guard guard;
     EXPECT_EQ(send_file_to(file, writer, {}).error(), std::errc::broken_pipe);

@@ -11,11 +11,12 @@ void sync_waiter::run(task_promise_base& root, std::coroutine_handle<> frame) no
     root.set_listener(*this);
     // The task may be on another thread while nothing is pending here; it posts to come back.
     const io_multiplexer::work_guard more_to_come(multiplexer_);
+    const io_multiplexer::runs_here here(multiplexer_);  // for handles that adopt it
     frame.resume();
     while (not done_) {
         const auto ran = multiplexer_.run();
         if (not ran) [[unlikely]]
-            report_unreturned(unreturned_failure::loop_cannot_run, ran.error().operation());
+            report_unreturned(unreturned_failure::loop_cannot_run, ran.error().message().c_str());
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <coroutine>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -118,6 +119,46 @@ TEST_F(hopping, whoever_awaits_a_task_goes_on_on_its_own_thread) {
     };
     run(parent(*home_, away_.multiplexer()));
     EXPECT_EQ(std::this_thread::get_id(), here);
+}
+
+// An awaitable that is not ours: it resumes on a thread of its own.
+struct foreign_wait {
+    std::jthread* thread;
+    [[nodiscard]] static bool await_ready() noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> waiter) const {
+        *thread = std::jthread([waiter] { waiter.resume(); });
+    }
+    static void await_resume() noexcept {}
+};
+
+TEST_F(hopping, a_root_that_something_foreign_resumed_elsewhere_is_waited_for) {
+    std::jthread thread;
+    const auto work = [&]() -> task<int> {
+        co_await foreign_wait{&thread};
+        co_return 3;
+    };
+    const auto parent = [&]() -> task<int> {
+        const int got = co_await work();
+        EXPECT_TRUE(home_->is_owner()) << "only the task that waited itself is elsewhere";
+        co_return got;
+    };
+    EXPECT_EQ(run(work()), 3);
+    thread.join();
+    EXPECT_EQ(run(parent()), 3);
+}
+
+TEST_F(hopping, a_handle_without_a_multiplexer_adopts_the_one_that_runs) {
+    auto pipe = pipe_handle::anonymous().value();
+    const auto reads = [&]() -> task<std::size_t> {
+        std::array<std::byte, 1> one{};
+        co_return (co_await co_read(pipe.reader, io_request<bytes_type>{one})).bytes_transferred();
+    };
+    std::jthread writes([&] {
+        std::array<std::byte, 1> one{};
+        EXPECT_TRUE(pipe.writer.write(io_request<const_bytes_type>{one}).has_value());
+    });
+    EXPECT_EQ(run(reads()), 1U);
+    EXPECT_EQ(pipe.reader.multiplexer(), home_.get());
 }
 
 TEST_F(hopping, a_root_that_ends_on_another_thread_is_waited_for) {

@@ -43,10 +43,11 @@ public:
         template <class Promise>
         std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> finished) noexcept {
             task_promise_base& promise = finished.promise();
-            if (promise.place() == promise.home() or promise.home() == nullptr) [[likely]]
+            io_multiplexer* const home = promise.home();
+            if (home == nullptr or home->is_owner()) [[likely]]
                 return promise.next();
             // Made only now, in the frame, which stays until the awaiter, over there, destroys it.
-            promise.home()->post(*new (room_.data()) way_home(promise));
+            home->post(*new (room_.data()) way_home(promise));
             return std::noop_coroutine();
         }
         static void await_resume() noexcept {}
@@ -109,7 +110,7 @@ public:
 
     template <class U = T>
         requires std::is_constructible_v<T, U&&>
-    void return_value(U&& value) noexcept {
+    void return_value(U&& value) noexcept(std::is_nothrow_constructible_v<T, U&&>) {
         value_.emplace(std::forward<U>(value));
     }
     [[nodiscard]] T take() {
@@ -156,9 +157,10 @@ public:
 /// to the failure handler.
 ///
 /// Owns the frame; a task that waits for i/o must not be destroyed (see operation_awaiter).
-/// Thread safety: one thread at a time. resume_on() moves the task alone: whoever awaits it goes on where it
-/// was, on the thread of its own multiplexer.
-/// Allocates: the frame, from the frame_pool chosen as said there. Suspends: where the body does.
+/// Thread safety: one thread at a time. resume_on() moves the task alone: a task that awaits it goes on where
+/// it was, on the thread of its own multiplexer, and so do those that sync_wait, when_all, race and
+/// task_group run. A loop that nobody runs any more when a task comes back to it does not resume it: hold a
+/// work_guard. Allocates: the frame, from the frame_pool chosen as said there. Suspends: where the body does.
 template <class T = void>
 class [[nodiscard]] task {
 public:

@@ -146,6 +146,8 @@ namespace detail {
 class race_latch final : private task_listener {
 public:
     explicit race_latch(std::size_t children) noexcept : left_(children) {}
+    // With children left only if the frame that waits for them goes, which their own operations report.
+    ~race_latch() { inside_.let_go(); }
 
     void set_parent(std::coroutine_handle<> parent, cancel_scope* outer) noexcept {
         parent_ = parent;

@@ -71,7 +71,7 @@ std::array<io_handle, 2> socket_pair() {
 }
 
 auto read_of(io_handle& from, std::span<std::byte> into, deadline within = {}) {
-    return async_read(from, io_request<bytes_type>{into}, within);
+    return async_read(from, io_request<bytes_type>{into, 0}, within);
 }
 auto write_of(io_handle& to, std::span<const std::byte> what, extent_type at = 0) {
     return async_write(to, io_request<const_bytes_type>{what, at});

@@ -55,7 +55,7 @@ TEST(uring_files, scattered_requests_of_any_number_of_pieces_are_filled) {
         from.emplace_back(reinterpret_cast<const std::byte*>(&byte), 1U);
     outcome written;
     auto writing =
-        connect(async_write(file, io_request<const_buffers_type>{std::span(from)}), recorder{&written});
+        connect(async_write(file, io_request<const_buffers_type>{std::span(from), 0}), recorder{&written});
     writing.start(initiation::batched);
     while (multiplexer->run().value_or(0) > 0) {}
     EXPECT_EQ(written.bytes, source.size());
@@ -65,7 +65,7 @@ TEST(uring_files, scattered_requests_of_any_number_of_pieces_are_filled) {
     for (char& byte : target)
         into.emplace_back(reinterpret_cast<std::byte*>(&byte), 1U);
     outcome read;
-    auto reading = connect(async_read(file, io_request<buffers_type>{std::span(into)}), recorder{&read});
+    auto reading = connect(async_read(file, io_request<buffers_type>{std::span(into), 0}), recorder{&read});
     reading.start(initiation::batched);
     while (multiplexer->run().value_or(0) > 0) {}
     EXPECT_EQ(read.bytes, source.size());
