@@ -3,12 +3,13 @@
 fat put`, alternately.
 
     bench/fat_tree.py build/release/sluice/cli/sluice [--quick] [--only get] [--folder /dev/shm --folder /var/tmp]
-                      [--repeats 9] [--before PROGRAM]
+                      [--repeats 9] [--before PROGRAM] [--calls build/release/bench/tools/fat_tree_calls]
 
 A directory of 10,000 files of 1 to 4,096 bytes, in a sparse image of 32 GiB that also has a file of 1 GiB after them, so
 that the data of the image is one long run. mcopy (mtools) copies with -m, so that both keep the times of files. mcopy has
 no row for put: its time per name grows with the number of names. One row of JSON per workload and subject on standard
 output; ratio_to_mcopy and ratio_to_before are the medians of the ratios of neighbouring runs, with their extremes. A ratio of 0.5 is half the time.
+With --calls there are rows of what the system calls cost that make the files, with two threads and with no image to read: what no copy can go below.
 
 Each copy goes to a new directory. On tmpfs it is removed before the next one, so that all have the same memory; elsewhere at the
 end, because ext4 spends more on new files for minutes after files were removed.
@@ -85,6 +86,13 @@ def mcopy_get(folder, target):
     run("mcopy", "-s", "-m", "-i", folder.image, "::/source", target)
 
 
+def bare_calls(program):
+    def work(folder, target):
+        done = subprocess.run([program, folder.source, target / "source", "2"], check=True, capture_output=True, text=True)
+        return float(done.stdout)
+    return work
+
+
 def put_with(program):
     def work(folder, target):
         run(program, "fat", "put", folder.source, f"{target / 'disk.img'}:/")
@@ -102,6 +110,8 @@ def workloads(options):
         get["mcopy"] = mcopy_get
     else:
         print("fat_tree: mcopy is not installed (Debian package mtools): no rows of it", file=sys.stderr)
+    if options.calls:
+        get["calls"] = bare_calls(options.calls)
     if options.before:
         get["before"] = get_with(options.before)
         put["before"] = put_with(options.before)
@@ -127,8 +137,8 @@ def measure(options, folder, workload, subjects):
                 prepare_put(options.program, target)
             os.sync()
             began = time.monotonic()
-            subjects[name](folder, target)
-            took = time.monotonic() - began
+            told = subjects[name](folder, target)
+            took = told or time.monotonic() - began
             if repeat != 0:  # the first run warms the page cache
                 seconds[name].append(took)
             if workload == "put":
@@ -144,7 +154,7 @@ def print_rows(options, kind, workload, seconds):
                "unit": "ms", "better": "lower", "median": statistics.median(taken) * 1000, "min": min(taken) * 1000,
                "max": max(taken) * 1000, "n": len(taken)}
         for other in ("mcopy", "before"):
-            if subject == "sluice" and other in seconds:
+            if subject in ("sluice", "calls") and other in seconds:
                 ratios = [ours / theirs for ours, theirs in zip(taken, seconds[other])]
                 row |= {f"ratio_to_{other}": statistics.median(ratios), f"ratio_to_{other}_min": min(ratios),
                         f"ratio_to_{other}_max": max(ratios)}
@@ -161,6 +171,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path, help="the sluice program, of a release build")
     parser.add_argument("--before", type=pathlib.Path, metavar="PROGRAM", help="another sluice program to compare with")
+    parser.add_argument("--calls", type=pathlib.Path, metavar="PROGRAM", help="the program fat_tree_calls of the same build")
     parser.add_argument("--quick", action="store_true", help="1,000 files, three repeats")
     parser.add_argument("--only", action="append", help="get or put; may be repeated")
     parser.add_argument("--folder", action="append", help="where the image and the copies are; may be repeated "
