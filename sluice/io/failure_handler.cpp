@@ -1,8 +1,8 @@
 #include "sluice/io/failure_handler.hpp"
 
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
+
+#include "sluice/base/ensure.hpp"
 
 namespace sluice::io {
 namespace {
@@ -20,9 +20,7 @@ const char* text_of(unreturned_failure which) noexcept {
 }
 
 void print_and_abort(unreturned_failure which, const char* what) noexcept {
-    // One call, so that lines of several threads do not mix.
-    std::fprintf(stderr, "sluice: %s: %s\n", text_of(which), what);
-    std::abort();
+    ensure_failed(text_of(which), what, __FILE__, __LINE__);
 }
 
 std::atomic<failure_handler> current{print_and_abort};

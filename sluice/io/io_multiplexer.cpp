@@ -8,38 +8,12 @@
 #include "sluice/io/external_work.hpp"
 #include "sluice/io/failure_handler.hpp"
 #include "sluice/io/limits.hpp"
+#include "sluice/io/passes.hpp"
 #include "sluice/io/system_call.hpp"
 
 namespace sluice::io {
-namespace {
 
-constexpr io_multiplexer::time_point no_wait = io_multiplexer::time_point::min();
-constexpr io_multiplexer::time_point for_ever = io_multiplexer::time_point::max();
-
-io_multiplexer::time_point after(io_multiplexer::time_point now, io_multiplexer::duration within) noexcept {
-    return within >= for_ever - now ? for_ever : now + within;
-}
-
-// A negative maximum means all.
-int maximum(int asked) noexcept {
-    return asked < 0 ? std::numeric_limits<int>::max() : asked;
-}
-
-// Repeats a pass that does up to so many things, until so many are done, a pass finds nothing to do or the
-// time is up.
-template <class Pass, class Clock>
-result<int> repeat(int max, io_multiplexer::time_point until, Clock&& now, Pass&& pass) noexcept {
-    max = maximum(max);
-    int total = 0;
-    do {
-        const result<int> count = pass(max - total);
-        if (not count or *count <= 0) return total > 0 ? total : count;
-        total += *count;
-    } while (total < max and (until == for_ever or now() < until));
-    return total;
-}
-
-}  // namespace
+using namespace passes;
 
 io_multiplexer::io_multiplexer() noexcept : inline_left_(limits::inline_completions_max) {
     no_handle_.multiplexer = words_.multiplexer = this;
@@ -568,131 +542,6 @@ result<int> io_multiplexer::timeout_io_within(duration within, int max) noexcept
 
 result<int> io_multiplexer::timeout_io_until(time_point until, int max) noexcept {
     return repeat(max, until, [this] { return now(); }, [this](int left) { return timeout_io(left); });
-}
-
-// --- posting
-// ----------------------------------------------------------------------------------------------------------
-
-void io_multiplexer::post(posted_item& item) noexcept {
-    (void)posted_.push(item);
-    wake_if_sleeping();
-}
-
-void io_multiplexer::wake_if_sleeping() noexcept {
-    // seq_cst, with the fence in prepare_to_sleep: either we see `sleeping_`, or the loop sees what was
-    // pushed.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (sleeping_.load(std::memory_order_relaxed)) backend_wake();
-}
-
-bool io_multiplexer::prepare_to_sleep() noexcept {
-    sleeping_.store(true, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in post()
-    if (posted_.empty() and completed_elsewhere_.empty() and not backend_has_news()) {
-        end_turn();
-        return true;
-    }
-    sleeping_.store(false, std::memory_order_relaxed);
-    return false;
-}
-
-void io_multiplexer::woke_up() noexcept {
-    begin_turn();
-    sleeping_.store(false, std::memory_order_relaxed);  // a late wake-up only ends the next sleep early
-}
-
-io_multiplexer::work_guard::~work_guard() {
-    if (multiplexer_ == nullptr) return;
-    // release: pairs with is_exhausted(), so that what this thread posted before is seen there.
-    multiplexer_->guards_.fetch_sub(1, std::memory_order_release);
-    if (not multiplexer_->is_owner()) multiplexer_->backend_wake();  // run() has to notice
-}
-
-int io_multiplexer::invoke_some(int max) noexcept {
-    ensure_owner();
-    int count = 0;
-    max = std::min(max, limits::posted_items_per_pass_max);
-    while (count < max) {
-        posted_item* const item = posted_.pop();
-        if (item == nullptr) break;
-        item->invoke();
-        ++count;
-    }
-    return count;
-}
-
-result<int> io_multiplexer::invoke_posted_items(int max) noexcept {
-    return invoke_some(maximum(max));
-}
-
-result<int> io_multiplexer::invoke_posted_items_within(duration within, int max) noexcept {
-    return invoke_posted_items_until(after(now(), within), max);
-}
-
-result<int> io_multiplexer::invoke_posted_items_until(time_point until, int max) noexcept {
-    return repeat(
-        max, until, [this] { return now(); }, [this](int left) { return invoke_posted_items(left); });
-}
-
-// --- running
-// ----------------------------------------------------------------------------------------------------------
-
-// One pass over everything there is to do. If that is nothing, waits for something until then.
-result<int> io_multiplexer::run_once(int max, time_point until) noexcept {
-    int count = invoke_some(max);
-    if (not timers_.empty() and count < max) {
-        const int expired = expire_some(max - count);
-        if (expired != 0) count += std::max(expired, signal_ready(max - count));
-    }
-    if (count >= max) return count;
-    // To wait in the same call that looks saves a system call each time the loop runs dry.
-    if (count > 0 or is_exhausted()) until = no_wait;
-    if (until != no_wait and not timers_.empty()) until = std::min(until, timers_.top()->expires);
-    const result<int> completed = complete(max - count, until);
-    if (not completed and count == 0) [[unlikely]]
-        return completed;
-    return count + std::max(0, completed.value_or(0));
-}
-
-result<int> io_multiplexer::turn_once(int max, time_point until) noexcept {
-    const runs_here here(*this);
-    begin_turn();
-    const result<int> count = run_once(max, until);
-    end_turn();
-    return count;
-}
-
-// Whether nothing is pending and no guard promises more. A guard that goes wakes us; what was posted under
-// it comes first.
-bool io_multiplexer::is_exhausted() const noexcept {
-    // acquire: pairs with ~work_guard.
-    return pending_ == 0 and guards_.load(std::memory_order_acquire) == 0 and posted_.empty();
-}
-
-result<int> io_multiplexer::try_run(int max) noexcept {
-    const result<int> count = turn_once(maximum(max), no_wait);
-    if (not count or *count > 0) return count;
-    return is_exhausted() ? nothing_pending : nothing_ready;
-}
-
-result<int> io_multiplexer::try_run_until(time_point until, int max) noexcept {
-    max = maximum(max);
-    for (;;) {
-        const result<int> count = turn_once(max, until);
-        if (not count or *count > 0) return count;
-        if (is_exhausted()) return nothing_pending;
-        if (max == 0 or backend_is_stalled()) return nothing_ready;
-        if (until == for_ever) continue;
-        if (until == no_wait or now() >= until) return try_run(max);
-    }
-}
-
-result<int> io_multiplexer::try_run_for(duration within, int max) noexcept {
-    return try_run_until(after(now(), within), max);
-}
-
-result<int> io_multiplexer::run(int max) noexcept {
-    return try_run_until(for_ever, max);
 }
 
 }  // namespace sluice::io
