@@ -115,7 +115,9 @@ void lock_wait::end() noexcept {
 }
 
 void lock_wait::poll() noexcept {
-    if (sleep_) (void)sleep_->poll();
+    if (not sleep_ or not attempt_) return;
+    if (attempt_->was_woken()) sleep_->cancel();
+    (void)sleep_->poll();
 }
 
 bool lock_wait::abandon() noexcept {

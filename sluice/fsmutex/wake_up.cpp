@@ -30,6 +30,11 @@ bool wake_up::detach() noexcept {
     return was_woken_;
 }
 
+bool wake_up::was_woken() noexcept {
+    const std::scoped_lock guard(mutex_);
+    return was_woken_;
+}
+
 void wake_up::wake() noexcept {
     const std::scoped_lock guard(mutex_);
     ENSURE(not was_woken_, "woken twice");

@@ -27,6 +27,8 @@ public:
 
     /// Any thread, at most once.
     void wake() noexcept;
+    /// Whether wake() was called, for who polls and does not run the loop. Any thread.
+    [[nodiscard]] bool was_woken() noexcept;
 
 private:
     void post_with_mutex_held() noexcept;

@@ -178,7 +178,7 @@ class Alone(Package):
     def test_io_is_configured_without_openssl_and_builds_nothing_above_it(self):
         folders = {pathlib.Path(path).relative_to(SOURCE / "sluice").parts[0]
                    for path in compile_commands(self.built("io"))}
-        self.assertEqual(folders, {"base", "io"})
+        self.assertEqual(folders, {"base", "io", "sync"})
 
     def test_one_that_is_installed_alone_is_found_and_the_others_are_refused(self):
         build = self.built("sync_skiplist")
