@@ -126,7 +126,8 @@ struct foreign_wait {
     std::jthread* thread;
     [[nodiscard]] static bool await_ready() noexcept { return false; }
     void await_suspend(std::coroutine_handle<> waiter) const {
-        *thread = std::jthread([waiter] { waiter.resume(); });
+        std::jthread* const into = thread;  // this may be gone when the thread has begun
+        *into = std::jthread([waiter] { waiter.resume(); });
     }
     static void await_resume() noexcept {}
 };
