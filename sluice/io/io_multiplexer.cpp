@@ -24,9 +24,8 @@ io_multiplexer::~io_multiplexer() {
     ENSURE(pending_ == 0,
            "a multiplexer is destroyed while operations are pending on it: cancel and complete them");
     ENSURE(registered_buffers_ == 0, "a registered buffer must go before its multiplexer");
-    // acquire: pairs with complete_elsewhere(), which is a few instructions from its end.
-    while (completing_.load(std::memory_order_acquire) != 0)
-        std::this_thread::yield();
+    ENSURE(completing_.load(std::memory_order_relaxed) == 0,
+           "a back end's destructor begins with let_finish()");
     while (posted_item* item = posted_.pop())
         item->invoke();
     std::size_t detached = 0;
@@ -220,12 +219,24 @@ bool io_multiplexer::begin_external(operation& op) noexcept {
 }
 
 void io_multiplexer::complete_elsewhere(operation& op) noexcept {
-    // Once it is pushed, the loop may end, and its owner destroy it: that waits for us. The increment is seen
-    // by whoever pops `op`; release: pairs with the destructor.
+    // Once it is pushed, the loop may end, and its owner destroy it: let_finish() waits for us. The increment
+    // is seen by whoever pops `op`; release: pairs with let_finish().
     completing_.fetch_add(1, std::memory_order_relaxed);
     (void)completed_elsewhere_.push(op);
     wake_if_sleeping();
     completing_.fetch_sub(1, std::memory_order_release);
+}
+
+void io_multiplexer::post_last(posted_item& item) noexcept {
+    completing_.fetch_add(1, std::memory_order_relaxed);  // as above
+    post(item);
+    completing_.fetch_sub(1, std::memory_order_release);
+}
+
+void io_multiplexer::let_finish() noexcept {
+    // acquire: what those threads did to us comes before our end. They are a few instructions from theirs.
+    while (completing_.load(std::memory_order_acquire) != 0)
+        std::this_thread::yield();
 }
 
 void io_multiplexer::poll_external(operation& op) noexcept {

@@ -235,6 +235,10 @@ public:
     /// What an operation of kind `external` waits for is complete; its outcome stands in it. Any thread.
     void complete_elsewhere(operation& op) noexcept;
 
+    /// As post(), but once `item` is invoked, the multiplexer may be destroyed although this has not returned
+    /// yet: its destruction waits for that. Any thread.
+    void post_last(posted_item& item) noexcept;
+
     /// The multiplexer that runs on this thread now, in run…, try_run… or sync_wait(); null for none.
     [[nodiscard]] static io_multiplexer* running_here() noexcept { return running_; }
     /// Makes one that, for as long as this exists.
@@ -397,6 +401,10 @@ protected:
     /// does something. Only a simulation can know.
     [[nodiscard]] virtual bool backend_is_stalled() const noexcept { return false; }
 
+    /// How the destructor of a back end begins, while it can still be woken: other threads may be about to
+    /// leave complete_elsewhere() and post_last(). Blocks: for some instructions of theirs.
+    void let_finish() noexcept;
+
     /// For a multiplexer that nobody runs: what receivers start is signalled before the outermost start ends.
     void signal_all_in_start() noexcept { signals_all_in_start_ = true; }
 
@@ -485,7 +493,7 @@ private:
     // Shared with posting threads.
     intrusive_mpsc_queue<posted_item, &posted_item::link> posted_;
     intrusive_mpsc_queue<operation, &operation::handoff_link> completed_elsewhere_;
-    std::atomic<int> completing_{0};  // threads within complete_elsewhere()
+    std::atomic<int> completing_{0};  // threads within complete_elsewhere() or post_last()
     std::atomic<bool> sleeping_{false};
     std::atomic<int> guards_{0};
     std::atomic<std::uint64_t> turn_{0};

@@ -47,7 +47,7 @@ public:
             if (home == nullptr or home->is_owner()) [[likely]]
                 return promise.next();
             // Made only now, in the frame, which stays until the awaiter, over there, destroys it.
-            home->post(*new (room_.data()) way_home(promise));
+            home->post_last(*new (room_.data()) way_home(promise));
             return std::noop_coroutine();
         }
         static void await_resume() noexcept {}

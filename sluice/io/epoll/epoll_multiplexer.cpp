@@ -32,7 +32,7 @@ constexpr std::uint32_t events_of(direction which) noexcept {
 class epoll_multiplexer final : public io_multiplexer, private worker_pool::listener {
 public:
     epoll_multiplexer(native_handle poller, native_handle waker) noexcept : poller_(poller), waker_(waker) {}
-    ~epoll_multiplexer() override = default;
+    ~epoll_multiplexer() override { let_finish(); }
 
     [[nodiscard]] std::string_view name() const noexcept override { return "epoll"; }
     [[nodiscard]] result<void> open(std::size_t file_threads) noexcept;

@@ -43,6 +43,7 @@ public:
           clock_(options_.clock != nullptr ? options_.clock : &own_clock_) {
         ask_before_speculating();
     }
+    ~back_end() override { let_finish(); }
 
     [[nodiscard]] std::string_view name() const noexcept override { return "simulated"; }
     [[nodiscard]] time_point now() const noexcept override { return clock_->steady_now(); }

@@ -109,6 +109,7 @@ public:
         if (options.zero_copy_send_bytes_min != std::numeric_limits<std::size_t>::max())
             ask_before_speculating();
     }
+    ~multiplexer() override { let_finish(); }
 
     [[nodiscard]] std::string_view name() const noexcept override { return "io_uring"; }
     [[nodiscard]] result<void> open() noexcept;
