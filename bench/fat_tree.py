@@ -9,7 +9,7 @@ A directory of 10,000 files of 1 to 4,096 bytes, in a sparse image of 32 GiB tha
 that the data of the image is one long run. mcopy (mtools) copies with -m, so that both keep the times of files. mcopy has
 no row for put: its time per name grows with the number of names. One row of JSON per workload and subject on standard
 output; ratio_to_mcopy and ratio_to_before are the medians of the ratios of neighbouring runs, with their extremes. A ratio of 0.5 is half the time.
-With --calls there are rows of what the system calls cost that make the files, with two threads and with no image to read: what no copy can go below.
+With --calls there are rows for the bare system calls that create the files, on two threads and without an image to read: a lower limit for any copy.
 
 Each copy goes to a new directory. On tmpfs it is removed before the next one, so that all have the same memory; elsewhere at the
 end, because ext4 spends more on new files for minutes after files were removed.
@@ -137,8 +137,8 @@ def measure(options, folder, workload, subjects):
                 prepare_put(options.program, target)
             os.sync()
             began = time.monotonic()
-            told = subjects[name](folder, target)
-            took = told or time.monotonic() - began
+            own_seconds = subjects[name](folder, target)
+            took = time.monotonic() - began if own_seconds is None else own_seconds
             if repeat != 0:  # the first run warms the page cache
                 seconds[name].append(took)
             if workload == "put":

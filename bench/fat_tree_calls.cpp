@@ -1,10 +1,9 @@
-// The floor of bench/fat_tree.py: what the system calls cost that make the files of a tree, and nothing else.
+// The lower limit in bench/fat_tree.py: the system calls that create the files of a tree, and nothing else.
 //
 //     fat_tree_calls SOURCE TARGET THREADS
 //
-// Reads the files of the directory SOURCE into memory. Then so many threads make them in the new directory
-// TARGET, by the calls that no copy can do without (openat, pwrite, utimensat, close). Prints the seconds
-// that took.
+// Reads the files of the directory SOURCE into memory. Then THREADS threads create them in the new directory
+// TARGET, by the calls that every copy needs (openat, pwrite, utimensat, close). Prints the elapsed seconds.
 
 #include <fcntl.h>
 #include <sys/stat.h>

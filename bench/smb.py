@@ -452,9 +452,9 @@ def print_rows(workload, samples):
 
 
 def median_rank(count):
-    """The sample, counted from the smallest, that with a probability of 95% is not above the median of what is sampled.
+    """Returns the index, in ascending order, of the lower limit of the 95% confidence interval of the median.
 
-    From the binomial distribution: so many of `count` samples lie below the median. Assumes nothing about the noise.
+    From the binomial distribution of the number of samples below the median. Assumes nothing about the noise.
     """
     below, chance = 0, 0.5 ** count
     while below < (count - 1) // 2 and chance + math.comb(count, below + 1) * 0.5 ** count <= 0.025:

@@ -7,10 +7,10 @@
 
 #include "sluice/base/error.hpp"
 
-/// What result::value() throws if there is an error: says the operation, the path or descriptor, and the
-/// cause, as error::message() does; the text is kept, so that later failures do not change it. A
-/// specialisation of the standard's class for a type of ours, which the standard allows
-/// ([namespace.std]), so that result stays a std::expected. Thread safety: a value. Allocates: the text.
+/// The exception that result::value() throws. Its text is that of error::message(): the operation, the path
+/// or descriptor, and the cause. It keeps the text, so that later failures do not change it. The standard
+/// allows this specialisation of its class for a program's own type ([namespace.std]), so result stays a
+/// std::expected. Thread safety: a value. Allocates: the text.
 template <>
 class std::bad_expected_access<sluice::error> : public std::bad_expected_access<void> {
 public:

@@ -8,7 +8,6 @@ namespace sluice::fat {
 namespace {
 
 constexpr std::uint64_t sectors_looked_at = 32;
-constexpr std::uint64_t usual_backup_sector = 6;
 // A sector with more wrong fields was overwritten; nothing else in it is kept.
 constexpr std::size_t wrong_fields_max = 3;
 

@@ -19,6 +19,8 @@ struct boot_candidate {
 
 /// The last two bytes of a boot sector.
 inline constexpr std::uint16_t boot_signature = 0xaa55;
+/// Where most programs place the backup of the boot sector, in sectors.
+inline constexpr std::uint64_t usual_backup_sector = 6;
 
 /// Returns whether everything that a check or repair examines is in the same places.
 [[nodiscard]] bool is_alike(const geometry& a, const geometry& b) noexcept;

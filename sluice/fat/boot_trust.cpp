@@ -7,8 +7,6 @@
 namespace sluice::fat {
 namespace {
 
-constexpr std::uint64_t usual_backup_sector = 6;
-
 std::optional<boot_sector> sector_at(device& image, std::uint64_t offset) {
     std::array<std::byte, sizeof(boot_sector)> bytes{};
     if (not image.read_at(offset, std::span<std::byte>(bytes))) return std::nullopt;

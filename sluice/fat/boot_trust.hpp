@@ -33,7 +33,7 @@ struct boot_verdict {
                                                                          check_options options = {});
 
 /// Writes the boot sector over its backup if that places things differently. Returns whether it did. Errors:
-/// of the device. Allocates: as find_backup. Blocks: for the device.
+/// those of the device. Allocates: as find_backup. Blocks: for the device.
 [[nodiscard]] result<bool> copy_to_backup(device& image);
 
 }  // namespace sluice::fat

@@ -104,7 +104,7 @@ TEST(boot_trust, a_field_that_makes_fat32_look_like_fat16_is_wrong) {
     EXPECT_EQ(found->trust, boot_trust::wrong);
 }
 
-TEST(boot_trust, a_wrong_backup_does_no_harm) {
+TEST(boot_trust, a_wrong_backup_is_harmless) {
     memory_device image = sample();
     set(image, backup_offset, "sectors_per_cluster", 2);
     const auto found = judge_boot_sector(image);

@@ -102,7 +102,6 @@ io::task<result<fs_mutex_guard>> co_lock(io::io_multiplexer& loop, shared_fs_mut
 namespace detail {
 
 std::optional<int> lock_wait::begin(bool) noexcept {
-    is_ended_ = false;
     auto begun = lock_attempt::begin(mutex_, wanted_, within_);
     if (not begun) return finish(failure(begun.error()));
     attempt_.emplace(std::move(*begun));

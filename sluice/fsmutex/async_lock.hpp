@@ -42,7 +42,7 @@ public:
     void begin_wait(io::io_multiplexer& loop, io::operation& op) noexcept;
     /// Errors: ECANCELED; others mean no more than success, that is, to poll again.
     [[nodiscard]] result<void> end_wait(const io::operation& op) noexcept;
-    /// Whether a wait is over although its operation does not know: the loop that is to end it does not run.
+    /// Whether a wait is over although its operation is pending: the loop that would end it does not run.
     [[nodiscard]] bool was_woken() const noexcept { return told_ != nullptr and told_->was_woken(); }
     /// The guard, once poll() has said true.
     [[nodiscard]] fs_mutex_guard take() noexcept { return std::move(held_); }
@@ -135,7 +135,7 @@ private:
 
 }  // namespace detail
 
-/// What async_lock() makes: an io::sender. A value; refers to the loop and the mutex, which outlive the
+/// The io::sender that async_lock() returns. A value; refers to the loop and the mutex, which outlive the
 /// operation.
 class lock_sender {
 public:

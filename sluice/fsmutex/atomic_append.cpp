@@ -253,7 +253,7 @@ void atomic_append::let_neighbours_ask(lane& mine, std::span<const entity> wante
 
 // Whether somebody of our processor stands in the queue whom we would have to wait for.
 bool atomic_append::has_neighbour(lane& mine, std::span<const entity> wanted) noexcept {
-    // Where others come by way of a server, each look is a message.
+    // On a file system of a server, reading the slot takes a message.
     if (file_->method() != queue_file::append_method::atomic) return false;
     const auto end = file_->end();
     if (not end) return false;
@@ -342,7 +342,7 @@ result<bool> atomic_append::poll(std::span<const entity> wanted, ticket& mine) n
 
 // Whether its slot is where it was appended. No user takes it away, but a program that cuts the file does.
 bool atomic_append::has_place(const lane& own) const noexcept {
-    // Where others come by way of a server, each look is a message.
+    // Where the volume is shared with other hosts, reading the slot takes a message to the server.
     if (file_->method() != queue_file::append_method::atomic) return true;
     return own.scan.is_there(*file_, {.offset = own.place, .id = own.id, .was_exclusive = false});
 }
@@ -421,7 +421,7 @@ bool atomic_append::erase(lane& own) noexcept {
         unlock_ids(own);
         return true;
     }
-    // If nobody has come behind, nobody can wait for our lock, and the next request can have it, too.
+    // Without a later request there is no waiter for our lock, and the next request of this lane can use it.
     const auto seen = own.has_waited ? std::nullopt : file_->end_after_erasing(own.descriptor);
     if (seen != end) unlock_id(own);
     return not seen or * seen >= end;

@@ -21,9 +21,9 @@ class queue_file;
 /// all elsewhere, at its page of the file as mapped memory; then it sleeps in the kernel, on a lock that its
 /// nearest predecessor holds until it is done or dead; with a deadline, or where other hosts can come and may
 /// not wake it, it looks every 8 to 16 ms. Deaths are reported (owner_died); a request that died waiting
-/// cannot be told from a holder and is reported, too. Works between hosts where the file system locks byte
-/// ranges between them. The last user removes the file. (The idea is that of ordered locking by one total
-/// order, as in lock managers; the record is Lamport's time stamp. On-disk form and reasons:
+/// cannot be distinguished from a holder and is reported, too. Works between hosts where the file system
+/// locks byte ranges between them. The last user removes the file. (The idea is that of ordered locking by
+/// one total order, as in lock managers; the record is Lamport's time stamp. On-disk form and reasons:
 /// docs/formats/fs_mutex_file.md, docs/algorithms/fs_mutex.md.)
 ///
 /// Errors: ENOSPC, EDQUOT, EFBIG, EIO when appending; EBADMSG if the file is damaged, or was cut before or

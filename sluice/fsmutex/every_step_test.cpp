@@ -1,7 +1,7 @@
 // A process is stepped through locking and unlocking, instruction by instruction. Whenever the file has
 // changed, a copy of it is what a kill at that moment would leave behind, its kernel locks gone: whoever
-// opens the copy must be able to lock everything, and be told of the death if something was held. The same of
-// a process that takes out the requests of a dead one.
+// opens the copy must be able to lock everything, and get a report of the death if something was held. The
+// same for a process that takes out the requests of a dead one.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -177,7 +177,7 @@ protected:
     shared_memory<std::atomic<bool>> is_over;
 };
 
-TEST_F(every_step_of_a_burial, of_a_request_of_several_records_can_be_the_last) {
+TEST_F(every_step_of_a_burial, may_be_the_last_for_a_request_with_several_records) {
     mapped_queue queue(*memory);
     mapped_queue::wake_list ignored;
     const std::array another{entity(100)};

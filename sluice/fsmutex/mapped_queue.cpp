@@ -372,7 +372,7 @@ void mapped_queue::leave(const request_key& whose, bool was_told, wake_list& wak
             remove_tombstone(previous);
         dequeue(each, wake);
     };
-    // Nearly every request has one record, which needs no walk: that is a tenth of what a lock costs.
+    // Nearly every request has one record, which needs no walk.
     const bool has_one_record = read_once(at_->requests[number].next_record) == 0;
     if (has_one_record) [[likely]] {
         for_each_link_of(number, leave_link);

@@ -261,7 +261,7 @@ private:
     void unlink_head(name head, name successor) noexcept;
     template <class Visit>
     void for_each_record(std::uint32_t first, Visit&& visit) noexcept;
-    // Inlined by force, like those below: a call is what a check costs.
+    // Inlined by force, like fill() and queue(): docs/benchmarks/fs_mutex.md has the effect.
     template <class Visit>
     [[gnu::always_inline]] void for_each_link_of(std::uint32_t number, Visit&& visit) noexcept;
     template <class Visit>

@@ -32,8 +32,8 @@ public:
     /// What was in the way stays: a dead one's slot.
     void note_remains(const obstacle& found) noexcept;
 
-    /// The next slot that is in the way; nothing once there is none. Errors: EIO, ENOMEM, EBADMSG (also if
-    /// the file was cut).
+    /// Returns the next conflicting slot, or std::nullopt after the last. Errors: EIO, ENOMEM, EBADMSG (also
+    /// if the file was cut).
     [[nodiscard]] result<std::optional<obstacle>> next(queue_file& file,
                                                        std::span<const entity> wanted) noexcept;
     /// After next() gave `found`: the nearest that is in the way, that or one before it, and was asked for on

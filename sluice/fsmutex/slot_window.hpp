@@ -17,7 +17,7 @@ namespace sluice::fsmutex {
 /// write may not come through.
 ///
 /// Another process can cut the file at any moment. The first access to a page that is gone then replaces
-/// what is mapped by zeros, which look like free slots, and is_cut() is true until the next open().
+/// the map by zeros, which look like free slots, and copy() returns false until the next open().
 /// Signals: as fault_guard. Thread safety: one thread.
 class slot_window {
 public:
@@ -27,7 +27,7 @@ public:
     ~slot_window();
 
     /// Covers the page of the slot at `place` from here on, if it can be mapped and guarded. Two system calls
-    /// for every mebibyte that the end of the file goes on.
+    /// for every mebibyte by which the file grows.
     void open(int descriptor, std::uint64_t place) noexcept;
     /// Covers nothing: the slot is about to go.
     void close() noexcept { page_ = nothing; }
@@ -51,7 +51,7 @@ private:
     std::byte* memory_ = nullptr;
     fault_guard guard_;
     volatile std::uint32_t is_cut_ = 0;  // written by the handler of SIGBUS, in this thread
-    std::uint64_t begin_ = 0;            // of what is mapped
+    std::uint64_t begin_ = 0;            // where the map begins in the file
     std::uint64_t page_ = nothing;
 };
 

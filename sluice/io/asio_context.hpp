@@ -39,7 +39,7 @@ public:
 
     /// Runs the multiplexer until nothing is pending on it. Returns how many operations and posted functions
     /// it has completed. Throws: what a handler throws, and system_error if the kernel refuses to wait; call
-    /// it again to go on. Blocks: yes.
+    /// it again to continue. Blocks: yes.
     std::size_t run() {
         return run_while([this] { return multiplexer_->run(1); });
     }

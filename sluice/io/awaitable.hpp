@@ -28,7 +28,7 @@ public:
     operation_awaiter& operator=(const operation_awaiter&) = delete;
     ~operation_awaiter() {
         if (end_with_frame()) [[unlikely]]
-            (void)sender_.collect(*this);  // what a sender has to undo
+            (void)sender_.collect(*this);  // which undoes what configure() has registered
     }
 
     // Inlined by force: behind a system call every return is mispredicted (see system_call.hpp).
@@ -81,12 +81,12 @@ public:
         return std::forward<Other>(other);
     }
 
-    /// Sets the multiplexer on whose thread the coroutine starts, and its awaiter goes on, before it is
-    /// started. Null: nobody has said.
+    /// Sets the multiplexer on whose thread the coroutine starts and its awaiter resumes; before the start.
+    /// Null: unknown.
     void set_home(io_multiplexer* home) noexcept { home_ = place_ = home; }
     [[nodiscard]] io_multiplexer* home() const noexcept { return home_; }
 
-    /// Says that the coroutine goes on on the thread of `to`: resume_on().
+    /// Notes that the coroutine resumes on the thread of `to`: resume_on().
     void set_place(io_multiplexer& to) noexcept { place_ = &to; }
     [[nodiscard]] io_multiplexer* place() const noexcept { return place_; }
 

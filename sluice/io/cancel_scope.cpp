@@ -27,7 +27,7 @@ void awaited::forget_waiter() noexcept {
 }
 
 void awaited_operation::abandon() noexcept {
-    report_unreturned(unreturned_failure::waiting_frame_destroyed, target->multiplexer->name().data());
+    report_unreturned(unreturned_failure::waiting_frame_destroyed, "its operation is cancelled");
     forget_waiter();
     target->multiplexer->abandon(*this);
 }

@@ -34,7 +34,7 @@ protected:
     /// then.
     void resume_waiter(int code) noexcept;
 
-    /// Nobody is to be resumed any more: leaves the scope.
+    /// Leaves the scope without resuming the coroutine.
     void forget_waiter() noexcept;
 
 private:
@@ -54,9 +54,9 @@ protected:
     explicit awaited_operation(cancel_scope* within) noexcept : awaited(within) {}
     ~awaited_operation() = default;
 
-    /// For the destructor of what is derived, while all that the operation uses is still there: if the frame
-    /// goes while it waits, reports that, ends the operation and returns true. Blocks: until the kernel has
-    /// let go of the buffers.
+    /// Must be called by the destructor of the derived class, before the members that the operation uses are
+    /// destroyed. If the frame is destroyed while it waits, reports that, ends the operation and returns
+    /// true. Blocks: until the kernel has released the buffers.
     [[nodiscard]] bool end_with_frame() noexcept {
         if (is_idle()) [[likely]]
             return false;
@@ -103,7 +103,7 @@ public:
 
     [[nodiscard]] bool is_cancelled() const noexcept { return is_cancelled_; }
 
-    /// Forgets all that is pending here, for an owner that goes before those who wait.
+    /// Releases all that is pending here, for an owner that is destroyed before the waiting coroutines.
     void let_go() noexcept;
 
     /// Whether cancelling did end something: an operation completed with ECANCELED, or was refused.

@@ -6,17 +6,16 @@
 
 namespace sluice::io {
 
-/// What an operation waits for that no descriptor stands for: a lock, another thread, a device with
-/// completions of its own. A sender that makes one its operation's `argument`, by configure_external(), gets
-/// what every operation has: a deadline, cancellation, a task's scope, states that threads share, the bridge
-/// to std::execution; and its receiver is always signalled by its own multiplexer.
+/// A wait without a descriptor: for a lock, another thread, or a device with its own completions. A sender
+/// passes one to configure_external(). Its operation then has a deadline, cancellation, the scope of its
+/// task, states that threads share, and the bridge to std::execution, like every operation, and its receiver
+/// is signalled on the thread of its multiplexer only.
 ///
-/// Lifetime: from start() to done it stays where it is; it may be used again afterwards.
+/// Lifetime: from start() to done it is neither moved nor destroyed; it may be used again afterwards.
 ///
 /// Invariants:
-///   1. begin() is called once per start(); if it returned no code, complete() is called exactly once, and
-///   not
-///      before begin() was called.
+///   1. begin() is called once per start(). If it returns std::nullopt, complete() is called exactly once,
+///      after begin() was called; unless abandon() returns true.
 ///   2. end() is called only between the two, as far as the multiplexer's thread knows: complete() may have
 ///      been called on another thread.
 /// Thread safety: begin() and end() are called on the multiplexer's thread; complete() may be called on any
@@ -26,26 +25,27 @@ public:
     external_work(const external_work&) = delete;
     external_work& operator=(const external_work&) = delete;
 
-    /// Begins. Returns the outcome, an errno value or 0, if it is known at once; nothing if complete()
-    /// follows. If it `may_wait` not, and would have to, it returns ETIMEDOUT. Blocks: no.
+    /// Begins. Returns the outcome, an errno value or 0, if it is known at once, and std::nullopt if
+    /// complete() follows. Unless it `may_wait`, returns ETIMEDOUT instead of std::nullopt. Blocks: no.
     [[nodiscard]] virtual std::optional<int> begin(bool may_wait) noexcept = 0;
 
     /// Asks, once, for an early end: complete(ECANCELED) follows, now or soon, unless it was faster. It must
     /// not depend on the multiplexer's signals, unless abandon() is overridden. Blocks: no.
     virtual void end() noexcept = 0;
 
-    /// Looks whether it is complete, for those that find out only when they look. Blocks: no.
+    /// Checks for completion, where that takes a check. Blocks: no.
     virtual void poll() noexcept {}
 
-    /// Ends it at once, for an owner that goes: returns whether it has, and complete() will not be called. By
-    /// default it has not, and the multiplexer waits for what end() brings. Blocks: as long as it takes.
+    /// Ends it at once, because its owner is destroyed. Returns whether it is over; complete() is not called
+    /// then. By default it returns false, and the multiplexer waits for the completion that end() causes.
+    /// Blocks: until it is over.
     [[nodiscard]] virtual bool abandon() noexcept { return false; }
 
 protected:
     external_work() noexcept = default;
     ~external_work() = default;
 
-    /// It is complete, with this errno value or 0. This may be gone when the call returns.
+    /// Completes it with an errno value or 0. This may be destroyed before the call returns.
     void complete(int code) noexcept {
         op_->error_code = code;
         op_->target->multiplexer->complete_elsewhere(*op_);
@@ -57,7 +57,7 @@ private:
     operation* op_ = nullptr;
 };
 
-/// Has `op` wait for `work` on a multiplexer: for a sender's configure().
+/// Configures `op` to wait for `work` on a multiplexer. For the configure() of a sender.
 inline void configure_external(operation& op, io_multiplexer& on, external_work& work,
                                deadline within) noexcept {
     op.target = &on.no_handle();
@@ -68,8 +68,8 @@ inline void configure_external(operation& op, io_multiplexer& on, external_work&
     op.piece_count = 0;
 }
 
-/// Room for a work that is made anew for each start(), so that its sender can be copied and moved while it is
-/// idle: neither takes the work along.
+/// Storage in a sender for a work that each start() constructs again. Copies and moves do not transfer the
+/// work, so that the sender can be copied, and moved while it is idle.
 template <class Work>
 class work_room {
 public:

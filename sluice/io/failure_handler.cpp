@@ -10,7 +10,7 @@ namespace {
 const char* text_of(unreturned_failure which) noexcept {
     switch (which) {
         case unreturned_failure::exception_left_task:
-            return "an exception left a task that nobody awaits";
+            return "an exception left a task without an awaiter";
         case unreturned_failure::waiting_frame_destroyed:
             return "a coroutine was destroyed while it waits for i/o: cancel its scope and wait instead";
         case unreturned_failure::loop_cannot_run:

@@ -2,16 +2,17 @@
 
 namespace sluice::io {
 
-/// A failure that no function can return, since nobody waits for it or its caller is a destructor.
+/// A failure that no function can return, because there is no awaiter or the caller is a destructor.
 enum class unreturned_failure : unsigned char {
-    exception_left_task,      ///< out of a task that nobody awaits: a child of a task_group
+    exception_left_task,      ///< a task without an awaiter: a child of a task_group
     waiting_frame_destroyed,  ///< a coroutine's frame, while the kernel may still write into its buffers
-    loop_cannot_run,          ///< the kernel refuses what an event loop needs, as in sync_wait
+    loop_cannot_run,          ///< the kernel refuses a system call of an event loop, as in sync_wait
 };
 
-/// Handles such a failure: `what` says more. May be called on any thread, several at once. If it returns, the
-/// library goes on: the exception is dropped with its task; the operation of the frame is cancelled, and its
-/// thread waits until the kernel has let go of the buffers; sync_wait tries again.
+/// Handles such a failure; `what` has details. May be called on any thread, several at once. If it returns,
+/// the library continues: the exception is dropped with its task; the operation of the frame is cancelled,
+/// and its thread waits until the kernel has released the buffers. A loop that cannot run tries again at
+/// once, and calls the handler each time, so a handler that returns should pause.
 using failure_handler = void (*)(unreturned_failure which, const char* what) noexcept;
 
 /// Replaces the handler of the process and returns the one before; null restores the default, which prints

@@ -1,4 +1,4 @@
-// What the library does about failures that no function can return.
+// Failures that no function can return.
 
 #include "sluice/io/failure_handler.hpp"
 
@@ -44,17 +44,17 @@ task<int> throwing(const char* what) {
     co_return 0;
 }
 
-TEST_P(failures, of_the_default_handler_are_printed_and_end_the_program) {
+TEST_P(failures, are_printed_and_end_the_program_by_default) {
     (void)set_failure_handler(nullptr);
-    EXPECT_DEATH(report_unreturned(unreturned_failure::exception_left_task, "of a child"),
-                 "an exception left a task that nobody awaits: of a child");
+    EXPECT_DEATH(report_unreturned(unreturned_failure::exception_left_task, "thrown in a child"),
+                 "an exception left a task without an awaiter: thrown in a child");
 }
 
-TEST_P(failures, of_a_child_of_a_group_go_to_the_handler_and_the_others_go_on) {
+TEST_P(failures, in_a_child_of_a_group_go_to_the_handler_and_the_others_continue) {
     auto pipe = make_pipe();
     int ended = 0;
     const auto throws = []() -> task<void> {
-        throw std::runtime_error("of a child");
+        throw std::runtime_error("thrown in a child");
         co_return;
     };
     const auto both = [&]() -> task<void> {
@@ -67,10 +67,10 @@ TEST_P(failures, of_a_child_of_a_group_go_to_the_handler_and_the_others_go_on) {
     };
     run(both());
     EXPECT_EQ(ended, 1);
-    EXPECT_EQ(reports, std::vector<std::string>{"0 of a child"});
+    EXPECT_EQ(reports, std::vector<std::string>{"0 thrown in a child"});
 }
 
-TEST_P(failures, of_one_task_are_thrown_when_all_of_them_have_finished) {
+TEST_P(failures, in_one_of_several_tasks_are_thrown_when_all_have_finished) {
     auto pipe = make_pipe();
     int ended = 0;
     const auto later = [&]() -> task<void> {
@@ -91,7 +91,7 @@ TEST_P(failures, of_one_task_are_thrown_when_all_of_them_have_finished) {
     EXPECT_TRUE(reports.empty());
 }
 
-TEST_P(failures, of_a_task_with_a_deadline_are_thrown) {
+TEST_P(failures, in_a_task_with_a_deadline_are_thrown) {
     EXPECT_THROW((void)run(with_deadline(*multiplexer_, throwing("early"), 1h)), std::runtime_error);
     const auto throws = []() -> task<void> {
         throw std::runtime_error("early");
@@ -101,7 +101,7 @@ TEST_P(failures, of_a_task_with_a_deadline_are_thrown) {
     EXPECT_EQ(multiplexer_->pending(), 0U);
 }
 
-TEST_P(failures, of_a_waiting_frame_that_is_destroyed_leave_nothing_pending) {
+TEST_P(failures, leave_nothing_pending_when_a_waiting_frame_is_destroyed) {
     auto pipe = make_pipe();
     int goes_on = 0;
     {
@@ -120,7 +120,7 @@ TEST_P(failures, of_a_waiting_frame_that_is_destroyed_leave_nothing_pending) {
     EXPECT_EQ(goes_on, 0);
 }
 
-TEST_P(failures, of_a_frame_destroyed_before_the_kernel_knows_of_its_operation_leave_nothing_pending) {
+TEST_P(failures, leave_nothing_pending_when_a_frame_is_destroyed_before_its_operation_is_submitted) {
     auto pipe = make_pipe();
     int goes_on = 0;
     { wait_in_frame(pipe.reader, goes_on).frame().resume(); }
@@ -128,7 +128,7 @@ TEST_P(failures, of_a_frame_destroyed_before_the_kernel_knows_of_its_operation_l
     EXPECT_EQ(reports.size(), 1U);
 }
 
-TEST_P(failures, of_a_frame_destroyed_in_its_scope_leave_the_scope_usable) {
+TEST_P(failures, leave_the_scope_of_a_destroyed_frame_usable) {
     auto pipe = make_pipe();
     cancel_scope scope;
     int goes_on = 0;
@@ -140,7 +140,7 @@ TEST_P(failures, of_a_frame_destroyed_in_its_scope_leave_the_scope_usable) {
     EXPECT_EQ(run(in_scope(scope, read_one(pipe.reader))), ECANCELED);
 }
 
-TEST_P(failures, of_a_frame_destroyed_while_its_outcome_waits_to_be_signalled_signal_nobody_else) {
+TEST_P(failures, signal_no_other_receiver_when_a_frame_with_a_known_outcome_is_destroyed) {
     auto pipe = make_pipe();
     auto other = make_pipe();
     int goes_on = 0, others = 0;
@@ -161,7 +161,7 @@ TEST_P(failures, of_a_frame_destroyed_while_its_outcome_waits_to_be_signalled_si
     EXPECT_EQ(group.size(), 0U);
 }
 
-TEST_P(failures, of_a_frame_that_waits_with_a_deadline_leave_nothing_pending) {
+TEST_P(failures, leave_nothing_pending_when_a_frame_with_a_deadline_is_destroyed) {
     auto pipe = make_pipe();
     int goes_on = 0;
     {
@@ -173,7 +173,7 @@ TEST_P(failures, of_a_frame_that_waits_with_a_deadline_leave_nothing_pending) {
     EXPECT_EQ(multiplexer_->pending(), 0U);
 }
 
-TEST_P(failures, of_a_frame_that_waits_in_a_race_leave_nothing_pending) {
+TEST_P(failures, leave_nothing_pending_when_a_frame_in_a_race_is_destroyed) {
     auto pipe = make_pipe();
     int goes_on = 0;
     const auto races = [](pipe_handle& from, int& count) -> task<void> {
@@ -191,7 +191,7 @@ TEST_P(failures, of_a_frame_that_waits_in_a_race_leave_nothing_pending) {
     EXPECT_EQ(reports.size(), 2U);
 }
 
-TEST_P(failures, of_conversions_to_what_a_task_returns_are_thrown) {
+TEST_P(failures, in_conversions_to_the_result_of_a_task_are_thrown) {
     struct throws {
         operator int() const { throw std::runtime_error("converted"); }  // NOLINT: meant to convert
     };

@@ -1,7 +1,6 @@
 #include "sluice/io/io_multiplexer.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <thread>
 
 #include "sluice/io/attempt.hpp"
@@ -220,7 +219,7 @@ bool io_multiplexer::begin_external(operation& op) noexcept {
 
 void io_multiplexer::complete_elsewhere(operation& op) noexcept {
     // Once it is pushed, the loop may end, and its owner destroy it: let_finish() waits for us. The increment
-    // is seen by whoever pops `op`; release: pairs with let_finish().
+    // is visible to the thread that pops `op`; release: pairs with let_finish().
     completing_.fetch_add(1, std::memory_order_relaxed);
     (void)completed_elsewhere_.push(op);
     wake_if_sleeping();
@@ -257,7 +256,7 @@ bool io_multiplexer::begin_slowly(operation& op) noexcept {
     if (op.target->refusal != nullptr) [[unlikely]] {
         op.error_code = op.target->refusal->code();
         op.at = operation::stage::ready;
-        inline_left_ = limits::inline_completions_max;  // which nobody else renews
+        inline_left_ = limits::inline_completions_max;  // no loop renews it
         return true;
     }
     if (op.kind == operation_kind::barrier and op.target->is_stream()) {
@@ -477,7 +476,7 @@ void io_multiplexer::cancel(operation& op, int code) noexcept {
 }
 
 // Whether only signals are missing.
-bool io_multiplexer::is_over(const operation& op) const noexcept {
+bool io_multiplexer::is_over(const operation& op) noexcept {
     const bool is_known = op.at == operation::stage::ready or op.at == operation::stage::valued;
     return op.is_idle() or (is_known and not op.notification_pending);
 }

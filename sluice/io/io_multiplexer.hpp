@@ -39,7 +39,7 @@ struct accept_request;
 /// by the next call, if it persists. The operations stay pending.
 ///
 /// Only run…, and try_run… with a time, wait. complete_io…, timeout_io… and invoke_posted_items… never do: a
-/// time limits how long they go on while there is something to do (P2052R0 4.3.1, 4.3.2).
+/// time limits their execution time (P2052R0 4.3.1, 4.3.2).
 ///
 /// Thread safety: belongs to the thread that first starts, completes or runs something on it; ENSURE checks.
 /// Only post(), what atomic_ senders make, and external_work::complete() may be used from any thread.
@@ -70,7 +70,7 @@ public:
     /// "io_uring", "epoll" or "simulated".
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 
-    /// Completes up to `max` operations that are ready. Deadlines are not looked at. Errors: of the kernel.
+    /// Completes up to `max` operations that are ready. Ignores deadlines. Errors: those of the kernel.
     /// Blocks: no.
     result<int> complete_io(int max = unlimited) noexcept;
 
@@ -106,8 +106,9 @@ public:
 
     /// Does everything there is to do (posted items, deadlines, completions), waiting until there is
     /// something. Returns how many; 0 when nothing is pending and no `work_guard` promises more, so that
-    /// `while (m.run().value_or(0) > 0) {}` runs all. Errors: of the kernel; the operations stay pending.
-    /// Blocks: until something happened; try_run never; try_run_for and try_run_until at most until the time.
+    /// `while (m.run().value_or(0) > 0) {}` runs all. Errors: those of the kernel; the operations stay
+    /// pending. Blocks: until something happened; try_run never; try_run_for and try_run_until at most until
+    /// the time.
     result<int> run(int max = unlimited) noexcept;
     result<int> try_run(int max = unlimited) noexcept;
     result<int> try_run_for(duration within, int max = unlimited) noexcept;
@@ -224,7 +225,7 @@ public:
         return true;
     }
 
-    /// Looks whether a started operation can be completed now, and if so signals it, and no other. Returns
+    /// Completes a started operation if it is ready, and signals it, and no other. Returns
     /// whether its value has been signalled, now or before; `op` may be gone then, or started again.
     /// Complexity: constant, but for what the kernel has completed since it was last asked.
     [[nodiscard]] bool poll(operation& op) noexcept;
@@ -232,7 +233,7 @@ public:
     /// Ends a started operation early; it completes with `code` (ECANCELED, ETIMEDOUT) unless it was faster.
     void cancel(operation& op, int code) noexcept;
 
-    /// What an operation of kind `external` waits for is complete; its outcome stands in it. Any thread.
+    /// Completes an operation of kind `external` that has its outcome. Any thread.
     void complete_elsewhere(operation& op) noexcept;
 
     /// As post(), but once `item` is invoked, the multiplexer may be destroyed although this has not returned
@@ -253,8 +254,8 @@ public:
         io_multiplexer* before_;
     };
 
-    /// Ends a started operation without signals, for an owner that goes. Blocks: until the kernel has let go
-    /// of its buffers. Meanwhile no receiver is signalled.
+    /// Ends a started operation without signals, before its destruction. Signals no other receiver. Blocks:
+    /// until the kernel has released its buffers.
     void abandon(operation& op) noexcept;
 
     void forget_registered_buffer(unsigned index) noexcept;
@@ -323,7 +324,8 @@ protected:
     /// Asks for an operation in flight to end early, or takes a submitted one back and finishes it.
     virtual void backend_cancel(operation& op) noexcept = 0;
     /// Gives the kernel what is waiting, and finishes what is complete; if nothing is, waits until then or a
-    /// wake-up. `until` in the past: do not wait. Errors: of the kernel; what was complete is finished.
+    /// wake-up. `until` in the past: do not wait. Errors: those of the kernel, after it has finished all that
+    /// is complete.
     virtual result<void> backend_complete(time_point until) noexcept = 0;
     /// Ends a wait of backend_complete, now or the next one. Any thread.
     virtual void backend_wake() noexcept = 0;
@@ -401,11 +403,12 @@ protected:
     /// does something. Only a simulation can know.
     [[nodiscard]] virtual bool backend_is_stalled() const noexcept { return false; }
 
-    /// How the destructor of a back end begins, while it can still be woken: other threads may be about to
-    /// leave complete_elsewhere() and post_last(). Blocks: for some instructions of theirs.
+    /// Waits for other threads to leave complete_elsewhere() and post_last(). The destructor of a back end
+    /// must call it first, while backend_wake() still works. Blocks: for some instructions of those threads.
     void let_finish() noexcept;
 
-    /// For a multiplexer that nobody runs: what receivers start is signalled before the outermost start ends.
+    /// For a multiplexer that no thread runs: the outermost start() also signals the operations that
+    /// receivers start.
     void signal_all_in_start() noexcept { signals_all_in_start_ = true; }
 
     /// For a back end that submits many operations in one system call: those on sockets that receivers start
@@ -443,7 +446,7 @@ private:
     [[nodiscard]] bool begin_external(operation& op) noexcept;
     void take_completed_elsewhere() noexcept;
     void poll_external(operation& op) noexcept;
-    [[nodiscard]] bool is_over(const operation& op) const noexcept;
+    [[nodiscard]] static bool is_over(const operation& op) noexcept;
     void signal_started_meanwhile() noexcept;
     [[nodiscard]] static bool can_refuse_to_wait(const operation& op) noexcept;
     void arm_timer(operation& op) noexcept;

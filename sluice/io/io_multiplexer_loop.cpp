@@ -1,4 +1,4 @@
-// The loop of a multiplexer, and what is posted to it.
+// The loop of a multiplexer, and posted items.
 
 #include <algorithm>
 
@@ -102,8 +102,8 @@ result<int> io_multiplexer::turn_once(int max, time_point until) noexcept {
     return count;
 }
 
-// Whether nothing is pending and no guard promises more. A guard that goes wakes us; what was posted under
-// it comes first.
+// Whether nothing is pending and no guard promises more. A guard that is destroyed wakes us; items posted
+// under it come first.
 bool io_multiplexer::is_exhausted() const noexcept {
     // acquire: pairs with ~work_guard.
     return pending_ == 0 and guards_.load(std::memory_order_acquire) == 0 and posted_.empty();

@@ -36,13 +36,13 @@ private:
 
     sync::basic_range_lock<Atomics>& lock_;
     sync::lock_args wanted_;
-    sync::basic_range_guard<Atomics> tried_;  // what was asked for without a wait
+    sync::basic_range_guard<Atomics> tried_;  // the outcome of a request that may not wait
 };
 
 }  // namespace detail
 
-/// What async_lock() and co_lock() of a range lock make. A value; refers to the lock, which outlives the
-/// operation.
+/// The sender of a range lock, made by async_lock() and co_lock(). A value; refers to the lock, which
+/// outlives the operation.
 template <class Atomics>
 class range_lock_sender {
 public:
@@ -79,7 +79,7 @@ template <class Atomics>
     return range_lock_sender<Atomics>(multiplexer, lock, wanted, within);
 }
 
-/// `co_await co_lock(multiplexer, lock, {.where = range}, 10s)` returns the guard. The task goes on on the
+/// `co_await co_lock(multiplexer, lock, {.where = range}, 10s)` returns the guard. The task resumes on the
 /// multiplexer's thread. Suspends: unless it is granted at once. Errors, Allocates: as async_lock.
 template <class Atomics>
 [[nodiscard]] auto co_lock(io_multiplexer& multiplexer, sync::basic_range_lock<Atomics>& lock,

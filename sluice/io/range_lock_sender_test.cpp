@@ -29,7 +29,7 @@ class range_locks : public coroutine_test {
 protected:
     static int code_of(const result<range_guard>& got) { return got ? 0 : got.error().code(); }
 
-    /// Nobody holds or awaits any of it.
+    /// Expects that there is neither a holder nor a waiter.
     void expect_free() { EXPECT_TRUE(lock_.try_lock(all)); }
 
     range_lock lock_;
@@ -76,7 +76,7 @@ TEST_P(range_locks, released_on_another_thread_resume_a_task_on_its_own) {
     }
 }
 
-TEST_P(range_locks, that_are_not_granted_in_time_are_given_up) {
+TEST_P(range_locks, that_are_not_granted_in_time_end_with_an_error) {
     const range_guard held = lock_.lock(all);
     EXPECT_EQ(run(lock_and_release(*multiplexer_, lock_, 5ms)), ETIMEDOUT);
     EXPECT_EQ(multiplexer_->pending(), 0U);
@@ -90,7 +90,7 @@ TEST_P(range_locks, with_a_deadline_of_zero_are_tried_once) {
     expect_free();
 }
 
-TEST_P(range_locks, are_given_up_when_the_time_of_their_task_is_up) {
+TEST_P(range_locks, are_cancelled_when_the_time_of_their_task_is_up) {
     {
         const range_guard held = lock_.lock(all);
         const auto work = [&]() -> task<result<int>> {
@@ -105,7 +105,7 @@ TEST_P(range_locks, are_given_up_when_the_time_of_their_task_is_up) {
     expect_free();
 }
 
-TEST_P(range_locks, are_given_up_when_their_scope_is_cancelled) {
+TEST_P(range_locks, are_cancelled_with_their_scope) {
     range_guard held = lock_.lock(all);
     cancel_scope scope;
     ASSERT_TRUE(multiplexer_->post([&]() noexcept { scope.cancel(); }).has_value());
@@ -115,7 +115,7 @@ TEST_P(range_locks, are_given_up_when_their_scope_is_cancelled) {
     expect_free();
 }
 
-TEST_P(range_locks, of_an_owner_whose_waits_end_are_cancelled) {
+TEST_P(range_locks, are_cancelled_with_all_waits_of_their_owner) {
     const range_guard held = lock_.lock(all);
     const int owner = 0;
     ASSERT_TRUE(multiplexer_->post([&]() noexcept { EXPECT_EQ(lock_.cancel_all(&owner), 1U); }).has_value());
@@ -141,7 +141,7 @@ TEST_P(range_locks, signal_their_receiver_in_poll_and_in_complete_io) {
         EXPECT_FALSE(state.poll());
         EXPECT_EQ(multiplexer_->complete_io(), io_multiplexer::nothing_ready);
         held.unlock();
-        EXPECT_FALSE(got) << "the one who unlocks signals nobody";
+        EXPECT_FALSE(got) << "unlock() signals no receiver";
         if (polls) {
             EXPECT_TRUE(state.poll());
         } else {
@@ -154,7 +154,7 @@ TEST_P(range_locks, signal_their_receiver_in_poll_and_in_complete_io) {
     }
 }
 
-TEST_P(range_locks, of_a_destroyed_task_are_not_waited_for) {
+TEST_P(range_locks, are_not_waited_for_after_their_task_was_destroyed) {
     const auto before = set_failure_handler([](unreturned_failure, const char*) noexcept {});
     {
         const range_guard held = lock_.lock(all);
@@ -168,7 +168,7 @@ TEST_P(range_locks, of_a_destroyed_task_are_not_waited_for) {
 }
 
 // Grants, deadlines and cancellations that meet.
-TEST_P(range_locks, of_tasks_on_several_threads_exclude_each_other) {
+TEST_P(range_locks, exclude_tasks_on_several_threads) {
     constexpr int threads = 3;
     int inside = 0;
     std::atomic<int> granted{0}, refused{0};

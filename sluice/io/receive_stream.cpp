@@ -5,7 +5,8 @@ namespace sluice::io::detail {
 receiving::receiving(socket_handle& from, receive_pool& pool) noexcept : slots_(pool.slots_.get()) {
     if (from.registered() == nullptr) (void)from.set_multiplexer(&slots_->multiplexer());
     handle_ = from.registered();
-    ENSURE(handle_ != nullptr, "could not be attached to the pool's multiplexer: set_multiplexer() says why");
+    ENSURE(handle_ != nullptr,
+           "could not be attached to the pool's multiplexer: set_multiplexer() returns the reason");
     ENSURE(handle_->multiplexer == &slots_->multiplexer(), "the pool is of another multiplexer");
     ENSURE(handle_->native.kind == handle_kind::socket and handle_->native.stream, "not a stream socket");
 }

@@ -5,9 +5,8 @@
 namespace sluice::io::detail {
 namespace {
 
-// Nobody runs it, so nothing may ever be pending on it when start() has returned: begin_slowly() refuses what
-// is started on its only registration, and what receivers start meanwhile is signalled by the outermost
-// start.
+// No thread runs it, so no operation may be pending on it after start() has returned: begin_slowly() refuses
+// all operations on its only registration, and the outermost start() also signals those that receivers start.
 class refusing_multiplexer final : public io_multiplexer {
 public:
     refusing_multiplexer() noexcept {

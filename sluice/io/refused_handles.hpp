@@ -5,7 +5,7 @@
 
 namespace sluice::io::detail {
 
-/// What stands for a handle that cannot be attached to a multiplexer: an operation started on it ends at
+/// A placeholder for a handle that cannot be attached to a multiplexer. An operation started on it ends at
 /// once, inside start(), with this error. One for each thread, so a later call changes the error of an
 /// earlier one. Allocates: nothing. Thread safety: the calling thread's.
 [[nodiscard]] registration& refused_handle(const error& why) noexcept;

@@ -14,7 +14,7 @@
 
 namespace sluice::io {
 
-/// What describes an asynchronous operation: a sender of P2052. Lazy: no i/o happens before connect and
+/// The description of an asynchronous operation: a sender of P2052. Lazy: no i/o happens before connect and
 /// start; making one attaches a handle without a multiplexer. A value; it refers to its handle, which must
 /// outlive the operation.
 template <class S>
@@ -291,7 +291,7 @@ public:
         multiplexer.signal_both(*this, [this] { signal_value(); }, [this] { signal_done(); });
     }
 
-    /// Looks whether the started operation is complete, and signals it, and no other, if so. Returns whether
+    /// Checks the started operation, and signals it, and no other, if it is complete. Returns whether
     /// its value has been signalled since the last start(). The receiver may destroy this state, or start it
     /// again, from its done signal; then the return value is all that is left to look at. Blocks: no.
     bool poll() noexcept { return sender_.multiplexer().poll(*this); }
@@ -299,11 +299,11 @@ public:
     /// Ends it early: it completes, now or soon, with ECANCELED unless it was faster.
     void cancel() noexcept { sender_.multiplexer().cancel(*this, ECANCELED); }
 
-    /// Ends it without signals, for an owner that goes. Blocks: until the kernel has let go of the buffers.
+    /// Ends it without signals, before its destruction. Blocks: until the kernel has released the buffers.
     void abandon() noexcept {
         if (is_idle()) return;
         sender_.multiplexer().abandon(*this);
-        (void)sender_.collect(*this);  // what a sender has to undo
+        (void)sender_.collect(*this);  // which undoes what configure() has registered
     }
 
     /// Whether start() has been called and done has not been signalled.

@@ -29,9 +29,9 @@ private:
 
 /// Runs `root`, and the multiplexer until it has finished; gives what it returned. Not from inside a task or
 /// a receiver (ENSURE). Other work of the multiplexer advances meanwhile, and what is still pending at the
-/// end stays pending. Throws: what left the task. Errors of the kernel, for which no loop can run, go to the
-/// failure handler. Blocks: until the task has finished. Allocates: nothing. Thread safety: the
-/// multiplexer's thread.
+/// end stays pending. Throws: an exception that left the task. Errors of the kernel, for which no loop can
+/// run, go to the failure handler. Blocks: until the task has finished. Allocates: nothing. Thread safety:
+/// the multiplexer's thread.
 template <class T>
 T sync_wait(io_multiplexer& multiplexer, task<T> root) {
     detail::sync_waiter(multiplexer).run(root.frame().promise(), root.frame());
@@ -67,7 +67,7 @@ private:
 };
 
 /// Goes on on the thread of `multiplexer`, which must be running it; at once if that is this thread. The task
-/// that awaits this one stays where it is. Handles, scopes and pools stay with their threads: what runs over
+/// that awaits this one stays where it is. Handles, scopes and pools stay with their threads: code that runs
 /// there uses handles of `multiplexer`, inside uncancelled() if its parent is in a scope. Allocates: nothing.
 inline hop_awaiter resume_on(io_multiplexer& multiplexer) noexcept {
     return {multiplexer, hop_awaiter::when::elsewhere_only};

@@ -90,8 +90,8 @@ task<std::thread::id> end_away(io_multiplexer& away) {
     co_return std::this_thread::get_id();
 }
 
-// What it goes on to do, i/o on handles of its own multiplexer, would stop the program elsewhere.
-TEST_F(hopping, whoever_awaits_a_task_goes_on_on_its_own_thread) {
+// Its next i/o, on a handle of its own multiplexer, would stop the program on another thread.
+TEST_F(hopping, a_task_that_awaits_another_resumes_on_its_own_thread) {
     auto pipe = pipe_handle::anonymous().value();
     ASSERT_TRUE(pipe.writer.set_multiplexer(home_.get()).has_value());
     const auto here = std::this_thread::get_id();

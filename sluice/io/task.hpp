@@ -36,7 +36,7 @@ class task_promise_base : public scoped_promise, public pooled_frame {
 public:
     [[nodiscard]] static constexpr std::suspend_always initial_suspend() noexcept { return {}; }
 
-    // Whoever awaits a task goes on on its own thread, also if the task ended on another.
+    // The awaiting task resumes on its own thread, also if this task ended on another.
     class final_awaiter {
     public:
         [[nodiscard]] static constexpr bool await_ready() noexcept { return false; }
@@ -88,7 +88,7 @@ protected:
     ~task_promise_base() = default;
 
 private:
-    // What runs behind the end of the body. By listening, the frame may go.
+    // The coroutine that runs after the end of the body. A listener may destroy the frame.
     [[nodiscard]] std::coroutine_handle<> next() noexcept {
         return continuation_ ? continuation_ : listener_->task_finished(*this);
     }
@@ -98,7 +98,7 @@ private:
     std::exception_ptr thrown_;
 };
 
-// An exception of a task that nobody awaits goes to the failure handler.
+// Passes an exception of a task without an awaiter to the failure handler.
 void report_thrown(const std::exception_ptr& thrown) noexcept;
 
 template <class T>
@@ -153,14 +153,14 @@ public:
 /// Lazy: the body begins when the task is awaited (or given to sync_wait, when_all, a task_group). Its caller
 /// goes on, on the same stack, when it ends: neither a chain of tasks nor a loop grows the stack. Runs in its
 /// parent's cancel scope. `T` may be void, a reference, or move-only. Errors are values; an exception that
-/// leaves the body is thrown again to whoever awaits the task. If nobody does (a task_group's child), it goes
-/// to the failure handler.
+/// leaves the body is thrown again to the awaiting task. Without one (a task_group's child), it goes to the
+/// failure handler.
 ///
 /// Owns the frame; a task that waits for i/o must not be destroyed (see operation_awaiter).
-/// Thread safety: one thread at a time. resume_on() moves the task alone: a task that awaits it goes on where
-/// it was, on the thread of its own multiplexer, and so do those that sync_wait, when_all, race and
-/// task_group run. A loop that nobody runs any more when a task comes back to it does not resume it: hold a
-/// work_guard. Allocates: the frame, from the frame_pool chosen as said there. Suspends: where the body does.
+/// Thread safety: one thread at a time. resume_on() moves the task alone: a task that awaits it resumes on
+/// the thread of its own multiplexer, and so do sync_wait, when_all, race and task_group. The loop of that
+/// multiplexer must still run then: hold a work_guard. Allocates: the frame, from the frame_pool chosen as
+/// said there. Suspends: where the body does.
 template <class T = void>
 class [[nodiscard]] task {
 public:
@@ -189,7 +189,7 @@ public:
     /// Whether the body has ended.
     [[nodiscard]] bool is_done() const noexcept { return frame_ != nullptr and frame_.done(); }
 
-    /// What a finished task returned; once. Throws: what left its body.
+    /// Returns the result of a finished task; once. Throws: an exception that left its body.
     [[nodiscard]] T take_result() {
         ENSURE(is_done(), "the result of a task is taken after it has finished");
         return frame_.promise().take();

@@ -24,7 +24,7 @@ public:
     ~task_group() { ENSURE(size_ == 0, "join a task group before it is destroyed"); }
 
     /// Starts a child, which runs up to where it first has to wait before this returns. A child reports its
-    /// failures itself: there is nobody to return them to. Its exceptions go to the failure handler.
+    /// failures itself: there is no awaiter. Its exceptions go to the failure handler.
     void spawn(task<void> child) noexcept;
 
     /// Ends the i/o of all children, and of those to come.

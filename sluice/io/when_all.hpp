@@ -115,8 +115,8 @@ private:
 /// Runs tasks concurrently and waits for all of them, whatever becomes of each: `auto [a, b] = co_await
 /// when_all(first(), second());`. A void result is a std::monostate. They start in order, each up to where it
 /// first has to wait; they run in the scope of the task that awaits them. A failure of one ends no other:
-/// for that, give them a scope and cancel it. Throws: what left the first of them that threw. Allocates:
-/// nothing. Suspends: until the last has finished.
+/// for that, give them a scope and cancel it. Throws: the exception of the first of them that threw.
+/// Allocates: nothing. Suspends: until the last has finished.
 template <class... Ts>
 [[nodiscard]] auto when_all(task<Ts>... children) noexcept {
     return detail::tuple_join<Ts...>(std::move(children)...);
@@ -217,7 +217,7 @@ private:
 
 /// Runs tasks concurrently until the first has finished, cancels the i/o of the others, and waits for them to
 /// unwind. Gives the index of the first; every task has a result to take: one that lost may have succeeded
-/// all the same. At least one task. Allocates: nothing.
+/// as well. At least one task. Allocates: nothing.
 template <class T>
 [[nodiscard]] auto race(std::span<task<T>> children) noexcept {
     return detail::span_race<T>(children);

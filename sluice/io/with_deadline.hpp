@@ -93,8 +93,8 @@ struct deadline_outcome<T> {
 ///
 /// Errors: ETIMEDOUT if the task really was cut short: a task that returns results ended with ECANCELED, any
 /// other had i/o that did. One that was faster, or that made do without the i/o it lost, keeps its outcome.
-/// Throws: what left the task. A relative deadline begins when this is awaited. What the task does between
-/// its awaits, and what it does in uncancelled(), is not cut short. To limit a clean-up:
+/// Throws: an exception that left the task. A relative deadline begins when this is awaited. What the task
+/// does between its awaits, and what it does in uncancelled(), is not cut short. To limit a clean-up:
 /// `uncancelled(with_deadline(…))`, not the other way round (ENSURE). Allocates: its frame. Thread safety:
 /// the multiplexer's thread.
 template <class T>

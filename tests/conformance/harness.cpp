@@ -241,6 +241,17 @@ void with_multiplexer::attach(io_handle& h) const {
     ASSERT_TRUE(attached.has_value());
 }
 
+std::deque<stream_read> with_multiplexer::start_reads(std::size_t count, medium kind) const {
+    std::deque<stream_read> all(count);
+    for (auto& each : all) {
+        each.ends = open_stream(kind);
+        attach(each.ends.reader);
+        each.read = std::make_unique<tracked_read>(reading(each.ends.reader, each.into));
+        each.read->state.start(initiation::batched);
+    }
+    return all;
+}
+
 bool with_multiplexer::run_until(const std::function<bool()>& met) const {
     // A simulation's time is not the kernel's: what TCP has on its way may come after it has run dry.
     const auto patience = std::chrono::steady_clock::now() + (which_.is_simulated ? 1s : 0s);

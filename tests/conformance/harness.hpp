@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -140,6 +142,13 @@ using tracked_write = tracked<transfer_sender<const_bytes_type>>;
     return async_write(to, io_request<const_bytes_type>{what, at}, within);
 }
 
+/// A read of one byte on a stream of its own.
+struct stream_read {
+    stream_ends ends{};
+    std::array<std::byte, 1> into{};
+    std::unique_ptr<tracked_read> read{};
+};
+
 /// One multiplexer of the back end under test; every test ends with nothing pending on it.
 class with_multiplexer {
 public:
@@ -148,6 +157,9 @@ public:
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *multiplexer_; }
     [[nodiscard]] const back_end& which() const noexcept { return which_; }
     void attach(io_handle& h) const;
+
+    /// Starts reads of streams that are empty. The operations are queued, not tried.
+    [[nodiscard]] std::deque<stream_read> start_reads(std::size_t count, medium kind) const;
 
     /// Runs until `met()`, or until nothing has happened for as long as no test needs. Returns `met()`.
     bool run_until(const std::function<bool()>& met) const;

@@ -125,7 +125,7 @@ TEST_P(lifetimes, of_a_receiver_do_not_nest_loops) {
 }
 
 // P2052R0 4.3.3.
-TEST_P(lifetimes, of_a_handles_attachment_begin_at_the_latest_with_its_first_asynchronous_operation) {
+TEST_P(lifetimes, include_an_attachment_from_the_first_asynchronous_operation_on) {
     this_thread::set_multiplexer(&multiplexer());
     auto ends = open_stream(medium::pipe);
     EXPECT_EQ(ends.reader.multiplexer(), nullptr);

@@ -20,24 +20,13 @@ constexpr int none_pending = io_multiplexer::nothing_pending;
 
 class loop : public on_every_back_end {
 protected:
-    /// Operations that are ready, on streams of their own.
-    struct ready_read {
-        stream_ends ends;
-        std::array<std::byte, 1> into{};
-        std::unique_ptr<tracked_read> read;
-    };
-    std::deque<ready_read> start_ready_reads(std::size_t count) const {
-        std::deque<ready_read> all(count);
-        for (auto& each : all) {
-            each.ends = open_stream(medium::pipe);
-            attach(each.ends.reader);
+    std::deque<stream_read> start_ready_reads(std::size_t count) const {
+        std::deque<stream_read> all = start_reads(count, medium::pipe);
+        for (auto& each : all)
             (void)each.ends.writer.write(io_request<const_bytes_type>{text("x")});
-            each.read = std::make_unique<tracked_read>(reading(each.ends.reader, each.into));
-            each.read->state.start(initiation::batched);
-        }
         return all;
     }
-    static auto done(const std::deque<ready_read>& all) {
+    static auto done(const std::deque<stream_read>& all) {
         return std::ranges::count_if(all, [](const auto& each) { return each.read->is.dones == 1; });
     }
 };
@@ -109,7 +98,8 @@ TEST_P(loop, waits_in_run_and_try_run_only) {
 }
 
 TEST_P(loop, completes_in_a_limited_time_as_much_as_several_passes_do) {
-    if (not which().is_exact or which().is_simulated) GTEST_SKIP() << "what is ready is complete later";
+    if (not which().is_exact or which().is_simulated)
+        GTEST_SKIP() << "this back end completes ready operations later";
     constexpr int count = 3 * limits::completions_per_pass_max;
     auto all = start_ready_reads(count);
     EXPECT_EQ(multiplexer().complete_io_within(1h), count);
@@ -168,13 +158,7 @@ TEST_P(loop, completes_all_that_is_ready_in_one_call_if_that_is_not_too_much) {
 
 TEST_P(loop, serves_a_thousand_handles_at_once) {
     constexpr std::size_t count = 1000;
-    std::deque<ready_read> all(count);
-    for (auto& each : all) {
-        each.ends = open_stream(medium::pipe);
-        attach(each.ends.reader);
-        each.read = std::make_unique<tracked_read>(reading(each.ends.reader, each.into));
-        each.read->state.start();
-    }
+    std::deque<stream_read> all = start_reads(count, medium::pipe);
     settle();
     EXPECT_EQ(done(all), 0);
     for (std::size_t i = 0; i < count; ++i) {

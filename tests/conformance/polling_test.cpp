@@ -15,26 +15,16 @@ using namespace std::chrono_literals;
 
 class polling : public on_every_back_end {
 protected:
-    struct pending_read {
-        stream_ends ends;
-        std::array<std::byte, 1> into{};
-        std::unique_ptr<tracked_read> read;
-    };
-    [[nodiscard]] std::deque<pending_read> start_reads(std::size_t count) const {
-        std::deque<pending_read> all(count);
-        for (auto& each : all) {
-            each.ends = open_stream(medium::unix_pair);
-            attach(each.ends.reader);
-            each.read = std::make_unique<tracked_read>(reading(each.ends.reader, each.into));
-            each.read->state.start(initiation::batched);
-        }
+    [[nodiscard]] std::deque<stream_read> start_reads(std::size_t count) const {
+        auto all = with_multiplexer::start_reads(count, medium::unix_pair);
         settle();
         return all;
     }
     static void make_ready(io_handle& writer) {
         ASSERT_TRUE(writer.write(io_request<const_bytes_type>{text("x")}).has_value());
     }
-    // A simulation delays what is ready, and a ring hears of it only when it is asked.
+    // A simulation delays ready operations, and a ring reports them only on request. The state may be
+    // destroyed when its poll returns true.
     template <class State>
     [[nodiscard]] bool poll_until_complete(State& state) const {
         const auto begun = multiplexer().now();
@@ -59,7 +49,7 @@ TEST_P(polling, signals_no_other_operation) {
         EXPECT_TRUE(succeeded(each.read->is, 1));
 }
 
-TEST_P(polling, of_what_is_not_ready_signals_nothing) {
+TEST_P(polling, signals_nothing_before_the_operation_is_ready) {
     auto all = start_reads(3);
     make_ready(all[0].ends.writer);
     for (int i = 0; i < 20; ++i)
@@ -70,7 +60,7 @@ TEST_P(polling, of_what_is_not_ready_signals_nothing) {
     ASSERT_TRUE(run_until([&] { return multiplexer().pending() == 0; }));
 }
 
-TEST_P(polling, of_a_file_signals_no_other_operation) {
+TEST_P(polling, signals_no_other_operation_on_a_file) {
     auto file = open_file(place::device);
     attach(file);
     std::array<std::byte, 64> bytes{};
@@ -96,11 +86,7 @@ TEST_P(polling, lets_the_receiver_destroy_the_state) {
     is.on_done = [&] { state.reset(); };
     state->start();
     make_ready(ends.writer);
-    const auto begun = multiplexer().now();
-    bool is_complete = false;
-    while (not is_complete and multiplexer().now() - begun < 20s)
-        is_complete = state->poll();
-    EXPECT_TRUE(is_complete);
+    EXPECT_TRUE(poll_until_complete(*state));
     EXPECT_EQ(state, nullptr);
     EXPECT_TRUE(succeeded(is, 1));
 }
@@ -135,7 +121,7 @@ TEST_P(polling, signals_once_for_each_call_what_a_receiver_starts_and_can_be_don
     }
 }
 
-TEST_P(polling, of_a_state_that_threads_share_lets_the_receiver_destroy_it) {
+TEST_P(polling, lets_the_receiver_destroy_a_state_that_threads_share) {
     auto ends = open_stream(medium::pipe);
     attach(ends.reader);
     std::array<std::byte, 1> into{};
@@ -146,11 +132,7 @@ TEST_P(polling, of_a_state_that_threads_share_lets_the_receiver_destroy_it) {
     (void)multiplexer().complete_io();  // this thread owns it
     state->start();
     make_ready(ends.writer);
-    const auto begun = multiplexer().now();
-    bool is_complete = false;
-    while (not is_complete and multiplexer().now() - begun < 20s)
-        is_complete = state->poll();
-    EXPECT_TRUE(is_complete);
+    EXPECT_TRUE(poll_until_complete(*state));
     EXPECT_FALSE(state.has_value());
     EXPECT_TRUE(succeeded(is, 1));
 }

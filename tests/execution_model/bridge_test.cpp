@@ -174,7 +174,7 @@ TEST_F(execution_bridge_test, a_stop_requested_before_the_start_leaves_the_data_
     EXPECT_EQ(ends.reader.try_read(io_request<bytes_type>{into}).bytes_transferred(), 4U);
 }
 
-TEST_F(execution_bridge_test, a_range_lock_is_granted_on_the_loops_thread_whoever_releases_it) {
+TEST_F(execution_bridge_test, a_range_lock_is_granted_on_the_loops_thread_when_another_thread_releases_it) {
     start_loop();
     const auto loop_thread = thread.get_id();
     sync::range_lock lock;
@@ -193,7 +193,7 @@ TEST_F(execution_bridge_test, a_range_lock_is_granted_on_the_loops_thread_whoeve
     EXPECT_TRUE(lock.try_lock(whole));
 }
 
-TEST_F(execution_bridge_test, a_range_lock_is_given_up_when_a_stop_is_requested) {
+TEST_F(execution_bridge_test, a_range_lock_is_cancelled_when_a_stop_is_requested) {
     start_loop();
     sync::range_lock lock;
     sync::range_guard held = lock.lock(whole);
@@ -208,7 +208,7 @@ TEST_F(execution_bridge_test, a_range_lock_is_given_up_when_a_stop_is_requested)
     EXPECT_EQ(outcome.stops, 1);
     EXPECT_EQ(outcome.completions(), 1);
     held.unlock();
-    EXPECT_TRUE(lock.try_lock(whole)) << "nobody waits for it";
+    EXPECT_TRUE(lock.try_lock(whole)) << "no request waits for it";
 }
 
 TEST_F(execution_bridge_test, a_cancellation_nobody_asked_for_is_an_error) {

@@ -156,7 +156,7 @@ void file_extraction::copy_content(copy_in_progress& copy, new_file::form form) 
 }
 
 result<void> file_extraction::make_target(copy_in_progress& copy, new_file::form form, bool is_read) {
-    // All its bytes are at hand, and in a new directory it replaces nothing.
+    // All its bytes are in memory, and in a new directory it replaces nothing.
     if (is_read and copy.to.is_in_new_directory) {
         auto made = new_file::create_under(copy.to.directory, copy.to.name);
         if (made) copy.target.emplace(*std::move(made));

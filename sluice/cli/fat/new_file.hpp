@@ -47,7 +47,8 @@ public:
 
     [[nodiscard]] io::file_handle& file() noexcept { return file_; }
 
-    /// Names the file, and closes it. `name`: of a file that has its name, the same. Errors: EISDIR if `name`
+    /// Names the file, and closes it. `name`: the same as before for a file that has
+    /// its name. Errors: EISDIR if `name`
     /// is a directory, EEXIST if it is neither a file nor a symbolic link; EOPNOTSUPP if the file system
     /// cannot name a nameless file; as rename(2) and close(2). Blocks: for the file system.
     [[nodiscard]] result<void> become(const std::string& name) noexcept;

@@ -55,7 +55,7 @@ private:
 /// The receiver of a walk through a tree. Both functions are called in the order of the walk.
 struct tree_visitor {
     std::function<bool(tree_entry)> visit;              ///< false ends the walk
-    std::function<void(const object_problem&)> report;  ///< of a directory that was visited before
+    std::function<void(const object_problem&)> report;  ///< a problem of a visited directory
 };
 
 /// Visits everything below `path`; for a file, only the file itself. A directory comes before its entries,

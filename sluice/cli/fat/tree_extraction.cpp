@@ -24,7 +24,7 @@ constexpr unsigned threads_max = 4;
 constexpr std::size_t group_steps_max = 16;
 constexpr std::uint64_t group_bytes_max = 1U << 20;
 constexpr std::size_t unreported_groups_max = 64;
-// Of the steps that wait for a thread: about 150,000 files with short paths.
+// Limit for the steps that wait for a thread: about 150,000 files with short paths.
 constexpr std::size_t waiting_bytes_max = 32U << 20;
 
 using problem_list = std::vector<object_problem>;
@@ -235,7 +235,7 @@ private:
     unreadable_objects& skipped_;
     group_queue queue_;
     tree_worker own_;
-    // Of the listing.
+    // The state of the listing.
     std::vector<bool> is_new_;  // whether this copy created the last directory of each depth
     step_group filling_;
     std::size_t groups_ = 0;

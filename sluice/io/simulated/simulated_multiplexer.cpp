@@ -498,7 +498,7 @@ result<void> back_end::backend_complete(time_point until) noexcept {
 }
 
 void back_end::backend_poll(operation&) noexcept {
-    // What others wait to be signalled must not keep time from passing.
+    // Operations that wait to be signalled must not keep time from passing.
     operation_queue kept = std::move(ready_);
     (void)backend_complete(no_wait);
     kept.append(std::move(ready_));

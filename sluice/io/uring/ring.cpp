@@ -187,15 +187,15 @@ void ring::make_idle(io_uring_sqe& entry) noexcept {
     entry.user_data = 0;
 }
 
-// What could not be submitted for now stays in the queue: that, an interruption, a busy kernel and a time
-// that is up are no errors.
+// Entries that the kernel does not take stay in the queue: that, an interruption, a busy kernel and an
+// expired time are not errors.
 result<void> ring::accepted(int outcome) noexcept {
     is_refusing_ = outcome == -ENOMEM or outcome == -EAGAIN;
     constexpr std::array passing = {-EINTR, -ETIME, -EBUSY, -ENOMEM, -EAGAIN};
     if (outcome >= 0 or std::ranges::find(passing, outcome) != passing.end()) [[likely]]
         return {};
     if (outcome == -EEXIST) return failure({EEXIST, "io_uring_enter, on another thread than the ring's"});
-    // Whoever waits for one of those would wait for ever.
+    // An operation whose completion was lost would wait forever.
     if (outcome == -EBADR)
         return failure({EBADR, "io_uring_enter, which lost completions for lack of memory"});
     return failure({-outcome, "io_uring_enter"});
