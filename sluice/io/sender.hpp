@@ -341,6 +341,8 @@ public:
     io_operation_connection& operator=(io_operation_connection&& other) noexcept = default;
 
     /// Begins the operation; again, once the done signal has come. The signals may come before start returns.
+    /// Blocks: no; but on a file in memory (tmpfs, assume_in_memory) for a page that has been swapped out:
+    /// assume_in_memory(false) prevents that, and leaves such a file to a worker thread.
     // Inlined by force: behind a system call every return is mispredicted (see system_call.hpp).
     [[gnu::always_inline]] void start(initiation how = initiation::automatic) noexcept {
         sender_.configure(*this);
