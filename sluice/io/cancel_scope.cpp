@@ -32,6 +32,11 @@ void awaited_operation::abandon() noexcept {
     target->multiplexer->abandon(*this);
 }
 
+void awaited_operation::publish() noexcept {
+    value_is_empty = true;
+    target->multiplexer->publish(*this, initiation::automatic);
+}
+
 void awaited_operation::end() noexcept {
     target->multiplexer->cancel(*this, ECANCELED);
 }

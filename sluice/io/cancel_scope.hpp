@@ -64,8 +64,13 @@ protected:
         return true;
     }
 
-    /// To be called once the operation is pending: the done signal resumes `waiter`.
-    void wait(std::coroutine_handle<> waiter) noexcept { awaited::wait(waiter, *target->multiplexer); }
+    /// To be called once the operation is pending: the done signal resumes `waiter`. This may be gone when
+    /// the call returns, if the multiplexer is for several threads.
+    void wait(std::coroutine_handle<> waiter) noexcept {
+        awaited::wait(waiter, *target->multiplexer);
+        if (at == stage::begun) [[unlikely]]
+            publish();
+    }
 
 private:
     // The value is collected when the coroutine goes on, and it may go on only when its frame, in which the
@@ -74,6 +79,7 @@ private:
     void signal_done() noexcept final { resume_waiter(error_code); }
     void signal_both(io_multiplexer& by) noexcept final;
     void end() noexcept final;
+    void publish() noexcept;
     void abandon() noexcept;
 };
 
