@@ -80,6 +80,7 @@ result<void> io_multiplexer::detach(registration& attached) noexcept {
         half.pause = half.skipped = 0;
         half.backend = nullptr;
     }
+    if (sharing_ != nullptr) settle_shared();
     attached.native = {};
     attached.backend_word = 0;
     free_.push_front(attached);
@@ -206,6 +207,7 @@ void io_multiplexer::enqueue(operation& op) noexcept {
 bool io_multiplexer::begin_external(operation& op) noexcept {
     external_work& work = *static_cast<external_work*>(op.argument);
     work.op_ = &op;
+    if (sharing_ != nullptr) return begin_external_shared(op, work);
     // Before it begins, because it may be complete, on another thread, before begin() returns.
     op.at = operation::stage::in_flight;
     const std::optional<int> code = work.begin(not op.limit.is_zero());
@@ -241,15 +243,23 @@ void io_multiplexer::let_finish() noexcept {
 }
 
 void io_multiplexer::poll_external(operation& op) noexcept {
-    static_cast<external_work*>(op.argument)->poll();
+    external_work& work = *static_cast<external_work*>(op.argument);
+    if (sharing_ != nullptr) return call_pinned(op, &external_work::poll);
+    work.poll();
     take_completed_elsewhere();
     // In a simulation, only the back end lets time pass.
     if (op.at == operation::stage::in_flight and not waits_for_threads()) backend_poll(op);
 }
 
 void io_multiplexer::take_completed_elsewhere() noexcept {
-    while (operation* const op = completed_elsewhere_.pop())
-        finish(*op);
+    while (operation* const op = completed_elsewhere_.pop()) {
+        if (op->at == operation::stage::trying) [[unlikely]] {
+            op->backend_word |=
+                is_complete;  // a thread is in one of its functions, and finishes it afterwards
+        } else {
+            finish(*op);
+        }
+    }
 }
 
 // What could not be done at once waits, or, if it must not wait, has failed.
@@ -472,10 +482,16 @@ void io_multiplexer::cancel(operation& op, int code) noexcept {
     const std::atomic_ref wish(op.cancel_code);
     const bool is_first = wish.load(std::memory_order_relaxed) == 0;
     if (is_first) wish.store(code, std::memory_order_relaxed);
-    if (op.at == operation::stage::trying or op.at == operation::stage::begun) return;  // seen afterwards
+    if (op.at == operation::stage::trying or op.at == operation::stage::begun) {
+        if (is_first) op.backend_word |= end_is_due;
+        return;  // it is seen to by the thread that has it
+    }
     if (op.timer_link.is_linked()) timers_.erase(op);
     if (op.kind == operation_kind::external) {
-        if (is_first) static_cast<external_work*>(op.argument)->end();
+        if (not is_first) return;
+        external_work& work = *static_cast<external_work*>(op.argument);
+        if (sharing_ != nullptr) return call_pinned(op, &external_work::end);
+        work.end();
         return;
     }
     const bool ours =

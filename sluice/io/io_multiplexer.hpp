@@ -24,6 +24,7 @@
 namespace sluice::io {
 
 struct accept_request;
+class external_work;
 
 /// Multiplexes the i/o of many handles on one thread, or on several (WG21 P2052R0).
 ///
@@ -443,6 +444,8 @@ protected:
 
     /// To be called by a back end around its sleep: false means do not sleep, something was posted.
     [[nodiscard]] bool prepare_to_sleep() noexcept;
+    /// Whether a thread is between the two calls. Another one then leaves wake-ups to it.
+    [[nodiscard]] bool another_sleeps() const noexcept;
     void woke_up() noexcept;
     /// For a back end whose own threads have pushed something for the loop. Any thread.
     void wake_if_sleeping() noexcept;
@@ -515,6 +518,14 @@ private:
     [[nodiscard]] bool wake_waiting() noexcept;
     void hand_on() noexcept;
     [[nodiscard]] bool has_work() const noexcept;
+    [[nodiscard]] bool is_receiving() const noexcept;
+    [[nodiscard]] bool is_in_user_code() const noexcept;
+    [[nodiscard]] bool begin_external_shared(operation& op, external_work& work) noexcept;
+    void call_pinned(operation& op, void (external_work::*function)() noexcept) noexcept;
+    void unpin(operation& op) noexcept;
+    // What has become of an external operation, in its `backend_word`, while a thread is in its function.
+    static constexpr std::uint64_t is_complete = 1;
+    static constexpr std::uint64_t end_is_due = 2;
     [[nodiscard]] bool is_exhausted_shared() const noexcept;
     enum class share_of_work : std::uint8_t { all, io, timers, posted };
     result<int> run_shared(share_of_work what, int max, time_point until,
@@ -575,9 +586,9 @@ private:
     // Its address tells threads apart, cheaper than their names.
     static inline thread_local constinit char thread_mark_ = 0;
     static inline thread_local constinit io_multiplexer* running_ = nullptr;
-    // Of those for several threads: whose loop, and whose receiver, runs on this thread.
+    // Of those for several threads: whose loop runs on this thread, and what user code of which.
     static inline thread_local constinit const io_multiplexer* looping_ = nullptr;
-    static inline thread_local constinit const io_multiplexer* receiving_ = nullptr;
+    static inline thread_local constinit const outside* innermost_ = nullptr;
 
     std::size_t pending_ = 0;
     std::size_t registered_buffers_ = 0;

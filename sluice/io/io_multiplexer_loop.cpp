@@ -45,9 +45,12 @@ void io_multiplexer::woke_up() noexcept {
 
 io_multiplexer::work_guard::~work_guard() {
     if (multiplexer_ == nullptr) return;
+    // As in complete_elsewhere(): the loop may end, and its owner destroy it.
+    multiplexer_->completing_.fetch_add(1, std::memory_order_relaxed);
     // release: pairs with is_exhausted(), so that what this thread posted before is seen there.
     multiplexer_->guards_.fetch_sub(1, std::memory_order_release);
     if (not multiplexer_->is_inside()) multiplexer_->backend_wake();  // run() has to notice
+    multiplexer_->completing_.fetch_sub(1, std::memory_order_release);
 }
 
 int io_multiplexer::invoke_some(int max) noexcept {

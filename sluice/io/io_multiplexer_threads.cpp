@@ -78,24 +78,52 @@ void io_multiplexer::leave() const noexcept {
     sharing_->lock.unlock();
 }
 
-// Lets others in while this exists. `receiving`: the multiplexer whose receiver runs, if one does.
+// Lets others in while this exists.
 class io_multiplexer::outside {
 public:
-    outside(const io_multiplexer& of, const io_multiplexer* receiving) noexcept
-        : of_(of), receiving_before_(std::exchange(receiving_, receiving)) {
+    enum class why : std::uint8_t { call, item, receiver };
+
+    outside(io_multiplexer& of, why reason) noexcept
+        : of_(of), reason_(reason), around_(std::exchange(innermost_, this)), here_(of) {
         of_.leave();
     }
     outside(const outside&) = delete;
     outside& operator=(const outside&) = delete;
     ~outside() {
         (void)of_.enter();
-        receiving_ = receiving_before_;
+        innermost_ = around_;
     }
 
+    [[nodiscard]] bool is(const io_multiplexer& of, why reason) const noexcept {
+        return &of_ == &of and reason_ == reason;
+    }
+    [[nodiscard]] const outside* around() const noexcept { return around_; }
+
 private:
-    const io_multiplexer& of_;
-    const io_multiplexer* receiving_before_;
+    io_multiplexer& of_;
+    why reason_;
+    const outside* around_;  // the one on this thread within which this is
+    runs_here here_;         // for handles that adopt it, and tasks that come home
 };
+
+// Whether a receiver of this runs on this thread, however deep below.
+bool io_multiplexer::is_receiving() const noexcept {
+    for (const outside* at = innermost_; at != nullptr; at = at->around()) {
+        if (at->is(*this, outside::why::receiver)) return true;
+    }
+    return false;
+}
+
+bool io_multiplexer::is_in_user_code() const noexcept {
+    for (const outside* at = innermost_; at != nullptr; at = at->around()) {
+        if (at->is(*this, outside::why::receiver) or at->is(*this, outside::why::item)) return true;
+    }
+    return false;
+}
+
+bool io_multiplexer::another_sleeps() const noexcept {
+    return sharing_ != nullptr and sharing_->is_asleep;
+}
 
 void io_multiplexer::fall_asleep() noexcept {
     sharing_->is_asleep = true;
@@ -204,7 +232,7 @@ bool io_multiplexer::try_shared(operation& op) noexcept {
     }
     bool finished = false;
     {
-        const outside out(*this, receiving_);
+        const outside out(*this, outside::why::call);
         finished = attempt(op);
     }
     if (op.cancel_code != 0 and not finished) {
@@ -244,7 +272,7 @@ bool io_multiplexer::stay_in_queue(operation& op, registration::half& half) noex
 // The outcome is known: gives the signals, or has them given.
 void io_multiplexer::deliver(operation& op) noexcept {
     // A receiver that runs here must return first; and a coroutine may not be resumed while it is suspending.
-    if (receiving_ == this or op.value_is_empty) {
+    if (op.value_is_empty or is_receiving()) {
         ready_.push_back(op);
     } else {
         signal_shared(op);
@@ -256,28 +284,69 @@ void io_multiplexer::deliver(operation& op) noexcept {
 void io_multiplexer::signal_shared(operation& op) noexcept {
     ENSURE(op.at == operation::stage::ready and not op.notification_pending);
     op.at = operation::stage::valued;
-    op.has_completed = true;
-    const bool has_value = not op.value_is_empty;
-    if (not has_value) retire(op);
     ++sharing_->busy;
-    if (has_value) {
-        {
-            const outside out(*this, this);
-            op.signal_value();
-        }
-        retire(op);
+    if (not op.value_is_empty) {
+        const outside out(*this, outside::why::receiver);
+        op.signal_value();
     }
+    op.has_completed = true;
+    retire(op);
     {
-        const outside out(*this, this);
+        const outside out(*this, outside::why::receiver);
         op.signal_done();  // `op` may be gone, or started again
     }
     --sharing_->busy;
 }
 
+// --- external work
+// ----------------------------------------------------------------------------------------------------
+
+// Calls a function of an operation's external work, outside. It stays where it is meanwhile: its completion,
+// and a cancellation, wait until the call has returned.
+void io_multiplexer::call_pinned(operation& op, void (external_work::*function)() noexcept) noexcept {
+    op.at = operation::stage::trying;
+    {
+        const outside out(*this, outside::why::call);
+        (static_cast<external_work*>(op.argument)->*function)();
+    }
+    unpin(op);
+}
+
+void io_multiplexer::unpin(operation& op) noexcept {
+    take_completed_elsewhere();
+    op.at = operation::stage::in_flight;
+    const std::uint64_t meanwhile = std::exchange(op.backend_word, 0);
+    if ((meanwhile & is_complete) != 0) {
+        finish(op);
+    } else if ((meanwhile & end_is_due) != 0) {
+        call_pinned(op, &external_work::end);
+    }
+}
+
+bool io_multiplexer::begin_external_shared(operation& op, external_work& work) noexcept {
+    ++queued_;  // it may be complete before begin() returns
+    op.at = operation::stage::trying;
+    std::optional<int> code;
+    {
+        const outside out(*this, outside::why::call);
+        code = work.begin(not op.limit.is_zero());
+    }
+    if (code) {
+        --queued_;
+        op.error_code = *code;
+        op.at = operation::stage::ready;
+        return true;
+    }
+    unpin(op);
+    const bool goes_on = op.at == operation::stage::in_flight;
+    if (goes_on and not op.limit.is_none() and not op.limit.is_zero()) arm_timer(op);
+    return false;
+}
+
 void io_multiplexer::invoke_shared(posted_item& item) noexcept {
     ++sharing_->busy;
     {
-        const outside out(*this, nullptr);
+        const outside out(*this, outside::why::item);
         item.invoke();
     }
     --sharing_->busy;
@@ -295,7 +364,7 @@ bool io_multiplexer::poll_outside(operation& op) noexcept {
     if (op.is_idle()) return op.has_completed;
     look_at(op);
     bool has_completed = op.has_completed;
-    if (receiving_ != this and op.at == operation::stage::ready) {
+    if (op.at == operation::stage::ready and not is_receiving()) {
         ready_.erase(op);
         signal_shared(op);  // `op` may be gone, or started again
         has_completed = true;
@@ -324,12 +393,13 @@ void io_multiplexer::abandon_shared(operation& op) noexcept {
     } else {
         cancel(op, ECANCELED);
     }
-    while (not is_over(op)) {
+    // While another thread gives its signals, it is not over either.
+    while (not is_over(op) or (op.at == operation::stage::valued and not is_in_user_code())) {
         const result<void> asked = backend_complete(no_wait);
         take_completed_elsewhere();
         if (not asked) [[unlikely]]
             report_unreturned(unreturned_failure::loop_cannot_run, asked.error().message().c_str());
-        const outside out(*this, receiving_);
+        const outside out(*this, outside::why::call);
         std::this_thread::yield();
     }
     if (not op.is_idle()) {
@@ -481,7 +551,8 @@ result<int> io_multiplexer::pass_shared(share_of_work what, int max, time_point 
 
 result<int> io_multiplexer::run_shared(share_of_work what, int max, time_point until,
                                        const bool* done) noexcept {
-    ENSURE(receiving_ != this, "complete_io and run must not be called from a receiver");
+    ENSURE(max == 0 or not is_in_user_code(),
+           "complete_io and run must not be called from a receiver; nor, with several threads, from an item");
     const runs_here here(*this);
     const io_multiplexer* const looping_before = std::exchange(looping_, this);
     const entry in(*this);

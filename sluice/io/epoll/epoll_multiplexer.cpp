@@ -196,7 +196,7 @@ result<void> epoll_multiplexer::take_events(time_point until) noexcept {
         const epoll_event& event = events[static_cast<std::size_t>(i)];
         if (event.data.ptr != nullptr) {
             on_event(*static_cast<registration*>(event.data.ptr), event.events);
-        } else {
+        } else if (not another_sleeps()) {  // whose wake-up it would be
             std::uint64_t wakes = 0;
             (void)::read(waker_.descriptor(), &wakes, sizeof wakes);
         }

@@ -202,6 +202,8 @@ void multiplexer::on_part_of_file(operation& op, int outcome) noexcept {
         ended = op.transferred >= requested_bytes(op);
     } else if (outcome == -ECANCELED and op.cancel_code == 0) {
         ended = false;  // the thread that submitted it has ended
+    } else if (outcome == -EFAULT and is_for_threads() and op.kind <= operation_kind::write) {
+        perform_blocking(op);  // the same, or the buffer is bad: a call tells which
     } else if (outcome == -EINTR or outcome == -EAGAIN) {
         ended = false;
         if (outcome == -EAGAIN) op.backend_word = wants_worker;

@@ -210,8 +210,9 @@ result<void> multiplexer::submit_shared(bool may_sleep, duration left) noexcept 
 }
 
 void multiplexer::backend_flush() noexcept {
-    (void)give_all();      // what does not fit is given by the thread that is woken
-    (void)ring_.submit();  // as is an error
+    // What does not fit is given, and an error found, by the thread that is woken.
+    const bool all_given = give_all();
+    if (not all_given or not ring_.submit() or ring_.is_refusing()) backend_wake();
 }
 
 void multiplexer::take_completions() noexcept {
@@ -236,6 +237,7 @@ void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned f
             break;
         case addressee::loop:
             waker_is_armed_ = (flags & IORING_CQE_F_MORE) != 0;
+            if (another_sleeps()) backend_wake();  // whose wake-up this was
             break;
         case addressee::transfer:
             on_transfer(*static_cast<half_state*>(whose), outcome, flags);
