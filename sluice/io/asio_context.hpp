@@ -1,60 +1,81 @@
 #pragma once
 
-#include <asio/execution.hpp>
 #include <asio/execution_context.hpp>
+#include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <exception>
+#include <limits>
 #include <memory>
+#include <mutex>
+#include <new>
 #include <system_error>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "sluice/base/intrusive_list.hpp"
 #include "sluice/io/io_multiplexer.hpp"
 
 namespace sluice::io {
 
-/// A multiplexer as an Asio execution context: what Asio's handlers, strands and coroutines run on. It needs
-/// ASIO_STANDALONE, and Asio 1.22 or later.
+namespace detail {
+class asio_core_base;
+}
+
+/// A multiplexer as an Asio execution context: what Asio's handlers, strands and coroutines run on, with the
+/// members and the meaning of asio::io_context. It needs ASIO_STANDALONE, and Asio 1.22 or later.
 ///
-/// Owns nothing of the multiplexer, which outlives it; several contexts may share one. Handlers run on the
-/// multiplexer's thread, inside its run(), or inside run() here, which also rethrows what they throw; thrown
-/// out of a handler that the multiplexer's own run() invokes, an exception ends the program.
-/// Thread safety: get_executor(), and executors, from any thread; run() from the multiplexer's. Destroyed
-/// when nothing of it is pending any more.
+/// One thread runs it: the first that calls run(), poll() or one of their kind, or the multiplexer itself.
+/// Other threads that call these meanwhile wait until the context is stopped, and run nothing.
+/// Handlers run inside run() here, or inside the multiplexer's. run() rethrows what they throw; thrown out of
+/// a handler that the multiplexer's own run() invokes, an exception ends the program.
+///
+/// Stopped: by stop(), or by having run out of work, as in Asio. Then run() and its kind return 0 at once,
+/// until restart().
+///
+/// Destruction ends what is pending without invoking its handlers, which are destroyed, and so is what they
+/// own (coroutines, sockets). If something is pending, it must be by the thread that has run it.
+/// Thread safety: any thread for get_executor(), executors, stop(), restart(), stopped(), and run() as above.
 class asio_context : public asio::execution_context {
 public:
     template <class Allocator, bool Tracked>
     class basic_executor;
     using executor_type = basic_executor<std::allocator<void>, false>;
+    using count_type = std::size_t;
 
-    explicit asio_context(io_multiplexer& multiplexer) noexcept : multiplexer_(&multiplexer) {}
-    ~asio_context() {
-        shutdown();
-        destroy();
-    }
+    /// On a multiplexer that outlives it; several contexts may share one.
+    explicit asio_context(io_multiplexer& multiplexer) : asio_context(multiplexer, nullptr) {}
+    /// On the best multiplexer that this system has, which it owns. Throws: std::system_error if none can be
+    /// made.
+    asio_context() : asio_context(0) {}
+    /// The hint says how many threads will run it; see above.
+    explicit asio_context(int concurrency_hint);
+    ~asio_context();
 
     [[nodiscard]] executor_type get_executor() noexcept;
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *multiplexer_; }
 
-    /// Runs the multiplexer until nothing is pending on it. Returns how many operations and posted functions
-    /// it has completed. Throws: what a handler throws, and system_error if the kernel refuses to wait; call
-    /// it again to continue. Blocks: yes.
-    std::size_t run() {
-        return run_while([this] { return multiplexer_->run(1); });
+    /// Runs handlers until the context is stopped: run_one() at most one handler; run_for() and run_until()
+    /// begin nothing after their time; poll() and poll_one() do not wait. Returns how many handlers have been
+    /// run. Throws: what a handler throws, and system_error if the kernel refuses to wait; call it again to
+    /// continue. Blocks: yes, but for poll() and poll_one().
+    count_type run() { return run_until(time_point::max()); }
+    count_type run_one() { return run_one_until(time_point::max()); }
+    count_type run_for(io_multiplexer::duration within) { return run_until(multiplexer_->now() + within); }
+    count_type run_until(io_multiplexer::time_point until) { return run_some(all, until); }
+    count_type run_one_for(io_multiplexer::duration within) {
+        return run_one_until(multiplexer_->now() + within);
     }
+    count_type run_one_until(io_multiplexer::time_point until) { return run_some(1, until); }
+    count_type poll() { return run_some(all, time_point::min()); }
+    count_type poll_one() { return run_some(1, time_point::min()); }
 
-    /// As run(), but begins nothing after `within`; and poll() does not wait.
-    std::size_t run_for(io_multiplexer::duration within) {
-        const auto until = multiplexer_->now() + within;
-        return run_while([this, until]() -> result<int> {
-            // What is always ready must not keep it from ending.
-            if (multiplexer_->now() >= until) return io_multiplexer::nothing_pending;
-            return multiplexer_->try_run_until(until, 1);
-        });
-    }
-    std::size_t poll() {
-        return run_while([this] { return multiplexer_->try_run(1); });
+    /// Has run() and its kind return as soon as they can. Blocks: no.
+    void stop() noexcept;
+    /// Lets them run again. To be called while none of them runs.
+    void restart() noexcept { stopped_.store(false, std::memory_order_release); }
+    [[nodiscard]] bool stopped() const noexcept {
+        return stopped_.load(std::memory_order_acquire);  // pairs with stop()
     }
 
     /// Whether the calling thread is inside a handler that runs here.
@@ -62,10 +83,14 @@ public:
         return multiplexer_->is_owner() and handlers_running_ > 0;
     }
 
-    /// Runs a handler, on the multiplexer's thread. For what completes operations; not for users.
+    // --- for the adapter's other classes; not for users
+
+    /// Runs a handler, on the multiplexer's thread; or, if this is being destroyed, does not.
     template <class Handler>
     void invoke(Handler&& handler) noexcept {
-        ++handlers_running_;
+        if (is_discarding_) [[unlikely]]
+            return;
+        if (handlers_running_++ == 0) ++handlers_run_;
         try {
             std::forward<Handler>(handler)();
         } catch (...) {
@@ -75,176 +100,76 @@ public:
         --handlers_running_;
     }
 
-private:
-    // One item at a time, so that no handler runs between one that throws and the return to the caller.
-    template <class Run>
-    std::size_t run_while(Run&& run_one) {
-        ENSURE(not rethrows_, "run() inside a handler");
-        std::size_t count = 0;
-        rethrows_ = true;
-        result<int> last;
-        while (thrown_.empty() and (last = run_one()).value_or(0) > 0)
-            count += static_cast<std::size_t>(*last);
-        rethrows_ = false;
-        if (not thrown_.empty()) {
-            const std::exception_ptr first = thrown_.front();
-            thrown_.erase(thrown_.begin());
-            std::rethrow_exception(first);
+    /// Operations and functions that wait for the loop, counted so that the destructor can end them.
+    void begin_outstanding() noexcept {
+        outstanding_.fetch_add(1, std::memory_order_relaxed);  // only the loop's thread acts on it
+    }
+    void end_outstanding() noexcept { outstanding_.fetch_sub(1, std::memory_order_relaxed); }
+
+    /// Has `action()` run by the multiplexer's thread, with the handlers, though it is none. Any thread.
+    template <class Action>
+    void act(Action&& action) {
+        if (multiplexer_->is_owner()) {
+            action();
+            return;
         }
-        if (not last) throw std::system_error(std::error_code(last.error()), last.error().operation());
-        return count;
+        begin_outstanding();
+        auto posted = multiplexer_->post([this, action = std::forward<Action>(action)]() mutable noexcept {
+            action();
+            end_outstanding();
+        });
+        if (posted.has_value()) return;
+        end_outstanding();
+        throw std::bad_alloc();
     }
 
+    /// Adds what has operations on the loop, for the destructor. The multiplexer's thread.
+    void enlist(detail::asio_core_base& one) noexcept;
+    /// Destroys what has been enlisted: now, or on the thread that runs the loop. Any thread.
+    void bury(detail::asio_core_base& one) noexcept;
+    void delist(detail::asio_core_base& one) noexcept;
+    [[nodiscard]] bool is_discarding() const noexcept { return is_discarding_; }
+
+private:
+    using time_point = io_multiplexer::time_point;
+    class waker;
+    struct lists;
+    static constexpr count_type all = std::numeric_limits<count_type>::max();
+
+    asio_context(io_multiplexer& multiplexer, std::unique_ptr<io_multiplexer> owned);
+    explicit asio_context(std::unique_ptr<io_multiplexer> owned);
+    [[nodiscard]] static std::unique_ptr<io_multiplexer> make_multiplexer();
+
+    count_type run_some(count_type max, time_point until);
+    [[nodiscard]] bool becomes_runner(time_point until);
+    [[nodiscard]] result<int> step(time_point until) noexcept;
+    void leave() noexcept;
+    void rethrow_first();
+    void bury_all() noexcept;
+    void discard_pending() noexcept;
+
+    std::unique_ptr<io_multiplexer> owned_;
     io_multiplexer* multiplexer_;
+    std::unique_ptr<lists> lists_;
+    waker* waker_;
+
+    // Shared between threads.
+    std::atomic<bool> stopped_{false};
+    std::atomic<bool> is_claimed_{false};  // a thread runs it, or has
+    std::atomic<std::size_t> outstanding_{0};
+    std::mutex mutex_;  // guards is_running_, and with it whether others may touch the multiplexer
+    std::condition_variable has_stopped_;
+    bool is_running_ = false;
+
     // The multiplexer's thread's.
     int handlers_running_ = 0;
+    count_type handlers_run_ = 0;
     bool rethrows_ = false;
+    bool is_discarding_ = false;
     std::vector<std::exception_ptr> thrown_;
 };
 
-/// An Asio executor on a multiplexer: execute(), and the properties of io_context's executor.
-///
-/// A function is posted unless blocking is possible (the default) and the caller is inside a handler of the
-/// same context already: then it runs at once. With outstanding work tracked, run() waits while one exists.
-/// Allocates: one node for a posted function, by the `allocator` property, freed before the function runs.
-/// Thread safety: any thread.
-template <class Allocator, bool Tracked>
-class asio_context::basic_executor {
-public:
-    explicit basic_executor(asio_context& context, const Allocator& allocator = {}, bool never_blocks = false,
-                            bool continues = false) noexcept
-        : context_(&context),
-          allocator_(allocator),
-          never_blocks_(never_blocks),
-          continues_(continues),
-          work_(*context.multiplexer_) {}
-    basic_executor(const basic_executor& other) noexcept
-        : basic_executor(*other.context_, other.allocator_, other.never_blocks_, other.continues_) {}
-    basic_executor& operator=(const basic_executor& other) noexcept {
-        if (this != &other) {
-            std::destroy_at(this);
-            std::construct_at(this, other);
-        }
-        return *this;
-    }
-    ~basic_executor() = default;
-
-    template <class Function>
-    void execute(Function&& function) const {
-        using function_type = std::decay_t<Function>;
-        if (not never_blocks_ and context_->running_in_this_thread()) {
-            context_->invoke(function_type(std::forward<Function>(function)));
-        } else {
-            node<function_type>::post(*this, std::forward<Function>(function));
-        }
-    }
-
-    [[nodiscard]] auto require(asio::execution::blocking_t::possibly_t) const noexcept {
-        return basic_executor(*context_, allocator_, false, continues_);
-    }
-    [[nodiscard]] auto require(asio::execution::blocking_t::never_t) const noexcept {
-        return basic_executor(*context_, allocator_, true, continues_);
-    }
-    [[nodiscard]] auto require(asio::execution::relationship_t::fork_t) const noexcept {
-        return basic_executor(*context_, allocator_, never_blocks_, false);
-    }
-    [[nodiscard]] auto require(asio::execution::relationship_t::continuation_t) const noexcept {
-        return basic_executor(*context_, allocator_, never_blocks_, true);
-    }
-    [[nodiscard]] auto require(asio::execution::outstanding_work_t::tracked_t) const noexcept {
-        return basic_executor<Allocator, true>(*context_, allocator_, never_blocks_, continues_);
-    }
-    [[nodiscard]] auto require(asio::execution::outstanding_work_t::untracked_t) const noexcept {
-        return basic_executor<Allocator, false>(*context_, allocator_, never_blocks_, continues_);
-    }
-    template <class Other>
-    [[nodiscard]] auto require(asio::execution::allocator_t<Other> wanted) const noexcept {
-        return basic_executor<Other, Tracked>(*context_, wanted.value(), never_blocks_, continues_);
-    }
-    [[nodiscard]] auto require(asio::execution::allocator_t<void>) const noexcept {
-        return basic_executor<std::allocator<void>, Tracked>(*context_, {}, never_blocks_, continues_);
-    }
-
-    [[nodiscard]] asio_context& query(asio::execution::context_t) const noexcept { return *context_; }
-    [[nodiscard]] static constexpr asio::execution::mapping_t query(asio::execution::mapping_t) noexcept {
-        return asio::execution::mapping.thread;
-    }
-    [[nodiscard]] asio::execution::blocking_t query(asio::execution::blocking_t) const noexcept {
-        if (never_blocks_) return asio::execution::blocking.never;
-        return asio::execution::blocking.possibly;
-    }
-    [[nodiscard]] asio::execution::relationship_t query(asio::execution::relationship_t) const noexcept {
-        if (continues_) return asio::execution::relationship.continuation;
-        return asio::execution::relationship.fork;
-    }
-    [[nodiscard]] static constexpr asio::execution::outstanding_work_t query(
-        asio::execution::outstanding_work_t) noexcept {
-        if constexpr (Tracked) return asio::execution::outstanding_work.tracked;
-        return asio::execution::outstanding_work.untracked;
-    }
-    template <class Other>
-    [[nodiscard]] Allocator query(asio::execution::allocator_t<Other>) const noexcept {
-        return allocator_;
-    }
-
-    [[nodiscard]] friend bool operator==(const basic_executor& a, const basic_executor& b) noexcept {
-        return a.context_ == b.context_ and a.allocator_ == b.allocator_ and
-               a.never_blocks_ == b.never_blocks_ and a.continues_ == b.continues_;
-    }
-
-private:
-    // A posted function, in memory of the allocator.
-    template <class Function>
-    class node final : public posted_item {
-        using allocator_type = typename std::allocator_traits<Allocator>::template rebind_alloc<node>;
-        using traits = std::allocator_traits<allocator_type>;
-
-    public:
-        template <class From>
-        node(asio_context& context, const allocator_type& allocator, From&& from)
-            : context_(&context), allocator_(allocator), function_(std::forward<From>(from)) {}
-
-        template <class From>
-        static void post(const basic_executor& on, From&& from) {
-            allocator_type allocator(on.allocator_);
-            node* const fresh = traits::allocate(allocator, 1);
-            try {
-                std::construct_at(fresh, *on.context_, allocator, std::forward<From>(from));
-            } catch (...) {
-                traits::deallocate(allocator, fresh, 1);
-                throw;
-            }
-            on.context_->multiplexer_->post(*fresh);
-        }
-
-    private:
-        void invoke() noexcept override {
-            asio_context& context = *context_;
-            allocator_type allocator(allocator_);
-            Function taken(std::move(function_));
-            std::destroy_at(this);
-            traits::deallocate(allocator, this, 1);
-            context.invoke(std::move(taken));
-        }
-
-        asio_context* context_;
-        allocator_type allocator_;
-        Function function_;
-    };
-
-    struct no_work {
-        explicit no_work(io_multiplexer&) noexcept {}
-    };
-
-    asio_context* context_;
-    [[no_unique_address]] Allocator allocator_;
-    bool never_blocks_;
-    bool continues_;
-    [[no_unique_address]] std::conditional_t<Tracked, io_multiplexer::work_guard, no_work> work_;
-};
-
-inline asio_context::executor_type asio_context::get_executor() noexcept {
-    return executor_type(*this);
-}
-
 }  // namespace sluice::io
+
+#include "sluice/io/asio/context.hpp"   // their definitions
+#include "sluice/io/asio/executor.hpp"
