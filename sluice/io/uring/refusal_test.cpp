@@ -86,7 +86,7 @@ protected:
         refusal_code = ENOMEM;
         largest_ring = std::numeric_limits<unsigned>::max();
     }
-    void attach(io_handle& to) { ASSERT_TRUE(to.set_multiplexer(multiplexer.get()).has_value()); }
+    void attach(multiplexable_handle& to) { ASSERT_TRUE(to.set_multiplexer(multiplexer.get()).has_value()); }
     /// Runs until `done`; a loop that never gets there is ended by the test's own time limit.
     template <class Condition>
     void run_until(Condition done) {
