@@ -98,7 +98,7 @@ public:
         using work = detail::asio_transfer<Handle, buffer, Buffers>;
         return detail::asio_initiate<void(asio::error_code, std::size_t), work>(core_, get_executor(), token, buffers);
     }
-    /// void(asio::error_code, std::size_t): how much was written: all of up to 16 buffers, unless cancelled.
+    /// void(asio::error_code, std::size_t): how much was written, at least one byte. Up to 16 buffers.
     template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
     auto async_write_some(const Buffers& buffers, Token&& token = Token()) {
         using work = detail::asio_transfer<Handle, const_buffer, Buffers>;
@@ -123,7 +123,7 @@ public:
     template <class Buffers>
     std::size_t write_some(const Buffers& buffers, asio::error_code& why) noexcept {
         detail::asio_pieces<const_buffer, Buffers> pieces(buffers);
-        return detail::asio_transferred(core_->handle.write(io_request<const_buffers_type>{pieces.all()}),
+        return detail::asio_transferred(core_->handle.write_some(io_request<const_buffers_type>{pieces.all()}),
                                         false, why);
     }
     /// Throws: asio::system_error.

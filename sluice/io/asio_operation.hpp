@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "sluice/io/asio/core.hpp"
+#include "sluice/io/asio_context.hpp"
 #include "sluice/io/atomic_sender.hpp"
 
 // How the operations of asio.hpp begin and end; for that header, not for users.
@@ -76,7 +77,7 @@ public:
         if constexpr (is_read) {
             return async_read(core_.handle, io_request<buffers_type>{pieces_.all()});
         } else {
-            return async_write(core_.handle, io_request<const_buffers_type>{pieces_.all()});
+            return io::async_write_some(core_.handle, io_request<const_buffers_type>{pieces_.all()});
         }
     }
     // A read of nothing would wait for data on a socket.

@@ -1,186 +1,172 @@
 #pragma once
 
-#include "sluice/io/asio_context.hpp"
-#include "sluice/io/asio/core.hpp"
+#include <asio/execution_context.hpp>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <utility>
+#include <vector>
 
-// The members of asio_context; for that header, not for users.
+#include "sluice/base/intrusive_list.hpp"
+#include "sluice/io/io_multiplexer.hpp"
+
 namespace sluice::io {
 
-/// Ends a wait of the multiplexer, and has bury_all() called. Belongs to its context; if that goes while this
-/// is in the multiplexer's queue, to itself.
-class asio_context::waker final : public posted_item {
+namespace detail {
+class asio_core_base;
+}
+
+/// A multiplexer as an Asio execution context: what Asio's handlers, strands and coroutines run on, with the
+/// members and the meaning of asio::io_context. It needs ASIO_STANDALONE, and Asio 1.22 or later.
+///
+/// One thread runs it: the first that calls run(), poll() or one of their kind, or the multiplexer itself.
+/// Other threads that call these meanwhile wait until the context is stopped, and run nothing.
+/// Handlers run inside run() here, or inside the multiplexer's. run() rethrows what they throw; thrown out of
+/// a handler that the multiplexer's own run() invokes, an exception ends the program.
+///
+/// Stopped: by stop(), or by having run out of work, as in Asio. Then run() and its kind return 0 at once,
+/// until restart().
+///
+/// Destruction ends what is pending without invoking its handlers, which are destroyed, and so is what they
+/// own (coroutines, sockets). If something is pending, it must be by the thread that has run it.
+/// Thread safety: any thread for get_executor(), executors, stop(), restart(), stopped(), and run() as above.
+class asio_context : public asio::execution_context {
 public:
-    explicit waker(asio_context& of) noexcept : context_(&of) {}
+    template <class Allocator, bool Tracked>
+    class basic_executor;
+    using executor_type = basic_executor<std::allocator<void>, false>;
+    using count_type = std::size_t;
 
-    void post() noexcept {
-        // acq_rel: pairs with invoke(), so that what was done before a post that comes too early to be one
-        // more is seen there.
-        if (not is_posted_.exchange(true, std::memory_order_acq_rel)) context_->multiplexer_->post(*this);
+    /// On a multiplexer that outlives it; several contexts may share one.
+    explicit asio_context(io_multiplexer& multiplexer) : asio_context(multiplexer, nullptr) {}
+    /// On the best multiplexer that this system has, which it owns. Throws: std::system_error if none can be
+    /// made.
+    asio_context() : asio_context(0) {}
+    /// The hint says how many threads will run it; see above.
+    explicit asio_context(int concurrency_hint);
+    ~asio_context();
+
+    [[nodiscard]] executor_type get_executor() noexcept;
+    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *multiplexer_; }
+
+    /// Runs handlers until the context is stopped: run_one() at most one handler; run_for() and run_until()
+    /// begin nothing after their time; poll() and poll_one() do not wait. Returns how many handlers have been
+    /// run. Throws: what a handler throws, and system_error if the kernel refuses to wait; call it again to
+    /// continue. Blocks: yes, but for poll() and poll_one().
+    count_type run() { return run_until(time_point::max()); }
+    count_type run_one() { return run_one_until(time_point::max()); }
+    count_type run_for(io_multiplexer::duration within) { return run_until(multiplexer_->now() + within); }
+    count_type run_until(io_multiplexer::time_point until) { return run_some(all, until); }
+    count_type run_one_for(io_multiplexer::duration within) {
+        return run_one_until(multiplexer_->now() + within);
     }
-    void let_go() noexcept {
-        context_ = nullptr;
-        if (not is_posted_.load(std::memory_order_acquire)) delete this;
+    count_type run_one_until(io_multiplexer::time_point until) { return run_some(1, until); }
+    count_type poll() { return run_some(all, time_point::min()); }
+    count_type poll_one() { return run_some(1, time_point::min()); }
+
+    /// Has run() and its kind return as soon as they can. Blocks: no.
+    void stop() noexcept;
+    /// Lets them run again. To be called while none of them runs.
+    void restart() noexcept { stopped_.store(false, std::memory_order_release); }
+    [[nodiscard]] bool stopped() const noexcept {
+        return stopped_.load(std::memory_order_acquire);  // pairs with stop()
     }
 
-private:
-    void invoke() noexcept override {
-        if (context_ == nullptr) {
-            delete this;
+    /// Whether the calling thread is inside a handler that runs here.
+    [[nodiscard]] bool running_in_this_thread() const noexcept {
+        return multiplexer_->is_owner() and handlers_running_ > 0;
+    }
+
+    // --- for the adapter's other classes; not for users
+
+    /// Runs a handler, on the multiplexer's thread; or, if this is being destroyed, does not.
+    template <class Handler>
+    void invoke(Handler&& handler) noexcept {
+        if (is_discarding_) [[unlikely]]
+            return;
+        if (handlers_running_++ == 0) ++handlers_run_;
+        try {
+            std::forward<Handler>(handler)();
+        } catch (...) {
+            if (not rethrows_) std::terminate();
+            thrown_.push_back(std::current_exception());
+        }
+        --handlers_running_;
+    }
+
+    /// Operations and functions that wait for the loop, counted so that the destructor can end them.
+    void begin_outstanding() noexcept {
+        outstanding_.fetch_add(1, std::memory_order_relaxed);  // only the loop's thread acts on it
+    }
+    void end_outstanding() noexcept { outstanding_.fetch_sub(1, std::memory_order_relaxed); }
+
+    /// Has `action()` run by the multiplexer's thread, with the handlers, though it is none. Any thread.
+    template <class Action>
+    void act(Action&& action) {
+        if (multiplexer_->is_owner()) {
+            action();
             return;
         }
-        (void)is_posted_.exchange(false, std::memory_order_acq_rel);  // pairs with post()
-        context_->bury_all();
+        begin_outstanding();
+        auto posted = multiplexer_->post([this, action = std::forward<Action>(action)]() mutable noexcept {
+            action();
+            end_outstanding();
+        });
+        if (posted.has_value()) return;
+        end_outstanding();
+        throw std::bad_alloc();
     }
 
-    asio_context* context_;
-    std::atomic<bool> is_posted_{false};
+    /// Adds what has operations on the loop, for the destructor. The multiplexer's thread.
+    void enlist(detail::asio_core_base& one) noexcept;
+    /// Destroys what has been enlisted: now, or on the thread that runs the loop. Any thread.
+    void bury(detail::asio_core_base& one) noexcept;
+    void delist(detail::asio_core_base& one) noexcept;
+    [[nodiscard]] bool is_discarding() const noexcept { return is_discarding_; }
+
+private:
+    using time_point = io_multiplexer::time_point;
+    class waker;
+    struct lists;
+    static constexpr count_type all = std::numeric_limits<count_type>::max();
+
+    asio_context(io_multiplexer& multiplexer, std::unique_ptr<io_multiplexer> owned);
+    explicit asio_context(std::unique_ptr<io_multiplexer> owned);
+    [[nodiscard]] static std::unique_ptr<io_multiplexer> make_multiplexer();
+
+    count_type run_some(count_type max, time_point until);
+    [[nodiscard]] bool becomes_runner(time_point until);
+    [[nodiscard]] result<int> step(time_point until) noexcept;
+    void leave() noexcept;
+    void rethrow_first();
+    void bury_all() noexcept;
+    void discard_pending() noexcept;
+
+    std::unique_ptr<io_multiplexer> owned_;
+    io_multiplexer* multiplexer_;
+    std::unique_ptr<lists> lists_;
+    waker* waker_;
+
+    // Shared between threads.
+    std::atomic<bool> stopped_{false};
+    std::atomic<bool> is_claimed_{false};  // a thread runs it, or has
+    std::atomic<std::size_t> outstanding_{0};
+    std::mutex mutex_;  // guards is_running_, and with it whether others may touch the multiplexer
+    std::condition_variable has_stopped_;
+    bool is_running_ = false;
+
+    // The multiplexer's thread's.
+    int handlers_running_ = 0;
+    count_type handlers_run_ = 0;
+    bool rethrows_ = false;
+    bool is_discarding_ = false;
+    std::vector<std::exception_ptr> thrown_;
 };
-
-struct asio_context::lists {
-    // The multiplexer's thread's; another's under the mutex while nothing runs.
-    intrusive_list<detail::asio_core_base, &detail::asio_core_base::enlisted_link> enlisted;
-    // Guarded by the mutex.
-    intrusive_list<detail::asio_core_base, &detail::asio_core_base::buried_link> buried;
-};
-
-inline std::unique_ptr<io_multiplexer> asio_context::make_multiplexer() {
-    auto made = best_available();
-    if (not made) throw std::system_error(std::error_code(made.error()), made.error().operation());
-    return std::move(*made);
-}
-
-inline asio_context::asio_context(io_multiplexer& multiplexer, std::unique_ptr<io_multiplexer> owned)
-    : owned_(std::move(owned)),
-      multiplexer_(&multiplexer),
-      lists_(std::make_unique<lists>()),
-      waker_(new waker(*this)) {
-    asio::make_service<detail::asio_home>(*this, *this);
-}
-
-inline asio_context::asio_context(int) : asio_context(make_multiplexer()) {}
-
-inline asio_context::asio_context(std::unique_ptr<io_multiplexer> owned)
-    : asio_context(*owned, std::move(owned)) {}
-
-inline asio_context::~asio_context() {
-    discard_pending();
-    shutdown();  // destroys the functions that strands hold, and these what they own
-    discard_pending();
-    destroy();
-    waker_->let_go();
-}
-
-inline void asio_context::discard_pending() noexcept {
-    bury_all();
-    // acquire: pairs with end_outstanding() on a thread that has run this.
-    if (outstanding_.load(std::memory_order_acquire) == 0) return;
-    const bool may_run = multiplexer_->is_owner() or not is_claimed_.load(std::memory_order_relaxed);
-    ENSURE(may_run,
-           "an asio_context with pending operations is destroyed by another thread than ran it: let it run out "
-           "of work first");
-    is_discarding_ = true;
-    while (outstanding_.load(std::memory_order_relaxed) != 0) {
-        for (detail::asio_core_base& each : lists_->enlisted)
-            each.cancel_pending();
-        ENSURE(multiplexer_->run(1).value_or(0) > 0, "operations are pending, and nothing can end them");
-    }
-    is_discarding_ = false;
-}
-
-// --- running
-
-inline asio_context::count_type asio_context::run_some(count_type max, time_point until) {
-    if (stopped() or not becomes_runner(until)) return 0;
-    ENSURE(not rethrows_, "run() inside a handler");
-    rethrows_ = true;
-    const count_type before = handlers_run_;
-    result<int> last = 1;
-    while (last.value_or(0) > 0 and thrown_.empty() and not stopped() and handlers_run_ - before < max)
-        last = step(until);
-    rethrows_ = false;
-    leave();
-    if (last.has_value() and *last == io_multiplexer::nothing_pending) stop();
-    if (not thrown_.empty()) rethrow_first();
-    if (not last) throw std::system_error(std::error_code(last.error()), last.error().operation());
-    return handlers_run_ - before;
-}
-
-// One item at a time, so that no handler runs between one that throws and the return to the caller.
-inline result<int> asio_context::step(time_point until) noexcept {
-    if (until == time_point::min()) return multiplexer_->try_run(1);
-    // What is always ready must not keep it from ending.
-    if (until != time_point::max() and multiplexer_->now() >= until) return io_multiplexer::nothing_ready;
-    return multiplexer_->try_run_until(until, 1);
-}
-
-// Whether the calling thread is the one that runs it. Others wait.
-inline bool asio_context::becomes_runner(time_point until) {
-    std::unique_lock lock(mutex_);
-    // relaxed: only one thread finds it false, and what it guards has the mutex.
-    if (multiplexer_->is_owner() or not is_claimed_.exchange(true, std::memory_order_relaxed)) {
-        is_running_ = true;
-        return true;
-    }
-    const auto is_over = [this] { return stopped(); };
-    if (until == time_point::max()) {
-        has_stopped_.wait(lock, is_over);
-    } else if (until != time_point::min()) {
-        has_stopped_.wait_until(lock, until, is_over);
-    }
-    return false;
-}
-
-inline void asio_context::leave() noexcept {
-    bury_all();
-    const std::scoped_lock lock(mutex_);
-    is_running_ = false;
-    while (detail::asio_core_base* const one = lists_->buried.pop_front())
-        delete one;
-}
-
-inline void asio_context::rethrow_first() {
-    const std::exception_ptr first = thrown_.front();
-    thrown_.erase(thrown_.begin());
-    std::rethrow_exception(first);
-}
-
-inline void asio_context::stop() noexcept {
-    {
-        const std::scoped_lock lock(mutex_);
-        stopped_.store(true, std::memory_order_release);  // pairs with stopped()
-        has_stopped_.notify_all();
-    }
-    if (not multiplexer_->is_owner()) waker_->post();
-}
-
-// --- what has operations on the loop
-
-inline void asio_context::enlist(detail::asio_core_base& one) noexcept {
-    if (not one.enlisted_link.is_linked()) lists_->enlisted.push_back(one);
-}
-
-inline void asio_context::delist(detail::asio_core_base& one) noexcept {
-    if (one.enlisted_link.is_linked()) lists_->enlisted.erase(one);
-}
-
-inline void asio_context::bury(detail::asio_core_base& one) noexcept {
-    if (multiplexer_->is_owner()) {
-        delete &one;
-        return;
-    }
-    const std::scoped_lock lock(mutex_);
-    if (not is_running_) {
-        delete &one;
-        return;
-    }
-    lists_->buried.push_back(one);
-    waker_->post();
-}
-
-inline void asio_context::bury_all() noexcept {
-    const std::scoped_lock lock(mutex_);
-    while (detail::asio_core_base* const one = lists_->buried.pop_front())
-        delete one;
-}
 
 }  // namespace sluice::io

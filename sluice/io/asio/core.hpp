@@ -10,7 +10,8 @@
 #include <utility>
 
 #include "sluice/base/intrusive_list.hpp"
-#include "sluice/io/asio_context.hpp"
+#include "sluice/io/asio/context.hpp"
+#include "sluice/io/asio/executor.hpp"
 
 // What the objects of the adapter have in common; for its headers, not for users.
 namespace sluice::io::detail {
@@ -33,12 +34,14 @@ inline void asio_throw_if(const asio::error_code& why, const char* operation) {
 class asio_home final : public asio::execution_context::service {
 public:
     asio_home(asio::execution_context& on, asio_context& is)
-        : asio::execution_context::service(on), context(is) {}
+        : asio::execution_context::service(on), context(&is) {}
+    // Asio asks for it; used for no context, since each asio_context has one made.
+    explicit asio_home(asio::execution_context& on) : asio::execution_context::service(on) {}
 
     // In Asio this is how a service is named.
     inline static asio::execution_context::id id;
 
-    asio_context& context;
+    asio_context* context = nullptr;
 
 private:
     void shutdown() noexcept override {}
@@ -57,7 +60,7 @@ template <class Executor>
         throw asio::system_error({EINVAL, asio::error::get_system_category()},
                                  "the executor's context is not a sluice::io::asio_context: make one");
     }
-    return asio::use_service<asio_home>(any).context;
+    return *asio::use_service<asio_home>(any).context;
 }
 
 /// One pending operation, as its object sees it. The multiplexer's thread only.

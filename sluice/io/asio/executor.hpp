@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "sluice/io/asio_context.hpp"
+#include "sluice/io/asio/context.hpp"
 
 namespace sluice::io {
 

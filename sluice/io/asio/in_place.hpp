@@ -7,13 +7,18 @@
 // Not for a program that uses `asio` for anything but the namespace, that specialises Asio's templates, or
 // that needs what names.hpp does not offer.
 
-#if __has_include(<asio/experimental/awaitable_operators.hpp>)
+#include <asio.hpp>
+#if ASIO_VERSION < 102400  // later these have left `experimental`
+#include <asio/experimental/append.hpp>
 #include <asio/experimental/as_tuple.hpp>
+#include <asio/experimental/deferred.hpp>
+#include <asio/experimental/prepend.hpp>
+#endif
+#include <asio/experimental/as_single.hpp>
 #include <asio/experimental/awaitable_operators.hpp>
 #include <asio/experimental/channel.hpp>
 #include <asio/experimental/concurrent_channel.hpp>
 #include <asio/experimental/parallel_group.hpp>
-#endif
 #include <asio/ts/buffer.hpp>
 #include <asio/ts/executor.hpp>
 #include <asio/ts/internet.hpp>

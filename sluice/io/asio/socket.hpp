@@ -75,7 +75,6 @@ public:
     }
 
     void shutdown(shutdown_type what, asio::error_code& why) {
-        static_assert(asio::socket_base::shutdown_both == SHUT_RDWR);
         why = detail::asio_called(::shutdown(this->native_handle(), static_cast<int>(what)));
     }
     void shutdown(shutdown_type what) {

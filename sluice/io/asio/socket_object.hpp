@@ -309,7 +309,7 @@ protected:
     }
     [[nodiscard]] Handle& handle() { return core_in_use()->handle; }
     void take(int descriptor, int type) {
-        native_handle native = describe_socket(descriptor, type == SOCK_STREAM);
+        struct native_handle native = describe_socket(descriptor, type == SOCK_STREAM);
         // What a listener needs, see listening_socket_handle. It fails for no open descriptor.
         if constexpr (std::same_as<Handle, listening_socket_handle>) (void)make_nonblocking(native);
         adopt(Handle(native));

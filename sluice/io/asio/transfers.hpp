@@ -27,7 +27,7 @@ template <class Handle, class Buffers>
 std::size_t asio_write_now(Handle& handle, const Buffers& buffers, deadline patience,
                            asio::error_code& why) noexcept {
     asio_pieces<const_buffer, Buffers> pieces(buffers);
-    const auto outcome = handle.write(io_request<const_buffers_type>{pieces.all()}, patience);
+    const auto outcome = handle.write_some(io_request<const_buffers_type>{pieces.all()}, patience);
     const std::size_t count = asio_transferred(outcome, false, why);
     if (not outcome.has_value()) why = asio_blocked(outcome.error(), patience);
     return count;
