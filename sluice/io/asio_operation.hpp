@@ -8,6 +8,8 @@
 #include <asio/bind_allocator.hpp>
 #include <asio/buffer.hpp>
 #include <asio/dispatch.hpp>
+#include <asio/execution.hpp>
+#include <asio/executor_work_guard.hpp>
 #include <asio/prefer.hpp>
 #include <atomic>
 #include <concepts>
@@ -101,6 +103,31 @@ private:
     asio::error_code refused_;
 };
 
+/// An executor that is not ours, kept busy until a handler has been given to it.
+template <class Executor>
+class asio_elsewhere {
+public:
+    explicit asio_elsewhere(const Executor& from)
+        : executor_(asio::prefer(from, asio::execution::outstanding_work.tracked)) {}
+    [[nodiscard]] const auto& executor() const noexcept { return executor_; }
+
+private:
+    std::decay_t<decltype(asio::prefer(std::declval<const Executor&>(),
+                                       asio::execution::outstanding_work.tracked))>
+        executor_;
+};
+// Of the kind that the Networking TS has.
+template <class Executor>
+    requires(not asio::execution::is_executor<Executor>::value)
+class asio_elsewhere<Executor> {
+public:
+    explicit asio_elsewhere(const Executor& from) : work_(from) {}
+    [[nodiscard]] Executor executor() const noexcept { return work_.get_executor(); }
+
+private:
+    asio::executor_work_guard<Executor> work_;
+};
+
 /// One operation of Asio's: the i/o, the handler, and what ties them to a context. Lives in memory of the
 /// handler's allocator from begin() to deliver().
 ///
@@ -111,8 +138,7 @@ class asio_operation final : public asio_pending {
         asio::associated_allocator_t<Handler>>::template rebind_alloc<asio_operation>;
     using traits = std::allocator_traits<allocator_type>;
     using executor_type = asio::associated_executor_t<Handler, Executor>;
-    using tracked_type = std::decay_t<decltype(asio::prefer(std::declval<const executor_type&>(),
-                                                            asio::execution::outstanding_work.tracked))>;
+    using elsewhere_type = asio_elsewhere<executor_type>;
 
     struct relay {
         asio_operation* self;
@@ -138,7 +164,7 @@ public:
         // An operation on our own multiplexer is work enough.
         const auto executor = asio::get_associated_executor(handler_, own);
         if (not is_ours(executor, core->context)) {
-            elsewhere_.emplace(asio::prefer(executor, asio::execution::outstanding_work.tracked));
+            elsewhere_.emplace(executor);
         }
         auto slot = asio::get_associated_cancellation_slot(handler_);
         if (slot.is_connected()) slot.template emplace<canceller>(this);
@@ -162,6 +188,9 @@ public:
         // seq_cst, both: either we see that it has been launched, or launch() sees that it is cancelled.
         is_cancelled_.store(true, std::memory_order_seq_cst);
         if (is_launched_.load(std::memory_order_seq_cst)) io_->cancel();
+    }
+    [[nodiscard]] bool is_cancelled() const noexcept override {
+        return is_cancelled_.load(std::memory_order_relaxed);  // asked where it matters, on one thread
     }
 
 private:
@@ -249,7 +278,7 @@ private:
             return;
         }
         context.invoke([&] {
-            asio::dispatch(*elsewhere,
+            asio::dispatch(elsewhere->executor(),
                            asio::bind_allocator(associated, [handler = std::move(handler),
                                                              arguments = std::move(arguments)]() mutable {
                                std::apply(std::move(handler), std::move(arguments));
@@ -266,7 +295,7 @@ private:
     [[nodiscard]] bool wants_more() noexcept {
         if constexpr (requires { work_.wants_more(); }) {
             return outcome_.has_value() and outcome_->has_value() and
-                   not is_cancelled_.load(std::memory_order_relaxed) and work_.wants_more();
+                   not is_cancelled() and work_.wants_more();
         }
         return false;
     }
@@ -282,7 +311,7 @@ private:
     std::shared_ptr<Core> core_;
     Handler handler_;
     Work work_;
-    std::optional<tracked_type> elsewhere_;  // the handler's executor, if it is not ours
+    std::optional<elsewhere_type> elsewhere_;  // the handler's executor, if it is not ours
     std::optional<typename sender_type::result_type> outcome_;
     bool is_initiating_ = false;
     bool is_finished_ = false;

@@ -67,6 +67,7 @@ template <class Executor>
 class asio_pending : public posted_item {
 public:
     virtual void cancel() noexcept = 0;
+    [[nodiscard]] virtual bool is_cancelled() const noexcept = 0;
 
     list_hook<asio_pending> pending_link;
 
@@ -101,6 +102,15 @@ public:
     void cancel_pending() noexcept {
         for (asio_pending& each : pending)
             each.cancel();
+    }
+
+    /// Cancels the oldest that has not been. The multiplexer's thread.
+    void cancel_oldest() noexcept {
+        for (asio_pending& each : pending) {
+            if (each.is_cancelled()) continue;
+            each.cancel();
+            return;
+        }
     }
 
     asio_context& context;

@@ -86,7 +86,8 @@ private:
 namespace asio_names {
 
 /// Asio's basic_datagram_socket on our multiplexer: of UDP, and of local::datagram_protocol. A datagram that
-/// is longer than the buffers is cut, without an error, as Asio does on Linux. Message flags are not offered.
+/// is longer than the buffers is cut, without an error, as Asio does on Linux. Of the message flags only 0 is
+/// offered.
 /// Completion, cancellation and allocation are those of asio_stream.
 template <class Protocol, class Executor = asio::any_io_executor>
 class basic_datagram_socket : public basic_socket<Protocol, Executor> {
@@ -97,6 +98,7 @@ public:
     using typename base::endpoint_type;
     using typename base::executor_type;
     using typename base::protocol_type;
+    using message_flags = asio::socket_base::message_flags;
     template <class Other>
     struct rebind_executor {
         using other = basic_datagram_socket<Protocol, Other>;
@@ -139,6 +141,7 @@ public:
         return receive_later(buffers, &peer, token);
     }
     template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+        requires(not std::convertible_to<Token, message_flags>)
     auto async_receive(const Buffers& buffers, Token&& token = Token()) {
         return receive_later(buffers, nullptr, token);
     }
@@ -197,7 +200,43 @@ public:
         return count;
     }
 
+    // With message flags.
+    template <class Buffers>
+    std::size_t receive_from(const Buffers& buffers, endpoint_type& peer, message_flags flags,
+                             asio::error_code& why) {
+        return refuses(flags, why) ? 0 : receive_now(buffers, &peer, why);
+    }
+    template <class Buffers>
+    std::size_t receive(const Buffers& buffers, message_flags flags, asio::error_code& why) {
+        return refuses(flags, why) ? 0 : receive_now(buffers, nullptr, why);
+    }
+    template <class Buffers>
+    std::size_t receive(const Buffers& buffers, message_flags flags) {
+        asio::error_code why;
+        const std::size_t count = receive(buffers, flags, why);
+        detail::asio_throw_if(why, "receive");
+        return count;
+    }
+    template <class Buffers>
+    std::size_t send_to(const Buffers& buffers, const endpoint_type& peer, message_flags flags,
+                        asio::error_code& why) {
+        return refuses(flags, why) ? 0 : send_to(buffers, peer, why);
+    }
+    template <class Buffers>
+    std::size_t send(const Buffers& buffers, message_flags flags, asio::error_code& why) {
+        return refuses(flags, why) ? 0 : send(buffers, why);
+    }
+    template <class Buffers, class Token>
+    auto async_receive(const Buffers& buffers, message_flags flags, Token&& token) {
+        ENSURE(flags == 0, "of the message flags only 0 is supported");
+        return receive_later(buffers, nullptr, token);
+    }
+
 private:
+    [[nodiscard]] static bool refuses(message_flags flags, asio::error_code& why) noexcept {
+        if (flags != 0) why = asio::error::operation_not_supported;
+        return flags != 0;
+    }
     template <class Buffers, class Token>
     auto receive_later(const Buffers& buffers, endpoint_type* peer, Token& token) {
         using work = detail::asio_receive_from<Buffers, endpoint_type>;

@@ -157,6 +157,8 @@ TEST_P(asio_datagrams, the_blocking_forms_and_the_options_work) {
     one.non_blocking(false);
     EXPECT_EQ(one.receive_from(asio::buffer(into), peer), 3U);
     EXPECT_EQ(peer.port(), other.local_endpoint().port());
+    EXPECT_EQ(other.receive(asio::buffer(into), udp::socket::message_peek, why), 0U);
+    EXPECT_EQ(why, asio::error::operation_not_supported);
     EXPECT_THROW((void)one.send_to(asio::buffer(std::string(70'000, 'x')), peer), asio::system_error);
 }
 

@@ -29,4 +29,5 @@
 
 #include "sluice/io/asio/names.hpp"
 
-#define asio ::sluice::io::asio_names  // NOLINT: the purpose of this header
+// Without leading colons: Asio's own macros write `::asio`.
+#define asio sluice::io::asio_names  // NOLINT: the purpose of this header

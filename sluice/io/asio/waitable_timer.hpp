@@ -14,6 +14,18 @@ namespace sluice::io {
 
 namespace detail {
 
+/// How long to sleep before the clock is worth asking again.
+template <class Clock, class Traits>
+[[nodiscard]] typename Clock::duration asio_sleep_until(const typename Clock::time_point& when) {
+    using duration = typename Clock::duration;
+    const auto now = Clock::now();
+    // Without the comparison the difference from the beginning of time would overflow.
+    const duration left = when <= now ? duration::zero() : when - now;
+    // Longer waits sleep more than once.
+    constexpr duration longest = std::chrono::hours(24);
+    return std::clamp<duration>(Traits::to_wait_duration(left), duration::zero(), longest);
+}
+
 template <class Clock>
 class asio_clock_core final : public asio_core_base {
 public:
@@ -36,12 +48,9 @@ public:
     ~asio_clock_wait() { core_.waits.fetch_sub(1, std::memory_order_relaxed); }
 
     [[nodiscard]] auto sender() {
-        // Longer waits sleep more than once.
-        constexpr typename Clock::duration longest = std::chrono::hours(24);
-        const typename Clock::duration left = std::min(Traits::to_wait_duration(expiry_), longest);
         io_multiplexer& multiplexer = core_.context.multiplexer();
-        return async_sleep(multiplexer,
-                           multiplexer.now() + std::chrono::duration_cast<io_multiplexer::duration>(left));
+        return async_sleep(multiplexer, multiplexer.now() + std::chrono::duration_cast<io_multiplexer::duration>(
+                                                                asio_sleep_until<Clock, Traits>(expiry_)));
     }
     [[nodiscard]] bool wants_more() const { return Clock::now() < expiry_; }
     [[nodiscard]] static auto finish(result<void>&& outcome) noexcept {
@@ -120,7 +129,14 @@ public:
     }
     void wait() {
         while (Clock::now() < core_->expiry)
-            std::this_thread::sleep_for(Traits::to_wait_duration(core_->expiry));
+            std::this_thread::sleep_for(detail::asio_sleep_until<Clock, Traits>(core_->expiry));
+    }
+
+    /// Cancels the wait that began first.
+    std::size_t cancel_one() {
+        const std::size_t waits = core_->waits.load(std::memory_order_relaxed);
+        if (waits != 0) core_->context.act([core = core_]() noexcept { core->cancel_oldest(); });
+        return std::min<std::size_t>(waits, 1);
     }
 
     /// void(asio::error_code).

@@ -36,6 +36,25 @@ TEST_P(asio_timers, end_in_the_order_of_their_times_and_tell_how_many_they_cance
     EXPECT_EQ(order, (std::vector{1, 2, 3, 4}));
 }
 
+TEST_P(asio_timers, waits_may_be_cancelled_one_at_a_time) {
+    std::vector<int> order;
+    net::steady_timer never(*context, 24h);
+    for (int i = 1; i <= 3; ++i) {
+        never.async_wait([&, i](std::error_code why) {
+            EXPECT_EQ(why, asio::error::operation_aborted);
+            order.push_back(i);
+        });
+    }
+    never.cancel_one();  // by an item behind those that start the waits
+    context->poll();
+    EXPECT_EQ(order, (std::vector{1}));
+    EXPECT_EQ(never.cancel_one(), 1U);
+    EXPECT_EQ(never.cancel_one(), 1U);
+    context->run();
+    EXPECT_EQ(order, (std::vector{1, 2, 3}));
+    EXPECT_EQ(never.cancel_one(), 0U);
+}
+
 TEST_P(asio_timers, one_whose_time_has_passed_ends_at_once_but_from_the_loop) {
     net::steady_timer timer(*context);  // the beginning of the clock
     bool has_ended = false;
@@ -55,7 +74,6 @@ struct set_clock {
     using rep = duration::rep;
     using period = duration::period;
     using time_point = std::chrono::time_point<set_clock>;
-    static constexpr bool is_steady = false;
 
     inline static time_point current{};
     inline static int asked = 0;
@@ -63,8 +81,8 @@ struct set_clock {
 };
 // Looks every millisecond, and lets the clock reach the time at the third look.
 struct looks {
-    static set_clock::duration to_wait_duration(const set_clock::time_point& when) {
-        if (++set_clock::asked == 3) set_clock::current = when;
+    static set_clock::duration to_wait_duration(const set_clock::duration& left) {
+        if (++set_clock::asked == 3) set_clock::current += left;
         return 1ms;
     }
 };
