@@ -196,15 +196,8 @@ public:
 private:
     // Whether functions given to `executor` run where this operation completes.
     static bool is_ours(const executor_type& executor, const asio_context& context) noexcept {
-        using own_type = asio_context::executor_type;
-        if constexpr (std::same_as<executor_type, own_type>) {
-            return &executor.query(asio::execution::context) == &context;
-        } else if constexpr (requires { executor.template target<own_type>(); }) {
-            const own_type* const own = executor.template target<own_type>();
-            return own != nullptr and & own->query(asio::execution::context) == &context;
-        } else {
-            return false;
-        }
+        const auto* const own = asio_own_executor(executor);
+        return own != nullptr and & own->query(asio::execution::context) == &context;
     }
 
     void initiate() noexcept {

@@ -368,6 +368,16 @@ TEST_F(asio_test, a_strand_and_another_context_get_their_handlers) {
     run();
     EXPECT_TRUE(in_strand);
 
+    in_strand = false;
+    asio::write(*far, asio::buffer("z", 1));
+    near->async_read_some(
+        asio::buffer(into),
+        asio::bind_executor(asio::any_io_executor(strand), [&](asio::error_code, std::size_t) {
+            in_strand = strand.running_in_this_thread();
+        }));
+    run();
+    EXPECT_TRUE(in_strand);
+
     asio::io_context other;
     bool elsewhere = false;
     asio::write(*far, asio::buffer("y", 1));

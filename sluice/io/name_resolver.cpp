@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "sluice/io/limits.hpp"
+#include "sluice/io/signal_receiver.hpp"
 #include "sluice/io/sigpipe_guard.hpp"
 
 namespace sluice::io {
@@ -146,6 +147,7 @@ void lookup_queue::close() noexcept {
 
 // With the mutex held.
 void lookup_queue::start_thread() noexcept {
+    const blocked_signals inherited(receivable_signals());
     try {
         std::thread([self = shared_from_this()] { self->work(); }).detach();
         ++threads_;

@@ -6,7 +6,9 @@
 #include <asio/query.hpp>
 #include <asio/system_error.hpp>
 #include <atomic>
+#include <concepts>
 #include <memory>
+#include <typeinfo>
 #include <utility>
 
 #include "sluice/base/intrusive_list.hpp"
@@ -47,14 +49,24 @@ private:
     void shutdown() noexcept override {}
 };
 
+/// The executor of an asio_context that a polymorphic one holds; null if it holds another kind. Asio 1.22's
+/// target() does not look at the type.
+template <class Executor>
+[[nodiscard]] const asio_context::executor_type* asio_own_executor(const Executor& executor) noexcept {
+    using own_type = asio_context::executor_type;
+    if constexpr (std::same_as<Executor, own_type>) {
+        return &executor;
+    } else if constexpr (requires { executor.template target<own_type>(); }) {
+        return executor.target_type() == typeid(own_type) ? executor.template target<own_type>() : nullptr;
+    } else {
+        return nullptr;
+    }
+}
+
 /// The context that an executor runs on. Throws: asio::system_error (EINVAL) if that is no asio_context.
 template <class Executor>
 [[nodiscard]] asio_context& asio_context_of(const Executor& executor) {
-    using own_type = asio_context::executor_type;
-    if constexpr (requires { executor.template target<own_type>(); }) {
-        if (const own_type* const own = executor.template target<own_type>())
-            return own->query(asio::execution::context);
-    }
+    if (const auto* const own = asio_own_executor(executor)) return own->query(asio::execution::context);
     asio::execution_context& any = asio::query(executor, asio::execution::context);
     if (not asio::has_service<asio_home>(any)) {
         throw asio::system_error({EINVAL, asio::error::get_system_category()},
