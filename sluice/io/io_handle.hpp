@@ -122,8 +122,9 @@ public:
 
     /// Says that i/o on this file is not expected to wait for a device, as on tmpfs (where it is set by
     /// itself): then start() reads and writes it in place by plain calls, some 10 % cheaper for a cached page
-    /// than asking the kernel not to wait. What is not cached after all waits inside start(). Only while no
-    /// multiplexer is set.
+    /// than asking the kernel not to wait. A page that is not cached, or that has been swapped out, is waited
+    /// for inside start(). With false, start() does not wait, on tmpfs either: a kernel that cannot be asked
+    /// not to wait for its pages reads them on a worker thread. Only while no multiplexer is set.
     void assume_in_memory(bool is_in_memory) noexcept;
 };
 

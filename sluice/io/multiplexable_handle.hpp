@@ -30,7 +30,8 @@ public:
     [[nodiscard]] result<void> set_multiplexer(io_multiplexer* multiplexer) noexcept;
     [[nodiscard]] result<void> set_multiplexer() noexcept;
 
-    /// As handle::close. It is a programming error to close, or destroy, a handle with i/o pending.
+    /// As handle::close. It is a programming error to close, or destroy, a handle with i/o pending. Detaching
+    /// first takes a system call, or a few, that do not wait. Blocks: as close(2).
     [[nodiscard]] result<void> close() noexcept;
     [[nodiscard]] native_handle release() noexcept;
 

@@ -38,7 +38,7 @@ TEST_P(lifetimes, of_a_started_operation_do_not_end_before_done) {
             read->start();
             read.reset();
         },
-        "destroyed while the operation is pending");
+        "destroyed while its operation is pending");
 }
 
 TEST_P(lifetimes, of_an_operation_do_not_end_between_value_and_done) {
@@ -50,7 +50,7 @@ TEST_P(lifetimes, of_an_operation_do_not_end_between_value_and_done) {
             read->start();
             (void)run_until_done(is);
         },
-        "destroyed while the operation is pending");
+        "destroyed between its value and its done signal");
 }
 
 TEST_P(lifetimes, of_a_started_operation_are_spent_in_one_place) {
@@ -106,6 +106,7 @@ TEST_P(lifetimes, of_a_multiplexer_do_not_end_while_a_handle_is_attached) {
 }
 
 TEST_P(lifetimes, of_a_multiplexer_are_spent_on_one_thread) {
+    if (multiplexer().is_for_threads()) GTEST_SKIP() << "any thread may";
     (void)multiplexer().complete_io();
     EXPECT_DEATH(std::thread([&] { (void)multiplexer().complete_io(); }).join(), "belongs to one thread");
     auto read = make_read();

@@ -1,6 +1,7 @@
 // A loop over io_uring when the kernel has no memory for it. best_available states the order of degradation.
 
 #include <liburing.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -24,6 +25,7 @@ std::atomic<int> refusals_left{0};  // calls answered with `refusal_code`
 std::atomic<int> refusal_code{ENOMEM};
 std::atomic<int> entries_asked{0};
 std::atomic<int> calls_made{0};
+std::atomic<int> waits_made{0};  // calls that may wait
 
 bool refuses() {
     if (refusals_left.load() <= 0) {
@@ -62,6 +64,7 @@ int __wrap_io_uring_get_events(io_uring* ring) {
 }
 int __wrap_io_uring_submit_and_wait_timeout(io_uring* ring, io_uring_cqe** first, unsigned count,
                                             __kernel_timespec* limit, sigset_t* mask) {
+    ++waits_made;
     if (refuses()) return -refusal_code.load();
     return __real_io_uring_submit_and_wait_timeout(ring, first, count, limit, mask);
 }
@@ -118,7 +121,7 @@ TEST_F(uring_refusal, without_memory_for_any_ring_the_loop_uses_epoll_and_the_re
         sandbox_test::ask_in_child([] {
             const std::string before(best_available_reason());
             largest_ring = 0;
-            const auto loop = best_available(0);
+            const auto loop = best_available(1, 0);
             return before + "|" + (loop ? std::string((*loop)->name()) : loop.error().message()) + "|" +
                    std::string(best_available_reason());
         }),
@@ -131,7 +134,7 @@ TEST_F(uring_refusal, a_ring_that_is_required_is_not_replaced) {
         sandbox_test::ask_in_child([] {
             ::setenv("SLUICE_MULTIPLEXER", "io_uring", 1);
             largest_ring = 0;
-            const auto loop = best_available(0);
+            const auto loop = best_available(1, 0);
             return loop ? std::string((*loop)->name()) : loop.error().message();
         }),
         "io_uring_setup, beyond RLIMIT_MEMLOCK or the memory of the control group: Cannot allocate memory");
@@ -146,7 +149,7 @@ TEST_F(uring_refusal, a_lock_limit_lowered_at_run_time_leads_to_epoll) {
         const rlimit none{.rlim_cur = 0, .rlim_max = 0};
         if (::mlockall(MCL_FUTURE) != 0) return std::string("skip: mlockall");
         if (::setrlimit(RLIMIT_MEMLOCK, &none) != 0) return std::string("setrlimit");
-        const auto loop = best_available(0);
+        const auto loop = best_available(1, 0);
         return before + "|" + (loop ? std::string((*loop)->name()) : loop.error().message());
     });
     if (answer.starts_with("skip")) GTEST_SKIP() << answer << ": no memory may be locked here at all";
@@ -329,6 +332,25 @@ TEST_F(uring_refusal, a_handle_can_be_detached_while_the_kernel_takes_no_request
     pair.say("here");
     run_until([&] { return read.result.dones == 1; });
     EXPECT_EQ(read.text(), "here");
+}
+
+// --- what does not wait
+
+TEST_F(uring_refusal, a_handle_that_was_waited_for_is_closed_without_waiting) {
+    for (int i = 0; i < 100; ++i) {
+        auto pipe = pipe_handle::anonymous().value();
+        attach(pipe.reader);
+        one_read read(pipe.reader, 8);
+        read.state.start(initiation::batched);
+        (void)multiplexer->try_run();  // the ring polls the pipe
+        read.state.cancel();
+        run_until([&] { return read.result.dones == 1; });
+        const int before = waits_made;
+        ASSERT_TRUE(pipe.reader.close().has_value());
+        EXPECT_EQ(waits_made, before);
+        pollfd other{.fd = pipe.writer.descriptor(), .events = 0, .revents = 0};
+        EXPECT_EQ(::poll(&other, 1, 0), 1) << "the ring keeps the closed end open";
+    }
 }
 
 // --- errors that are not a lack of memory
