@@ -25,16 +25,19 @@ class asio_core_base;
 /// A multiplexer as an Asio execution context: what Asio's handlers, strands and coroutines run on, with the
 /// members and the meaning of asio::io_context. It needs ASIO_STANDALONE, and Asio 1.22 or later.
 ///
-/// One thread runs it: the first that calls run(), poll() or one of their kind, or the multiplexer itself.
-/// Other threads that call these meanwhile wait until the context is stopped, and run nothing.
-/// Handlers run inside run() here, or inside the multiplexer's. run() rethrows what they throw; thrown out of
-/// a handler that the multiplexer's own run() invokes, an exception ends the program.
+/// One handler runs at a time. Any number of threads may call run(), poll() and their kind; one of them runs
+/// the multiplexer, and the others wait until it is their turn or the context is stopped. A multiplexer for
+/// one thread is run by the first that comes; one for several (best_available(2)) by one after the other.
+/// Handlers run inside run() here, or inside the multiplexer's, which not more than one thread may call at a
+/// time. run() rethrows what they throw; thrown out of a handler that the multiplexer's own run() invokes, an
+/// exception ends the program.
 ///
 /// Stopped: by stop(), or by having run out of work, as in Asio. Then run() and its kind return 0 at once,
 /// until restart().
 ///
 /// Destruction ends what is pending without invoking its handlers, which are destroyed, and so is what they
-/// own (coroutines, sockets). If something is pending, it must be by the thread that has run it.
+/// own (coroutines, sockets). With a multiplexer for one thread that has to be the thread that ran it, if
+/// anything is pending.
 /// Thread safety: any thread for get_executor(), executors, stop(), restart(), stopped(), and run() as above.
 class asio_context : public asio::execution_context {
 public:
@@ -45,10 +48,9 @@ public:
 
     /// On a multiplexer that outlives it; several contexts may share one.
     explicit asio_context(io_multiplexer& multiplexer) : asio_context(multiplexer, nullptr) {}
-    /// On the best multiplexer that this system has, which it owns. Throws: std::system_error if none can be
-    /// made.
+    /// On the best multiplexer that this system has, which it owns: for one thread if the hint is 1, else for
+    /// several. Throws: std::system_error if none can be made.
     asio_context() : asio_context(0) {}
-    /// The hint says how many threads will run it; see above.
     explicit asio_context(int concurrency_hint);
     ~asio_context();
 
@@ -138,14 +140,16 @@ private:
 
     asio_context(io_multiplexer& multiplexer, std::unique_ptr<io_multiplexer> owned);
     explicit asio_context(std::unique_ptr<io_multiplexer> owned);
-    [[nodiscard]] static std::unique_ptr<io_multiplexer> make_multiplexer();
+    [[nodiscard]] static std::unique_ptr<io_multiplexer> make_multiplexer(int concurrency_hint);
 
     count_type run_some(count_type max, time_point until);
     [[nodiscard]] bool becomes_runner(time_point until);
     [[nodiscard]] result<int> step(time_point until) noexcept;
+    [[nodiscard]] bool may_be_run_here() const noexcept;
     void leave() noexcept;
     void rethrow_first();
     void bury_all() noexcept;
+    void bury_all_locked() noexcept;
     void discard_pending() noexcept;
 
     std::unique_ptr<io_multiplexer> owned_;
@@ -155,13 +159,13 @@ private:
 
     // Shared between threads.
     std::atomic<bool> stopped_{false};
-    std::atomic<bool> is_claimed_{false};  // a thread runs it, or has
     std::atomic<std::size_t> outstanding_{0};
-    std::mutex mutex_;  // guards is_running_, and with it whether others may touch the multiplexer
-    std::condition_variable has_stopped_;
+    std::mutex mutex_;  // guards what follows; only while nothing runs may others touch what the runner has
+    std::condition_variable has_changed_;
     bool is_running_ = false;
+    bool is_claimed_ = false;  // a thread runs it, or has
 
-    // The multiplexer's thread's.
+    // The runner's.
     int handlers_running_ = 0;
     count_type handlers_run_ = 0;
     bool rethrows_ = false;

@@ -43,8 +43,10 @@ struct asio_context::lists {
     intrusive_list<detail::asio_core_base, &detail::asio_core_base::buried_link> buried;
 };
 
-inline std::unique_ptr<io_multiplexer> asio_context::make_multiplexer() {
-    auto made = best_available();
+inline std::unique_ptr<io_multiplexer> asio_context::make_multiplexer(int concurrency_hint) {
+    // One for several may also be run, and destroyed, by one thread after the other.
+    constexpr std::size_t several = 2;
+    auto made = best_available(concurrency_hint == 1 ? 1 : several);
     if (not made) throw std::system_error(std::error_code(made.error()), made.error().operation());
     return std::move(*made);
 }
@@ -57,7 +59,7 @@ inline asio_context::asio_context(io_multiplexer& multiplexer, std::unique_ptr<i
     asio::make_service<detail::asio_home>(*this, *this);
 }
 
-inline asio_context::asio_context(int) : asio_context(make_multiplexer()) {}
+inline asio_context::asio_context(int concurrency_hint) : asio_context(make_multiplexer(concurrency_hint)) {}
 
 inline asio_context::asio_context(std::unique_ptr<io_multiplexer> owned)
     : asio_context(*owned, std::move(owned)) {}
@@ -74,10 +76,9 @@ inline void asio_context::discard_pending() noexcept {
     bury_all();
     // acquire: pairs with end_outstanding() on a thread that has run this.
     if (outstanding_.load(std::memory_order_acquire) == 0) return;
-    const bool may_run = multiplexer_->is_owner() or not is_claimed_.load(std::memory_order_relaxed);
-    ENSURE(may_run,
+    ENSURE(may_be_run_here(),
            "an asio_context with pending operations is destroyed by another thread than ran it: let it run out "
-           "of work first");
+           "of work first, or give it a multiplexer for several threads");
     is_discarding_ = true;
     while (outstanding_.load(std::memory_order_relaxed) != 0) {
         for (detail::asio_core_base& each : lists_->enlisted)
@@ -90,8 +91,8 @@ inline void asio_context::discard_pending() noexcept {
 // --- running
 
 inline asio_context::count_type asio_context::run_some(count_type max, time_point until) {
-    if (stopped() or not becomes_runner(until)) return 0;
-    ENSURE(not rethrows_, "run() inside a handler");
+    ENSURE(not running_in_this_thread(), "run() inside a handler");
+    if (not becomes_runner(until)) return 0;
     rethrows_ = true;
     const count_type before = handlers_run_;
     result<int> last = 1;
@@ -113,29 +114,32 @@ inline result<int> asio_context::step(time_point until) noexcept {
     return multiplexer_->try_run_until(until, 1);
 }
 
-// Whether the calling thread is the one that runs it. Others wait.
+// One thread at a time runs it; others wait for their turn, or until it is stopped. Of a multiplexer for one
+// thread only the first has a turn.
 inline bool asio_context::becomes_runner(time_point until) {
     std::unique_lock lock(mutex_);
-    // relaxed: only one thread finds it false, and what it guards has the mutex.
-    if (multiplexer_->is_owner() or not is_claimed_.exchange(true, std::memory_order_relaxed)) {
-        is_running_ = true;
-        return true;
-    }
-    const auto is_over = [this] { return stopped(); };
+    const auto has_turn = [this] { return not is_running_ and may_be_run_here(); };
+    const auto is_over = [&] { return stopped() or has_turn(); };
     if (until == time_point::max()) {
-        has_stopped_.wait(lock, is_over);
+        has_changed_.wait(lock, is_over);
     } else if (until != time_point::min()) {
-        has_stopped_.wait_until(lock, until, is_over);
+        has_changed_.wait_until(lock, until, is_over);
     }
-    return false;
+    if (stopped() or not has_turn()) return false;
+    is_running_ = true;
+    is_claimed_ = true;
+    return true;
+}
+
+inline bool asio_context::may_be_run_here() const noexcept {
+    return multiplexer_->is_for_threads() or multiplexer_->is_owner() or not is_claimed_;
 }
 
 inline void asio_context::leave() noexcept {
-    bury_all();
     const std::scoped_lock lock(mutex_);
+    bury_all_locked();
     is_running_ = false;
-    while (detail::asio_core_base* const one = lists_->buried.pop_front())
-        delete one;
+    has_changed_.notify_all();
 }
 
 inline void asio_context::rethrow_first() {
@@ -148,7 +152,7 @@ inline void asio_context::stop() noexcept {
     {
         const std::scoped_lock lock(mutex_);
         stopped_.store(true, std::memory_order_release);  // pairs with stopped()
-        has_stopped_.notify_all();
+        has_changed_.notify_all();
     }
     if (not multiplexer_->is_owner()) waker_->post();
 }
@@ -179,6 +183,10 @@ inline void asio_context::bury(detail::asio_core_base& one) noexcept {
 
 inline void asio_context::bury_all() noexcept {
     const std::scoped_lock lock(mutex_);
+    bury_all_locked();
+}
+
+inline void asio_context::bury_all_locked() noexcept {
     while (detail::asio_core_base* const one = lists_->buried.pop_front())
         delete one;
 }

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 namespace net = asio_names;
 
 class asio_contexts : public test_kit::with_io_context {};
-INSTANTIATE_TEST_SUITE_P(over, asio_contexts, ::testing::ValuesIn(test_kit::multiplexer_kinds()),
+INSTANTIATE_TEST_SUITE_P(over, asio_contexts, ::testing::ValuesIn(test_kit::io_context_kinds()),
                          test_kit::kind_name);
 
 TEST_P(asio_contexts, running_out_of_work_stops_until_restart) {
@@ -170,6 +170,48 @@ TEST_P(asio_contexts, objects_may_be_used_and_destroyed_on_threads_beside_the_lo
     }
     context->stop();
     loop.join();
+}
+
+class asio_contexts_for_threads : public test_kit::with_io_context {
+protected:
+    void SetUp() override {
+        with_io_context::SetUp();
+        if (multiplexer != nullptr and not multiplexer->is_for_threads()) GTEST_SKIP() << "for one thread";
+    }
+};
+INSTANTIATE_TEST_SUITE_P(over, asio_contexts_for_threads, ::testing::ValuesIn(test_kit::io_context_kinds()),
+                         test_kit::kind_name);
+
+TEST_P(asio_contexts_for_threads, one_thread_after_the_other_runs_it_and_another_destroys_what_is_left) {
+    int destroyed = 0;
+    int runs = 0;
+    for (int i = 0; i < 3; ++i) {
+        context->restart();
+        net::post(*context, [&] {
+            ++runs;
+            auto timer = std::make_shared<net::steady_timer>(*context, 24h);
+            timer->async_wait([timer, kept = std::make_shared<witness>(destroyed)](asio::error_code) { FAIL(); });
+            context->stop();
+        });
+        std::thread([&] { context->run(); }).join();
+    }
+    EXPECT_EQ(runs, 3);
+    EXPECT_EQ(destroyed, 0);
+    context.reset();
+    EXPECT_EQ(destroyed, 3);
+}
+
+TEST_P(asio_contexts_for_threads, a_thread_that_waits_takes_over_from_one_that_leaves) {
+    auto work = net::make_work_guard(*context);
+    std::promise<void> taken_over;
+    std::thread first([&] { EXPECT_EQ(context->run_one(), 1U); });
+    std::thread second([&] { context->run_one(); });
+    // One of them runs each.
+    net::post(*context, [] {});
+    net::post(*context, [&] { taken_over.set_value(); });
+    taken_over.get_future().wait();
+    first.join();
+    second.join();
 }
 
 TEST(asio_context, owns_a_multiplexer_unless_given_one) {

@@ -18,7 +18,7 @@ class asio_datagrams : public test_kit::with_io_context {
 protected:
     static udp::endpoint own(std::uint16_t port = 0) { return {asio::ip::address_v4::loopback(), port}; }
 };
-INSTANTIATE_TEST_SUITE_P(over, asio_datagrams, ::testing::ValuesIn(test_kit::multiplexer_kinds()),
+INSTANTIATE_TEST_SUITE_P(over, asio_datagrams, ::testing::ValuesIn(test_kit::io_context_kinds()),
                          test_kit::kind_name);
 
 // Sends each datagram back to where it came from, so many times.

@@ -12,7 +12,7 @@ using net::ip::tcp;
 using net::ip::udp;
 
 class asio_resolvers : public test_kit::with_io_context {};
-INSTANTIATE_TEST_SUITE_P(over, asio_resolvers, ::testing::ValuesIn(test_kit::multiplexer_kinds()),
+INSTANTIATE_TEST_SUITE_P(over, asio_resolvers, ::testing::ValuesIn(test_kit::io_context_kinds()),
                          test_kit::kind_name);
 
 TEST_P(asio_resolvers, a_client_resolves_and_connects) {

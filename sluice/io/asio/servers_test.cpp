@@ -23,7 +23,7 @@ namespace test_kit = sluice::io::test_kit;
 static_assert(std::same_as<asio::io_context, sluice::io::asio_context>);
 
 class asio_servers : public test_kit::with_io_context {};
-INSTANTIATE_TEST_SUITE_P(over, asio_servers, ::testing::ValuesIn(test_kit::multiplexer_kinds()),
+INSTANTIATE_TEST_SUITE_P(over, asio_servers, ::testing::ValuesIn(test_kit::io_context_kinds()),
                          test_kit::kind_name);
 
 // --- a room in which everyone hears everyone's lines

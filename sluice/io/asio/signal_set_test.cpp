@@ -20,7 +20,7 @@ void send(int number) {
 }
 
 class asio_signals : public test_kit::with_io_context {};
-INSTANTIATE_TEST_SUITE_P(over, asio_signals, ::testing::ValuesIn(test_kit::multiplexer_kinds()),
+INSTANTIATE_TEST_SUITE_P(over, asio_signals, ::testing::ValuesIn(test_kit::io_context_kinds()),
                          test_kit::kind_name);
 
 TEST_P(asio_signals, a_wait_ends_with_the_signal_and_what_came_before_it_is_kept) {

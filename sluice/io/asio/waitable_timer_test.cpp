@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 namespace net = asio_names;
 
 class asio_timers : public test_kit::with_io_context {};
-INSTANTIATE_TEST_SUITE_P(over, asio_timers, ::testing::ValuesIn(test_kit::multiplexer_kinds()),
+INSTANTIATE_TEST_SUITE_P(over, asio_timers, ::testing::ValuesIn(test_kit::io_context_kinds()),
                          test_kit::kind_name);
 
 TEST_P(asio_timers, end_in_the_order_of_their_times_and_tell_how_many_they_cancel) {
