@@ -96,19 +96,22 @@ public:
     template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
     auto async_read_some(const Buffers& buffers, Token&& token = Token()) {
         using work = detail::asio_transfer<Handle, buffer, Buffers>;
-        return detail::asio_initiate<void(asio::error_code, std::size_t), work>(core_, get_executor(), token, buffers);
+        return detail::asio_initiate<void(asio::error_code, std::size_t), work>(core_, get_executor(), token,
+                                                                                buffers);
     }
     /// void(asio::error_code, std::size_t): how much was written, at least one byte. Up to 16 buffers.
     template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
     auto async_write_some(const Buffers& buffers, Token&& token = Token()) {
         using work = detail::asio_transfer<Handle, const_buffer, Buffers>;
-        return detail::asio_initiate<void(asio::error_code, std::size_t), work>(core_, get_executor(), token, buffers);
+        return detail::asio_initiate<void(asio::error_code, std::size_t), work>(core_, get_executor(), token,
+                                                                                buffers);
     }
     /// void(asio::error_code). For a socket made by socket_handle::create.
     template <class Token = asio::default_completion_token_t<executor_type>>
         requires std::same_as<Handle, socket_handle>
     auto async_connect(const socket_address& peer, Token&& token = Token()) {
-        return detail::asio_initiate<void(asio::error_code), detail::asio_connect>(core_, get_executor(), token, peer);
+        return detail::asio_initiate<void(asio::error_code), detail::asio_connect>(core_, get_executor(),
+                                                                                   token, peer);
     }
 
     /// Blocks: until something could be read; until everything is written.
@@ -123,8 +126,8 @@ public:
     template <class Buffers>
     std::size_t write_some(const Buffers& buffers, asio::error_code& why) noexcept {
         detail::asio_pieces<const_buffer, Buffers> pieces(buffers);
-        return detail::asio_transferred(core_->handle.write_some(io_request<const_buffers_type>{pieces.all()}),
-                                        false, why);
+        return detail::asio_transferred(
+            core_->handle.write_some(io_request<const_buffers_type>{pieces.all()}), false, why);
     }
     /// Throws: asio::system_error.
     template <class Buffers>
@@ -239,7 +242,8 @@ public:
     using time_point = io_multiplexer::time_point;
     using duration = io_multiplexer::duration;
 
-    explicit asio_timer(asio_context& context) : core_(detail::make_asio_core<detail::asio_timer_core>(context)) {}
+    explicit asio_timer(asio_context& context)
+        : core_(detail::make_asio_core<detail::asio_timer_core>(context)) {}
     asio_timer(asio_timer&&) noexcept = default;
     asio_timer& operator=(asio_timer&&) = delete;
     ~asio_timer() { cancel(); }
@@ -263,7 +267,8 @@ public:
     /// void(asio::error_code).
     template <class Token = asio::default_completion_token_t<executor_type>>
     auto async_wait(Token&& token = Token()) {
-        return detail::asio_initiate<void(asio::error_code), detail::asio_wait>(core_, get_executor(), token, nothing{});
+        return detail::asio_initiate<void(asio::error_code), detail::asio_wait>(core_, get_executor(), token,
+                                                                                nothing{});
     }
 
 private:

@@ -287,8 +287,8 @@ private:
     // Whether the operation takes another round, as a wait for a clock that has been set back does.
     [[nodiscard]] bool wants_more() noexcept {
         if constexpr (requires { work_.wants_more(); }) {
-            return outcome_.has_value() and outcome_->has_value() and
-                   not is_cancelled() and work_.wants_more();
+            return outcome_.has_value() and outcome_->has_value() and not is_cancelled() and
+                   work_.wants_more();
         }
         return false;
     }

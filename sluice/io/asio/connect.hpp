@@ -95,7 +95,8 @@ concept connect_condition = std::is_invocable_r_v<bool, Condition, const asio::e
 /// Asio's async_connect: void(asio::error_code, endpoint), once one of the endpoints has taken the
 /// connection, tried in order; those for which the condition returns false are left out. The socket is closed
 /// and opened for each.
-template <class Protocol, class Executor, endpoint_range Range, connect_condition<typename Protocol::endpoint> Condition,
+template <class Protocol, class Executor, endpoint_range Range,
+          connect_condition<typename Protocol::endpoint> Condition,
           class Token = asio::default_completion_token_t<Executor>>
 auto async_connect(basic_socket<Protocol, Executor>& socket, const Range& endpoints, Condition condition,
                    Token&& token = Token()) {
@@ -108,7 +109,8 @@ auto async_connect(basic_socket<Protocol, Executor>& socket, const Range& endpoi
 template <class Protocol, class Executor, endpoint_range Range,
           class Token = asio::default_completion_token_t<Executor>>
     requires(not connect_condition<std::decay_t<Token>, typename Protocol::endpoint>)
-auto async_connect(basic_socket<Protocol, Executor>& socket, const Range& endpoints, Token&& token = Token()) {
+auto async_connect(basic_socket<Protocol, Executor>& socket, const Range& endpoints,
+                   Token&& token = Token()) {
     return async_connect(socket, endpoints, detail::asio_any_endpoint(), std::forward<Token>(token));
 }
 /// As above, with iterators: void(asio::error_code, Iterator).

@@ -76,9 +76,10 @@ inline void asio_context::discard_pending() noexcept {
     bury_all();
     // acquire: pairs with end_outstanding() on a thread that has run this.
     if (outstanding_.load(std::memory_order_acquire) == 0) return;
-    ENSURE(may_be_run_here(),
-           "an asio_context with pending operations is destroyed by another thread than ran it: let it run out "
-           "of work first, or give it a multiplexer for several threads");
+    ENSURE(
+        may_be_run_here(),
+        "an asio_context with pending operations is destroyed by another thread than ran it: let it run out "
+        "of work first, or give it a multiplexer for several threads");
     is_discarding_ = true;
     while (outstanding_.load(std::memory_order_relaxed) != 0) {
         for (detail::asio_core_base& each : lists_->enlisted)

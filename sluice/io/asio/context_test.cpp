@@ -36,7 +36,8 @@ TEST_P(asio_contexts, running_out_of_work_stops_until_restart) {
 TEST_P(asio_contexts, stop_in_a_handler_leaves_the_rest_for_later) {
     std::vector<int> order;
     net::steady_timer never(*context, 24h);
-    never.async_wait([&](asio::error_code why) { order.push_back(why == asio::error::operation_aborted ? 9 : 8); });
+    never.async_wait(
+        [&](asio::error_code why) { order.push_back(why == asio::error::operation_aborted ? 9 : 8); });
     net::post(*context, [&] {
         order.push_back(1);
         context->stop();
@@ -190,7 +191,8 @@ TEST_P(asio_contexts_for_threads, one_thread_after_the_other_runs_it_and_another
         net::post(*context, [&] {
             ++runs;
             auto timer = std::make_shared<net::steady_timer>(*context, 24h);
-            timer->async_wait([timer, kept = std::make_shared<witness>(destroyed)](asio::error_code) { FAIL(); });
+            timer->async_wait(
+                [timer, kept = std::make_shared<witness>(destroyed)](asio::error_code) { FAIL(); });
             context->stop();
         });
         std::thread([&] { context->run(); }).join();

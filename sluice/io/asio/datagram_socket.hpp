@@ -132,7 +132,8 @@ public:
     basic_datagram_socket& operator=(basic_datagram_socket&&) noexcept = default;
     template <class Other>
         requires std::convertible_to<Other, Executor>
-    basic_datagram_socket(basic_datagram_socket<Protocol, Other>&& other) noexcept  // NOLINT: meant to convert
+    basic_datagram_socket(
+        basic_datagram_socket<Protocol, Other>&& other) noexcept  // NOLINT: meant to convert
         : base(std::move(other)) {}
 
     /// void(asio::error_code, std::size_t): one datagram. The endpoint outlives the operation.

@@ -24,16 +24,18 @@ INSTANTIATE_TEST_SUITE_P(over, asio_datagrams, ::testing::ValuesIn(test_kit::io_
 // Sends each datagram back to where it came from, so many times.
 class echo {
 public:
-    echo(net::io_context& context, int times) : socket_(context, {asio::ip::address_v4::loopback(), 0}), left_(times) {
+    echo(net::io_context& context, int times)
+        : socket_(context, {asio::ip::address_v4::loopback(), 0}), left_(times) {
         receive();
     }
     [[nodiscard]] udp::endpoint where() const { return socket_.local_endpoint(); }
 
 private:
     void receive() {
-        socket_.async_receive_from(asio::buffer(data_), peer_, [this](std::error_code why, std::size_t count) {
-            if (not why) send(count);
-        });
+        socket_.async_receive_from(asio::buffer(data_), peer_,
+                                   [this](std::error_code why, std::size_t count) {
+                                       if (not why) send(count);
+                                   });
     }
     void send(std::size_t count) {
         socket_.async_send_to(asio::buffer(data_, count), peer_, [this](std::error_code, std::size_t) {

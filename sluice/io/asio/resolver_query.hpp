@@ -61,7 +61,8 @@ struct asio_query {
     const char* const transport = query.type == SOCK_DGRAM ? "udp" : "tcp";
     using resolver = asio::ip::resolver_base;
     if (query.has(resolver::numeric_service) or
-        ::getservbyname_r(query.service.c_str(), transport, &entry, memory.data(), memory.size(), &found) != 0 or
+        ::getservbyname_r(query.service.c_str(), transport, &entry, memory.data(), memory.size(), &found) !=
+            0 or
         found == nullptr) {
         why = asio::error::service_not_found;
         return 0;
@@ -103,9 +104,8 @@ struct asio_query {
 }
 
 template <class Protocol>
-[[nodiscard]] asio::ip::basic_resolver_results<Protocol> asio_results(const asio_query& query,
-                                                                      const std::vector<socket_address>& found,
-                                                                      asio::error_code& why) {
+[[nodiscard]] asio::ip::basic_resolver_results<Protocol> asio_results(
+    const asio_query& query, const std::vector<socket_address>& found, asio::error_code& why) {
     using endpoint = typename Protocol::endpoint;
     std::vector<endpoint> endpoints;
     for (const socket_address& each : asio_wanted(query, found))

@@ -25,18 +25,18 @@ TEST_P(asio_resolvers, a_client_resolves_and_connects) {
     tcp::resolver resolver(*context);
     tcp::socket socket(*context);
     std::string text;
-    resolver.async_resolve("localhost", port, [&](std::error_code why, const tcp::resolver::results_type& results) {
-        ASSERT_FALSE(why) << why.message();
-        EXPECT_EQ(results.begin()->host_name(), "localhost");
-        EXPECT_EQ(results.begin()->service_name(), port);
-        net::async_connect(socket, results, [&](std::error_code refused, const tcp::endpoint& peer) {
-            ASSERT_FALSE(refused) << refused.message();
-            EXPECT_EQ(peer, socket.remote_endpoint());
-            asio::async_read(socket, asio::dynamic_buffer(text), [](std::error_code end, std::size_t) {
-                EXPECT_EQ(end, asio::error::eof);
+    resolver.async_resolve(
+        "localhost", port, [&](std::error_code why, const tcp::resolver::results_type& results) {
+            ASSERT_FALSE(why) << why.message();
+            EXPECT_EQ(results.begin()->host_name(), "localhost");
+            EXPECT_EQ(results.begin()->service_name(), port);
+            net::async_connect(socket, results, [&](std::error_code refused, const tcp::endpoint& peer) {
+                ASSERT_FALSE(refused) << refused.message();
+                EXPECT_EQ(peer, socket.remote_endpoint());
+                asio::async_read(socket, asio::dynamic_buffer(text),
+                                 [](std::error_code end, std::size_t) { EXPECT_EQ(end, asio::error::eof); });
             });
         });
-    });
     context->run();
     EXPECT_EQ(text, "welcome");
 }
@@ -59,7 +59,8 @@ TEST_P(asio_resolvers, connecting_goes_on_to_the_endpoint_that_answers) {
     context->run();
     EXPECT_FALSE(seen);
     context->restart();
-    net::async_connect(socket, both.begin(), both.begin() + 1, [&](std::error_code why, auto) { seen = why; });
+    net::async_connect(socket, both.begin(), both.begin() + 1,
+                       [&](std::error_code why, auto) { seen = why; });
     context->run();
     EXPECT_EQ(seen, asio::error::connection_refused);
     context->restart();
@@ -76,7 +77,10 @@ TEST_P(asio_resolvers, queries_that_need_nobody_are_answered_from_the_loop) {
     EXPECT_TRUE(passive.begin()->endpoint().address().is_unspecified());
     EXPECT_TRUE(resolver.resolve("", "80").begin()->endpoint().address().is_loopback());
     EXPECT_EQ(resolver.resolve(tcp::v6(), "::1", "81").begin()->endpoint().port(), 81);
-    EXPECT_EQ(resolver.resolve(tcp::v6(), "127.0.0.1", "81", tcp::resolver::v4_mapped).begin()->endpoint().address(),
+    EXPECT_EQ(resolver.resolve(tcp::v6(), "127.0.0.1", "81", tcp::resolver::v4_mapped)
+                  .begin()
+                  ->endpoint()
+                  .address(),
               asio::ip::make_address("::ffff:127.0.0.1"));
     asio::error_code why;
     (void)resolver.resolve("name", "80", tcp::resolver::numeric_host, why);

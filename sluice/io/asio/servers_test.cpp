@@ -95,7 +95,8 @@ private:
 asio::awaitable<void> chatter(std::uint16_t port, int all, const chat& in, int& lines) {
     tcp::socket socket(co_await asio::this_coro::executor);
     tcp::resolver resolver(co_await asio::this_coro::executor);
-    const auto found = co_await resolver.async_resolve("127.0.0.1", std::to_string(port), asio::use_awaitable);
+    const auto found =
+        co_await resolver.async_resolve("127.0.0.1", std::to_string(port), asio::use_awaitable);
     co_await asio::async_connect(socket, found, asio::use_awaitable);
     asio::steady_timer timer(co_await asio::this_coro::executor);
     while (in.members() < static_cast<std::size_t>(all)) {
@@ -119,10 +120,11 @@ TEST_P(asio_servers, a_chat_with_many_members_delivers_every_line_to_everyone) {
     int lines = 0;
     int left = all;
     for (int i = 0; i < all; ++i) {
-        asio::co_spawn(*context, chatter(server.port(), all, server, lines), [&](const std::exception_ptr& why) {
-            EXPECT_EQ(why, nullptr);
-            if (--left == 0) server.close();
-        });
+        asio::co_spawn(*context, chatter(server.port(), all, server, lines),
+                       [&](const std::exception_ptr& why) {
+                           EXPECT_EQ(why, nullptr);
+                           if (--left == 0) server.close();
+                       });
     }
     context->run();
     EXPECT_EQ(lines, all * all);
@@ -167,20 +169,23 @@ private:
         });
     }
     void serve(const std::shared_ptr<connection>& on) {
-        asio::async_read_until(on->socket, on->request, "\r\n\r\n", [this, on](std::error_code why, std::size_t) {
-            if (why) {
-                open_.erase(on);
-                return;
-            }
-            std::string method, path;
-            std::istream(&on->request) >> method >> path;
-            on->reply = "HTTP/1.0 200 OK\r\n\r\n" + path;
-            asio::async_write(on->socket, asio::buffer(on->reply), [this, on](std::error_code failed, std::size_t) {
-                std::error_code ignored;
-                if (not failed) on->socket.shutdown(tcp::socket::shutdown_both, ignored);
-                open_.erase(on);
+        asio::async_read_until(
+            on->socket, on->request, "\r\n\r\n", [this, on](std::error_code why, std::size_t) {
+                if (why) {
+                    open_.erase(on);
+                    return;
+                }
+                std::string method, path;
+                std::istream(&on->request) >> method >> path;
+                on->reply = "HTTP/1.0 200 OK\r\n\r\n" + path;
+                asio::async_write(on->socket, asio::buffer(on->reply),
+                                  [this, on](std::error_code failed, std::size_t) {
+                                      std::error_code ignored;
+                                      if (not failed)
+                                          on->socket.shutdown(tcp::socket::shutdown_both, ignored);
+                                      open_.erase(on);
+                                  });
             });
-        });
     }
 
     asio::signal_set signals_;
@@ -194,7 +199,8 @@ asio::awaitable<std::string> fetch(tcp::endpoint from, std::string request) {
     co_await asio::async_write(socket, asio::buffer(request), asio::use_awaitable);
     std::string reply;
     asio::error_code why;
-    co_await asio::async_read(socket, asio::dynamic_buffer(reply), asio::redirect_error(asio::use_awaitable, why));
+    co_await asio::async_read(socket, asio::dynamic_buffer(reply),
+                              asio::redirect_error(asio::use_awaitable, why));
     EXPECT_TRUE(why == asio::error::eof or why == asio::error::connection_reset) << why.message();
     co_return reply;
 }
@@ -242,8 +248,9 @@ TEST_P(asio_servers, sockets_may_have_a_default_token) {
     asio::co_spawn(*context, listen_on(std::move(acceptor), 5), asio::detached);
     int answers = 0;
     for (int i = 0; i < 5; ++i) {
-        asio::co_spawn(*context, fetch({asio::ip::address_v4::loopback(), where.port()}, "ping"),
-                       [&](const std::exception_ptr&, const std::string& reply) { answers += reply == "ping"; });
+        asio::co_spawn(
+            *context, fetch({asio::ip::address_v4::loopback(), where.port()}, "ping"),
+            [&](const std::exception_ptr&, const std::string& reply) { answers += reply == "ping"; });
     }
     context->run();
     EXPECT_EQ(answers, 5);

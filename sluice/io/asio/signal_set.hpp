@@ -120,7 +120,7 @@ public:
     template <class Token = asio::default_completion_token_t<executor_type>>
     auto async_wait(Token&& token = Token()) {
         return detail::asio_initiate<void(asio::error_code, int), detail::asio_signal_wait>(core_, executor_,
-                                                                                           token, nullptr);
+                                                                                            token, nullptr);
     }
 
 private:

@@ -95,9 +95,7 @@ TEST_P(asio_signals, a_signal_that_is_removed_is_not_received) {
     EXPECT_EQ(got, (std::vector{SIGUSR2}));
     EXPECT_EQ(kept_got, SIGUSR1);
     context->restart();
-    signals.async_wait([&](std::error_code why, int) {
-        EXPECT_EQ(why, asio::error::operation_aborted);
-    });
+    signals.async_wait([&](std::error_code why, int) { EXPECT_EQ(why, asio::error::operation_aborted); });
     context->poll();
     signals.add(SIGUSR1);  // while a wait is pending
     signals.clear();

@@ -12,7 +12,8 @@ namespace detail {
 template <class Into>
 class asio_socket_accept {
 public:
-    asio_socket_accept(asio_core<listening_socket_handle>& core, const Into& into) : core_(core), into_(into) {}
+    asio_socket_accept(asio_core<listening_socket_handle>& core, const Into& into)
+        : core_(core), into_(into) {}
     [[nodiscard]] auto sender() noexcept { return async_accept(core_.handle); }
     [[nodiscard]] bool is_nothing() noexcept {
         refused_ = core_.attach();
@@ -20,7 +21,8 @@ public:
     }
     [[nodiscard]] auto nothing() { return into_.fail(refused_); }
     [[nodiscard]] auto finish(result<accepted>&& outcome) {
-        return outcome.has_value() ? into_.take(std::move(*outcome)) : into_.fail(asio_error(outcome.error()));
+        return outcome.has_value() ? into_.take(std::move(*outcome))
+                                   : into_.fail(asio_error(outcome.error()));
     }
 
 private:
@@ -89,7 +91,8 @@ public:
     basic_socket_acceptor(Context& context, const protocol_type& protocol)
         : basic_socket_acceptor(executor_type(context.get_executor()), protocol) {}
     /// Opens it, binds it and listens.
-    basic_socket_acceptor(const executor_type& executor, const endpoint_type& local, bool reuse_address = true)
+    basic_socket_acceptor(const executor_type& executor, const endpoint_type& local,
+                          bool reuse_address = true)
         : base(executor) {
         this->open(local.protocol());
         if (reuse_address) this->set_option(typename base::reuse_address(true));
@@ -111,7 +114,8 @@ public:
     basic_socket_acceptor& operator=(basic_socket_acceptor&&) noexcept = default;
     template <class Other>
         requires std::convertible_to<Other, Executor>
-    basic_socket_acceptor(basic_socket_acceptor<Protocol, Other>&& other) noexcept  // NOLINT: meant to convert
+    basic_socket_acceptor(
+        basic_socket_acceptor<Protocol, Other>&& other) noexcept  // NOLINT: meant to convert
         : base(std::move(other)) {}
 
     void listen(int backlog, asio::error_code& why) {
@@ -216,9 +220,9 @@ private:
     }
     template <class Socket>
     void accept_now(Socket& socket, endpoint_type* peer, asio::error_code& why) {
-        why = socket.is_open()    ? asio::error_code(asio::error::already_open)
+        why = socket.is_open()  ? asio::error_code(asio::error::already_open)
               : this->is_open() ? asio::error_code()
-                                  : detail::asio_errno(EBADF);
+                                : detail::asio_errno(EBADF);
         if (why) return;
         auto outcome = this->handle().accept(this->patience());
         if (not outcome) {

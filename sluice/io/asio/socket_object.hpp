@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <asio/async_result.hpp>
 #include <asio/error.hpp>
 #include <asio/execution_context.hpp>
@@ -211,8 +212,8 @@ public:
     }
     template <class Command>
     void io_control(Command& command, asio::error_code& why) {
-        why = detail::asio_called(::ioctl(native_handle(), static_cast<unsigned long>(command.name()),
-                                          command.data()));
+        why = detail::asio_called(
+            ::ioctl(native_handle(), static_cast<unsigned long>(command.name()), command.data()));
     }
     template <class Command>
     void io_control(Command& command) {
@@ -325,9 +326,7 @@ protected:
         return static_cast<socklen_t>(from.size());
     }
     // How long the operations that block wait.
-    [[nodiscard]] deadline patience() const noexcept {
-        return is_impatient_ ? deadline::zero() : deadline();
-    }
+    [[nodiscard]] deadline patience() const noexcept { return is_impatient_ ? deadline::zero() : deadline(); }
     [[nodiscard]] asio::error_code blocked(const error& why) const noexcept {
         return is_impatient_ and why.code() == ETIMEDOUT ? detail::asio_errno(EWOULDBLOCK)
                                                          : detail::asio_error(why);

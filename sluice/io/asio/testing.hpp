@@ -25,7 +25,8 @@ protected:
 inline std::vector<multiplexer_kind> io_context_kinds() {
     auto kinds = multiplexer_kinds();
     kinds.push_back({"epoll_for_threads", [] { return make_epoll_multiplexer(1, run_by::several); }});
-    kinds.push_back({"io_uring_for_threads", [] { return make_uring_multiplexer({.threads = run_by::several}); }});
+    kinds.push_back(
+        {"io_uring_for_threads", [] { return make_uring_multiplexer({.threads = run_by::several}); }});
     return kinds;
 }
 

@@ -7,7 +7,8 @@ namespace sluice::io::detail {
 
 /// With no patience, what would wait fails with would_block.
 [[nodiscard]] inline asio::error_code asio_blocked(const error& why, deadline patience) noexcept {
-    if (patience.is_zero() and why.code() == ETIMEDOUT) return {EWOULDBLOCK, asio::error::get_system_category()};
+    if (patience.is_zero() and why.code() == ETIMEDOUT)
+        return {EWOULDBLOCK, asio::error::get_system_category()};
     return asio_error(why);
 }
 

@@ -49,8 +49,9 @@ public:
 
     [[nodiscard]] auto sender() {
         io_multiplexer& multiplexer = core_.context.multiplexer();
-        return async_sleep(multiplexer, multiplexer.now() + std::chrono::duration_cast<io_multiplexer::duration>(
-                                                                asio_sleep_until<Clock, Traits>(expiry_)));
+        return async_sleep(multiplexer,
+                           multiplexer.now() + std::chrono::duration_cast<io_multiplexer::duration>(
+                                                   asio_sleep_until<Clock, Traits>(expiry_)));
     }
     [[nodiscard]] bool wants_more() const { return Clock::now() < expiry_; }
     [[nodiscard]] static auto finish(result<void>&& outcome) noexcept {
