@@ -23,7 +23,7 @@ public:
         : core_(core), peer_(peer) {}
     [[nodiscard]] auto sender() noexcept { return async_connect(core_.handle, peer_); }
     [[nodiscard]] static auto finish(result<void>&& outcome) noexcept {
-        return std::tuple(outcome.has_value() ? asio::error_code() : asio_error(outcome.error()));
+        return std::tuple(asio_outcome(outcome));
     }
 
 private:
@@ -61,7 +61,7 @@ public:
     [[nodiscard]] static result<asio_stream> make(asio_context& context, Handle handle) {
         if (auto set = handle.set_multiplexer(&context.multiplexer()); not set) return failure(set.error());
         asio_stream made;
-        made.core_ = std::make_shared<core>(context, std::move(handle));
+        made.core_ = detail::make_asio_core<core>(context, std::move(handle));
         return made;
     }
     asio_stream(asio_stream&&) noexcept = default;
@@ -74,7 +74,10 @@ public:
     }
     ~asio_stream() { close(); }
 
-    [[nodiscard]] executor_type get_executor() const noexcept { return core_->context.get_executor(); }
+    [[nodiscard]] executor_type get_executor() const noexcept {
+        ENSURE(core_ != nullptr, "a closed object has no executor, and no operations");
+        return core_->context.get_executor();
+    }
     [[nodiscard]] asio_stream& lowest_layer() noexcept { return *this; }
     [[nodiscard]] Handle& handle() noexcept { return core_->handle; }
     [[nodiscard]] bool is_open() const noexcept { return core_ != nullptr; }
@@ -93,19 +96,22 @@ public:
     template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
     auto async_read_some(const Buffers& buffers, Token&& token = Token()) {
         using work = detail::asio_transfer<Handle, buffer, Buffers>;
-        return detail::asio_initiate<void(asio::error_code, std::size_t), work>(core_, token, buffers);
+        return detail::asio_initiate<void(asio::error_code, std::size_t), work>(core_, get_executor(), token,
+                                                                                buffers);
     }
-    /// void(asio::error_code, std::size_t): how much was written: all of up to 16 buffers, unless cancelled.
+    /// void(asio::error_code, std::size_t): how much was written, at least one byte. Up to 16 buffers.
     template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
     auto async_write_some(const Buffers& buffers, Token&& token = Token()) {
         using work = detail::asio_transfer<Handle, const_buffer, Buffers>;
-        return detail::asio_initiate<void(asio::error_code, std::size_t), work>(core_, token, buffers);
+        return detail::asio_initiate<void(asio::error_code, std::size_t), work>(core_, get_executor(), token,
+                                                                                buffers);
     }
     /// void(asio::error_code). For a socket made by socket_handle::create.
     template <class Token = asio::default_completion_token_t<executor_type>>
         requires std::same_as<Handle, socket_handle>
     auto async_connect(const socket_address& peer, Token&& token = Token()) {
-        return detail::asio_initiate<void(asio::error_code), detail::asio_connect>(core_, token, peer);
+        return detail::asio_initiate<void(asio::error_code), detail::asio_connect>(core_, get_executor(),
+                                                                                   token, peer);
     }
 
     /// Blocks: until something could be read; until everything is written.
@@ -120,8 +126,8 @@ public:
     template <class Buffers>
     std::size_t write_some(const Buffers& buffers, asio::error_code& why) noexcept {
         detail::asio_pieces<const_buffer, Buffers> pieces(buffers);
-        return detail::asio_transferred(core_->handle.write(io_request<const_buffers_type>{pieces.all()}),
-                                        false, why);
+        return detail::asio_transferred(
+            core_->handle.write_some(io_request<const_buffers_type>{pieces.all()}), false, why);
     }
     /// Throws: asio::system_error.
     template <class Buffers>
@@ -154,14 +160,17 @@ public:
     [[nodiscard]] static result<asio_acceptor> make(asio_context& context, listening_socket_handle handle) {
         if (auto set = handle.set_multiplexer(&context.multiplexer()); not set) return failure(set.error());
         asio_acceptor made;
-        made.core_ = std::make_shared<core>(context, std::move(handle));
+        made.core_ = detail::make_asio_core<core>(context, std::move(handle));
         return made;
     }
     asio_acceptor(asio_acceptor&&) noexcept = default;
     asio_acceptor& operator=(asio_acceptor&&) = delete;
     ~asio_acceptor() { close(); }
 
-    [[nodiscard]] executor_type get_executor() const noexcept { return core_->context.get_executor(); }
+    [[nodiscard]] executor_type get_executor() const noexcept {
+        ENSURE(core_ != nullptr, "a closed object has no executor, and no operations");
+        return core_->context.get_executor();
+    }
     [[nodiscard]] listening_socket_handle& handle() noexcept { return core_->handle; }
     [[nodiscard]] bool is_open() const noexcept { return core_ != nullptr; }
     void cancel() noexcept {
@@ -176,7 +185,7 @@ public:
     template <class Token = asio::default_completion_token_t<executor_type>>
     auto async_accept(Token&& token = Token()) {
         return detail::asio_initiate<void(asio::error_code, asio_stream<socket_handle>), detail::asio_accept>(
-            core_, token, nothing{});
+            core_, get_executor(), token, nothing{});
     }
 
 private:
@@ -217,7 +226,7 @@ public:
     asio_wait(asio_timer_core& core, auto) noexcept : core_(core) {}
     [[nodiscard]] auto sender() noexcept { return async_sleep(core_.context.multiplexer(), core_.expiry); }
     [[nodiscard]] static auto finish(result<void>&& outcome) noexcept {
-        return std::tuple(outcome.has_value() ? asio::error_code() : asio_error(outcome.error()));
+        return std::tuple(asio_outcome(outcome));
     }
 
 private:
@@ -233,12 +242,16 @@ public:
     using time_point = io_multiplexer::time_point;
     using duration = io_multiplexer::duration;
 
-    explicit asio_timer(asio_context& context) : core_(std::make_shared<detail::asio_timer_core>(context)) {}
+    explicit asio_timer(asio_context& context)
+        : core_(detail::make_asio_core<detail::asio_timer_core>(context)) {}
     asio_timer(asio_timer&&) noexcept = default;
     asio_timer& operator=(asio_timer&&) = delete;
     ~asio_timer() { cancel(); }
 
-    [[nodiscard]] executor_type get_executor() const noexcept { return core_->context.get_executor(); }
+    [[nodiscard]] executor_type get_executor() const noexcept {
+        ENSURE(core_ != nullptr, "a closed object has no executor, and no operations");
+        return core_->context.get_executor();
+    }
     [[nodiscard]] time_point expiry() const noexcept { return core_->expiry; }
 
     /// Cancels the waits that are pending and sets when those to come end.
@@ -254,7 +267,8 @@ public:
     /// void(asio::error_code).
     template <class Token = asio::default_completion_token_t<executor_type>>
     auto async_wait(Token&& token = Token()) {
-        return detail::asio_initiate<void(asio::error_code), detail::asio_wait>(core_, token, nothing{});
+        return detail::asio_initiate<void(asio::error_code), detail::asio_wait>(core_, get_executor(), token,
+                                                                                nothing{});
     }
 
 private:

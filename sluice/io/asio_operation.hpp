@@ -8,7 +8,8 @@
 #include <asio/bind_allocator.hpp>
 #include <asio/buffer.hpp>
 #include <asio/dispatch.hpp>
-#include <asio/error.hpp>
+#include <asio/execution.hpp>
+#include <asio/executor_work_guard.hpp>
 #include <asio/prefer.hpp>
 #include <atomic>
 #include <concepts>
@@ -18,77 +19,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "sluice/io/asio/core.hpp"
 #include "sluice/io/asio_context.hpp"
 #include "sluice/io/atomic_sender.hpp"
 
 // How the operations of asio.hpp begin and end; for that header, not for users.
 namespace sluice::io::detail {
-
-[[nodiscard]] inline asio::error_code asio_error(const error& why) noexcept {
-    return {why.code(), asio::error::get_system_category()};
-}
-
-/// One pending operation, as its object sees it. The multiplexer's thread only.
-class asio_pending : public posted_item {
-public:
-    virtual void cancel() noexcept = 0;
-
-    list_hook<asio_pending> pending_link;
-
-protected:
-    ~asio_pending() = default;
-};
-
-/// What an object and its pending operations share, so that the object may be moved, and destroyed before
-/// they have completed. Whoever lets go last destroys it.
-class asio_core_base : posted_item {
-public:
-    explicit asio_core_base(asio_context& on) noexcept : context(on) {}
-
-    /// Cancels everything that is pending. Any thread: from others than the multiplexer's through an item of
-    /// its own, which keeps `self` alive until it has been taken.
-    void cancel_all(std::shared_ptr<asio_core_base> self) noexcept {
-        io_multiplexer& multiplexer = context.multiplexer();
-        constexpr long owners_when_idle = 2;  // the object, and `self`
-        if (self.use_count() == owners_when_idle) return;
-        if (multiplexer.is_owner()) {
-            cancel_pending();
-            return;
-        }
-        // acquire: pairs with the release in invoke(), which has emptied `kept_`.
-        if (cancel_posted_.exchange(true, std::memory_order_acquire)) return;
-        kept_ = std::move(self);
-        multiplexer.post(*this);
-    }
-
-    asio_context& context;
-    intrusive_list<asio_pending, &asio_pending::pending_link> pending;
-
-protected:
-    ~asio_core_base() = default;
-
-private:
-    void invoke() noexcept override {
-        const std::shared_ptr<asio_core_base> self = std::move(kept_);
-        cancel_posted_.store(false, std::memory_order_release);  // pairs with the exchange in cancel_all()
-        cancel_pending();
-    }
-    void cancel_pending() noexcept {
-        for (asio_pending& each : pending)
-            each.cancel();
-    }
-
-    std::atomic<bool> cancel_posted_{false};
-    std::shared_ptr<asio_core_base> kept_;
-};
-
-template <class Handle>
-class asio_core final : public asio_core_base {
-public:
-    asio_core(asio_context& on, Handle&& from) noexcept : asio_core_base(on), handle(std::move(from)) {}
-
-    Handle handle;
-};
 
 /// The pieces of an Asio buffer sequence. No more than Asio's own composed operations offer at a time.
 template <class Piece, class Buffers>
@@ -143,12 +79,16 @@ public:
         if constexpr (is_read) {
             return async_read(core_.handle, io_request<buffers_type>{pieces_.all()});
         } else {
-            return async_write(core_.handle, io_request<const_buffers_type>{pieces_.all()});
+            return io::async_write_some(core_.handle, io_request<const_buffers_type>{pieces_.all()});
         }
     }
     // A read of nothing would wait for data on a socket.
-    [[nodiscard]] bool is_nothing() const noexcept { return pieces_.is_empty(); }
-    [[nodiscard]] static auto nothing() noexcept { return std::tuple(asio::error_code(), std::size_t{0}); }
+    [[nodiscard]] bool is_nothing() noexcept {
+        if (pieces_.is_empty()) return true;
+        refused_ = core_.attach();
+        return static_cast<bool>(refused_);
+    }
+    [[nodiscard]] auto nothing() const noexcept { return std::tuple(refused_, std::size_t{0}); }
 
     template <class Result>
     [[nodiscard]] auto finish(Result&& outcome) noexcept {
@@ -160,20 +100,45 @@ public:
 private:
     core_type& core_;
     asio_pieces<Piece, Buffers> pieces_;
+    asio::error_code refused_;
+};
+
+/// An executor that is not ours, kept busy until a handler has been given to it.
+template <class Executor>
+class asio_elsewhere {
+public:
+    explicit asio_elsewhere(const Executor& from)
+        : executor_(asio::prefer(from, asio::execution::outstanding_work.tracked)) {}
+    [[nodiscard]] const auto& executor() const noexcept { return executor_; }
+
+private:
+    std::decay_t<decltype(asio::prefer(std::declval<const Executor&>(),
+                                       asio::execution::outstanding_work.tracked))>
+        executor_;
+};
+// Of the kind that the Networking TS has.
+template <class Executor>
+    requires(not asio::execution::is_executor<Executor>::value)
+class asio_elsewhere<Executor> {
+public:
+    explicit asio_elsewhere(const Executor& from) : work_(from) {}
+    [[nodiscard]] Executor executor() const noexcept { return work_.get_executor(); }
+
+private:
+    asio::executor_work_guard<Executor> work_;
 };
 
 /// One operation of Asio's: the i/o, the handler, and what ties them to a context. Lives in memory of the
 /// handler's allocator from begin() to deliver().
 ///
-/// Thread safety: begin() on any thread; everything after it, but cancel(), on the multiplexer's.
-template <class Work, class Core, class Handler>
+/// Thread safety: begin() and cancel() on any thread; everything else on the multiplexer's.
+template <class Work, class Core, class Handler, class Executor>
 class asio_operation final : public asio_pending {
     using allocator_type = typename std::allocator_traits<
         asio::associated_allocator_t<Handler>>::template rebind_alloc<asio_operation>;
     using traits = std::allocator_traits<allocator_type>;
-    using executor_type = asio::associated_executor_t<Handler, asio_context::executor_type>;
-    using tracked_type = std::decay_t<decltype(asio::prefer(std::declval<const executor_type&>(),
-                                                            asio::execution::outstanding_work.tracked))>;
+    using executor_type = asio::associated_executor_t<Handler, Executor>;
+    using elsewhere_type = asio_elsewhere<executor_type>;
 
     struct relay {
         asio_operation* self;
@@ -193,26 +158,25 @@ class asio_operation final : public asio_pending {
 
 public:
     template <class From, class Argument>
-    asio_operation(const std::shared_ptr<Core>& core, From&& handler, const Argument& argument)
-        : core_(core),
-          handler_(std::forward<From>(handler)),
-          work_(*core, argument),
-          io_(work_.sender(), relay{this}) {
+    asio_operation(const std::shared_ptr<Core>& core, const Executor& own, From&& handler,
+                   const Argument& argument)
+        : core_(core), handler_(std::forward<From>(handler)), work_(*core, argument) {
         // An operation on our own multiplexer is work enough.
-        const auto executor = asio::get_associated_executor(handler_, core->context.get_executor());
+        const auto executor = asio::get_associated_executor(handler_, own);
         if (not is_ours(executor, core->context)) {
-            elsewhere_.emplace(asio::prefer(executor, asio::execution::outstanding_work.tracked));
+            elsewhere_.emplace(executor);
         }
         auto slot = asio::get_associated_cancellation_slot(handler_);
         if (slot.is_connected()) slot.template emplace<canceller>(this);
     }
 
     template <class From, class Argument>
-    static void begin(const std::shared_ptr<Core>& core, From&& handler, const Argument& argument) {
+    static void begin(const std::shared_ptr<Core>& core, const Executor& own, From&& handler,
+                      const Argument& argument) {
         allocator_type allocator(asio::get_associated_allocator(handler));
         asio_operation* const fresh = traits::allocate(allocator, 1);
         try {
-            std::construct_at(fresh, core, std::forward<From>(handler), argument);
+            std::construct_at(fresh, core, own, std::forward<From>(handler), argument);
         } catch (...) {
             traits::deallocate(allocator, fresh, 1);
             throw;
@@ -220,38 +184,31 @@ public:
         fresh->initiate();
     }
 
-    void cancel() noexcept override { io_.cancel(); }
+    void cancel() noexcept override {
+        // seq_cst, both: either we see that it has been launched, or launch() sees that it is cancelled.
+        is_cancelled_.store(true, std::memory_order_seq_cst);
+        if (is_launched_.load(std::memory_order_seq_cst)) io_->cancel();
+    }
+    [[nodiscard]] bool is_cancelled() const noexcept override {
+        return is_cancelled_.load(std::memory_order_relaxed);  // asked where it matters, on one thread
+    }
 
 private:
     // Whether functions given to `executor` run where this operation completes.
     static bool is_ours(const executor_type& executor, const asio_context& context) noexcept {
-        using own_type = asio_context::executor_type;
-        if constexpr (std::same_as<executor_type, own_type>) {
-            return &executor.query(asio::execution::context) == &context;
-        } else if constexpr (requires { executor.template target<own_type>(); }) {
-            const own_type* const own = executor.template target<own_type>();
-            return own != nullptr and & own->query(asio::execution::context) == &context;
-        } else {
-            return false;
-        }
+        const auto* const own = asio_own_executor(executor);
+        return own != nullptr and & own->query(asio::execution::context) == &context;
     }
 
     void initiate() noexcept {
         io_multiplexer& multiplexer = core_->context.multiplexer();
-        if (has_nothing_to_do()) {
-            is_finished_ = true;
-            multiplexer.post(*this);
-            return;
-        }
-        const bool fresh = io_.claim();  // from here a cancellation counts
-        ENSURE(fresh);
+        core_->context.begin_outstanding();
         if (not multiplexer.is_owner()) {
             multiplexer.post(*this);
             return;
         }
-        core_->pending.push_back(*this);
         is_initiating_ = true;
-        io_.launch();
+        launch();
         is_initiating_ = false;  // if it is done, the item that will deliver has been posted
     }
 
@@ -259,14 +216,33 @@ private:
     void invoke() noexcept override {
         if (is_finished_) {
             deliver();
+        } else {
+            launch();
+        }
+    }
+
+    void launch() noexcept {
+        if (core_->context.is_discarding() or not is_worth_while()) {
+            done();
             return;
         }
-        core_->pending.push_back(*this);
-        io_.launch();
+        core_->context.enlist(*core_);
+        if (not pending_link.is_linked()) core_->pending.push_back(*this);
+        io_.emplace(work_.sender(), relay{this});
+        const bool fresh = io_->claim();  // from here a cancellation of it counts
+        ENSURE(fresh);
+        is_launched_.store(true, std::memory_order_seq_cst);
+        if (is_cancelled_.load(std::memory_order_seq_cst)) [[unlikely]]
+            io_->cancel();
+        io_->launch();
     }
 
     void done() noexcept {
-        if (is_initiating_) {
+        if (wants_more()) {
+            is_launched_.store(false, std::memory_order_relaxed);  // nobody else looks: it has been launched
+            outcome_.reset();
+            launch();
+        } else if (is_initiating_) {
             // The handler must not run inside the initiating function.
             is_finished_ = true;
             core_->context.multiplexer().post(*this);
@@ -287,6 +263,7 @@ private:
         allocator_type allocator(associated);
         std::destroy_at(this);
         traits::deallocate(allocator, this, 1);
+        context.end_outstanding();
 
         auto call = [&] { std::apply(std::move(handler), std::move(arguments)); };
         if (not elsewhere.has_value()) {
@@ -294,7 +271,7 @@ private:
             return;
         }
         context.invoke([&] {
-            asio::dispatch(*elsewhere,
+            asio::dispatch(elsewhere->executor(),
                            asio::bind_allocator(associated, [handler = std::move(handler),
                                                              arguments = std::move(arguments)]() mutable {
                                std::apply(std::move(handler), std::move(arguments));
@@ -302,46 +279,61 @@ private:
         });
     }
 
-    [[nodiscard]] bool has_nothing_to_do() const noexcept {
-        if constexpr (requires { work_.nothing(); }) return work_.is_nothing();
+    // Whether there is i/o to do. If not, the work says what the handler gets.
+    [[nodiscard]] bool is_worth_while() noexcept {
+        if constexpr (requires { work_.nothing(); }) return not work_.is_nothing();
+        return true;
+    }
+    // Whether the operation takes another round, as a wait for a clock that has been set back does.
+    [[nodiscard]] bool wants_more() noexcept {
+        if constexpr (requires { work_.wants_more(); }) {
+            return outcome_.has_value() and outcome_->has_value() and not is_cancelled() and
+                   work_.wants_more();
+        }
         return false;
     }
     [[nodiscard]] auto take_arguments() noexcept {
         if constexpr (requires { work_.nothing(); }) {
             if (not outcome_.has_value()) return work_.nothing();
         }
+        // It has no outcome if the context is being destroyed; then nobody looks.
+        if (not outcome_.has_value()) outcome_.emplace(failure({ECANCELED, "asio_context destroyed"}));
         return work_.finish(*std::move(outcome_));
     }
 
     std::shared_ptr<Core> core_;
     Handler handler_;
     Work work_;
-    std::optional<tracked_type> elsewhere_;  // the handler's executor, if it is not ours
+    std::optional<elsewhere_type> elsewhere_;  // the handler's executor, if it is not ours
     std::optional<typename sender_type::result_type> outcome_;
     bool is_initiating_ = false;
     bool is_finished_ = false;
-    atomic_io_operation_connection<sender_type, relay> io_;
+    std::atomic<bool> is_launched_{false};
+    std::atomic<bool> is_cancelled_{false};
+    std::optional<atomic_io_operation_connection<sender_type, relay>> io_;  // made where it is launched
 };
 
 /// What asio::async_initiate calls with the handler made of a completion token.
-template <class Work, class Core>
+template <class Work, class Core, class Executor>
 struct asio_initiation {
-    using executor_type = asio_context::executor_type;
+    using executor_type = Executor;
 
     template <class Handler, class Argument>
     void operator()(Handler&& handler, const Argument& argument) const {
-        asio_operation<Work, Core, std::decay_t<Handler>>::begin(core, std::forward<Handler>(handler),
-                                                                 argument);
+        asio_operation<Work, Core, std::decay_t<Handler>, Executor>::begin(
+            core, own, std::forward<Handler>(handler), argument);
     }
-    [[nodiscard]] executor_type get_executor() const noexcept { return core->context.get_executor(); }
+    [[nodiscard]] executor_type get_executor() const noexcept { return own; }
 
     std::shared_ptr<Core> core;
+    Executor own;  // of the object, for handlers without one
 };
 
-template <class Signature, class Work, class Core, class Token, class Argument>
-auto asio_initiate(const std::shared_ptr<Core>& core, Token& token, const Argument& argument) {
-    ENSURE(core != nullptr, "an operation on an object that is closed");
-    return asio::async_initiate<Token, Signature>(asio_initiation<Work, Core>{core}, token, argument);
+template <class Signature, class Work, class Core, class Executor, class Token, class Argument>
+auto asio_initiate(const std::shared_ptr<Core>& core, const Executor& own, Token& token,
+                   const Argument& argument) {
+    return asio::async_initiate<Token, Signature>(asio_initiation<Work, Core, Executor>{core, own}, token,
+                                                  argument);
 }
 
 }  // namespace sluice::io::detail

@@ -3,6 +3,7 @@
 #include <new>
 #include <system_error>
 
+#include "sluice/io/signal_receiver.hpp"
 #include "sluice/io/sigpipe_guard.hpp"
 
 namespace sluice::io {
@@ -34,6 +35,7 @@ void call_threads::submit(queued_call& one) noexcept {
 
 // With the mutex held. Where it fails, those there are have more to do.
 void call_threads::start_thread() noexcept {
+    const blocked_signals inherited(receivable_signals());
     try {
         threads_.emplace_back([this] { work(); });
     } catch (const std::system_error&) {

@@ -7,6 +7,7 @@
 
 #include "sluice/io/engine.hpp"
 #include "sluice/io/limits.hpp"
+#include "sluice/io/signal_receiver.hpp"
 #include "sluice/io/sigpipe_guard.hpp"
 
 namespace sluice::io {
@@ -149,6 +150,7 @@ void lookup_queue::close() noexcept {
 
 // With the mutex held.
 void lookup_queue::start_thread() noexcept {
+    const blocked_signals inherited(receivable_signals());
     try {
         std::thread([self = shared_from_this()] { self->work(); }).detach();
         ++threads_;

@@ -91,6 +91,13 @@ handle owned(int descriptor) noexcept {
 
 }  // namespace
 
+signal_set receivable_signals() noexcept {
+    signal_set all;
+    for (int number = 1; number <= numbers_max; ++number)
+        if (can_be_received(number)) all.insert(number);
+    return all;
+}
+
 // --- blocking
 
 blocked_signals::blocked_signals(signal_set which) noexcept : thread_(std::this_thread::get_id()) {

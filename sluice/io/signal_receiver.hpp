@@ -46,6 +46,11 @@ private:
     bool is_valid_ = true;
 };
 
+/// The signals that a signal_source can receive: all but SIGKILL, SIGSTOP, those of faults and those that the
+/// C library uses. A thread of the library is started with them blocked, so that it takes none from a program
+/// that receives them.
+[[nodiscard]] signal_set receivable_signals() noexcept;
+
 /// Blocks signals for the calling thread, and for the threads it starts from then on, which inherit its mask.
 /// The destructor unblocks those that were not blocked before. Thread safety: destroyed by the thread that
 /// made it (ENSURE). Allocates: nothing.

@@ -7,6 +7,7 @@
 #include "sluice/io/attempt.hpp"
 #include "sluice/io/blocking.hpp"
 #include "sluice/io/registration.hpp"
+#include "sluice/io/signal_receiver.hpp"
 #include "sluice/io/sigpipe_guard.hpp"
 
 namespace sluice::io {
@@ -34,6 +35,7 @@ void perform_blocking(operation_record& op) noexcept {
 result<std::unique_ptr<worker_pool>> worker_pool::create(std::size_t threads, listener& told) noexcept {
     try {
         std::unique_ptr<worker_pool> pool(new worker_pool(told));
+        const blocked_signals inherited(receivable_signals());
         for (std::size_t i = 0; i < threads; ++i) {
             auto& fresh = *pool->workers_.emplace_back(std::make_unique<worker>());
             fresh.thread = std::thread([&pool = *pool, &fresh] { pool.work(fresh); });

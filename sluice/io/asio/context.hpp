@@ -1,0 +1,176 @@
+#pragma once
+
+#include <asio/execution_context.hpp>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "sluice/base/intrusive_list.hpp"
+#include "sluice/io/io_multiplexer.hpp"
+
+namespace sluice::io {
+
+namespace detail {
+class asio_core_base;
+}
+
+/// A multiplexer as an Asio execution context: what Asio's handlers, strands and coroutines run on, with the
+/// members and the meaning of asio::io_context. It needs ASIO_STANDALONE, and Asio 1.22 or later.
+///
+/// One handler runs at a time. Any number of threads may call run(), poll() and their kind; one of them runs
+/// the multiplexer, and the others wait until it is their turn or the context is stopped. A multiplexer for
+/// one thread is run by the first that comes; one for several (best_available(2)) by one after the other.
+/// Handlers run inside run() here, or inside the multiplexer's, which not more than one thread may call at a
+/// time. run() rethrows what they throw; thrown out of a handler that the multiplexer's own run() invokes, an
+/// exception ends the program.
+///
+/// Stopped: by stop(), or by having run out of work, as in Asio. Then run() and its kind return 0 at once,
+/// until restart().
+///
+/// Destruction ends what is pending without invoking its handlers, which are destroyed, and so is what they
+/// own (coroutines, sockets). With a multiplexer for one thread that has to be the thread that ran it, if
+/// anything is pending.
+/// Thread safety: any thread for get_executor(), executors, stop(), restart(), stopped(), and run() as above.
+class asio_context : public asio::execution_context {
+public:
+    template <class Allocator, bool Tracked>
+    class basic_executor;
+    using executor_type = basic_executor<std::allocator<void>, false>;
+    using count_type = std::size_t;
+
+    /// On a multiplexer that outlives it; several contexts may share one.
+    explicit asio_context(io_multiplexer& multiplexer) : asio_context(multiplexer, nullptr) {}
+    /// On the best multiplexer that this system has, which it owns: for one thread if the hint is 1, else for
+    /// several. Throws: std::system_error if none can be made.
+    asio_context() : asio_context(0) {}
+    explicit asio_context(int concurrency_hint);
+    ~asio_context();
+
+    [[nodiscard]] executor_type get_executor() noexcept;
+    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *multiplexer_; }
+
+    /// Runs handlers until the context is stopped: run_one() at most one handler; run_for() and run_until()
+    /// begin nothing after their time; poll() and poll_one() do not wait. Returns how many handlers have been
+    /// run. Throws: what a handler throws, and system_error if the kernel refuses to wait; call it again to
+    /// continue. Blocks: yes, but for poll() and poll_one().
+    count_type run() { return run_until(time_point::max()); }
+    count_type run_one() { return run_one_until(time_point::max()); }
+    count_type run_for(io_multiplexer::duration within) { return run_until(multiplexer_->now() + within); }
+    count_type run_until(io_multiplexer::time_point until) { return run_some(all, until); }
+    count_type run_one_for(io_multiplexer::duration within) {
+        return run_one_until(multiplexer_->now() + within);
+    }
+    count_type run_one_until(io_multiplexer::time_point until) { return run_some(1, until); }
+    count_type poll() { return run_some(all, time_point::min()); }
+    count_type poll_one() { return run_some(1, time_point::min()); }
+
+    /// Has run() and its kind return as soon as they can. Blocks: no.
+    void stop() noexcept;
+    /// Lets them run again. To be called while none of them runs.
+    void restart() noexcept { stopped_.store(false, std::memory_order_release); }
+    [[nodiscard]] bool stopped() const noexcept {
+        return stopped_.load(std::memory_order_acquire);  // pairs with stop()
+    }
+
+    /// Whether the calling thread is inside a handler that runs here.
+    [[nodiscard]] bool running_in_this_thread() const noexcept {
+        return multiplexer_->is_owner() and handlers_running_ > 0;
+    }
+
+    // --- for the adapter's other classes; not for users
+
+    /// Runs a handler, on the multiplexer's thread; or, if this is being destroyed, does not.
+    template <class Handler>
+    void invoke(Handler&& handler) noexcept {
+        if (is_discarding_) [[unlikely]]
+            return;
+        if (handlers_running_++ == 0) ++handlers_run_;
+        try {
+            std::forward<Handler>(handler)();
+        } catch (...) {
+            if (not rethrows_) std::terminate();
+            thrown_.push_back(std::current_exception());
+        }
+        --handlers_running_;
+    }
+
+    /// Operations and functions that wait for the loop, counted so that the destructor can end them.
+    void begin_outstanding() noexcept {
+        outstanding_.fetch_add(1, std::memory_order_relaxed);  // only the loop's thread acts on it
+    }
+    void end_outstanding() noexcept { outstanding_.fetch_sub(1, std::memory_order_relaxed); }
+
+    /// Has `action()` run by the multiplexer's thread, with the handlers, though it is none. Any thread.
+    template <class Action>
+    void act(Action&& action) {
+        if (multiplexer_->is_owner()) {
+            action();
+            return;
+        }
+        begin_outstanding();
+        auto posted = multiplexer_->post([this, action = std::forward<Action>(action)]() mutable noexcept {
+            action();
+            end_outstanding();
+        });
+        if (posted.has_value()) return;
+        end_outstanding();
+        throw std::bad_alloc();
+    }
+
+    /// Adds what has operations on the loop, for the destructor. The multiplexer's thread.
+    void enlist(detail::asio_core_base& one) noexcept;
+    /// Destroys what has been enlisted: now, or on the thread that runs the loop. Any thread.
+    void bury(detail::asio_core_base& one) noexcept;
+    void delist(detail::asio_core_base& one) noexcept;
+    [[nodiscard]] bool is_discarding() const noexcept { return is_discarding_; }
+
+private:
+    using time_point = io_multiplexer::time_point;
+    class waker;
+    struct lists;
+    static constexpr count_type all = std::numeric_limits<count_type>::max();
+
+    asio_context(io_multiplexer& multiplexer, std::unique_ptr<io_multiplexer> owned);
+    explicit asio_context(std::unique_ptr<io_multiplexer> owned);
+    [[nodiscard]] static std::unique_ptr<io_multiplexer> make_multiplexer(int concurrency_hint);
+
+    count_type run_some(count_type max, time_point until);
+    [[nodiscard]] bool becomes_runner(time_point until);
+    [[nodiscard]] result<int> step(time_point until) noexcept;
+    [[nodiscard]] bool may_be_run_here() const noexcept;
+    void leave() noexcept;
+    void rethrow_first();
+    void bury_all() noexcept;
+    void bury_all_locked() noexcept;
+    void discard_pending() noexcept;
+
+    std::unique_ptr<io_multiplexer> owned_;
+    io_multiplexer* multiplexer_;
+    std::unique_ptr<lists> lists_;
+    waker* waker_;
+
+    // Shared between threads.
+    std::atomic<bool> stopped_{false};
+    std::atomic<std::size_t> outstanding_{0};
+    std::mutex mutex_;  // guards what follows; only while nothing runs may others touch what the runner has
+    std::condition_variable has_changed_;
+    bool is_running_ = false;
+    bool is_claimed_ = false;  // a thread runs it, or has
+
+    // The runner's.
+    int handlers_running_ = 0;
+    count_type handlers_run_ = 0;
+    bool rethrows_ = false;
+    bool is_discarding_ = false;
+    std::vector<std::exception_ptr> thrown_;
+};
+
+}  // namespace sluice::io

@@ -1,0 +1,195 @@
+#pragma once
+
+#include "sluice/io/asio/context.hpp"
+#include "sluice/io/asio/core.hpp"
+
+// The members of asio_context; for asio_context.hpp, not for users.
+namespace sluice::io {
+
+/// Ends a wait of the multiplexer, and has bury_all() called. Belongs to its context; if that goes while this
+/// is in the multiplexer's queue, to itself.
+class asio_context::waker final : public posted_item {
+public:
+    explicit waker(asio_context& of) noexcept : context_(&of) {}
+
+    void post() noexcept {
+        // acq_rel: pairs with invoke(), so that what was done before a post that comes too early to be one
+        // more is seen there.
+        if (not is_posted_.exchange(true, std::memory_order_acq_rel)) context_->multiplexer_->post(*this);
+    }
+    void let_go() noexcept {
+        context_ = nullptr;
+        if (not is_posted_.load(std::memory_order_acquire)) delete this;
+    }
+
+private:
+    void invoke() noexcept override {
+        if (context_ == nullptr) {
+            delete this;
+            return;
+        }
+        (void)is_posted_.exchange(false, std::memory_order_acq_rel);  // pairs with post()
+        context_->bury_all();
+    }
+
+    asio_context* context_;
+    std::atomic<bool> is_posted_{false};
+};
+
+struct asio_context::lists {
+    // The multiplexer's thread's; another's under the mutex while nothing runs.
+    intrusive_list<detail::asio_core_base, &detail::asio_core_base::enlisted_link> enlisted;
+    // Guarded by the mutex.
+    intrusive_list<detail::asio_core_base, &detail::asio_core_base::buried_link> buried;
+};
+
+inline std::unique_ptr<io_multiplexer> asio_context::make_multiplexer(int concurrency_hint) {
+    // One for several may also be run, and destroyed, by one thread after the other.
+    constexpr std::size_t several = 2;
+    auto made = best_available(concurrency_hint == 1 ? 1 : several);
+    if (not made) throw std::system_error(std::error_code(made.error()), made.error().operation());
+    return std::move(*made);
+}
+
+inline asio_context::asio_context(io_multiplexer& multiplexer, std::unique_ptr<io_multiplexer> owned)
+    : owned_(std::move(owned)),
+      multiplexer_(&multiplexer),
+      lists_(std::make_unique<lists>()),
+      waker_(new waker(*this)) {
+    asio::make_service<detail::asio_home>(*this, *this);
+}
+
+inline asio_context::asio_context(int concurrency_hint) : asio_context(make_multiplexer(concurrency_hint)) {}
+
+inline asio_context::asio_context(std::unique_ptr<io_multiplexer> owned)
+    : asio_context(*owned, std::move(owned)) {}
+
+inline asio_context::~asio_context() {
+    discard_pending();
+    shutdown();  // destroys the functions that strands hold, and these what they own
+    discard_pending();
+    destroy();
+    waker_->let_go();
+}
+
+inline void asio_context::discard_pending() noexcept {
+    bury_all();
+    // acquire: pairs with end_outstanding() on a thread that has run this.
+    if (outstanding_.load(std::memory_order_acquire) == 0) return;
+    ENSURE(
+        may_be_run_here(),
+        "an asio_context with pending operations is destroyed by another thread than ran it: let it run out "
+        "of work first, or give it a multiplexer for several threads");
+    is_discarding_ = true;
+    while (outstanding_.load(std::memory_order_relaxed) != 0) {
+        for (detail::asio_core_base& each : lists_->enlisted)
+            each.cancel_pending();
+        ENSURE(multiplexer_->run(1).value_or(0) > 0, "operations are pending, and nothing can end them");
+    }
+    is_discarding_ = false;
+}
+
+// --- running
+
+inline asio_context::count_type asio_context::run_some(count_type max, time_point until) {
+    ENSURE(not running_in_this_thread(), "run() inside a handler");
+    if (not becomes_runner(until)) return 0;
+    rethrows_ = true;
+    const count_type before = handlers_run_;
+    result<int> last = 1;
+    while (last.value_or(0) > 0 and thrown_.empty() and not stopped() and handlers_run_ - before < max)
+        last = step(until);
+    rethrows_ = false;
+    leave();
+    if (last.has_value() and *last == io_multiplexer::nothing_pending) stop();
+    if (not thrown_.empty()) rethrow_first();
+    if (not last) throw std::system_error(std::error_code(last.error()), last.error().operation());
+    return handlers_run_ - before;
+}
+
+// One item at a time, so that no handler runs between one that throws and the return to the caller.
+inline result<int> asio_context::step(time_point until) noexcept {
+    if (until == time_point::min()) return multiplexer_->try_run(1);
+    // What is always ready must not keep it from ending.
+    if (until != time_point::max() and multiplexer_->now() >= until) return io_multiplexer::nothing_ready;
+    return multiplexer_->try_run_until(until, 1);
+}
+
+// One thread at a time runs it; others wait for their turn, or until it is stopped. Of a multiplexer for one
+// thread only the first has a turn.
+inline bool asio_context::becomes_runner(time_point until) {
+    std::unique_lock lock(mutex_);
+    const auto has_turn = [this] { return not is_running_ and may_be_run_here(); };
+    const auto is_over = [&] { return stopped() or has_turn(); };
+    if (until == time_point::max()) {
+        has_changed_.wait(lock, is_over);
+    } else if (until != time_point::min()) {
+        has_changed_.wait_until(lock, until, is_over);
+    }
+    if (stopped() or not has_turn()) return false;
+    is_running_ = true;
+    is_claimed_ = true;
+    return true;
+}
+
+inline bool asio_context::may_be_run_here() const noexcept {
+    return multiplexer_->is_for_threads() or multiplexer_->is_owner() or not is_claimed_;
+}
+
+inline void asio_context::leave() noexcept {
+    const std::scoped_lock lock(mutex_);
+    bury_all_locked();
+    is_running_ = false;
+    has_changed_.notify_all();
+}
+
+inline void asio_context::rethrow_first() {
+    const std::exception_ptr first = thrown_.front();
+    thrown_.erase(thrown_.begin());
+    std::rethrow_exception(first);
+}
+
+inline void asio_context::stop() noexcept {
+    {
+        const std::scoped_lock lock(mutex_);
+        stopped_.store(true, std::memory_order_release);  // pairs with stopped()
+        has_changed_.notify_all();
+    }
+    if (not multiplexer_->is_owner()) waker_->post();
+}
+
+// --- what has operations on the loop
+
+inline void asio_context::enlist(detail::asio_core_base& one) noexcept {
+    if (not one.enlisted_link.is_linked()) lists_->enlisted.push_back(one);
+}
+
+inline void asio_context::delist(detail::asio_core_base& one) noexcept {
+    if (one.enlisted_link.is_linked()) lists_->enlisted.erase(one);
+}
+
+inline void asio_context::bury(detail::asio_core_base& one) noexcept {
+    if (multiplexer_->is_owner()) {
+        delete &one;
+        return;
+    }
+    const std::scoped_lock lock(mutex_);
+    if (not is_running_) {
+        delete &one;
+        return;
+    }
+    lists_->buried.push_back(one);
+    waker_->post();
+}
+
+inline void asio_context::bury_all() noexcept {
+    const std::scoped_lock lock(mutex_);
+    bury_all_locked();
+}
+
+inline void asio_context::bury_all_locked() noexcept {
+    while (detail::asio_core_base* const one = lists_->buried.pop_front())
+        delete one;
+}
+
+}  // namespace sluice::io

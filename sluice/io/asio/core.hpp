@@ -1,0 +1,175 @@
+#pragma once
+
+#include <asio/error.hpp>
+#include <asio/execution/context.hpp>
+#include <asio/execution_context.hpp>
+#include <asio/query.hpp>
+#include <asio/system_error.hpp>
+#include <atomic>
+#include <concepts>
+#include <memory>
+#include <typeinfo>
+#include <utility>
+
+#include "sluice/base/intrusive_list.hpp"
+#include "sluice/io/asio/context.hpp"
+#include "sluice/io/asio/executor.hpp"
+
+// What the objects of the adapter have in common; for its headers, not for users.
+namespace sluice::io::detail {
+
+[[nodiscard]] inline asio::error_code asio_error(const error& why) noexcept {
+    return {why.code(), asio::error::get_system_category()};
+}
+
+/// The outcome of a call without a value.
+[[nodiscard]] inline asio::error_code asio_outcome(const result<void>& outcome) noexcept {
+    return outcome.has_value() ? asio::error_code() : asio_error(outcome.error());
+}
+
+/// Throws: asio::system_error if there is an error.
+inline void asio_throw_if(const asio::error_code& why, const char* operation) {
+    if (why) throw asio::system_error(why, operation);
+}
+
+/// Tells that an execution context is an asio_context, also through executors that wrap its own.
+class asio_home final : public asio::execution_context::service {
+public:
+    asio_home(asio::execution_context& on, asio_context& is)
+        : asio::execution_context::service(on), context(&is) {}
+    // Asio asks for it; used for no context, since each asio_context has one made.
+    explicit asio_home(asio::execution_context& on) : asio::execution_context::service(on) {}
+
+    // In Asio this is how a service is named.
+    inline static asio::execution_context::id id;
+
+    asio_context* context = nullptr;
+
+private:
+    void shutdown() noexcept override {}
+};
+
+/// The executor of an asio_context that a polymorphic one holds; null if it holds another kind. Asio 1.22's
+/// target() does not look at the type.
+template <class Executor>
+[[nodiscard]] const asio_context::executor_type* asio_own_executor(const Executor& executor) noexcept {
+    using own_type = asio_context::executor_type;
+    if constexpr (std::same_as<Executor, own_type>) {
+        return &executor;
+    } else if constexpr (requires { executor.template target<own_type>(); }) {
+        return executor.target_type() == typeid(own_type) ? executor.template target<own_type>() : nullptr;
+    } else {
+        return nullptr;
+    }
+}
+
+/// The context that an executor runs on. Throws: asio::system_error (EINVAL) if that is no asio_context.
+template <class Executor>
+[[nodiscard]] asio_context& asio_context_of(const Executor& executor) {
+    if (const auto* const own = asio_own_executor(executor)) return own->query(asio::execution::context);
+    asio::execution_context& any = asio::query(executor, asio::execution::context);
+    if (not asio::has_service<asio_home>(any)) {
+        throw asio::system_error({EINVAL, asio::error::get_system_category()},
+                                 "the executor's context is not a sluice::io::asio_context: make one");
+    }
+    return *asio::use_service<asio_home>(any).context;
+}
+
+/// One pending operation, as its object sees it. The multiplexer's thread only.
+class asio_pending : public posted_item {
+public:
+    virtual void cancel() noexcept = 0;
+    [[nodiscard]] virtual bool is_cancelled() const noexcept = 0;
+
+    list_hook<asio_pending> pending_link;
+
+protected:
+    ~asio_pending() = default;
+};
+
+/// What an object and its pending operations share, so that the object may be moved, and destroyed before
+/// they have completed. Whoever lets go last has it destroyed, where that is safe.
+class asio_core_base : posted_item {
+public:
+    explicit asio_core_base(asio_context& on) noexcept : context(on) {}
+    virtual ~asio_core_base() { context.delist(*this); }
+
+    /// Cancels everything that is pending. Any thread: from others than the multiplexer's through an item of
+    /// its own, which keeps `self` alive until it has been taken.
+    void cancel_all(std::shared_ptr<asio_core_base> self) noexcept {
+        io_multiplexer& multiplexer = context.multiplexer();
+        constexpr long owners_when_idle = 2;  // the object, and `self`
+        if (self.use_count() == owners_when_idle) return;
+        if (multiplexer.is_owner()) {
+            cancel_pending();
+            return;
+        }
+        // acquire: pairs with the release in invoke(), which has emptied `kept_`.
+        if (cancel_posted_.exchange(true, std::memory_order_acquire)) return;
+        kept_ = std::move(self);
+        context.begin_outstanding();
+        multiplexer.post(*this);
+    }
+    /// The multiplexer's thread.
+    void cancel_pending() noexcept {
+        for (asio_pending& each : pending)
+            each.cancel();
+    }
+
+    /// Cancels the oldest that has not been. The multiplexer's thread.
+    void cancel_oldest() noexcept {
+        for (asio_pending& each : pending) {
+            if (each.is_cancelled()) continue;
+            each.cancel();
+            return;
+        }
+    }
+
+    asio_context& context;
+    list_hook<asio_core_base> enlisted_link;
+    list_hook<asio_core_base> buried_link;
+    intrusive_list<asio_pending, &asio_pending::pending_link> pending;
+
+private:
+    void invoke() noexcept override {
+        const std::shared_ptr<asio_core_base> self = std::move(kept_);
+        context.end_outstanding();
+        cancel_posted_.store(false, std::memory_order_release);  // pairs with the exchange in cancel_all()
+        cancel_pending();
+    }
+
+    std::atomic<bool> cancel_posted_{false};
+    std::shared_ptr<asio_core_base> kept_;
+};
+
+/// Makes a core. One that has had operations on the loop is destroyed by its thread, others at once.
+template <class Core, class... Arguments>
+[[nodiscard]] std::shared_ptr<Core> make_asio_core(asio_context& on, Arguments&&... arguments) {
+    struct burier {
+        void operator()(Core* one) const noexcept {
+            if (one->enlisted_link.is_linked()) {
+                one->context.bury(*one);
+            } else {
+                delete one;
+            }
+        }
+    };
+    return std::shared_ptr<Core>(new Core(on, std::forward<Arguments>(arguments)...), burier());
+}
+
+template <class Handle>
+class asio_core final : public asio_core_base {
+public:
+    asio_core(asio_context& on, Handle&& from) noexcept : asio_core_base(on), handle(std::move(from)) {}
+
+    /// Before the first operation: attaches the handle to the loop. The multiplexer's thread.
+    [[nodiscard]] asio::error_code attach() noexcept {
+        if (handle.multiplexer() != nullptr) return {};
+        if (not handle.is_valid()) return {EBADF, asio::error::get_system_category()};
+        return asio_outcome(handle.set_multiplexer(&context.multiplexer()));
+    }
+
+    Handle handle;
+};
+
+}  // namespace sluice::io::detail

@@ -1,0 +1,273 @@
+#pragma once
+
+#include <asio/any_io_executor.hpp>
+
+#include "sluice/io/asio/socket.hpp"
+#include "sluice/io/asio/transfers.hpp"
+#include "sluice/io/datagram_sender.hpp"
+
+namespace sluice::io {
+
+namespace detail {
+
+/// How long a datagram was, as far as it was kept. Stores who sent it unless `peer` is null.
+template <class Endpoint>
+std::size_t asio_received(const received_datagram<buffers_type>& from, Endpoint* peer) {
+    if (peer != nullptr) *peer = endpoint_of<Endpoint>(from.peer);
+    std::size_t count = 0;
+    for (const auto& piece : from.buffers)
+        count += piece.size();
+    return count;
+}
+
+/// Receives a datagram, and stores who sent it unless `peer` is null.
+template <class Buffers, class Endpoint>
+class asio_receive_from {
+public:
+    struct argument {
+        Buffers buffers;
+        Endpoint* peer;
+    };
+    asio_receive_from(asio_core<socket_handle>& core, const argument& from) noexcept
+        : core_(core), peer_(from.peer), pieces_(from.buffers) {}
+    [[nodiscard]] auto sender() noexcept {
+        return async_recvfrom(core_.handle, io_request<buffers_type>{pieces_.all()});
+    }
+    [[nodiscard]] bool is_nothing() noexcept {
+        refused_ = core_.attach();
+        return static_cast<bool>(refused_);
+    }
+    [[nodiscard]] auto nothing() const noexcept { return std::tuple(refused_, std::size_t{0}); }
+    [[nodiscard]] auto finish(result<received_datagram<buffers_type>>&& outcome) {
+        if (not outcome) return std::tuple(asio_error(outcome.error()), std::size_t{0});
+        return std::tuple(asio::error_code(), asio_received(*outcome, peer_));
+    }
+
+private:
+    asio_core<socket_handle>& core_;
+    Endpoint* peer_;
+    asio_pieces<buffer, Buffers> pieces_;
+    asio::error_code refused_;
+};
+
+template <class Buffers>
+class asio_send_to {
+public:
+    struct argument {
+        Buffers buffers;
+        socket_address to;  // unspecified: the connected peer
+    };
+    asio_send_to(asio_core<socket_handle>& core, const argument& from) noexcept
+        : core_(core), to_(from.to), pieces_(from.buffers) {}
+    [[nodiscard]] auto sender() noexcept {
+        return async_sendto(core_.handle, io_request<const_buffers_type>{pieces_.all()}, to_);
+    }
+    [[nodiscard]] bool is_nothing() noexcept {
+        refused_ = core_.attach();
+        return static_cast<bool>(refused_);
+    }
+    [[nodiscard]] auto nothing() const noexcept { return std::tuple(refused_, std::size_t{0}); }
+    template <class Result>
+    [[nodiscard]] static auto finish(Result&& outcome) noexcept {
+        asio::error_code why;
+        const std::size_t count = asio_transferred(outcome, false, why);
+        return std::tuple(why, count);
+    }
+
+private:
+    asio_core<socket_handle>& core_;
+    socket_address to_;
+    asio_pieces<const_buffer, Buffers> pieces_;
+    asio::error_code refused_;
+};
+
+}  // namespace detail
+
+namespace asio_names {
+
+/// Asio's basic_datagram_socket on our multiplexer: of UDP, and of local::datagram_protocol. A datagram that
+/// is longer than the buffers is cut, without an error, as Asio does on Linux. Of the message flags only 0 is
+/// offered.
+/// Completion, cancellation and allocation are those of asio_stream.
+template <class Protocol, class Executor = asio::any_io_executor>
+class basic_datagram_socket : public basic_socket<Protocol, Executor> {
+    using base = basic_socket<Protocol, Executor>;
+    using transferred = void(asio::error_code, std::size_t);
+
+public:
+    using typename base::endpoint_type;
+    using typename base::executor_type;
+    using typename base::protocol_type;
+    using message_flags = asio::socket_base::message_flags;
+    template <class Other>
+    struct rebind_executor {
+        using other = basic_datagram_socket<Protocol, Other>;
+    };
+
+    explicit basic_datagram_socket(const executor_type& executor) : base(executor) {}
+    template <asio_execution_context Context>
+    explicit basic_datagram_socket(Context& context) : base(context.get_executor()) {}
+    /// Opens it, and, given an endpoint, binds it.
+    basic_datagram_socket(const executor_type& executor, const protocol_type& protocol) : base(executor) {
+        this->open(protocol);
+    }
+    basic_datagram_socket(const executor_type& executor, const endpoint_type& local) : base(executor) {
+        this->open_as(local);
+    }
+    template <asio_execution_context Context>
+    basic_datagram_socket(Context& context, const protocol_type& protocol)
+        : basic_datagram_socket(executor_type(context.get_executor()), protocol) {}
+    template <asio_execution_context Context>
+    basic_datagram_socket(Context& context, const endpoint_type& local)
+        : basic_datagram_socket(executor_type(context.get_executor()), local) {}
+    /// Takes over a descriptor.
+    basic_datagram_socket(const executor_type& executor, const protocol_type& protocol, int native)
+        : base(executor) {
+        this->assign(protocol, native);
+    }
+    template <asio_execution_context Context>
+    basic_datagram_socket(Context& context, const protocol_type& protocol, int native)
+        : basic_datagram_socket(executor_type(context.get_executor()), protocol, native) {}
+    basic_datagram_socket(basic_datagram_socket&&) noexcept = default;
+    basic_datagram_socket& operator=(basic_datagram_socket&&) noexcept = default;
+    template <class Other>
+        requires std::convertible_to<Other, Executor>
+    basic_datagram_socket(
+        basic_datagram_socket<Protocol, Other>&& other) noexcept  // NOLINT: meant to convert
+        : base(std::move(other)) {}
+
+    /// void(asio::error_code, std::size_t): one datagram. The endpoint outlives the operation.
+    template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+    auto async_receive_from(const Buffers& buffers, endpoint_type& peer, Token&& token = Token()) {
+        return receive_later(buffers, &peer, token);
+    }
+    template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+        requires(not std::convertible_to<Token, message_flags>)
+    auto async_receive(const Buffers& buffers, Token&& token = Token()) {
+        return receive_later(buffers, nullptr, token);
+    }
+    template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+    auto async_send_to(const Buffers& buffers, const endpoint_type& peer, Token&& token = Token()) {
+        return send_later(buffers, detail::address_of(peer), token);
+    }
+    template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+    auto async_send(const Buffers& buffers, Token&& token = Token()) {
+        return send_later(buffers, socket_address(), token);
+    }
+
+    /// Blocks: until a datagram has come; until there is room for one.
+    template <class Buffers>
+    std::size_t receive_from(const Buffers& buffers, endpoint_type& peer, asio::error_code& why) {
+        return receive_now(buffers, &peer, why);
+    }
+    template <class Buffers>
+    std::size_t receive_from(const Buffers& buffers, endpoint_type& peer) {
+        asio::error_code why;
+        const std::size_t count = receive_now(buffers, &peer, why);
+        detail::asio_throw_if(why, "receive_from");
+        return count;
+    }
+    template <class Buffers>
+    std::size_t receive(const Buffers& buffers, asio::error_code& why) {
+        return receive_now(buffers, nullptr, why);
+    }
+    template <class Buffers>
+    std::size_t receive(const Buffers& buffers) {
+        asio::error_code why;
+        const std::size_t count = receive_now(buffers, nullptr, why);
+        detail::asio_throw_if(why, "receive");
+        return count;
+    }
+    template <class Buffers>
+    std::size_t send_to(const Buffers& buffers, const endpoint_type& peer, asio::error_code& why) {
+        return send_now(buffers, detail::address_of(peer), why);
+    }
+    template <class Buffers>
+    std::size_t send_to(const Buffers& buffers, const endpoint_type& peer) {
+        asio::error_code why;
+        const std::size_t count = send_to(buffers, peer, why);
+        detail::asio_throw_if(why, "send_to");
+        return count;
+    }
+    template <class Buffers>
+    std::size_t send(const Buffers& buffers, asio::error_code& why) {
+        return send_now(buffers, socket_address(), why);
+    }
+    template <class Buffers>
+    std::size_t send(const Buffers& buffers) {
+        asio::error_code why;
+        const std::size_t count = send(buffers, why);
+        detail::asio_throw_if(why, "send");
+        return count;
+    }
+
+    // With message flags.
+    template <class Buffers>
+    std::size_t receive_from(const Buffers& buffers, endpoint_type& peer, message_flags flags,
+                             asio::error_code& why) {
+        return refuses(flags, why) ? 0 : receive_now(buffers, &peer, why);
+    }
+    template <class Buffers>
+    std::size_t receive(const Buffers& buffers, message_flags flags, asio::error_code& why) {
+        return refuses(flags, why) ? 0 : receive_now(buffers, nullptr, why);
+    }
+    template <class Buffers>
+    std::size_t receive(const Buffers& buffers, message_flags flags) {
+        asio::error_code why;
+        const std::size_t count = receive(buffers, flags, why);
+        detail::asio_throw_if(why, "receive");
+        return count;
+    }
+    template <class Buffers>
+    std::size_t send_to(const Buffers& buffers, const endpoint_type& peer, message_flags flags,
+                        asio::error_code& why) {
+        return refuses(flags, why) ? 0 : send_to(buffers, peer, why);
+    }
+    template <class Buffers>
+    std::size_t send(const Buffers& buffers, message_flags flags, asio::error_code& why) {
+        return refuses(flags, why) ? 0 : send(buffers, why);
+    }
+    template <class Buffers, class Token>
+    auto async_receive(const Buffers& buffers, message_flags flags, Token&& token) {
+        ENSURE(flags == 0, "of the message flags only 0 is supported");
+        return receive_later(buffers, nullptr, token);
+    }
+
+private:
+    [[nodiscard]] static bool refuses(message_flags flags, asio::error_code& why) noexcept {
+        if (flags != 0) why = asio::error::operation_not_supported;
+        return flags != 0;
+    }
+    template <class Buffers, class Token>
+    auto receive_later(const Buffers& buffers, endpoint_type* peer, Token& token) {
+        using work = detail::asio_receive_from<Buffers, endpoint_type>;
+        return detail::asio_initiate<transferred, work>(this->core_in_use(), this->executor_, token,
+                                                        typename work::argument{buffers, peer});
+    }
+    template <class Buffers, class Token>
+    auto send_later(const Buffers& buffers, const socket_address& to, Token& token) {
+        using work = detail::asio_send_to<Buffers>;
+        return detail::asio_initiate<transferred, work>(this->core_in_use(), this->executor_, token,
+                                                        typename work::argument{buffers, to});
+    }
+    template <class Buffers>
+    std::size_t receive_now(const Buffers& buffers, endpoint_type* peer, asio::error_code& why) {
+        detail::asio_pieces<buffer, Buffers> pieces(buffers);
+        auto outcome = this->handle().recvfrom(io_request<buffers_type>{pieces.all()}, this->patience());
+        why = outcome.has_value() ? asio::error_code()
+                                  : detail::asio_blocked(outcome.error(), this->patience());
+        return why ? 0 : detail::asio_received(*outcome, peer);
+    }
+    template <class Buffers>
+    std::size_t send_now(const Buffers& buffers, const socket_address& to, asio::error_code& why) {
+        detail::asio_pieces<const_buffer, Buffers> pieces(buffers);
+        const auto outcome =
+            this->handle().sendto(io_request<const_buffers_type>{pieces.all()}, to, this->patience());
+        const std::size_t count = detail::asio_transferred(outcome, false, why);
+        if (not outcome.has_value()) why = detail::asio_blocked(outcome.error(), this->patience());
+        return count;
+    }
+};
+
+}  // namespace asio_names
+}  // namespace sluice::io

@@ -1,0 +1,203 @@
+#pragma once
+
+#include <asio/any_io_executor.hpp>
+
+#include "sluice/io/asio/resolver_query.hpp"
+
+namespace sluice::io {
+
+namespace detail {
+
+/// The names' threads of a context, shared by its resolvers.
+class asio_name_service final : public asio::execution_context::service {
+public:
+    explicit asio_name_service(asio::execution_context& on) : asio::execution_context::service(on) {}
+
+    inline static asio::execution_context::id id;
+    name_resolver resolver;
+
+private:
+    void shutdown() noexcept override {}
+};
+
+class asio_resolver_core final : public asio_core_base {
+public:
+    explicit asio_resolver_core(asio_context& on)
+        : asio_core_base(on), resolver(asio::use_service<asio_name_service>(on).resolver) {}
+
+    name_resolver& resolver;
+};
+
+template <class Protocol>
+class asio_resolve {
+public:
+    asio_resolve(asio_resolver_core& core, const asio_query& query)
+        : core_(core), query_(query), known_(asio_known_of(query_)) {}
+    [[nodiscard]] auto sender() {
+        return async_resolve(core_.context.multiplexer(), core_.resolver,
+                             {.host = query_.host, .port = known_.port});
+    }
+    [[nodiscard]] bool is_nothing() const noexcept { return known_.is_all(); }
+    [[nodiscard]] auto nothing() { return made_of(known_.addresses, known_.why); }
+    [[nodiscard]] auto finish(addresses_result&& outcome) {
+        if (not outcome) return made_of({}, asio_lookup_error(outcome.error()));
+        return made_of(*outcome, {});
+    }
+
+private:
+    [[nodiscard]] auto made_of(const std::vector<socket_address>& addresses, asio::error_code why) const {
+        asio::ip::basic_resolver_results<Protocol> results;
+        if (not why) results = asio_results<Protocol>(query_, addresses, why);
+        return std::tuple(why, std::move(results));
+    }
+
+    asio_resolver_core& core_;
+    asio_query query_;
+    asio_known known_;
+};
+
+}  // namespace detail
+
+namespace asio_names {
+
+/// Asio's ip::basic_resolver on our name_resolver, whose threads the resolvers of a context share. A host is
+/// looked up without blocking the loop; a service that has a name, not a number, is looked up (in
+/// /etc/services) by the initiating function. Cancelling ends the wait, not the lookup. canonical_name and
+/// all_matching are ignored; endpoints are turned into names only by the form that blocks.
+/// Thread safety, completion and allocation: as asio_stream; the query and its results are allocated.
+template <class Protocol, class Executor = asio::any_io_executor>
+class basic_resolver : public asio::ip::resolver_base {
+    using text = std::string_view;
+
+public:
+    using executor_type = Executor;
+    using protocol_type = Protocol;
+    using endpoint_type = typename Protocol::endpoint;
+    using results_type = asio::ip::basic_resolver_results<Protocol>;
+    using iterator = results_type;
+    template <class Other>
+    struct rebind_executor {
+        using other = basic_resolver<Protocol, Other>;
+    };
+
+    explicit basic_resolver(const executor_type& executor)
+        : executor_(executor),
+          core_(detail::make_asio_core<detail::asio_resolver_core>(detail::asio_context_of(executor_))) {}
+    template <asio_execution_context Context>
+    explicit basic_resolver(Context& context) : basic_resolver(executor_type(context.get_executor())) {}
+    basic_resolver(basic_resolver&&) noexcept = default;
+    basic_resolver& operator=(basic_resolver&& other) noexcept {
+        if (this == &other) return *this;
+        cancel();
+        executor_ = other.executor_;
+        core_ = std::move(other.core_);
+        return *this;
+    }
+    ~basic_resolver() { cancel(); }
+
+    [[nodiscard]] const executor_type& get_executor() const noexcept { return executor_; }
+    void cancel() noexcept {
+        if (core_ != nullptr) core_->cancel_all(core_);
+    }
+
+    /// void(asio::error_code, results_type).
+    template <class Token = asio::default_completion_token_t<executor_type>>
+        requires(not std::convertible_to<Token, flags>)
+    auto async_resolve(text host, text service, Token&& token = Token()) {
+        return resolve_later(query_of(AF_UNSPEC, host, service, {}), token);
+    }
+    template <class Token = asio::default_completion_token_t<executor_type>>
+    auto async_resolve(text host, text service, flags how, Token&& token = Token()) {
+        return resolve_later(query_of(AF_UNSPEC, host, service, how), token);
+    }
+    template <class Token = asio::default_completion_token_t<executor_type>>
+        requires(not std::convertible_to<Token, flags>)
+    auto async_resolve(const protocol_type& protocol, text host, text service, Token&& token = Token()) {
+        return resolve_later(query_of(protocol.family(), host, service, {}), token);
+    }
+    template <class Token = asio::default_completion_token_t<executor_type>>
+    auto async_resolve(const protocol_type& protocol, text host, text service, flags how,
+                       Token&& token = Token()) {
+        return resolve_later(query_of(protocol.family(), host, service, how), token);
+    }
+
+    /// Blocks: while the system looks it up.
+    [[nodiscard]] results_type resolve(text host, text service, asio::error_code& why) {
+        return resolve_now(query_of(AF_UNSPEC, host, service, {}), why);
+    }
+    [[nodiscard]] results_type resolve(text host, text service, flags how, asio::error_code& why) {
+        return resolve_now(query_of(AF_UNSPEC, host, service, how), why);
+    }
+    [[nodiscard]] results_type resolve(text host, text service, flags how = {}) {
+        return resolve_or_throw(query_of(AF_UNSPEC, host, service, how));
+    }
+    [[nodiscard]] results_type resolve(const protocol_type& protocol, text host, text service,
+                                       asio::error_code& why) {
+        return resolve_now(query_of(protocol.family(), host, service, {}), why);
+    }
+    [[nodiscard]] results_type resolve(const protocol_type& protocol, text host, text service, flags how,
+                                       asio::error_code& why) {
+        return resolve_now(query_of(protocol.family(), host, service, how), why);
+    }
+    [[nodiscard]] results_type resolve(const protocol_type& protocol, text host, text service,
+                                       flags how = {}) {
+        return resolve_or_throw(query_of(protocol.family(), host, service, how));
+    }
+    /// The names of an endpoint.
+    [[nodiscard]] results_type resolve(const endpoint_type& of, asio::error_code& why) {
+        std::array<char, NI_MAXHOST> host{};
+        std::array<char, NI_MAXSERV> service{};
+        const int how = endpoint_type().protocol().type() == SOCK_DGRAM ? NI_DGRAM : 0;
+        const int failed =
+            ::getnameinfo(reinterpret_cast<const sockaddr*>(of.data()), static_cast<socklen_t>(of.size()),
+                          host.data(), host.size(), service.data(), service.size(), how);
+        why = failed == 0 ? asio::error_code() : asio::error_code(asio::error::host_not_found);
+        return why ? results_type() : results_type::create(of, host.data(), service.data());
+    }
+    [[nodiscard]] results_type resolve(const endpoint_type& of) {
+        asio::error_code why;
+        results_type results = resolve(of, why);
+        detail::asio_throw_if(why, "resolve");
+        return results;
+    }
+
+private:
+    [[nodiscard]] static detail::asio_query query_of(int family, text host, text service, flags how) {
+        return {.host = std::string(host),
+                .service = std::string(service),
+                .family = family,
+                .type = endpoint_type().protocol().type(),
+                .flags = how};
+    }
+    template <class Token>
+    auto resolve_later(const detail::asio_query& query, Token& token) {
+        using work = detail::asio_resolve<Protocol>;
+        return detail::asio_initiate<void(asio::error_code, results_type), work>(core_, executor_, token,
+                                                                                 query);
+    }
+    [[nodiscard]] results_type resolve_now(const detail::asio_query& query, asio::error_code& why) {
+        detail::asio_known known = detail::asio_known_of(query);
+        why = known.why;
+        if (not known.is_all()) {
+            auto outcome = core_->resolver.resolve({.host = query.host, .port = known.port});
+            if (outcome.has_value()) {
+                known.addresses = std::move(*outcome);
+            } else {
+                why = detail::asio_lookup_error(outcome.error());
+            }
+        }
+        return why ? results_type() : detail::asio_results<Protocol>(query, known.addresses, why);
+    }
+    [[nodiscard]] results_type resolve_or_throw(const detail::asio_query& query) {
+        asio::error_code why;
+        results_type results = resolve_now(query, why);
+        detail::asio_throw_if(why, "resolve");
+        return results;
+    }
+
+    executor_type executor_;
+    std::shared_ptr<detail::asio_resolver_core> core_;
+};
+
+}  // namespace asio_names
+}  // namespace sluice::io

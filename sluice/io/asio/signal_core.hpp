@@ -1,0 +1,165 @@
+#pragma once
+
+#include <list>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "sluice/base/intrusive_list.hpp"
+#include "sluice/io/asio/core.hpp"
+#include "sluice/io/asio/signal_registry.hpp"
+#include "sluice/io/external_work.hpp"
+
+// How a set of signals waits; for signal_set.hpp, not for users.
+namespace sluice::io::detail {
+
+class asio_signal_core;
+
+/// One wait for any signal of a set.
+class asio_signal_waiter final : public external_work {
+public:
+    explicit asio_signal_waiter(asio_signal_core& of) noexcept : core_(of) {}
+
+    /// Gives it a signal.
+    void receive(int number) noexcept {
+        number_ = number;
+        complete(0);
+    }
+    [[nodiscard]] int number() const noexcept { return number_; }
+
+    list_hook<asio_signal_waiter> link;
+
+private:
+    [[nodiscard]] std::optional<int> begin(bool may_wait) noexcept override;
+    void end() noexcept override;
+
+    asio_signal_core& core_;
+    int number_ = 0;
+};
+
+/// The signals of a set, what has arrived of them, and who waits. While somebody waits, an operation is
+/// pending for each signal. The multiplexer's thread.
+///
+/// Invariant: a waiter is in the list only while nothing that has arrived is left over.
+class asio_signal_core final : public asio_core_base, public std::enable_shared_from_this<asio_signal_core> {
+public:
+    using asio_core_base::asio_core_base;
+
+    /// Takes a receiver that the registry has made; gives it back if the set has the signal already.
+    void add(int number, signal_receiver&& from) {
+        for (const source& each : signals_) {
+            if (each.number == number and not each.is_removed) {
+                asio_signal_registry::instance().release(number);
+                return;
+            }
+        }
+        signals_.emplace_back(*this, number, std::move(from));
+        if (not waiters_.empty()) listen_once();
+    }
+    void remove(int number) noexcept {
+        for (source& each : signals_) {
+            if (number == each_signal or each.number == number) each.is_removed = true;
+        }
+        std::erase_if(arrived_, [&](int one) { return number == each_signal or one == number; });
+        end_unwanted();
+    }
+    static constexpr int each_signal = 0;
+
+private:
+    friend class asio_signal_waiter;
+
+    struct source;
+    struct relay {
+        source* self;
+        void set_value(result<signal_event>&& outcome) noexcept {
+            if (outcome.has_value()) self->core.arrived_.push_back(outcome->number);
+        }
+        void set_done() noexcept { self->core.ended(*self); }
+    };
+    // One signal.
+    struct source {
+        source(asio_signal_core& of, int what, signal_receiver&& from) noexcept
+            : core(of), number(what), receiver(std::move(from)) {}
+        source(const source&) = delete;
+        source& operator=(const source&) = delete;
+        ~source() { asio_signal_registry::instance().release(number); }
+
+        asio_signal_core& core;
+        const int number;
+        bool is_removed = false;
+        signal_receiver receiver;
+        std::shared_ptr<asio_signal_core> kept;  // while an operation is pending
+        std::optional<io_operation_connection<signal_sender, relay>> operation;
+    };
+
+    void listen() noexcept {
+        for (source& each : signals_) {
+            if (each.kept != nullptr or each.is_removed) continue;
+            if (each.receiver.multiplexer() == nullptr and
+                not each.receiver.set_multiplexer(&context.multiplexer()).has_value()) {
+                continue;  // out of descriptors or memory: the others are received, and this by the next wait
+            }
+            each.kept = shared_from_this();
+            context.enlist(*this);
+            context.begin_outstanding();
+            each.operation.emplace(async_wait_signal(each.receiver), relay{&each});
+            each.operation->start();  // which may end it
+        }
+    }
+    void ended(source& one) noexcept {
+        const std::shared_ptr<asio_signal_core> self = std::move(one.kept);
+        context.end_outstanding();
+        while (not arrived_.empty() and not waiters_.empty()) {
+            const int number = arrived_.front();
+            arrived_.erase(arrived_.begin());
+            waiters_.pop_front()->receive(number);
+        }
+        if (is_listening_) return;  // it is the operation that listen() just started
+        end_unwanted();
+        if (not waiters_.empty()) listen_once();
+    }
+    void listen_once() noexcept {
+        is_listening_ = true;
+        listen();
+        is_listening_ = false;
+        end_unwanted();
+    }
+    // Removed signals go when no operation is pending on them; without a waiter none needs to be.
+    void end_unwanted() noexcept {
+        for (source& each : signals_) {
+            if (each.kept != nullptr and (each.is_removed or waiters_.empty())) each.operation->cancel();
+        }
+        signals_.remove_if([](const source& each) { return each.is_removed and each.kept == nullptr; });
+    }
+    [[nodiscard]] std::optional<int> take_arrived() noexcept {
+        if (arrived_.empty()) return std::nullopt;
+        const int number = arrived_.front();
+        arrived_.erase(arrived_.begin());
+        return number;
+    }
+
+    std::list<source> signals_;
+    std::vector<int> arrived_;  // the oldest first; at most one more for each signal and wait
+    intrusive_list<asio_signal_waiter, &asio_signal_waiter::link> waiters_;
+    bool is_listening_ = false;
+};
+
+inline std::optional<int> asio_signal_waiter::begin(bool may_wait) noexcept {
+    if (const auto arrived = core_.take_arrived()) {
+        number_ = *arrived;
+        return 0;
+    }
+    if (not may_wait) return ETIMEDOUT;
+    core_.waiters_.push_back(*this);
+    core_.listen_once();
+    return std::nullopt;
+}
+
+inline void asio_signal_waiter::end() noexcept {
+    if (not link.is_linked()) return;  // it has received one
+    core_.waiters_.erase(*this);
+    core_.end_unwanted();
+    complete(ECANCELED);
+}
+
+}  // namespace sluice::io::detail

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <array>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "sluice/io/signal_receiver.hpp"
+
+// The signals that this process receives through the adapter; for signal_set.hpp, not for users.
+namespace sluice::io::detail {
+
+/// One source for each signal, shared by all sets, as signal_source demands. A signal is blocked, in the
+/// thread that adds it, as long as a set contains it; and stays so in threads started meanwhile, and if
+/// another thread lets go last. Thread safety: any thread.
+class asio_signal_registry {
+public:
+    [[nodiscard]] static asio_signal_registry& instance() {
+        static asio_signal_registry one;
+        return one;
+    }
+
+    /// A receiver of a signal, until it is released. Errors: as signal_source::create.
+    [[nodiscard]] result<signal_receiver> acquire(int number) {
+        const io::signal_set one{number};
+        if (not one.is_valid()) return failure({EINVAL, "receive a signal: there is none with this number"});
+        const std::scoped_lock lock(mutex_);
+        use& asked = uses_[static_cast<std::size_t>(number)];
+        const bool was_blocked = block(number);
+        if (not asked.source.has_value()) {
+            auto source = signal_source::create(one);
+            if (not source) {
+                if (not was_blocked) unblock(number);
+                return failure(source.error());
+            }
+            asked = {.source = *source, .sets = 0, .blocked_by = {}};
+            if (not was_blocked) asked.blocked_by = std::this_thread::get_id();
+        }
+        auto receiver = signal_receiver::create(*asked.source);
+        ++asked.sets;
+        if (not receiver) let_go(number, asked);
+        return receiver;
+    }
+    void release(int number) noexcept {
+        const std::scoped_lock lock(mutex_);
+        let_go(number, uses_[static_cast<std::size_t>(number)]);
+    }
+
+private:
+    struct use {
+        std::optional<signal_source> source;
+        std::size_t sets = 0;
+        std::thread::id blocked_by;
+    };
+
+    void let_go(int number, use& of) noexcept {
+        if (--of.sets != 0) return;
+        of.source.reset();
+        if (of.blocked_by == std::this_thread::get_id()) unblock(number);
+    }
+    // Whether it was blocked already.
+    static bool block(int number) noexcept {
+        sigset_t before;
+        const sigset_t one = set_of(number);
+        ::pthread_sigmask(SIG_BLOCK, &one, &before);
+        return sigismember(&before, number) == 1;
+    }
+    static void unblock(int number) noexcept {
+        const sigset_t one = set_of(number);
+        ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+    }
+    [[nodiscard]] static sigset_t set_of(int number) noexcept {
+        sigset_t made;
+        sigemptyset(&made);
+        sigaddset(&made, number);
+        return made;
+    }
+
+    std::mutex mutex_;
+    std::array<use, 65> uses_;  // by number, from 1
+};
+
+}  // namespace sluice::io::detail

@@ -1,0 +1,131 @@
+#pragma once
+
+#include "sluice/io/asio/socket_object.hpp"
+#include "sluice/io/socket_sender.hpp"
+
+namespace sluice::io {
+
+namespace detail {
+
+class asio_socket_connect {
+public:
+    asio_socket_connect(asio_core<socket_handle>& core, const socket_address& peer) noexcept
+        : core_(core), peer_(peer) {}
+    [[nodiscard]] auto sender() noexcept { return async_connect(core_.handle, peer_); }
+    [[nodiscard]] bool is_nothing() noexcept {
+        refused_ = core_.attach();
+        return static_cast<bool>(refused_);
+    }
+    [[nodiscard]] auto nothing() const noexcept { return std::tuple(refused_); }
+    [[nodiscard]] static auto finish(result<void>&& outcome) noexcept {
+        return std::tuple(asio_outcome(outcome));
+    }
+
+private:
+    asio_core<socket_handle>& core_;
+    socket_address peer_;
+    asio::error_code refused_;
+};
+
+}  // namespace detail
+
+namespace asio_names {
+
+/// A socket with a peer: Asio's basic_socket, for stream and datagram sockets. See socket_object.
+template <class Protocol, class Executor>
+class basic_socket : public socket_object<Protocol, Executor, socket_handle> {
+    using base = socket_object<Protocol, Executor, socket_handle>;
+
+public:
+    using typename base::endpoint_type;
+    using typename base::executor_type;
+    using typename base::shutdown_type;
+
+    [[nodiscard]] endpoint_type remote_endpoint(asio::error_code& why) const {
+        why = this->is_open() ? asio::error_code() : detail::asio_errno(EBADF);
+        return why ? endpoint_type() : this->ask(peer_address_of(this->core_->handle.native()), why);
+    }
+    [[nodiscard]] endpoint_type remote_endpoint() const {
+        asio::error_code why;
+        endpoint_type found = remote_endpoint(why);
+        detail::asio_throw_if(why, "remote_endpoint");
+        return found;
+    }
+
+    /// Opens the socket first if it is closed. Blocks: until it is connected.
+    void connect(const endpoint_type& peer, asio::error_code& why) {
+        why.clear();
+        open_for(peer, why);
+        if (why) return;
+        const auto outcome = this->handle().connect_to(detail::address_of(peer));
+        if (not outcome) why = detail::asio_error(outcome.error());
+    }
+    void connect(const endpoint_type& peer) {
+        asio::error_code why;
+        connect(peer, why);
+        detail::asio_throw_if(why, "connect");
+    }
+    /// void(asio::error_code). Opens the socket first if it is closed.
+    template <class Token = asio::default_completion_token_t<executor_type>>
+    auto async_connect(const endpoint_type& peer, Token&& token = Token()) {
+        asio::error_code why;  // if it cannot be opened, the operation says EBADF
+        open_for(peer, why);
+        return detail::asio_initiate<void(asio::error_code), detail::asio_socket_connect>(
+            this->core_in_use(), this->executor_, token, detail::address_of(peer));
+    }
+
+    void shutdown(shutdown_type what, asio::error_code& why) {
+        why = detail::asio_called(::shutdown(this->native_handle(), static_cast<int>(what)));
+    }
+    void shutdown(shutdown_type what) {
+        asio::error_code why;
+        shutdown(what, why);
+        detail::asio_throw_if(why, "shutdown");
+    }
+
+    /// How many bytes a read would not wait for.
+    [[nodiscard]] std::size_t available(asio::error_code& why) const {
+        int bytes = 0;
+        why = detail::asio_called(::ioctl(this->native_handle(), FIONREAD, &bytes));
+        return why ? 0 : static_cast<std::size_t>(bytes);
+    }
+    [[nodiscard]] std::size_t available() const {
+        asio::error_code why;
+        const std::size_t bytes = available(why);
+        detail::asio_throw_if(why, "available");
+        return bytes;
+    }
+
+    /// Blocks: until a read, or a write, would not wait.
+    void wait(asio::socket_base::wait_type what, asio::error_code& why) {
+        const auto outcome =
+            wait_ready(this->handle().native(),
+                       what == asio::socket_base::wait_write ? direction::out : direction::in, deadline());
+        why = outcome.has_value() ? asio::error_code() : detail::asio_error(outcome.error());
+    }
+    void wait(asio::socket_base::wait_type what) {
+        asio::error_code why;
+        wait(what, why);
+        detail::asio_throw_if(why, "wait");
+    }
+
+protected:
+    using base::base;
+
+    void open_for(const endpoint_type& peer, asio::error_code& why) {
+        if (not this->is_open()) this->open(peer.protocol(), why);
+    }
+    // What the constructors of the sockets do beyond making a closed one.
+    template <class What>
+    void open_as(const What& what) {
+        if constexpr (std::same_as<What, endpoint_type>) {
+            this->open(what.protocol());
+            this->bind(what);
+        } else {
+            this->open(what);
+        }
+    }
+};
+
+}  // namespace asio_names
+}  // namespace sluice::io

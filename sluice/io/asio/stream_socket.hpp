@@ -1,0 +1,112 @@
+#pragma once
+
+#include <asio/any_io_executor.hpp>
+
+#include "sluice/io/asio/socket.hpp"
+#include "sluice/io/asio/transfers.hpp"
+
+namespace sluice::io::asio_names {
+
+/// Asio's basic_stream_socket on our multiplexer: of TCP, and of local::stream_protocol. Completion,
+/// cancellation and allocation are those of asio_stream.
+template <class Protocol, class Executor = asio::any_io_executor>
+class basic_stream_socket : public basic_socket<Protocol, Executor> {
+    using base = basic_socket<Protocol, Executor>;
+
+public:
+    using typename base::endpoint_type;
+    using typename base::executor_type;
+    using typename base::protocol_type;
+    using message_flags = asio::socket_base::message_flags;
+    template <class Other>
+    struct rebind_executor {
+        using other = basic_stream_socket<Protocol, Other>;
+    };
+
+    explicit basic_stream_socket(const executor_type& executor) : base(executor) {}
+    template <asio_execution_context Context>
+    explicit basic_stream_socket(Context& context) : base(context.get_executor()) {}
+    /// Opens it, and, given an endpoint, binds it.
+    basic_stream_socket(const executor_type& executor, const protocol_type& protocol) : base(executor) {
+        this->open(protocol);
+    }
+    basic_stream_socket(const executor_type& executor, const endpoint_type& local) : base(executor) {
+        this->open_as(local);
+    }
+    template <asio_execution_context Context>
+    basic_stream_socket(Context& context, const protocol_type& protocol)
+        : basic_stream_socket(executor_type(context.get_executor()), protocol) {}
+    template <asio_execution_context Context>
+    basic_stream_socket(Context& context, const endpoint_type& local)
+        : basic_stream_socket(executor_type(context.get_executor()), local) {}
+    /// Takes over a descriptor.
+    basic_stream_socket(const executor_type& executor, const protocol_type& protocol, int native)
+        : base(executor) {
+        this->assign(protocol, native);
+    }
+    template <asio_execution_context Context>
+    basic_stream_socket(Context& context, const protocol_type& protocol, int native)
+        : basic_stream_socket(executor_type(context.get_executor()), protocol, native) {}
+    basic_stream_socket(basic_stream_socket&&) noexcept = default;
+    basic_stream_socket& operator=(basic_stream_socket&&) noexcept = default;
+    template <class Other>
+        requires std::convertible_to<Other, Executor>
+    basic_stream_socket(basic_stream_socket<Protocol, Other>&& other) noexcept  // NOLINT: meant to convert
+        : base(std::move(other)) {}
+
+    /// void(asio::error_code, std::size_t). See asio_stream.
+    template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+    auto async_read_some(const Buffers& buffers, Token&& token = Token()) {
+        using work = detail::asio_transfer<socket_handle, buffer, Buffers>;
+        return detail::asio_initiate<void(asio::error_code, std::size_t), work>(
+            this->core_in_use(), this->executor_, token, buffers);
+    }
+    template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+    auto async_write_some(const Buffers& buffers, Token&& token = Token()) {
+        using work = detail::asio_transfer<socket_handle, const_buffer, Buffers>;
+        return detail::asio_initiate<void(asio::error_code, std::size_t), work>(
+            this->core_in_use(), this->executor_, token, buffers);
+    }
+    template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+    auto async_receive(const Buffers& buffers, Token&& token = Token()) {
+        return async_read_some(buffers, std::forward<Token>(token));
+    }
+    template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+    auto async_send(const Buffers& buffers, Token&& token = Token()) {
+        return async_write_some(buffers, std::forward<Token>(token));
+    }
+
+    /// Blocks: until something could be read; until something could be written.
+    template <class Buffers>
+    std::size_t read_some(const Buffers& buffers, asio::error_code& why) {
+        return detail::asio_read_now(this->handle(), buffers, this->patience(), why);
+    }
+    template <class Buffers>
+    std::size_t write_some(const Buffers& buffers, asio::error_code& why) {
+        return detail::asio_write_now(this->handle(), buffers, this->patience(), why);
+    }
+    template <class Buffers>
+    std::size_t read_some(const Buffers& buffers) {
+        asio::error_code why;
+        const std::size_t count = read_some(buffers, why);
+        detail::asio_throw_if(why, "read_some");
+        return count;
+    }
+    template <class Buffers>
+    std::size_t write_some(const Buffers& buffers) {
+        asio::error_code why;
+        const std::size_t count = write_some(buffers, why);
+        detail::asio_throw_if(why, "write_some");
+        return count;
+    }
+    template <class Buffers>
+    std::size_t receive(const Buffers& buffers) {
+        return read_some(buffers);
+    }
+    template <class Buffers>
+    std::size_t send(const Buffers& buffers) {
+        return write_some(buffers);
+    }
+};
+
+}  // namespace sluice::io::asio_names

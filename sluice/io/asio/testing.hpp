@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sluice/io/asio/names.hpp"
+#include "sluice/io/socket_testing.hpp"
+
+// What the tests of the Asio adapter share. Only tests include this.
+
+namespace sluice::io::test_kit {
+
+/// A test with an io_context on a multiplexer of each kind, for one thread and for several.
+class with_io_context : public with_multiplexer {
+protected:
+    void SetUp() override {
+        with_multiplexer::SetUp();
+        if (multiplexer != nullptr) context.emplace(*multiplexer);
+    }
+    void TearDown() override { context.reset(); }
+
+    std::optional<asio_names::io_context> context;
+};
+
+inline std::vector<multiplexer_kind> io_context_kinds() {
+    auto kinds = multiplexer_kinds();
+    kinds.push_back({"epoll_for_threads", [] { return make_epoll_multiplexer(1, run_by::several); }});
+    kinds.push_back(
+        {"io_uring_for_threads", [] { return make_uring_multiplexer({.threads = run_by::several}); }});
+    return kinds;
+}
+
+}  // namespace sluice::io::test_kit
