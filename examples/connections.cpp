@@ -1,4 +1,4 @@
-// Reads from N connections whose states stand in one array, driven by each of the three loops of P2052R0:
+// Reads from N connections in one array, driven by each of the three loops of P2052R0:
 //
 //     connections poll|complete_io|run [N]
 //
@@ -8,7 +8,6 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
-#include <optional>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -24,17 +23,17 @@ namespace {
 constexpr std::size_t messages = 100;
 constexpr std::string_view message = "something that happened";
 
-// One connection: what has come so far, and the read that waits for more.
+// A connection counts the bytes it receives, and always has a read pending.
 class connection {
 public:
     void open(socket_handle socket, io_multiplexer& loop) {
         socket_ = std::move(socket);
         socket_.set_multiplexer(&loop).value();
-        read_.emplace(connect(async_read(socket_, io_request<bytes_type>{block_}), on_read{this}));
-        read_->start();
+        read_ = connect(async_read(socket_, io_request<bytes_type>{block_}), on_read{this});
+        read_.start();
     }
-    bool poll() noexcept { return read_->poll(); }
-    [[nodiscard]] bool is_open() const noexcept { return read_->started(); }
+    bool poll() noexcept { return read_.poll(); }
+    [[nodiscard]] bool is_open() const noexcept { return read_.started(); }
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
 private:
@@ -45,7 +44,7 @@ private:
             self->bytes_ += got.bytes_transferred();
         }
         void set_done() noexcept {
-            if (not self->has_ended_) self->read_->start();
+            if (not self->has_ended_) self->read_.start();
         }
     };
 
@@ -53,10 +52,10 @@ private:
     std::array<std::byte, 256> block_{};
     std::size_t bytes_ = 0;
     bool has_ended_ = false;
-    std::optional<io_operation_connection<transfer_sender<bytes_type>, on_read>> read_;
+    io_operation_connection<transfer_sender<bytes_type>, on_read> read_;
 };
 
-// Least latency: asks each operation, and nothing else, again and again.
+// Asks each operation again and again, which has the least latency.
 void drive_by_poll(std::vector<connection>& all) {
     for (bool any = true; any;) {
         any = false;
@@ -77,7 +76,7 @@ sluice::result<void> drive_by_complete_io(io_multiplexer& loop) {
     }
 }
 
-// Least processor time: sleeps until something is ready.
+// Sleeps until something is ready, which takes the least processor time.
 sluice::result<void> drive_by_run(io_multiplexer& loop) {
     for (;;) {
         const auto count = loop.run();

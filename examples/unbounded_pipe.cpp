@@ -1,9 +1,9 @@
-// A pipe without a limit: a file without a name, to whose end the writer appends, and from whose start the
-// reader takes. What has been read is given back to the file system by `zero`, so that the file, however
-// long, takes only the room of what is still to be read. A writer never waits for a reader, which with a pipe
-// of the system it does after 64 KiB. When both ends are closed, or the machine stops, nothing is left.
+// A pipe without a limit, made of a file without a name. The writer appends, and the reader takes from the
+// start and calls `zero` on what it has read, so that the file system frees those blocks. The file grows
+// longer and longer, but only the unread bytes take space. The writer never waits for the reader, as it does
+// with a pipe of the system after 64 KiB. The file vanishes when both ends are closed, or the machine stops.
 //
-// The program fails unless the bytes come as they were written.
+// The program fails unless it reads the bytes that it wrote.
 
 #include <algorithm>
 #include <array>
@@ -24,7 +24,7 @@ public:
     static sluice::result<unbounded_pipe> create(const path_handle& directory) {
         auto reader = file_handle::temp_inode(directory);
         if (not reader) return sluice::failure(reader.error());
-        // The same inode once more, each of whose writes goes to the end whoever else writes.
+        // The same inode once more: each write goes to the end, atomically.
         const std::string name = "/proc/self/fd/" + std::to_string(reader->descriptor());
         auto writer = file_handle::open({}, path_view(name.c_str()), mode::append);
         if (not writer) return sluice::failure(writer.error());
@@ -35,7 +35,7 @@ public:
         return writer_.write(io_request<const_bytes_type>{bytes});  // appending takes no offset
     }
 
-    // No bytes: there is nothing to read now.
+    // Returns no bytes if the pipe is empty.
     io_result<bytes_type> read(bytes_type into) {
         const auto got = reader_.read(io_request<bytes_type>{into, position_});
         if (not got or got->empty()) return got;
@@ -63,7 +63,7 @@ private:
     extent_type position_ = 0;
 };
 
-// What stands at a place of the stream.
+// The byte that the program writes at this place of the stream.
 std::byte expected_at(extent_type place) {
     return static_cast<std::byte>(place * 2654435761U >> 8);
 }

@@ -42,7 +42,7 @@ task<sluice::result<void>> copy(const char* source, const char* destination) {
     pieces into(*length);
     const auto got = co_await co_read(*from, io_request<buffers_type>{into.list, 0});
     if (not got) co_return sluice::failure(got.error());
-    // What was read, if the file has been cut meanwhile, is less than what was asked for.
+    // The result is shorter than the request if the file was truncated in between.
     std::vector<const_buffer> written(got->begin(), got->end());
     const auto put = co_await co_write(*to, io_request<const_buffers_type>{written, 0});
     if (not put) co_return sluice::failure(put.error());
