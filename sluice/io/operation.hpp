@@ -78,7 +78,7 @@ enum class initiation : std::uint8_t {
 ///
 /// Lifetime rules, checked by ENSURE:
 ///   1. Before start() it may be moved; from start() to the second signal it may be neither moved nor
-///   destroyed.
+///   destroyed. A connected state that is destroyed nevertheless reports that to the failure handler.
 ///   2. Signals come in pairs, in this order: value (the outcome), done (the state may be reused or
 ///   destroyed). Each
 ///      exactly once per start(), whatever happened: success, error, deadline, cancellation.

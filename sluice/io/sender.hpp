@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sluice/io/blocking.hpp"
+#include "sluice/io/failure_handler.hpp"
 #include "sluice/io/io_handle.hpp"
 #include "sluice/io/io_multiplexer.hpp"
 #include "sluice/io/limits.hpp"
@@ -339,6 +340,17 @@ public:
     /// Only before start() or after done.
     io_operation_connection(io_operation_connection&& other) noexcept = default;
     io_operation_connection& operator=(io_operation_connection&& other) noexcept = default;
+
+    /// Destroying it before done is an error, reported to the failure handler. Blocks: then, until the kernel
+    /// has released the buffers.
+    ~io_operation_connection() {
+        if (is_idle()) [[likely]]
+            return;
+        ENSURE(at != stage::valued or notification_pending,
+               "destroyed between its value and its done signal");
+        report_unreturned(unreturned_failure::pending_state_destroyed, "its operation is cancelled");
+        abandon();
+    }
 
     /// Begins the operation; again, once the done signal has come. The signals may come before start returns.
     /// Blocks: no; but on a file in memory (tmpfs, assume_in_memory) for a page that has been swapped out:
