@@ -557,12 +557,14 @@ result<int> io_multiplexer::run_shared(share_of_work what, int max, time_point u
     const io_multiplexer* const looping_before = std::exchange(looping_, this);
     const entry in(*this);
     result<int> count = nothing_ready;
-    for (bool goes_on = max != 0; goes_on;) {
+    // Looked at whenever the lock has been had, before this thread waits: finish_run() wakes those that wait.
+    const auto is_done = [done] { return done != nullptr and * done; };
+    for (bool goes_on = max != 0 and not is_done(); goes_on;) {
         count = pass_shared(what, max, until);
         if (not count or *count > 0 or what != share_of_work::all) break;
         count = is_exhausted_shared() ? nothing_pending : nothing_ready;
         const bool is_over = until == no_wait or (until != for_ever and now() >= until);
-        goes_on = *count != nothing_pending and not is_over and (done == nullptr or not*done);
+        goes_on = *count != nothing_pending and not is_over and not is_done();
     }
     hand_on();
     looping_ = looping_before;
