@@ -40,11 +40,11 @@ void run_threads(run& repeat, unsigned threads, const std::function<void()>& beg
                  const std::function<void()>& serve) {
     std::atomic<double> spent_ns = 0;
     repeat.measure([&] {
-        begin();
         std::vector<std::jthread> all;
         for (unsigned i = 0; i < threads; ++i) {
-            all.emplace_back([&] {
+            all.emplace_back([&, is_first = i == 0] {
                 unpin();
+                if (is_first) begin();
                 serve();
                 spent_ns.fetch_add(thread_time_ns());
             });
