@@ -202,6 +202,9 @@ bool may_be_tried_outside(operation_kind kind) noexcept {
     switch (kind) {
         case operation_kind::read:
         case operation_kind::write:
+        case operation_kind::write_some:
+        case operation_kind::call_in:
+        case operation_kind::call_out:
         case operation_kind::accept:
         case operation_kind::receive_from:
         case operation_kind::send_to:
