@@ -521,6 +521,7 @@ private:
     void settle_shared() noexcept;
     void notify_one() noexcept;
     [[nodiscard]] bool wake_waiting() noexcept;
+    [[nodiscard]] bool wake_another() noexcept;
     void hand_on() noexcept;
     [[nodiscard]] bool has_work() const noexcept;
     [[nodiscard]] bool is_receiving() const noexcept;

@@ -52,6 +52,7 @@ struct io_multiplexer::sharing {
     bool is_asleep = false;     // the leader
     time_point leader_until{};  // when it wakes by itself
     int busy = 0;
+    int on_their_way = 0;  // threads that were woken and have not had the lock since
 };
 
 void io_multiplexer::free_sharing::operator()(sharing* of) const noexcept {
@@ -425,11 +426,17 @@ bool io_multiplexer::is_exhausted_shared() const noexcept {
     return sharing_->busy == 0 and is_exhausted();
 }
 
-// Wakes one thread that follows; false if there is none.
+// Has one thread that follows look for work; false if there is none. One that is on its way will see what
+// there is, and wake the next one if that is more than it takes.
 bool io_multiplexer::wake_waiting() noexcept {
+    return sharing_->on_their_way != 0 or wake_another();
+}
+
+bool io_multiplexer::wake_another() noexcept {
     waiting_thread* const next = sharing_->waiting.pop_front();
     if (next == nullptr) return false;
     next->is_woken = true;
+    ++sharing_->on_their_way;
     next->signal.notify_one();  // under the lock: the node goes as soon as its thread has it
     return true;
 }
@@ -476,7 +483,11 @@ void io_multiplexer::follow(time_point until) noexcept {
         (void)held.release();
     }
     owner_.store(&thread_mark_, std::memory_order_relaxed);
-    if (not self.is_woken) sharing_->waiting.erase(self);
+    if (self.is_woken) {
+        --sharing_->on_their_way;
+    } else {
+        sharing_->waiting.erase(self);
+    }
 }
 
 result<void> io_multiplexer::wait_shared(time_point until) noexcept {
@@ -562,12 +573,14 @@ result<int> io_multiplexer::run_shared(share_of_work what, int max, time_point u
     const io_multiplexer* const looping_before = std::exchange(looping_, this);
     const entry in(*this);
     result<int> count = nothing_ready;
-    for (bool goes_on = max != 0; goes_on;) {
+    // Looked at whenever the lock has been had, before this thread waits: finish_run() wakes those that wait.
+    const auto is_done = [done] { return done != nullptr and * done; };
+    for (bool goes_on = max != 0 and not is_done(); goes_on;) {
         count = pass_shared(what, max, until);
         if (not count or *count > 0 or what != share_of_work::all) break;
         count = is_exhausted_shared() ? nothing_pending : nothing_ready;
         const bool is_over = until == no_wait or (until != for_ever and now() >= until);
-        goes_on = *count != nothing_pending and not is_over and (done == nullptr or not*done);
+        goes_on = *count != nothing_pending and not is_over and not is_done();
     }
     hand_on();
     looping_ = looping_before;
@@ -590,7 +603,7 @@ void io_multiplexer::finish_run(bool& done) noexcept {
     const entry in(*this);
     done = true;
     // Which thread waits for it is not known.
-    while (wake_waiting()) {}
+    while (wake_another()) {}
     if (sharing_->is_asleep) backend_wake();
 }
 
