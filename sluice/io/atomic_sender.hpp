@@ -147,19 +147,25 @@ template <sender Sender, receiver_of<Sender> Receiver>
 }
 
 /// P2052's names. Connecting, and what the arguments must outlive, as for the plain forms.
-template <read_buffers Buffers>
-[[nodiscard]] auto atomic_async_read(io_handle& from, io_request<Buffers> request,
+template <std::derived_from<io_handle> Handle, read_buffers Buffers>
+[[nodiscard]] auto atomic_async_read(Handle& from, io_request<Buffers> request,
                                      deadline within = {}) noexcept {
     return atomic(async_read(from, request, within));
 }
-template <write_buffers Buffers>
-[[nodiscard]] auto atomic_async_write(io_handle& to, io_request<Buffers> request,
+template <std::derived_from<io_handle> Handle, write_buffers Buffers>
+[[nodiscard]] auto atomic_async_write(Handle& to, io_request<Buffers> request,
                                       deadline within = {}) noexcept {
     return atomic(async_write(to, request, within));
 }
+template <std::derived_from<io_handle> Handle, write_buffers Buffers>
+[[nodiscard]] auto atomic_async_write_some(Handle& to, io_request<Buffers> request,
+                                           deadline within = {}) noexcept {
+    return atomic(async_write_some(to, request, within));
+}
 [[nodiscard]] inline auto atomic_async_barrier(io_handle& to, barrier_kind kind = barrier_kind::wait_all,
+                                               io_request<const_buffers_type> range = {},
                                                deadline within = {}) noexcept {
-    return atomic(async_barrier(to, kind, within));
+    return atomic(async_barrier(to, kind, range, within));
 }
 
 }  // namespace sluice::io

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 
 #include "sluice/io/datagram.hpp"
 #include "sluice/io/limits.hpp"
+#include "sluice/io/ready_call.hpp"
 #include "sluice/io/signal_receiver.hpp"
 #include "sluice/io/socket_call.hpp"
 #include "sluice/io/splice_transfer.hpp"
@@ -43,8 +45,8 @@ bool attempt_transfer(operation& op, direction which) noexcept {
     const std::size_t wanted = requested_bytes(op);
     // No bytes are there at once, even where the kernel would wait for some to be there.
     if (wanted == 0 and op.target->native.stream) return true;
-    // A stream's read is finished by whatever comes; everything else goes on until it is whole or would wait.
-    const bool wants_all = is_file or which == direction::out;
+    // A stream's read is finished by whatever comes; a write goes on until it is whole or would wait.
+    const bool wants_all = amount_of(op.kind) == amount::all and (is_file or which == direction::out);
     for (;;) {
         const ssize_t moved = transfer_some(op, which);
         if (moved < 0) {
@@ -105,6 +107,13 @@ bool attempt_datagram(operation& op, direction which) noexcept {
         // There may be room now, if it was the sender's own queue that was full.
         if (is_last) return fail(op, code);
     }
+}
+
+bool attempt_call(operation& op) noexcept {
+    const std::optional<int> code = static_cast<ready_call*>(op.argument)->attempt(op.target->native);
+    if (not code) return false;
+    op.error_code = *code;
+    return true;
 }
 
 // The one side it may wait for is the target's; see async_splice about the other.
@@ -234,6 +243,7 @@ bool attempt(operation& op) noexcept {
         case operation_kind::read:
             return attempt_transfer(op, direction::in);
         case operation_kind::write:
+        case operation_kind::write_some:
             return attempt_transfer(op, direction::out);
         case operation_kind::accept:
             return attempt_accept(op, static_cast<socket_address*>(op.argument));
@@ -254,6 +264,9 @@ bool attempt(operation& op) noexcept {
             return attempt_datagram(op, direction::in);
         case operation_kind::send_to:
             return attempt_datagram(op, direction::out);
+        case operation_kind::call_in:
+        case operation_kind::call_out:
+            return attempt_call(op);
         case operation_kind::wait_signal:
             return attempt_signal(op);
         case operation_kind::sleep:
@@ -266,7 +279,7 @@ bool attempt(operation& op) noexcept {
 }
 
 progress advance(operation& op, std::size_t bytes_max, wait waits) noexcept {
-    if (op.kind != operation_kind::read and op.kind != operation_kind::write) {
+    if (not is_transfer(op.kind)) {
         return attempt(op) ? progress::finished : progress::would_block;
     }
     if (has_too_many_pieces(op)) {
@@ -290,7 +303,8 @@ progress advance(operation& op, std::size_t bytes_max, wait waits) noexcept {
         return progress::finished;
     }
     op.transferred += static_cast<std::size_t>(moved);
-    const bool wants_all = op.target->native.kind == handle_kind::file or which == direction::out;
+    const bool is_file = op.target->native.kind == handle_kind::file;
+    const bool wants_all = amount_of(op.kind) == amount::all and (is_file or which == direction::out);
     const bool finished = moved == 0 or not wants_all or op.transferred >= wanted;
     return finished ? progress::finished : progress::moved;
 }
@@ -303,7 +317,9 @@ gathered gather(const registration::half& half, std::span<buffer> pieces) noexce
     gathered all;
     for (const operation& op : half.queue) {
         const bool fits = op.piece_count <= pieces.size() - all.pieces;
-        if (all.operations != 0 and (not fits or not shares_calls(*half.owner, op))) break;
+        const bool joins =
+            fits and shares_calls(*half.owner, op) and shares_calls(*half.owner, *half.queue.front());
+        if (all.operations != 0 and not joins) break;
         const std::size_t count = remaining_pieces(op, pieces.subspan(all.pieces));
         for (std::size_t i = 0; i < count; ++i)
             all.bytes += pieces[all.pieces + i].size();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sluice/io/blocking.hpp"
 #include "sluice/io/operation.hpp"
 #include "sluice/io/registration.hpp"
 #include "sluice/io/transfer_call.hpp"
@@ -54,6 +55,11 @@ gathered gather(const registration::half& half, std::span<buffer> pieces) noexce
 
 /// The bytes an operation asks for.
 [[nodiscard]] std::size_t requested_bytes(const operation& op) noexcept;
+
+/// How much it moves before it ends.
+[[nodiscard]] constexpr amount amount_of(operation_kind kind) noexcept {
+    return kind == operation_kind::write_some ? amount::some : amount::all;
+}
 
 /// Whether it is a message (of a socket that keeps them apart) in more pieces than one system call takes: in
 /// two calls it would be two messages. It fails with EMSGSIZE.

@@ -142,28 +142,41 @@ template <class Promise>
 /// The operations of io_handle, to be awaited: `co_await co_read(pipe, {.buffers = into})`. They are the
 /// senders by the names that say who waits. The request's memory, and the handle, must outlive the await.
 /// Suspends: unless it can be done at once. Errors: as the blocking spelling, and ECANCELED.
-[[nodiscard]] inline auto co_read(io_handle& from, io_request<buffers_type> request,
-                                  deadline within = {}) noexcept {
+template <std::derived_from<io_handle> Handle>
+[[nodiscard]] auto co_read(Handle& from, io_request<buffers_type> request, deadline within = {}) noexcept {
     return async_read(from, request, within);
 }
-[[nodiscard]] inline auto co_read(io_handle& from, io_request<bytes_type> request,
-                                  deadline within = {}) noexcept {
+template <std::derived_from<io_handle> Handle>
+[[nodiscard]] auto co_read(Handle& from, io_request<bytes_type> request, deadline within = {}) noexcept {
     return async_read(from, request, within);
 }
-[[nodiscard]] inline auto co_write(io_handle& to, io_request<const_buffers_type> request,
-                                   deadline within = {}) noexcept {
+template <std::derived_from<io_handle> Handle>
+[[nodiscard]] auto co_write(Handle& to, io_request<const_buffers_type> request,
+                            deadline within = {}) noexcept {
     return async_write(to, request, within);
 }
-[[nodiscard]] inline auto co_write(io_handle& to, io_request<const_bytes_type> request,
-                                   deadline within = {}) noexcept {
+template <std::derived_from<io_handle> Handle>
+[[nodiscard]] auto co_write(Handle& to, io_request<const_bytes_type> request, deadline within = {}) noexcept {
     return async_write(to, request, within);
+}
+template <std::derived_from<io_handle> Handle>
+[[nodiscard]] auto co_write_some(Handle& to, io_request<const_buffers_type> request,
+                                 deadline within = {}) noexcept {
+    return async_write_some(to, request, within);
+}
+template <std::derived_from<io_handle> Handle>
+[[nodiscard]] auto co_write_some(Handle& to, io_request<const_bytes_type> request,
+                                 deadline within = {}) noexcept {
+    return async_write_some(to, request, within);
 }
 [[nodiscard]] inline auto co_barrier(io_handle& to, barrier_kind kind = barrier_kind::wait_all,
+                                     io_request<const_buffers_type> range = {},
                                      deadline within = {}) noexcept {
-    return async_barrier(to, kind, within);
+    return async_barrier(to, kind, range, within);
 }
 /// Waits until a read (direction::in) or a write would not wait.
-[[nodiscard]] inline auto co_ready(io_handle& target, direction which, deadline within = {}) noexcept {
+[[nodiscard]] inline auto co_ready(multiplexable_handle& target, direction which,
+                                   deadline within = {}) noexcept {
     return async_ready(target, which, within);
 }
 /// Waits for a time. Errors: ECANCELED.

@@ -102,13 +102,16 @@ result<void> wait_ready(const native_handle& native, direction which, deadline w
 
 result<std::size_t> transfer_blocking(const native_handle& native, direction which,
                                       std::span<const buffer> pieces, extent_type offset, deadline within,
-                                      std::size_t begun) noexcept {
+                                      amount wanted, std::size_t begun) noexcept {
     const bool is_file = native.kind == handle_kind::file;
     const bool is_message = native.kind == handle_kind::socket and not native.stream;
     if (is_message and pieces.size() > limits::pieces_per_call_max)
         return failure({EMSGSIZE, message_in_too_many_pieces(which), native.descriptor});
-    const bool wants_all = is_file or which == direction::out;
-    wait waits = within.is_none() ? wait::yes : wait::no;
+    const bool wants_all = wanted == amount::all and (is_file or which == direction::out);
+    // Asked to wait, the kernel goes on until all of a stream's write has gone.
+    const bool kernel_waits =
+        within.is_none() and (wanted == amount::all or which == direction::in or is_file);
+    wait waits = kernel_waits ? wait::yes : wait::no;
     // Read only when there is a deadline to keep.
     const auto started = within.is_none() ? steady::time_point{} : steady::now();
     std::chrono::nanoseconds pause{};
@@ -151,15 +154,20 @@ result<std::size_t> transfer_blocking(const native_handle& native, direction whi
     }
 }
 
-result<void> barrier_blocking(const native_handle& native, barrier_kind kind, extent_type offset,
-                              extent_type length) noexcept {
+bool is_over(deadline within) noexcept {
+    return not within.is_none() and time_left(within, steady::now()) == deadline::duration::zero();
+}
+
+result<void> barrier_blocking(const native_handle& native, barrier_kind kind, barrier_range range,
+                              deadline within) noexcept {
     if (native.kind != handle_kind::file and native.kind != handle_kind::directory) return {};
+    if (waits_for_device(kind) and is_over(within)) return failure({ETIMEDOUT, "barrier", native.descriptor});
     int failed = 0;
     switch (kind) {
         case barrier_kind::nowait_data_only:
         case barrier_kind::nowait_all:
-            failed = ::sync_file_range(native.descriptor, static_cast<off64_t>(offset),
-                                       static_cast<off64_t>(length), SYNC_FILE_RANGE_WRITE);
+            failed = ::sync_file_range(native.descriptor, static_cast<off64_t>(range.offset),
+                                       static_cast<off64_t>(range.length), SYNC_FILE_RANGE_WRITE);
             break;
         case barrier_kind::wait_data_only:
             failed = ::fdatasync(native.descriptor);

@@ -14,6 +14,18 @@ public:
     receive_awaiter(socket_handle& from, receive_pool& pool) noexcept
         : receiving(from, pool), awaited(nullptr) {}
 
+    receive_awaiter(const receive_awaiter&) = delete;
+    receive_awaiter& operator=(const receive_awaiter&) = delete;
+    /// As that of operation_awaiter: destroying the frame while it waits is an error, reported to the failure
+    /// handler.
+    ~receive_awaiter() {
+        if (not started()) [[likely]]
+            return;
+        report_unreturned(unreturned_failure::waiting_frame_destroyed, "its receive is cancelled");
+        forget_waiter();
+        abandon();
+    }
+
     [[nodiscard]] static constexpr bool await_ready() noexcept { return false; }
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> waiter) noexcept {

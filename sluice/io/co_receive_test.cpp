@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "sluice/io/failure_handler.hpp"
 #include "sluice/io/socket_testing.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/io/task.hpp"
@@ -187,6 +188,110 @@ TEST_P(co_receive_test, many_coroutines_share_few_buffers_and_every_byte_comes_b
         EXPECT_TRUE(each.text == string_of(all)) << each.text.size();
     EXPECT_EQ(pool->lent() + replies.lent(), 0U);
     connections.clear();
+}
+
+// --- what ends early
+
+int reports = 0;
+class counting_reports {
+public:
+    counting_reports() {
+        reports = 0;
+        before_ = set_failure_handler([](unreturned_failure, const char*) noexcept { ++reports; });
+    }
+    counting_reports(const counting_reports&) = delete;
+    counting_reports& operator=(const counting_reports&) = delete;
+    ~counting_reports() { (void)set_failure_handler(before_); }
+
+private:
+    failure_handler before_ = nullptr;
+};
+
+TEST_P(co_receive_test, a_frame_that_is_destroyed_leaves_nothing_pending_and_no_buffer_lent) {
+    const counting_reports counted;
+    auto& buffers = make_pool(2, 64);
+    const auto waits = [&]() -> task<void> { (void)co_await co_receive(pair.server, buffers); };
+    for (const bool has_come : {false, true}) {
+        if (has_come) say("some bytes");
+        const auto waiting = waits();
+        waiting.frame().resume();
+        if (not has_come) (void)multiplexer->try_run();
+    }
+    EXPECT_EQ(reports, 2);
+    EXPECT_EQ(multiplexer->pending(), 0U);
+    EXPECT_EQ(buffers.lent(), 0U);
+}
+
+TEST_P(co_receive_test, a_frame_that_waits_for_a_buffer_may_be_destroyed) {
+    const counting_reports counted;
+    auto& buffers = make_pool(1, 4);
+    const auto take = [&]() -> task<result<received_buffer>> {
+        co_return co_await co_receive(pair.server, buffers);
+    };
+    say("12345678");
+    {
+        const auto kept = run(take());
+        ASSERT_TRUE(kept.has_value());
+        const auto waiting = take();
+        waiting.frame().resume();
+        while (multiplexer->try_run().value_or(0) > 0) {}
+    }
+    EXPECT_EQ(reports, 1);
+    EXPECT_EQ(multiplexer->pending(), 0U);
+    EXPECT_EQ(buffers.lent(), 0U);
+}
+
+TEST_P(co_receive_test, a_stream_that_is_destroyed_leaves_nothing_pending) {
+    const counting_reports counted;
+    auto& buffers = make_pool(2, 64);
+    struct keeping {
+        void set_value(result<received_buffer>&&) noexcept {}
+        void set_done() noexcept {}
+    };
+    {
+        receive_stream stream(pair.server, buffers, keeping{});
+        stream.start();
+        (void)multiplexer->try_run();
+        say("some bytes");
+    }
+    EXPECT_EQ(reports, 1);
+    EXPECT_EQ(multiplexer->pending(), 0U);
+    EXPECT_EQ(buffers.lent(), 0U);
+}
+
+// As a kernel without memory for another handle.
+class attaches_nothing final : public io_multiplexer {
+public:
+    ~attaches_nothing() override { let_finish(); }
+    [[nodiscard]] std::string_view name() const noexcept override { return "attaches nothing"; }
+
+private:
+    result<void> backend_attach(registration&) noexcept override { return failure({ENOSPC, "attach"}); }
+    void backend_detach(registration&) noexcept override {}
+    void backend_submit(operation&) noexcept override {}
+    void backend_cancel(operation&) noexcept override {}
+    result<void> backend_complete(time_point) noexcept override { return {}; }
+    void backend_wake() noexcept override {}
+};
+
+TEST(receive_stream, of_a_socket_that_cannot_be_attached_ends_with_the_error) {
+    attaches_nothing none;
+    auto pool = receive_pool::make(none, {.count = 1, .bytes_each = 64}).value();
+    struct keeping {
+        int* code;
+        int* dones;
+        void set_value(result<received_buffer>&& got) noexcept { *code = got ? 0 : got.error().code(); }
+        void set_done() noexcept { ++*dones; }
+    };
+    auto ends = connect_streams(stream_kinds().front());
+    int code = 0;
+    int dones = 0;
+    receive_stream stream(ends.server, pool, keeping{&code, &dones});
+    stream.start();
+    while (dones == 0)
+        ASSERT_TRUE(none.run().has_value());
+    EXPECT_EQ(code, ENOSPC);
+    EXPECT_EQ(none.pending(), 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(over, co_receive_test, ::testing::ValuesIn(multiplexer_kinds()), kind_name);

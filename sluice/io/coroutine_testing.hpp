@@ -65,7 +65,8 @@ inline result<void> write_one(pipe_handle& to) {
 }  // namespace sluice::io
 
 /// Runs a suite of coroutine tests over every multiplexer.
-#define SLUICE_TEST_COROUTINES_OVER_ALL(suite)                 \
-    INSTANTIATE_TEST_SUITE_P(                                  \
-        over, suite, testing::ValuesIn(coroutine_back_ends()), \
-        [](const testing::TestParamInfo<coroutine_back_end>& tested) { return tested.param.name; })
+#define SLUICE_TEST_COROUTINES_OVER_ALL(suite)                                                            \
+    INSTANTIATE_TEST_SUITE_P(over, suite, testing::ValuesIn(::sluice::io::coroutine_back_ends()),         \
+                             [](const testing::TestParamInfo<::sluice::io::coroutine_back_end>& tested) { \
+                                 return tested.param.name;                                                \
+                             })

@@ -191,6 +191,28 @@ TEST_P(failures, leave_nothing_pending_when_a_frame_in_a_race_is_destroyed) {
     EXPECT_EQ(reports.size(), 2U);
 }
 
+struct ignoring {
+    void set_value(io_result<bytes_type>&&) noexcept { ADD_FAILURE() << "signalled"; }
+    void set_done() noexcept { ADD_FAILURE() << "signalled"; }
+};
+
+TEST_P(failures, leave_nothing_pending_when_a_connected_state_is_destroyed) {
+    auto pipe = make_pipe();
+    for (const auto how : {initiation::automatic, initiation::batched}) {
+        {
+            auto block = std::make_unique<std::array<std::byte, 4096>>();
+            auto state = connect(async_read(pipe.reader, io_request<bytes_type>{*block}), ignoring{});
+            state.start(how);
+            (void)multiplexer_->try_run();
+        }
+        EXPECT_EQ(multiplexer_->pending(), 0U);
+    }
+    ASSERT_EQ(reports.size(), 2U);
+    EXPECT_TRUE(reports[0].starts_with("2 ")) << reports[0];
+    EXPECT_TRUE(write_one(pipe.writer).has_value());
+    EXPECT_EQ(run(read_one(pipe.reader)), 0);
+}
+
 TEST_P(failures, in_conversions_to_the_result_of_a_task_are_thrown) {
     struct throws {
         operator int() const { throw std::runtime_error("converted"); }  // NOLINT: meant to convert

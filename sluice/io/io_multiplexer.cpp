@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "sluice/io/attempt.hpp"
+#include "sluice/io/blocking.hpp"
 #include "sluice/io/external_work.hpp"
 #include "sluice/io/failure_handler.hpp"
 #include "sluice/io/limits.hpp"
@@ -109,10 +110,12 @@ bool io_multiplexer::wants_attempt(const operation& op, initiation how) noexcept
     return false;
 }
 
-// A file that does not know RWF_NOWAIT, and a barrier, can only be asked to do it, however long that takes.
+// A file that does not know RWF_NOWAIT can only be asked to do it, however long that takes. So can a barrier
+// that only starts something.
 bool io_multiplexer::can_refuse_to_wait(const operation& op) noexcept {
     if (op.target->is_stream()) return true;
-    return op.kind != operation_kind::barrier and not op.target->side(direction_of(op.kind)).never_speculate;
+    if (op.kind == operation_kind::barrier) return waits_for_device(op.durability);
+    return not op.target->side(direction_of(op.kind)).never_speculate;
 }
 
 // Whether this is what nearly every operation is: a transfer of one piece, that says nothing about how to
@@ -131,8 +134,7 @@ bool io_multiplexer::is_usual(const operation& op, const registration::half& hal
 bool io_multiplexer::begin_batched(operation& op) noexcept {
     reset(op);
     // What begin_slowly comes to for nearly all that is batched.
-    const bool goes_straight =
-        op.kind <= operation_kind::write and not op.target->is_stream() and op.limit.is_none();
+    const bool goes_straight = is_transfer(op.kind) and not op.target->is_stream() and op.limit.is_none();
     if (not goes_straight) [[unlikely]]
         return begin_slowly(op);
     ++queued_;
@@ -250,6 +252,12 @@ void io_multiplexer::take_completed_elsewhere() noexcept {
         finish(*op);
 }
 
+// Whether it must not wait. The kernel cannot end a barrier, so one whose time has come does not begin.
+bool io_multiplexer::has_no_time(const operation& op) const noexcept {
+    if (op.kind != operation_kind::barrier or op.limit.is_none()) return op.limit.is_zero();
+    return op.limit.remaining(now(), now(), utc_now()) == deadline::duration::zero();
+}
+
 // What could not be done at once waits, or, if it must not wait, has failed.
 bool io_multiplexer::begin_slowly(operation& op) noexcept {
     if (op.kind == operation_kind::external) return begin_external(op);
@@ -263,11 +271,17 @@ bool io_multiplexer::begin_slowly(operation& op) noexcept {
         op.at = operation::stage::ready;  // nothing to make durable, and so nothing to wait for
         return true;
     }
-    if (op.limit.is_zero() and op.kind != operation_kind::sleep and can_refuse_to_wait(op)) {
+    const bool is_call = op.kind == operation_kind::call_in or op.kind == operation_kind::call_out;
+    if (is_call and not op.target->is_stream()) {
+        if (not attempt(op)) op.error_code = EAGAIN;  // a file has no readiness to wait for
+        op.at = operation::stage::ready;
+        return true;
+    }
+    if (has_no_time(op) and op.kind != operation_kind::sleep and can_refuse_to_wait(op)) {
         // Not tried above if it is batched, or if trying has lately been in vain: now it is the caller's only
         // chance.
         const bool is_first = op.target->side(direction_of(op.kind)).queue.empty();
-        const bool finished = is_first and backend_attempt(op);
+        const bool finished = is_first and op.kind != operation_kind::barrier and backend_attempt(op);
         // What has just turned out not to know how to refuse waits after all, as it does from then on.
         if (finished or can_refuse_to_wait(op)) {
             if (not finished and op.transferred == 0) op.error_code = ETIMEDOUT;

@@ -449,6 +449,7 @@ private:
     [[nodiscard]] static bool is_over(const operation& op) noexcept;
     void signal_started_meanwhile() noexcept;
     [[nodiscard]] static bool can_refuse_to_wait(const operation& op) noexcept;
+    [[nodiscard]] bool has_no_time(const operation& op) const noexcept;
     void arm_timer(operation& op) noexcept;
     void disarm_timer(operation& op) noexcept;
     void expire(operation& op) noexcept;

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "sluice/io/io_handle.hpp"
 #include "sluice/io/limits.hpp"
+#include "sluice/io/multiplexable_handle.hpp"
 #include "sluice/io/socket_address.hpp"
 #include "sluice/io/socket_handle.hpp"
 
@@ -25,7 +25,7 @@ struct accepted {
     socket_address peer;
 };
 
-/// A socket that others connect to.
+/// A socket that others connect to. It transfers no bytes: the accepted sockets do that.
 ///
 /// Non-blocking underneath: between a poll that announces a connection and the accept, the connection may go
 /// away, and an accept that waits would then wait for another.
@@ -33,10 +33,11 @@ struct accepted {
 /// Out of descriptors (EMFILE, ENFILE) or memory (ENOBUFS, ENOMEM), accept fails and the connection stays in
 /// the queue, so the next accept is tried, and fails, at once. Nothing here retries: wait before accepting
 /// again, for a connection to be closed or some milliseconds, or that loop spins.
-class listening_socket_handle : public io_handle {
+class listening_socket_handle : public multiplexable_handle {
 public:
     constexpr listening_socket_handle() noexcept = default;
-    explicit constexpr listening_socket_handle(native_handle native) noexcept : io_handle(native) {}
+    explicit constexpr listening_socket_handle(native_handle native) noexcept
+        : multiplexable_handle(native) {}
 
     /// Binds to `local` and listens; port 0 lets the kernel choose one, which local_address() tells. The file
     /// of a Unix socket stays when the handle is closed: whoever made the server removes it. Errors name the
@@ -53,10 +54,6 @@ public:
 
     /// Allocates: nothing.
     [[nodiscard]] result<socket_address> local_address() const noexcept;
-
-    // There is nothing to transfer here; the accepted sockets do that.
-    void read() = delete;
-    void write() = delete;
 };
 
 }  // namespace sluice::io

@@ -9,9 +9,10 @@ namespace sluice::io {
 /// A file whose content is also memory: a read copies nothing, a write is a memcpy.
 ///
 /// The address space is reserved when the file is opened and never moves: the file may grow into it, by
-/// truncate, by writes past the end, or by others, while pointers into it stay good. Blocking reads, writes
-/// and barriers use the map; asynchronous ones, and those through a file_handle&, use the descriptor and see
-/// the same bytes, because both are the kernel's page cache.
+/// truncate, by writes past the end, or by others, while pointers into it stay good. Every form of read
+/// returns the map's own pages; blocking writes and barriers use the map, their other forms the descriptor,
+/// with the same result (mapped_sender.hpp). Operations through a file_handle& use the descriptor and see the
+/// same bytes, because both are the kernel's page cache.
 ///
 /// SIGBUS. Memory of a file has no way to report an error but a signal. Touching a page is deadly (1) behind
 /// the end of the file, if somebody has cut it; (2) if the disk fails; (3) when writing into a hole of a full
@@ -71,6 +72,16 @@ public:
                                         deadline within = {}) noexcept;
     io_result<const_bytes_type> write(io_request<const_bytes_type> request, deadline within = {}) noexcept;
 
+    /// As write: what is in the file is copied at once.
+    io_result<const_buffers_type> write_some(io_request<const_buffers_type> request,
+                                             deadline within = {}) noexcept {
+        return write(request, within);
+    }
+    io_result<const_bytes_type> write_some(io_request<const_bytes_type> request,
+                                           deadline within = {}) noexcept {
+        return write(request, within);
+    }
+
     /// As file_handle::read: copies through the kernel and so reports what would be a SIGBUS, a file cut
     /// meanwhile (fewer bytes) or a disk that fails (EIO). Errors, Blocks: as io_handle::read.
     io_result<bytes_type> copy_out(io_request<bytes_type> request, deadline within = {}) noexcept {
@@ -80,7 +91,8 @@ public:
     /// As io_handle::barrier; wait_data_only takes only `range`, if one is given: the bytes of the file as
     /// long as its buffers together. Errors: as io_handle::barrier.
     io_result<const_buffers_type> barrier(barrier_kind kind = barrier_kind::wait_all,
-                                          io_request<const_buffers_type> range = {}) noexcept;
+                                          io_request<const_buffers_type> range = {},
+                                          deadline within = {}) noexcept;
 
     /// As file_handle::truncate. Memory behind a new end must not be touched any more. Errors: also EFBIG if
     /// `length` is more than was reserved.
@@ -91,6 +103,9 @@ public:
     [[nodiscard]] native_handle release() noexcept;
 
 private:
+    template <class, amount>
+    friend class mapped_write_sender;
+
     [[nodiscard]] result<void> map_reserved(extent_type reserve_bytes) noexcept;
     void unmap() noexcept;
     void note_length(extent_type at_least) noexcept;

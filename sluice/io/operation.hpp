@@ -36,7 +36,8 @@ protected:
 
 enum class operation_kind : std::uint8_t {
     read,
-    write,
+    write,           // ends when everything is written
+    write_some,      // ends when something is written
     accept,          // argument: socket_address* or null; the outcome is a descriptor
     connect,         // argument: const socket_address*
     ready_to_read,   // a read would not wait
@@ -45,6 +46,8 @@ enum class operation_kind : std::uint8_t {
     splice_in,       // argument: splice_transfer*, out of the target, which is what it waits for
     receive_from,    // argument: datagram_request*, whose address is an outcome
     send_to,         // argument: datagram_request*
+    call_in,         // argument: ready_call*, which waits until a read would not wait
+    call_out,        // argument: ready_call*, which waits until a write would not wait
     wait_signal,     // argument: signal_request*
     barrier,         // from here on: what start() never tries
     sleep,           // only its deadline ends it
@@ -75,7 +78,7 @@ enum class initiation : std::uint8_t {
 ///
 /// Lifetime rules, checked by ENSURE:
 ///   1. Before start() it may be moved; from start() to the second signal it may be neither moved nor
-///   destroyed.
+///   destroyed. A connected state that is destroyed nevertheless reports that to the failure handler.
 ///   2. Signals come in pairs, in this order: value (the outcome), done (the state may be reused or
 ///   destroyed). Each
 ///      exactly once per start(), whatever happened: success, error, deadline, cancellation.
@@ -135,7 +138,20 @@ protected:
     operation() noexcept = default;
     ~operation() { ENSURE(is_idle(), "destroyed while the operation is pending: wait for the done signal"); }
 
-    /// Moves what is to be done; only while idle.
+    /// Moves what is to be done; only while both are idle.
+    operation& operator=(operation&& other) noexcept {
+        ENSURE(is_idle() and other.is_idle(), "moved while the operation is pending");
+        target = other.target;
+        pieces = other.pieces;
+        offset = other.offset;
+        piece_count = other.piece_count;
+        kind = other.kind;
+        durability = other.durability;
+        argument = other.argument;
+        limit = other.limit;
+        has_completed = false;
+        return *this;
+    }
     operation(operation&& other) noexcept
         : target(other.target),
           pieces(other.pieces),
@@ -171,10 +187,18 @@ enum class direction : std::uint8_t { in, out };
 [[nodiscard]] constexpr direction direction_of(operation_kind kind) noexcept {
     // A set of kinds rather than comparisons: start() asks between two system calls, where branches are dear.
     constexpr auto bit = [](operation_kind of) { return 1U << static_cast<unsigned>(of); };
-    constexpr unsigned out = bit(operation_kind::write) | bit(operation_kind::connect) |
-                             bit(operation_kind::ready_to_write) | bit(operation_kind::splice_out) |
-                             bit(operation_kind::send_to);
+    constexpr unsigned out = bit(operation_kind::write) | bit(operation_kind::write_some) |
+                             bit(operation_kind::connect) | bit(operation_kind::ready_to_write) |
+                             bit(operation_kind::splice_out) | bit(operation_kind::send_to) |
+                             bit(operation_kind::call_out);
     return static_cast<direction>(out >> static_cast<unsigned>(kind) & 1U);
+}
+
+/// Whether it moves bytes between memory and the target.
+[[nodiscard]] constexpr bool is_transfer(operation_kind kind) noexcept {
+    static_assert(operation_kind::read < operation_kind::write_some and
+                  operation_kind::write < operation_kind::write_some);
+    return kind <= operation_kind::write_some;
 }
 
 /// Whether one that ends early, with part of it done, leaves the stream in the middle of something.

@@ -3,16 +3,20 @@
 namespace sluice::io::detail {
 
 receiving::receiving(socket_handle& from, receive_pool& pool) noexcept : slots_(pool.slots_.get()) {
-    if (from.registered() == nullptr) (void)from.set_multiplexer(&slots_->multiplexer());
+    if (from.registered() == nullptr) {
+        if (const auto attached = from.set_multiplexer(&slots_->multiplexer()); not attached) {
+            refusal_ = attached.error();
+            handle_ = &multiplexer().no_handle();
+            return;
+        }
+    }
     handle_ = from.registered();
-    ENSURE(handle_ != nullptr,
-           "could not be attached to the pool's multiplexer: set_multiplexer() returns the reason");
     ENSURE(handle_->multiplexer == &slots_->multiplexer(), "the pool is of another multiplexer");
     ENSURE(handle_->native.kind == handle_kind::socket and handle_->native.stream, "not a stream socket");
 }
 
 receiving::receiving(receiving&& other) noexcept
-    : operation(std::move(other)), slots_(other.slots_), handle_(other.handle_) {
+    : operation(std::move(other)), slots_(other.slots_), handle_(other.handle_), refusal_(other.refusal_) {
     ENSURE(not other.started_, "moved while started");
 }
 
@@ -31,7 +35,9 @@ void receiving::start(extent wanted) noexcept {
 
 // Begins the next use: what comes after what has been signalled, and if nothing has, the first.
 void receiving::go_on() noexcept {
-    if (cancelled_) {
+    if (refusal_) [[unlikely]] {
+        begin(operation_kind::sleep);  // and ends in the next pass, where signal_value() gives the error
+    } else if (cancelled_) {
         begin_end();
     } else {
         begin(is_provided() ? operation_kind::receive : operation_kind::ready_to_read);
@@ -50,6 +56,7 @@ void receiving::begin(operation_kind what) noexcept {
         request_.group = *slots_->group();
         argument = &request_;
     }
+    limit = what == operation_kind::sleep ? deadline::zero() : deadline();
     ENSURE(not multiplexer().start(*this, initiation::batched));
 }
 
@@ -88,6 +95,34 @@ void receiving::cancel() noexcept {
         // One that waits to be given to the kernel is told there; withdrawn, it would leave bytes behind.
         if (at == stage::in_flight) multiplexer().cancel(*this, ECANCELED);
     }
+}
+
+void receiving::abandon() noexcept {
+    if (std::exchange(is_paused_, false)) slots_->stop_waiting(*this);
+    while (not is_idle()) {
+        request_.stops = true;
+        multiplexer().abandon(*this);
+        drop_bytes();
+        // What the back end has received ahead comes first, then ECANCELED.
+        if (kind == operation_kind::receive and error_code == 0) begin(operation_kind::receive);
+    }
+    leave();
+}
+
+// Returns the buffer of a use that is over.
+void receiving::drop_bytes() noexcept {
+    if (kind == operation_kind::receive and transferred != 0) {
+        slots_->note_lent();
+        slots_->give_back(request_.index);
+    } else if (index_ != receive_slots::none) {
+        slots_->give_back(std::exchange(index_, receive_slots::none));
+    }
+}
+
+void receiving::leave() noexcept {
+    started_ = false;
+    multiplexer().release(*handle_);
+    slots_->wake_another();
 }
 
 void receiving::pause() noexcept {
@@ -129,6 +164,10 @@ void receiving::take_bytes() noexcept {
 void receiving::signal_value() noexcept {
     const bool is_out_of_buffers = kind == operation_kind::receive and error_code == ENOBUFS;
     if (is_out_of_buffers or (kind == operation_kind::ready_to_read and error_code == 0)) return;
+    if (refusal_) [[unlikely]] {
+        deliver(failure(*refusal_));
+        return;
+    }
     if (error_code == 0) {
         take_bytes();
         return;
@@ -139,9 +178,7 @@ void receiving::signal_value() noexcept {
 
 void receiving::signal_done() noexcept {
     if (ending_) {
-        started_ = false;
-        multiplexer().release(*handle_);
-        slots_->wake_another();
+        leave();
         set_done();  // this may be gone, or started again
         return;
     }

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <concepts>
+#include <optional>
 #include <utility>
 
+#include "sluice/io/failure_handler.hpp"
 #include "sluice/io/io_multiplexer.hpp"
 #include "sluice/io/receive_pool.hpp"
 #include "sluice/io/socket_handle.hpp"
@@ -44,6 +46,9 @@ protected:
     receiving(socket_handle& from, receive_pool& pool) noexcept;
     receiving(receiving&& other) noexcept;
     ~receiving();
+    /// Ends it without signals, before its destruction; what has been received and not given is lost. Blocks:
+    /// until the kernel has released its buffers.
+    void abandon() noexcept;
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return slots_->multiplexer(); }
 
 private:
@@ -57,6 +62,8 @@ private:
     void pause() noexcept;
     void deliver(result<received_buffer>&& outcome) noexcept;
     void take_bytes() noexcept;
+    void drop_bytes() noexcept;
+    void leave() noexcept;
     [[nodiscard]] bool is_provided() const noexcept { return slots_->group().has_value(); }
 
     void signal_value() noexcept final;
@@ -66,6 +73,7 @@ private:
 
     receive_slots* slots_;
     registration* handle_;
+    std::optional<error> refusal_;  // why the socket could not be attached: ends every start()
     receive_request request_;
     buffer piece_;
     std::uint32_t index_ = receive_slots::none;  // the buffer being read into
@@ -83,7 +91,8 @@ private:
 /// Takes all the bytes a stream socket gets: an operation with many values.
 ///
 /// Signals: set_value for each piece, in order; at last set_value with an empty buffer at end of file, or
-/// with the error that ends it (ECANCELED after cancel(), ECONNRESET and the like); then set_done. After
+/// with the error that ends it (ECANCELED after cancel(), ECONNRESET and the like, or that of attaching a
+/// socket without a multiplexer to the pool's); then set_done. After
 /// set_done it may be started again or destroyed, from inside that signal too. While no buffer of the pool is
 /// free it pauses: the bytes wait in the kernel, and it goes on when a buffer is returned. What had been
 /// received when it was cancelled is still given, so nothing is lost to who reads the socket next.
@@ -101,6 +110,13 @@ public:
         static_assert(receive_receiver<Receiver>);
     }
     receive_stream(receive_stream&& other) noexcept = default;
+    /// Destroying it before done is an error, reported to the failure handler.
+    ~receive_stream() {
+        if (not started()) [[likely]]
+            return;
+        report_unreturned(unreturned_failure::pending_state_destroyed, "its stream is cancelled");
+        abandon();
+    }
 
     /// Begins. No signal comes before the loop runs.
     void start() noexcept { receiving::start(); }

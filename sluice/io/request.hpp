@@ -83,6 +83,19 @@ struct io_request {
     extent_type offset = no_offset;
 };
 
+/// The bytes of a list, or of one piece. Complexity: linear in the number of buffers.
+template <class Buffers>
+[[nodiscard]] constexpr std::size_t bytes_in(const Buffers& buffers) noexcept {
+    if constexpr (requires { buffers[0].size(); }) {
+        std::size_t total = 0;
+        for (const auto& piece : buffers)
+            total += piece.size();
+        return total;
+    } else {
+        return buffers.size();
+    }
+}
+
 /// The buffers an operation filled or drained, or why it could not.
 ///
 /// The buffers may be fewer and shorter than those of the request (a partial transfer), and may lie elsewhere
@@ -95,17 +108,13 @@ public:
 
     /// Bytes read or written; 0 if the operation failed. Complexity: linear in the number of buffers.
     [[nodiscard]] constexpr std::size_t bytes_transferred() const noexcept {
-        if (not this->has_value()) return 0;
-        if constexpr (requires { (**this)[0].size(); }) {
-            std::size_t total = 0;
-            for (const auto& piece : **this)
-                total += piece.size();
-            return total;
-        } else {
-            return (**this).size();
-        }
+        return this->has_value() ? bytes_in(**this) : 0;
     }
 };
+
+/// How much a transfer moves before it ends: everything, or what one system call moves. A read of a stream
+/// always ends with some.
+enum class amount : bool { some, all };
 
 /// What a barrier makes durable, and whether it waits for that. P2052 (and POSIX fdatasync, fsync).
 enum class barrier_kind : std::uint8_t {

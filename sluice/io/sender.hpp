@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "sluice/io/blocking.hpp"
+#include "sluice/io/failure_handler.hpp"
 #include "sluice/io/io_handle.hpp"
 #include "sluice/io/io_multiplexer.hpp"
 #include "sluice/io/limits.hpp"
+#include "sluice/io/refused_handles.hpp"
 #include "sluice/io/socket_address.hpp"
 
 namespace sluice::io {
@@ -38,7 +40,9 @@ namespace detail {
 // The part that senders on a handle share. A handle without a multiplexer adopts the calling thread's.
 class handle_sender {
 public:
-    handle_sender(io_handle& target, deadline within) noexcept
+    /// On no handle; starting it fails with EBADF.
+    handle_sender() noexcept : handle_sender(no_handle()) {}
+    handle_sender(multiplexable_handle& target, deadline within) noexcept
         : registration_(&target.adopted()), limit_(within) {}
 
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *registration_->multiplexer; }
@@ -57,6 +61,11 @@ protected:
     }
 
 private:
+    explicit handle_sender(registration& target) noexcept : registration_(&target) {}
+    static registration& no_handle() noexcept {
+        return refused_handle({EBADF, "start an operation that was made without a handle"});
+    }
+
     registration* registration_;
     deadline limit_;
 };
@@ -77,8 +86,8 @@ std::span<Piece> shortened(std::span<Piece> pieces, std::size_t bytes) noexcept 
 
 }  // namespace detail
 
-/// Transfers to or from memory; made by async_read and async_write.
-template <class Buffers>
+/// Transfers to or from memory; made by async_read, async_write and async_write_some.
+template <class Buffers, amount Wanted = amount::all>
 class transfer_sender : public detail::handle_sender {
 public:
     using result_type = io_result<Buffers>;
@@ -86,13 +95,14 @@ public:
     static constexpr bool is_list =
         std::same_as<Buffers, buffers_type> or std::same_as<Buffers, const_buffers_type>;
 
+    transfer_sender() noexcept = default;
     transfer_sender(io_handle& target, io_request<Buffers> request, deadline within) noexcept
         : handle_sender(target, within), request_(request) {}
 
     [[nodiscard]] io_request<Buffers>& request() noexcept { return request_; }
 
     void configure(operation& op) noexcept {
-        configure_as(op, is_read ? operation_kind::read : operation_kind::write);
+        configure_as(op, kind);
         op.offset = request_.offset;
         if constexpr (is_list) {
             // buffer and const_buffer have one layout, that of iovec; the kernel only reads what a write
@@ -117,6 +127,10 @@ public:
     }
 
 private:
+    static constexpr operation_kind kind = is_read                 ? operation_kind::read
+                                           : Wanted == amount::all ? operation_kind::write
+                                                                   : operation_kind::write_some;
+
     [[nodiscard]] static const char* name_of_failed(const operation& op) noexcept {
         if (op.error_code == EMSGSIZE and op.piece_count > limits::pieces_per_call_max)
             return message_in_too_many_pieces(is_read ? direction::in : direction::out);
@@ -134,20 +148,27 @@ class barrier_sender : public detail::handle_sender {
 public:
     using result_type = io_result<const_buffers_type>;
 
-    barrier_sender(io_handle& target, barrier_kind kind, deadline within) noexcept
-        : handle_sender(target, within), kind_(kind) {}
+    barrier_sender() noexcept = default;
+    barrier_sender(io_handle& target, barrier_kind kind, io_request<const_buffers_type> range,
+                   deadline within) noexcept
+        : handle_sender(target, within), kind_(kind), range_(range) {}
 
     void configure(operation& op) noexcept {
         configure_as(op, operation_kind::barrier);
         op.durability = kind_;
+        op.offset = range_.offset == no_offset ? 0 : range_.offset;
+        // For their lengths; see transfer_sender::configure.
+        op.pieces = reinterpret_cast<const buffer*>(range_.buffers.data());
+        op.piece_count = static_cast<std::uint32_t>(range_.buffers.size());
     }
     [[nodiscard]] result_type collect(const operation& op) noexcept {
         if (op.error_code != 0) return failure(error_of(op, "barrier"));
-        return const_buffers_type{};
+        return range_.buffers;
     }
 
 private:
-    barrier_kind kind_;
+    barrier_kind kind_ = barrier_kind::wait_all;
+    io_request<const_buffers_type> range_;
 };
 
 /// Waits until a handle is ready; made by async_ready.
@@ -155,7 +176,8 @@ class ready_sender : public detail::handle_sender {
 public:
     using result_type = result<void>;
 
-    ready_sender(io_handle& target, direction which, deadline within) noexcept
+    ready_sender() noexcept = default;
+    ready_sender(multiplexable_handle& target, direction which, deadline within) noexcept
         : handle_sender(target, within), which_(which) {}
 
     void configure(operation& op) noexcept {
@@ -168,7 +190,7 @@ public:
     }
 
 private:
-    direction which_;
+    direction which_ = direction::in;
 };
 
 /// Waits for a time; made by async_sleep. Ends with success when it has come, with ECANCELED when cancelled.
@@ -251,11 +273,43 @@ private:
                                       deadline within = {}) noexcept {
     return transfer_sender<const_bytes_type>(to, request, within);
 }
-[[nodiscard]] inline auto async_barrier(io_handle& to, barrier_kind kind = barrier_kind::wait_all,
-                                        deadline within = {}) noexcept {
-    return barrier_sender(to, kind, within);
+[[nodiscard]] inline auto async_write_some(io_handle& to, io_request<const_buffers_type> request,
+                                           deadline within = {}) noexcept {
+    return transfer_sender<const_buffers_type, amount::some>(to, request, within);
 }
-[[nodiscard]] inline auto async_ready(io_handle& target, direction which, deadline within = {}) noexcept {
+[[nodiscard]] inline auto async_write_some(io_handle& to, io_request<const_bytes_type> request,
+                                           deadline within = {}) noexcept {
+    return transfer_sender<const_bytes_type, amount::some>(to, request, within);
+}
+// Those of a mapped file are defined in mapped_sender.hpp: without it, a call does not compile, rather than
+// copy.
+class mapped_file_handle;
+template <read_buffers Buffers>
+class mapped_read_sender;
+template <class Buffers, amount Wanted>
+class mapped_write_sender;
+[[nodiscard]] mapped_read_sender<buffers_type> async_read(mapped_file_handle& from,
+                                                          io_request<buffers_type> request,
+                                                          deadline within = {}) noexcept;
+[[nodiscard]] mapped_read_sender<bytes_type> async_read(mapped_file_handle& from,
+                                                        io_request<bytes_type> request,
+                                                        deadline within = {}) noexcept;
+[[nodiscard]] mapped_write_sender<const_buffers_type, amount::all> async_write(
+    mapped_file_handle& to, io_request<const_buffers_type> request, deadline within = {}) noexcept;
+[[nodiscard]] mapped_write_sender<const_bytes_type, amount::all> async_write(
+    mapped_file_handle& to, io_request<const_bytes_type> request, deadline within = {}) noexcept;
+[[nodiscard]] mapped_write_sender<const_buffers_type, amount::some> async_write_some(
+    mapped_file_handle& to, io_request<const_buffers_type> request, deadline within = {}) noexcept;
+[[nodiscard]] mapped_write_sender<const_bytes_type, amount::some> async_write_some(
+    mapped_file_handle& to, io_request<const_bytes_type> request, deadline within = {}) noexcept;
+
+[[nodiscard]] inline auto async_barrier(io_handle& to, barrier_kind kind = barrier_kind::wait_all,
+                                        io_request<const_buffers_type> range = {},
+                                        deadline within = {}) noexcept {
+    return barrier_sender(to, kind, range, within);
+}
+[[nodiscard]] inline auto async_ready(multiplexable_handle& target, direction which,
+                                      deadline within = {}) noexcept {
     return ready_sender(target, which, within);
 }
 [[nodiscard]] inline auto async_sleep(io_multiplexer& multiplexer, deadline until) noexcept {
@@ -275,14 +329,32 @@ class io_operation_connection final : private operation {
 public:
     using result_type = typename Sender::result_type;
 
+    /// Of parts that are default-constructed: to be assigned what connect() returns.
+    io_operation_connection() noexcept
+        requires std::default_initializable<Sender> and std::default_initializable<Receiver>
+    = default;
     io_operation_connection(Sender&& from, Receiver&& to) noexcept
         : sender_(std::move(from)), receiver_(std::move(to)) {
         static_assert(sender<Sender> and receiver_of<Receiver, Sender>);
     }
     /// Only before start() or after done.
     io_operation_connection(io_operation_connection&& other) noexcept = default;
+    io_operation_connection& operator=(io_operation_connection&& other) noexcept = default;
+
+    /// Destroying it before done is an error, reported to the failure handler. Blocks: then, until the kernel
+    /// has released the buffers.
+    ~io_operation_connection() {
+        if (is_idle()) [[likely]]
+            return;
+        ENSURE(at != stage::valued or notification_pending,
+               "destroyed between its value and its done signal");
+        report_unreturned(unreturned_failure::pending_state_destroyed, "its operation is cancelled");
+        abandon();
+    }
 
     /// Begins the operation; again, once the done signal has come. The signals may come before start returns.
+    /// Blocks: no; but on a file in memory (tmpfs, assume_in_memory) for a page that has been swapped out:
+    /// assume_in_memory(false) prevents that, and leaves such a file to a worker thread.
     // Inlined by force: behind a system call every return is mispredicted (see system_call.hpp).
     [[gnu::always_inline]] void start(initiation how = initiation::automatic) noexcept {
         sender_.configure(*this);

@@ -4,6 +4,7 @@
 #include <new>
 #include <system_error>
 
+#include "sluice/io/attempt.hpp"
 #include "sluice/io/blocking.hpp"
 #include "sluice/io/registration.hpp"
 #include "sluice/io/sigpipe_guard.hpp"
@@ -12,13 +13,15 @@ namespace sluice::io {
 
 void perform_blocking(operation& op) noexcept {
     if (op.kind == operation_kind::barrier) {
-        if (auto done = barrier_blocking(op.target->native, op.durability, 0, 0); not done) {
+        const barrier_range range{.offset = op.offset, .length = requested_bytes(op)};
+        if (auto done = barrier_blocking(op.target->native, op.durability, range, {}); not done) {
             op.error_code = done.error().code();
         }
         return;
     }
-    const auto moved = transfer_blocking(op.target->native, direction_of(op.kind),
-                                         {op.pieces, op.piece_count}, op.offset, {}, op.transferred);
+    const auto moved =
+        transfer_blocking(op.target->native, direction_of(op.kind), {op.pieces, op.piece_count}, op.offset,
+                          {}, amount_of(op.kind), op.transferred);
     if (moved) {
         op.transferred = *moved;
     } else {

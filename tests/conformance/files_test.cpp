@@ -1,4 +1,5 @@
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -160,6 +161,23 @@ TEST_P(files, append_when_opened_for_that_wherever_the_request_points) {
     EXPECT_EQ(size_of(file), 6U);
     const auto got = get(file, 10);
     EXPECT_TRUE(std::ranges::equal(got, text("onetwo")));
+}
+
+// assume_in_memory(false) promises it: a page may have been swapped out.
+TEST_P(files, are_not_waited_for_by_a_start_that_may_not_assume_them_in_memory) {
+    if (which().is_simulated) GTEST_SKIP() << "a simulation draws when start() tries";
+    io_handle file = open_file(where());
+    ASSERT_TRUE(file.write(io_request<const_bytes_type>{pattern(4096), 0}).has_value());
+    file.assume_in_memory(false);
+    attach(file);
+    std::array<std::byte, 4096> into{};
+    const iovec piece{.iov_base = into.data(), .iov_len = into.size()};
+    const bool can_ask = ::preadv2(file.descriptor(), &piece, 1, 0, RWF_NOWAIT) == 4096;
+    tracked_read read(reading(file, into));
+    read.state.start();
+    EXPECT_EQ(read.is.dones, can_ask ? 1 : 0);
+    ASSERT_TRUE(run_until_done(read.is));
+    EXPECT_TRUE(succeeded(read.is, 4096));
 }
 
 TEST_P(files, make_written_data_durable_with_every_kind_of_barrier) {

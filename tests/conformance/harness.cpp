@@ -236,7 +236,7 @@ with_multiplexer::with_multiplexer(const back_end& which) : which_(which) {
     multiplexer_ = std::move(*made);
 }
 
-void with_multiplexer::attach(io_handle& h) const {
+void with_multiplexer::attach(multiplexable_handle& h) const {
     const auto attached = h.set_multiplexer(multiplexer_.get());
     ASSERT_TRUE(attached.has_value());
 }

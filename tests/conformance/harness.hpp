@@ -156,7 +156,7 @@ public:
 
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *multiplexer_; }
     [[nodiscard]] const back_end& which() const noexcept { return which_; }
-    void attach(io_handle& h) const;
+    void attach(multiplexable_handle& h) const;
 
     /// Starts reads of streams that are empty. The operations are queued, not tried.
     [[nodiscard]] std::deque<stream_read> start_reads(std::size_t count, medium kind) const;

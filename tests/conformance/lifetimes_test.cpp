@@ -38,7 +38,7 @@ TEST_P(lifetimes, of_a_started_operation_do_not_end_before_done) {
             read->start();
             read.reset();
         },
-        "destroyed while the operation is pending");
+        "destroyed while its operation is pending");
 }
 
 TEST_P(lifetimes, of_an_operation_do_not_end_between_value_and_done) {
@@ -50,7 +50,7 @@ TEST_P(lifetimes, of_an_operation_do_not_end_between_value_and_done) {
             read->start();
             (void)run_until_done(is);
         },
-        "destroyed while the operation is pending");
+        "destroyed between its value and its done signal");
 }
 
 TEST_P(lifetimes, of_a_started_operation_are_spent_in_one_place) {

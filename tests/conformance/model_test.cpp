@@ -163,7 +163,9 @@ private:
         list memory;
         std::unique_ptr<started> op{};
     };
-    static void attach(io_handle& h, io_multiplexer& m) { ASSERT_TRUE(h.set_multiplexer(&m).has_value()); }
+    static void attach(multiplexable_handle& h, io_multiplexer& m) {
+        ASSERT_TRUE(h.set_multiplexer(&m).has_value());
+    }
     static std::size_t first_open(const std::deque<transfer>& all) {
         return static_cast<std::size_t>(
             std::ranges::count_if(all, [](const transfer& each) { return each.op->is.dones == 1; }));

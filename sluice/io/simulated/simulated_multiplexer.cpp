@@ -20,9 +20,10 @@ constexpr auto never = io_multiplexer::time_point::max();
 constexpr auto no_wait = io_multiplexer::time_point::min();
 
 // In the order of operation_kind.
-constexpr std::array operation_names{
-    "read",      "write",        "accept",  "connect",     "ready to read", "ready to write", "splice out",
-    "splice in", "receive from", "send to", "wait signal", "barrier",       "sleep"};
+constexpr std::array operation_names{"read",      "write",         "write some",     "accept",
+                                     "connect",   "ready to read", "ready to write", "splice out",
+                                     "splice in", "receive from",  "send to",        "call in",
+                                     "call out",  "wait signal",   "barrier",        "sleep"};
 static_assert(operation_names.size() == static_cast<std::size_t>(operation_kind::sleep) + 1);
 
 // A file operation's `backend_word`: when it may advance, and whether its cancel is on the way.

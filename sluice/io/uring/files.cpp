@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "sluice/io/attempt.hpp"
 #include "sluice/io/uring/backend.hpp"
@@ -19,8 +20,12 @@ constexpr std::uint64_t wants_worker = 1;
 
 // Appends ignore theirs, which need not be one then.
 std::uint64_t offset_in_file(const operation& op) noexcept {
-    if (op.kind == operation_kind::write and op.target->native.append_only) return 0;
+    if (op.kind != operation_kind::read and op.target->native.append_only) return 0;
     return op.offset + op.transferred;
+}
+
+constexpr bool is_file_write(operation_kind kind) noexcept {
+    return is_transfer(kind) and kind != operation_kind::read;
 }
 
 // What is left to transfer, as the ring takes it: what is left of a piece that has been begun, or a list of
@@ -46,7 +51,7 @@ std::span<const buffer> left_of(const operation& op, buffer& begun) noexcept {
 // Straight into an entry of the submission queue, which it goes to the kernel with in the next pass: on the
 // way through a list it would touch its neighbours there.
 void multiplexer::backend_submit(operation& op) noexcept {
-    const bool is_ours = op.kind == operation_kind::write and options_.inline_file_writes;
+    const bool is_ours = is_file_write(op.kind) and options_.inline_file_writes;
     io_uring_sqe* const entry = is_ours ? nullptr : ring_.next_if_room();
     if (entry == nullptr) [[unlikely]] {
         files_.push_back(op);
@@ -84,7 +89,7 @@ void multiplexer::give_piece(io_uring_sqe& entry, operation& op) const noexcept 
 
 bool multiplexer::give_files() noexcept {
     while (operation* const op = files_.front()) {
-        if (op->kind == operation_kind::write and options_.inline_file_writes) {
+        if (is_file_write(op->kind) and options_.inline_file_writes) {
             files_.erase(*op);
             perform_blocking(*op);
             finish(*op);
@@ -101,10 +106,10 @@ bool multiplexer::give_files() noexcept {
 void multiplexer::give_file(io_uring_sqe& entry, operation& op) noexcept {
     if (op.kind == operation_kind::wait_word) [[unlikely]]
         return prepare_word(entry, op);
-    const bool is_transfer = op.kind <= operation_kind::write;
-    if (is_transfer and op.piece_count == 1 and op.transferred == 0) [[likely]] {
+    const bool moves_bytes = is_transfer(op.kind);
+    if (moves_bytes and op.piece_count == 1 and op.transferred == 0) [[likely]] {
         prepare_piece(entry, op, {op.pieces->data(), std::min(op.pieces->size(), bytes_per_call_max)});
-    } else if (is_transfer) {
+    } else if (moves_bytes) {
         prepare_file(entry, op);
     } else {
         prepare_barrier(entry, op);
@@ -136,10 +141,13 @@ void multiplexer::on_word(operation& op, int outcome) noexcept {
 
 void multiplexer::prepare_barrier(io_uring_sqe& entry, const operation& op) noexcept {
     const int descriptor = op.target->native.descriptor;
+    const std::size_t bytes = requested_bytes(op);
+    // 0, for all from the offset on, where the entry's field cannot hold the length.
+    const unsigned length = bytes > std::numeric_limits<unsigned>::max() ? 0 : static_cast<unsigned>(bytes);
     switch (op.durability) {
         case barrier_kind::nowait_data_only:
         case barrier_kind::nowait_all:
-            io_uring_prep_sync_file_range(&entry, descriptor, 0, 0, SYNC_FILE_RANGE_WRITE);
+            io_uring_prep_sync_file_range(&entry, descriptor, length, op.offset, SYNC_FILE_RANGE_WRITE);
             break;
         case barrier_kind::wait_data_only:
             io_uring_prep_fsync(&entry, descriptor, IORING_FSYNC_DATASYNC);
@@ -197,11 +205,11 @@ void multiplexer::on_part_of_file(operation& op, int outcome) noexcept {
     bool ended = true;
     if (outcome > 0) {
         op.transferred += static_cast<std::size_t>(outcome);
-        ended = op.transferred >= requested_bytes(op);
+        ended = amount_of(op.kind) == amount::some or op.transferred >= requested_bytes(op);
     } else if (outcome == -EINTR or outcome == -EAGAIN) {
         ended = false;
         if (outcome == -EAGAIN) op.backend_word = wants_worker;
-    } else if (outcome == -ENOMEM and op.kind <= operation_kind::write and op.cancel_code == 0) {
+    } else if (outcome == -ENOMEM and is_transfer(op.kind) and op.cancel_code == 0) {
         // The ring's own memory, or the file system's; a call tells which. Not for a barrier: to ask twice
         // would lose the error of the first.
         perform_blocking(op);

@@ -1,6 +1,7 @@
 // A loop over io_uring when the kernel has no memory for it. best_available states the order of degradation.
 
 #include <liburing.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -24,6 +25,7 @@ std::atomic<int> refusals_left{0};  // calls answered with `refusal_code`
 std::atomic<int> refusal_code{ENOMEM};
 std::atomic<int> entries_asked{0};
 std::atomic<int> calls_made{0};
+std::atomic<int> waits_made{0};  // calls that may wait
 
 bool refuses() {
     if (refusals_left.load() <= 0) {
@@ -62,6 +64,7 @@ int __wrap_io_uring_get_events(io_uring* ring) {
 }
 int __wrap_io_uring_submit_and_wait_timeout(io_uring* ring, io_uring_cqe** first, unsigned count,
                                             __kernel_timespec* limit, sigset_t* mask) {
+    ++waits_made;
     if (refuses()) return -refusal_code.load();
     return __real_io_uring_submit_and_wait_timeout(ring, first, count, limit, mask);
 }
@@ -86,7 +89,7 @@ protected:
         refusal_code = ENOMEM;
         largest_ring = std::numeric_limits<unsigned>::max();
     }
-    void attach(io_handle& to) { ASSERT_TRUE(to.set_multiplexer(multiplexer.get()).has_value()); }
+    void attach(multiplexable_handle& to) { ASSERT_TRUE(to.set_multiplexer(multiplexer.get()).has_value()); }
     /// Runs until `done`; a loop that never gets there is ended by the test's own time limit.
     template <class Condition>
     void run_until(Condition done) {
@@ -329,6 +332,25 @@ TEST_F(uring_refusal, a_handle_can_be_detached_while_the_kernel_takes_no_request
     pair.say("here");
     run_until([&] { return read.result.dones == 1; });
     EXPECT_EQ(read.text(), "here");
+}
+
+// --- what does not wait
+
+TEST_F(uring_refusal, a_handle_that_was_waited_for_is_closed_without_waiting) {
+    for (int i = 0; i < 100; ++i) {
+        auto pipe = pipe_handle::anonymous().value();
+        attach(pipe.reader);
+        one_read read(pipe.reader, 8);
+        read.state.start(initiation::batched);
+        (void)multiplexer->try_run();  // the ring polls the pipe
+        read.state.cancel();
+        run_until([&] { return read.result.dones == 1; });
+        const int before = waits_made;
+        ASSERT_TRUE(pipe.reader.close().has_value());
+        EXPECT_EQ(waits_made, before);
+        pollfd other{.fd = pipe.writer.descriptor(), .events = 0, .revents = 0};
+        EXPECT_EQ(::poll(&other, 1, 0), 1) << "the ring keeps the closed end open";
+    }
 }
 
 // --- errors that are not a lack of memory

@@ -15,14 +15,14 @@ constexpr std::size_t bytes_per_call_max = 0x7fff'f000;  // MAX_RW_COUNT of Linu
 // Reads and writes of sockets go to the ring as they are; whatever else waits, waits for readiness and is
 // then done by a call: a pipe of ours is O_NONBLOCK, where the ring would answer EAGAIN.
 bool is_native(const registration::half& half, const operation& op) noexcept {
-    return half.owner->native.kind == handle_kind::socket and
-           (op.kind == operation_kind::read or op.kind == operation_kind::write);
+    return half.owner->native.kind == handle_kind::socket and is_transfer(op.kind);
 }
 
 int send_flags(const registration::half& half) noexcept {
     if (half.which == direction::in) return 0;
     // A stream's write goes on until whole, in the kernel rather than by way of us.
-    return half.owner->native.stream ? MSG_NOSIGNAL | MSG_WAITALL : MSG_NOSIGNAL;
+    const bool wants_all = half.owner->native.stream and half.queue.front()->kind == operation_kind::write;
+    return wants_all ? MSG_NOSIGNAL | MSG_WAITALL : MSG_NOSIGNAL;
 }
 
 // The one piece that is left of an operation, or nothing.
@@ -201,8 +201,10 @@ void multiplexer::on_bytes(half_state& state, int outcome, unsigned flags) noexc
     registration::half& half = *state.half;
     const auto bytes = static_cast<std::size_t>(outcome);
     operation_queue done;
-    const bool all_at_once = not half.owner->native.stream or (bytes == 0 and state.bytes != 0);
-    if (all_at_once) {  // a datagram; or end of file, which the next request meets again
+    const bool all_at_once = not half.owner->native.stream or (bytes == 0 and state.bytes != 0) or
+                             half.queue.front()->kind == operation_kind::write_some;
+    // A datagram; what is content with some; or end of file, which the next request meets again.
+    if (all_at_once) {
         operation& front = *half.queue.pop_front();
         front.transferred += bytes;
         done.push_back(front);

@@ -92,12 +92,17 @@ void multiplexer::settle(half_state& state) noexcept {
         submitted = ring_.submit();
         take_completions();
     }
-    while (submitted and state.is_polling and not ring_.is_refusing()) {
-        submitted = ring_.submit_and_wait(std::chrono::seconds(1));
+    // The kernel ends a poll inside the call that asks for it, unless another processor is about to complete
+    // it.
+    constexpr int calls_max = 4;
+    for (int calls = 0; submitted and state.is_polling and not ring_.is_refusing() and calls < calls_max;
+         ++calls) {
+        submitted = ring_.submit();
         take_completions();
     }
     if (ring_.is_refusing()) take_back_refused();
-    // What the kernel has, and does not let us end for lack of memory, is settled later.
+    // What that processor has, or the kernel does not let us end for lack of memory, is settled later:
+    // closing never waits.
     state.is_stale = state.is_polling;
 }
 
