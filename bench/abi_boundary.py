@@ -6,11 +6,13 @@
     bench/abi_boundary.py build/release headers [HEADER…]   the headers; by default each that is installed
 
 Calls: the programs run in turn, ROUNDS times, on one processor. A ratio is the median of the ratios of one round.
-Headers: CPU time of the compiler for a program that includes one header and has an empty main, the least of three.
+Headers: CPU time of the compiler (-O2) for a program that includes one header and has an empty main, and for the first
+program of README.md; the least of three.
 """
 
 import os
 import pathlib
+import re
 import resource
 import statistics
 import subprocess
@@ -19,8 +21,9 @@ import tempfile
 
 PROGRAMS = {"archives": "io", "libsluice.so": "shared", "exports all": "bench_exports_all"}
 SECONDS = "0.05"
-# Asio's and the C library's interfaces to the same things, for comparison, and what every program pays.
-OTHERS = ("", "liburing.h", "uv.h", "expected", "asio.hpp")
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# For comparison.
+OTHERS = ("liburing.h", "uv.h", "expected", "asio.hpp")
 
 
 def measured(program):
@@ -48,9 +51,9 @@ def compare_calls(build, rounds):
         print(row)
 
 
-def compile_seconds(compiler, include, header, folder):
+def compile_seconds(compiler, include, text, folder):
     source = folder / "main.cpp"
-    source.write_text((f"#include <{header}>\n" if header else "") + "int main() {}\n")
+    source.write_text(text)
     least = float("inf")
     for _ in range(3):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -71,7 +74,10 @@ def compare_headers(build, headers):
         include = folder / "include"
         found = sorted(str(path.relative_to(include)) for name in ("base", "sync", "io", "fsmutex")
                        for path in (include / "sluice" / name).rglob("*.hpp") if "skiplist" not in path.parts)
-        times = {header or "none": compile_seconds(compiler, include, header, folder) for header in (*OTHERS, *(headers or found))}
+        programs = {header: f"#include <{header}>\nint main() {{}}\n" for header in (*OTHERS, *(headers or found))}
+        programs["none"] = "int main() {}\n"
+        programs["README.md"] = re.search(r"```cpp\n(.*?)```", (ROOT / "README.md").read_text(), re.S).group(1)
+        times = {name: compile_seconds(compiler, include, text, folder) for name, text in programs.items()}
     for header, seconds in sorted(times.items(), key=lambda item: item[1]):
         print(f"| `{header}` | {seconds:.2f} |")
 
