@@ -42,7 +42,7 @@ public:
         if (not ran_elsewhere) context.run();
     }
 
-    std::unique_ptr<io_multiplexer> multiplexer = best_available(0).value();
+    std::unique_ptr<io_multiplexer> multiplexer = best_available(1, 0).value();
     asio_context context{*multiplexer};
     std::optional<asio_stream<socket_handle>> near, far;
     std::array<char, 64> into{};

@@ -16,7 +16,9 @@ bool atomic_operation::try_start(initiation how) noexcept {
 void atomic_operation::launch(initiation how) noexcept {
     how_ = how;
     io_multiplexer& multiplexer = home();
-    if (multiplexer.is_owner()) {
+    if (multiplexer.is_for_threads()) {
+        begin_here(multiplexer);
+    } else if (multiplexer.is_owner()) {
         begin();
     } else {
         multiplexer.post(start_item_);  // the state may be gone when this returns
@@ -31,16 +33,29 @@ void atomic_operation::begin() noexcept {
     if (is_known) multiplexer.signal_both(*this, [this] { signal_value(); }, [this] { signal_done(); });
 }
 
+// A cancellation from now on finds the operation in the multiplexer.
+void atomic_operation::begin_here(io_multiplexer& multiplexer) noexcept {
+    configure_io();
+    (void)multiplexer.start_or_finish(*this);
+    if (not state_.begin()) multiplexer.cancel(*this, ECANCELED);
+    multiplexer.publish(*this, how_);
+}
+
+// Whether calls on it may be made on this thread.
+bool atomic_operation::acts_here(const io_multiplexer& multiplexer) noexcept {
+    return multiplexer.is_for_threads() or multiplexer.is_owner();
+}
+
 bool atomic_operation::poll() noexcept {
     if (completed()) return true;
     io_multiplexer& multiplexer = home();
-    if (not multiplexer.is_owner() or not started() or state_.is_claimed()) return false;
+    if (not acts_here(multiplexer) or not started() or state_.is_claimed()) return false;
     return multiplexer.poll(*this);
 }
 
 void atomic_operation::cancel() noexcept {
     io_multiplexer& multiplexer = home();
-    switch (state_.cancel(multiplexer.is_owner())) {
+    switch (state_.cancel(acts_here(multiplexer))) {
         case atomic_state<>::cancel_step::nothing:
             break;
         case atomic_state<>::cancel_step::post_item:

@@ -13,7 +13,9 @@ namespace sluice::io {
 /// Thread safety: start(), try_start(), poll(), started(), completed() and cancel() from any thread, in any
 /// order; see `atomic_state` for the states. The i/o runs, and the signals come, on the multiplexer's thread
 /// alone. On that thread start() and cancel() act at once; from another they post. Until a thread has made
-/// the multiplexer its own by running it, every thread is another.
+/// the multiplexer its own by running it, every thread is another. A multiplexer for several threads takes
+/// them at once from any thread, posts nothing, and may give the signals on any of its threads, or within
+/// start().
 ///
 /// Whoever calls a member keeps the state alive during the call, and the multiplexer until it returns. The
 /// done signal is given only when no item of this state is queued any more, so what destroys the state has
@@ -69,6 +71,8 @@ private:
     void signal_value() noexcept final;
     void signal_done() noexcept final;
     void begin() noexcept;
+    void begin_here(io_multiplexer& multiplexer) noexcept;
+    [[nodiscard]] static bool acts_here(const io_multiplexer& multiplexer) noexcept;
     void on_cancel_item() noexcept;
 
     struct start_item final : posted_item {

@@ -42,7 +42,7 @@ protected:
         return connect(atomic_async_read(ends.reader, io_request<bytes_type>{into}), recorder{&outcome});
     }
 
-    std::unique_ptr<io_multiplexer> multiplexer = best_available(0).value();
+    std::unique_ptr<io_multiplexer> multiplexer = best_available(1, 0).value();
     pipe_handle::pair ends = pipe_handle::anonymous().value();
     std::array<std::byte, 16> into{};
     seen outcome;

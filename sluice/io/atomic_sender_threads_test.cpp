@@ -30,7 +30,7 @@ public:
         if (thread_.joinable()) thread_.join();
     }
 
-    const std::unique_ptr<io_multiplexer> multiplexer = best_available(0).value();
+    const std::unique_ptr<io_multiplexer> multiplexer = best_available(1, 0).value();
 
 private:
     std::optional<io_multiplexer::work_guard> guard_;

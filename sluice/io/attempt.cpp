@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "sluice/io/datagram.hpp"
+#include "sluice/io/io_multiplexer.hpp"
 #include "sluice/io/limits.hpp"
 #include "sluice/io/ready_call.hpp"
 #include "sluice/io/signal_receiver.hpp"
@@ -53,7 +54,7 @@ bool attempt_transfer(operation& op, direction which) noexcept {
             if (errno == EINTR) continue;
             if (would_block(errno)) return false;
             if (errno == EOPNOTSUPP and is_file) {
-                op.target->side(which).never_speculate = true;
+                op.target->side(which).give_up_speculation();
                 return false;
             }
             return fail(op, errno);
@@ -124,7 +125,8 @@ bool attempt_splice(operation& op) noexcept {
     native_handle& near = is_out ? transfer.to : transfer.from;
     near.nonblocking = near.nonblocking or op.target->native.nonblocking;
     const splice_step step = advance(transfer);
-    if (op.target->native.nonblocking != near.nonblocking) {
+    // With several threads, another may be looking at the target now: each transfer finds out by itself.
+    if (op.target->native.nonblocking != near.nonblocking and not op.target->multiplexer->is_for_threads()) {
         op.target->native.nonblocking = near.nonblocking;
         choose_calls(*op.target);
     }

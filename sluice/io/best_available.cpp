@@ -65,23 +65,29 @@ void note_degradation(const error& refusal) noexcept {
     if (not is_first) delete fresh;
 }
 
-result<std::unique_ptr<io_multiplexer>> make_ring_else_epoll(std::size_t threads) noexcept {
-    auto ring = make_uring_multiplexer();
+result<std::unique_ptr<io_multiplexer>> make_ring_else_epoll(run_by threads,
+                                                             std::size_t file_threads) noexcept {
+    auto ring = make_uring_multiplexer({.threads = threads});
     if (ring) return ring;
-    auto epoll = make_epoll_multiplexer(threads);
+    auto epoll = make_epoll_multiplexer(file_threads, threads);
     if (epoll) note_degradation(ring.error());
     return epoll;
 }
 
 }  // namespace
 
-result<std::unique_ptr<io_multiplexer>> best_available(std::size_t threads) noexcept {
+result<std::unique_ptr<io_multiplexer>> best_available(std::size_t threads,
+                                                       std::size_t file_threads) noexcept {
+    if (threads == 0)
+        return failure({EINVAL, "make a multiplexer for no threads: pass 1, or how many run it"});
+    const run_by by = threads == 1 ? run_by::one : run_by::several;
     const choice& made = chosen_back_end();
     switch (made.which) {
         case back_end::io_uring:
-            return made.is_forced ? make_uring_multiplexer() : make_ring_else_epoll(threads);
+            return made.is_forced ? make_uring_multiplexer({.threads = by})
+                                  : make_ring_else_epoll(by, file_threads);
         case back_end::epoll:
-            return make_epoll_multiplexer(threads);
+            return make_epoll_multiplexer(file_threads, by);
         case back_end::none:
             break;
     }

@@ -1,21 +1,58 @@
 #include "sluice/io/cancel_scope.hpp"
 
+#include <mutex>
+
 #include "sluice/io/failure_handler.hpp"
 #include "sluice/io/io_multiplexer.hpp"
 
 namespace sluice::io {
 
+namespace {
+
+// One for all scopes of multiplexers for several threads, because scopes are nested, and each may be walked
+// from any that it is nested in. Recursive: what is ended may run code that cancels.
+std::recursive_mutex& scopes_lock() noexcept {
+    static std::recursive_mutex lock;
+    return lock;
+}
+
+}  // namespace
+
+// Keeps other threads from scopes of several threads while this exists.
+class cancel_scope::guard {
+public:
+    explicit guard(bool is_needed) noexcept {
+        if (is_needed) [[unlikely]]
+            held_ = std::unique_lock(scopes_lock());
+    }
+
+private:
+    std::unique_lock<std::recursive_mutex> held_;
+};
+
+// Whether that is known.
+bool cancel_scope::is_for_one_thread() const noexcept {
+    const io_multiplexer* const of = multiplexer_.load(std::memory_order_relaxed);
+    return of != nullptr and not of->is_for_threads();
+}
+
 void awaited::wait(std::coroutine_handle<> waiter, io_multiplexer& on) noexcept {
     waiter_ = waiter;
     if (scope_ == nullptr) return;
-    if (scope_->multiplexer_ == nullptr) scope_->multiplexer_ = &on;
-    ENSURE(scope_->multiplexer_ == &on,
+    const cancel_scope::guard held(on.is_for_threads());
+    auto& multiplexer = scope_->multiplexer_;
+    if (multiplexer.load(std::memory_order_relaxed) == nullptr)
+        multiplexer.store(&on, std::memory_order_relaxed);
+    ENSURE(multiplexer.load(std::memory_order_relaxed) == &on,
            "a cancel scope belongs to one multiplexer: wrap what runs on another in uncancelled()");
     scope_->pending_.push_back(*this);
+    // Another thread may have cancelled it since is_refused().
+    if (on.is_for_threads() and scope_->is_cancelled()) end();
 }
 
 void awaited::resume_waiter(int code) noexcept {
     if (scope_ != nullptr) {
+        const cancel_scope::guard held(not scope_->is_for_one_thread());
         scope_->pending_.erase(*this);
         if (code == ECANCELED and scope_->is_cancelled()) scope_->note_cut_short();
     }
@@ -23,13 +60,20 @@ void awaited::resume_waiter(int code) noexcept {
 }
 
 void awaited::forget_waiter() noexcept {
-    if (scope_ != nullptr) scope_->pending_.erase(*this);
+    if (scope_ == nullptr) return;
+    const cancel_scope::guard held(not scope_->is_for_one_thread());
+    scope_->pending_.erase(*this);
 }
 
 void awaited_operation::abandon() noexcept {
     report_unreturned(unreturned_failure::waiting_frame_destroyed, "its operation is cancelled");
     forget_waiter();
     target->multiplexer->abandon(*this);
+}
+
+void awaited_operation::publish() noexcept {
+    value_is_empty = true;
+    target->multiplexer->publish(*this, initiation::automatic);
 }
 
 void awaited_operation::end() noexcept {
@@ -41,6 +85,7 @@ void awaited_operation::signal_both(io_multiplexer& by) noexcept {
 }
 
 cancel_scope::~cancel_scope() {
+    const guard held(not is_for_one_thread() and (outer_ != nullptr or not nested_.empty()));
     ENSURE(pending_.empty(), "a cancel scope is destroyed while operations are pending in it");
     while (cancel_scope* const inner = nested_.pop_front())
         inner->outer_ = nullptr;
@@ -48,23 +93,25 @@ cancel_scope::~cancel_scope() {
 }
 
 void cancel_scope::let_go() noexcept {
+    const guard held(not is_for_one_thread());
     while (awaited* const each = pending_.pop_front())
         each->scope_ = nullptr;
 }
 
 void cancel_scope::cancel_own() noexcept {
-    is_cancelled_ = true;
+    is_cancelled_.store(true, std::memory_order_relaxed);
     // Nobody is signalled from inside, so the list stays as it is meanwhile.
     for (awaited& each : pending_)
         each.end();
 }
 
 void cancel_scope::cancel() noexcept {
+    const guard held(not is_for_one_thread());
     // Without recursion: scopes may nest as deep as tasks do.
     intrusive_list<cancel_scope, &cancel_scope::walk_link_> to_cancel;
     to_cancel.push_back(*this);
     while (cancel_scope* const at = to_cancel.pop_front()) {
-        if (at->is_cancelled_) continue;  // and so is all that is nested in it
+        if (at->is_cancelled()) continue;  // and so is all that is nested in it
         at->cancel_own();
         for (cancel_scope& inner : at->nested_)
             to_cancel.push_back(inner);
@@ -72,18 +119,19 @@ void cancel_scope::cancel() noexcept {
 }
 
 void cancel_scope::note_cut_short() noexcept {
-    for (cancel_scope* at = this; at != nullptr and at->is_cancelled_; at = at->outer_)
-        at->has_cut_short_ = true;
+    for (cancel_scope* at = this; at != nullptr and at->is_cancelled(); at = at->outer_)
+        at->has_cut_short_.store(true, std::memory_order_relaxed);
 }
 
 void cancel_scope::nest_in(cancel_scope& outer) noexcept {
+    const guard held(not is_for_one_thread() and not outer.is_for_one_thread());
     if (outer_ == &outer or this == &outer) return;
     ENSURE(outer_ == nullptr, "a cancel scope is nested in one other at most");
     for (const cancel_scope* at = &outer; at != nullptr; at = at->outer_)
         ENSURE(at != this, "a cancel scope cannot be nested in itself");
     outer_ = &outer;
     outer.nested_.push_back(*this);
-    if (outer.is_cancelled_) cancel();
+    if (outer.is_cancelled()) cancel();
 }
 
 }  // namespace sluice::io

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <coroutine>
 #include <utility>
 
@@ -64,8 +65,13 @@ protected:
         return true;
     }
 
-    /// To be called once the operation is pending: the done signal resumes `waiter`.
-    void wait(std::coroutine_handle<> waiter) noexcept { awaited::wait(waiter, *target->multiplexer); }
+    /// To be called once the operation is pending: the done signal resumes `waiter`. This may be gone when
+    /// the call returns, if the multiplexer is for several threads.
+    void wait(std::coroutine_handle<> waiter) noexcept {
+        awaited::wait(waiter, *target->multiplexer);
+        if (at == stage::begun) [[unlikely]]
+            publish();
+    }
 
 private:
     // The value is collected when the coroutine goes on, and it may go on only when its frame, in which the
@@ -74,6 +80,7 @@ private:
     void signal_done() noexcept final { resume_waiter(error_code); }
     void signal_both(io_multiplexer& by) noexcept final;
     void end() noexcept final;
+    void publish() noexcept;
     void abandon() noexcept;
 };
 
@@ -82,7 +89,8 @@ private:
 /// `task_group` give it one of its own, nested in that.
 ///
 /// Thread safety: belongs to one multiplexer's thread: all operations in it go through one multiplexer
-/// (ENSURE), and another thread cancels by posting to that. Allocates: nothing.
+/// (ENSURE), and another thread cancels by posting to that. If that multiplexer is for several threads, any
+/// thread may call any member. Allocates: nothing.
 ///
 /// Invariants:
 ///   1. A scope in a cancelled scope is cancelled.
@@ -101,13 +109,15 @@ public:
     /// that is left to the multiplexer. Complexity: linear in the operations pending and scopes nested.
     void cancel() noexcept;
 
-    [[nodiscard]] bool is_cancelled() const noexcept { return is_cancelled_; }
+    [[nodiscard]] bool is_cancelled() const noexcept { return is_cancelled_.load(std::memory_order_relaxed); }
 
     /// Releases all that is pending here, for an owner that is destroyed before the waiting coroutines.
     void let_go() noexcept;
 
     /// Whether cancelling did end something: an operation completed with ECANCELED, or was refused.
-    [[nodiscard]] bool has_cut_short() const noexcept { return has_cut_short_; }
+    [[nodiscard]] bool has_cut_short() const noexcept {
+        return has_cut_short_.load(std::memory_order_relaxed);
+    }
 
     /// Has this scope cancelled when `outer` is. A scope is nested in one other at most, until either is
     /// destroyed; to nest it there again changes nothing.
@@ -116,13 +126,17 @@ public:
 private:
     friend class awaited;
 
+    class guard;
+
+    [[nodiscard]] bool is_for_one_thread() const noexcept;
     void cancel_own() noexcept;
     void note_cut_short() noexcept;
 
-    bool is_cancelled_ = false;
-    bool has_cut_short_ = false;
+    // Atomic because of several threads; they order nothing, all else is under a lock then.
+    std::atomic<bool> is_cancelled_{false};
+    std::atomic<bool> has_cut_short_{false};
+    std::atomic<io_multiplexer*> multiplexer_{nullptr};  // of what was waited for here
     cancel_scope* outer_ = nullptr;
-    io_multiplexer* multiplexer_ = nullptr;  // of what was waited for here
     intrusive_list<awaited, &awaited::scope_link_> pending_;
     list_hook<cancel_scope> sibling_link_;
     list_hook<cancel_scope> walk_link_;  // only within cancel()

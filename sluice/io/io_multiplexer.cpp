@@ -59,6 +59,7 @@ registration* io_multiplexer::take_registration() noexcept {
 }
 
 result<registration*> io_multiplexer::attach(const native_handle& native) noexcept {
+    const entry in(*this);
     registration* const fresh = take_registration();
     if (fresh == nullptr) return failure({ENOMEM, "attach to multiplexer", native.descriptor});
     fresh->native = native;
@@ -71,6 +72,7 @@ result<registration*> io_multiplexer::attach(const native_handle& native) noexce
 }
 
 result<void> io_multiplexer::detach(registration& attached) noexcept {
+    const entry in(*this);
     if (attached.pending != 0) return failure({EBUSY, "detach from multiplexer", attached.native.descriptor});
     backend_detach(attached);
     for (auto& half : attached.halves) {
@@ -79,6 +81,7 @@ result<void> io_multiplexer::detach(registration& attached) noexcept {
         half.pause = half.skipped = 0;
         half.backend = nullptr;
     }
+    if (sharing_ != nullptr) settle_shared();
     attached.native = {};
     attached.backend_word = 0;
     free_.push_front(attached);
@@ -100,7 +103,7 @@ bool io_multiplexer::wants_attempt(const operation& op, initiation how) noexcept
     if (how == initiation::batched or op.kind >= operation_kind::barrier) return false;
     registration::half& half = op.target->side(direction_of(op.kind));
     // An older request on the stream goes first; it failed to go, so this one would too.
-    if (not half.queue.empty() or half.never_speculate) return false;
+    if (not half.queue.empty() or not half.may_speculate()) return false;
     if (asks_before_speculating_ and not may_speculate(op)) return false;
     if (how == initiation::speculative) return true;
     if (is_crowded_ and op.target->native.kind == handle_kind::socket) return false;
@@ -115,7 +118,7 @@ bool io_multiplexer::wants_attempt(const operation& op, initiation how) noexcept
 bool io_multiplexer::can_refuse_to_wait(const operation& op) noexcept {
     if (op.target->is_stream()) return true;
     if (op.kind == operation_kind::barrier) return waits_for_device(op.durability);
-    return not op.target->side(direction_of(op.kind)).never_speculate;
+    return op.target->side(direction_of(op.kind)).may_speculate();
 }
 
 // Whether this is what nearly every operation is: a transfer of one piece, that says nothing about how to
@@ -206,6 +209,7 @@ void io_multiplexer::enqueue(operation& op) noexcept {
 bool io_multiplexer::begin_external(operation& op) noexcept {
     external_work& work = *static_cast<external_work*>(op.argument);
     work.op_ = &op;
+    if (sharing_ != nullptr) return begin_external_shared(op, work);
     // Before it begins, because it may be complete, on another thread, before begin() returns.
     op.at = operation::stage::in_flight;
     const std::optional<int> code = work.begin(not op.limit.is_zero());
@@ -241,15 +245,23 @@ void io_multiplexer::let_finish() noexcept {
 }
 
 void io_multiplexer::poll_external(operation& op) noexcept {
-    static_cast<external_work*>(op.argument)->poll();
+    external_work& work = *static_cast<external_work*>(op.argument);
+    if (sharing_ != nullptr) return call_pinned(op, &external_work::poll);
+    work.poll();
     take_completed_elsewhere();
     // In a simulation, only the back end lets time pass.
     if (op.at == operation::stage::in_flight and not waits_for_threads()) backend_poll(op);
 }
 
 void io_multiplexer::take_completed_elsewhere() noexcept {
-    while (operation* const op = completed_elsewhere_.pop())
-        finish(*op);
+    while (operation* const op = completed_elsewhere_.pop()) {
+        if (op->at == operation::stage::trying) [[unlikely]] {
+            op->backend_word |=
+                is_complete;  // a thread is in one of its functions, and finishes it afterwards
+        } else {
+            finish(*op);
+        }
+    }
 }
 
 // Whether it must not wait. The kernel cannot end a barrier, so one whose time has come does not begin.
@@ -391,6 +403,7 @@ result<int> io_multiplexer::complete(int max, time_point until) noexcept {
 }
 
 result<int> io_multiplexer::complete_io(int max) noexcept {
+    if (sharing_ != nullptr) return run_shared(share_of_work::io, maximum(max), no_wait);
     return complete(maximum(max), no_wait);
 }
 
@@ -399,10 +412,12 @@ result<int> io_multiplexer::complete_io_within(duration within, int max) noexcep
 }
 
 result<int> io_multiplexer::complete_io_until(time_point until, int max) noexcept {
-    return repeat(max, until, [this] { return now(); }, [this](int left) { return complete(left, no_wait); });
+    return repeat(max, until, [this] { return now(); }, [this](int left) { return complete_io(left); });
 }
 
 bool io_multiplexer::serve_half(registration::half& half) noexcept {
+    if (half.in_flight != 0) [[unlikely]]
+        return false;  // another thread's call is under way, which is followed by a look at this half
     operation_queue served;
     constexpr int calls_per_pass = 4;
     const bool would_block = serve(half, served, calls_per_pass);
@@ -429,17 +444,22 @@ void io_multiplexer::backend_poll(operation& op) noexcept {
     }
 }
 
-bool io_multiplexer::poll(operation& op) noexcept {
-    ensure_owner();
-    if (op.is_idle()) return op.has_completed;
-    if (op.at == operation::stage::waiting or op.at == operation::stage::in_flight) {
-        if (op.kind == operation_kind::external) {
-            poll_external(op);
-        } else {
-            backend_poll(op);
-        }
-        if (op.timer_link.is_linked() and op.expires <= now()) expire(op);
+// Finishes a started operation if it is ready.
+void io_multiplexer::look_at(operation& op) noexcept {
+    if (op.at != operation::stage::waiting and op.at != operation::stage::in_flight) return;
+    if (op.kind == operation_kind::external) {
+        poll_external(op);
+    } else {
+        backend_poll(op);
     }
+    if (op.timer_link.is_linked() and op.expires <= now()) expire(op);
+}
+
+bool io_multiplexer::poll(operation& op) noexcept {
+    if (not is_inside()) [[unlikely]]
+        return poll_outside(op);
+    if (op.is_idle()) return op.has_completed;
+    look_at(op);
     if (signalling_ or op.at != operation::stage::ready) return op.has_completed;
     ready_.erase(op);
     (void)signal(op);  // `op` may be gone, or started again
@@ -469,15 +489,23 @@ void io_multiplexer::withdraw(operation& op, int code) noexcept {
 }
 
 void io_multiplexer::cancel(operation& op, int code) noexcept {
-    ensure_owner();
+    if (not is_inside()) [[unlikely]]
+        return cancel_outside(op, code);
     if (op.is_idle() or op.at == operation::stage::ready or op.at == operation::stage::valued) return;
     // A worker thread that is about to begin the operation may be looking. relaxed: see worker_pool::cancel.
     const std::atomic_ref wish(op.cancel_code);
     const bool is_first = wish.load(std::memory_order_relaxed) == 0;
     if (is_first) wish.store(code, std::memory_order_relaxed);
+    if (op.at == operation::stage::trying or op.at == operation::stage::begun) {
+        if (is_first) op.backend_word |= end_is_due;
+        return;  // it is seen to by the thread that has it
+    }
     if (op.timer_link.is_linked()) timers_.erase(op);
     if (op.kind == operation_kind::external) {
-        if (is_first) static_cast<external_work*>(op.argument)->end();
+        if (not is_first) return;
+        external_work& work = *static_cast<external_work*>(op.argument);
+        if (sharing_ != nullptr) return call_pinned(op, &external_work::end);
+        work.end();
         return;
     }
     const bool ours =
@@ -496,6 +524,7 @@ bool io_multiplexer::is_over(const operation& op) noexcept {
 }
 
 void io_multiplexer::abandon(operation& op) noexcept {
+    if (sharing_ != nullptr) return abandon_shared(op);
     const bool is_outside_of_turns = turn() % 2 == 0;
     take_completed_elsewhere();
     const bool is_external = op.kind == operation_kind::external and not is_over(op);
@@ -522,6 +551,7 @@ void io_multiplexer::abandon(operation& op) noexcept {
 }
 
 void io_multiplexer::bring_forward(operation& op) noexcept {
+    const entry in(*this);
     ENSURE(op.at == operation::stage::waiting and op.target->is_stream());
     registration::half& half = op.target->side(direction_of(op.kind));
     if (half.in_flight == 0) {
@@ -555,6 +585,7 @@ int io_multiplexer::expire_some(int max) noexcept {
 
 result<int> io_multiplexer::timeout_io(int max) noexcept {
     max = maximum(max);
+    if (sharing_ != nullptr) return run_shared(share_of_work::timers, max, no_wait);
     const int count = expire_some(std::min(max, limits::completions_per_pass_max));
     if (count == 0) return idle_value();
     return std::max(count, signal_ready(max));

@@ -24,8 +24,9 @@
 namespace sluice::io {
 
 struct accept_request;
+class external_work;
 
-/// Multiplexes the i/o of many handles on one thread (WG21 P2052R0).
+/// Multiplexes the i/o of many handles on one thread, or on several (WG21 P2052R0).
 ///
 /// Nothing happens behind the caller's back: operations advance, and receivers are signalled, only inside
 /// start(), poll(), complete_io…, timeout_io… and run…, on the thread that calls them. Between handles, and
@@ -41,11 +42,15 @@ struct accept_request;
 /// Only run…, and try_run… with a time, wait. complete_io…, timeout_io… and invoke_posted_items… never do: a
 /// time limits their execution time (P2052R0 4.3.1, 4.3.2).
 ///
-/// Thread safety: belongs to the thread that first starts, completes or runs something on it; ENSURE checks.
-/// Only post(), what atomic_ senders make, and external_work::complete() may be used from any thread.
-/// Allocates: attaching a handle, amortised; and post() of a callable. Nothing else, ever.
+/// Thread safety: one for a single thread belongs to the thread that first starts, completes or runs
+/// something on it; ENSURE checks. Only post(), what atomic_ senders make, and external_work::complete() may
+/// be used from any thread. One for several threads (best_available(n)) may be used from any thread, and run
+/// by several at once: see is_for_threads(). Allocates: attaching a handle, amortised; and post() of a
+/// callable. Nothing else, ever.
 ///
 /// Invariants:
+///   0. Only a thread that is inside touches anything but the atomic members: the owner, or, of a multiplexer
+///   for several threads, the one that holds its lock. See io_multiplexer_threads.cpp.
 ///   1. `pending_` counts the operations between start() and the done signal.
 ///   2. An operation is in exactly one place: its registration's queue, the back end's, with another thread
 ///   or
@@ -146,7 +151,19 @@ public:
     [[nodiscard]] std::uint64_t turn() const noexcept { return turn_.load(std::memory_order_relaxed); }
 
     /// Operations started and not yet done.
-    [[nodiscard]] std::size_t pending() const noexcept { return pending_; }
+    [[nodiscard]] std::size_t pending() const noexcept {
+        return sharing_ == nullptr ? pending_ : pending_of_threads();
+    }
+
+    /// Whether several threads may use it. Then:
+    ///   1. Any thread may start, poll and cancel operations, attach and detach handles, and call any other
+    ///   member. Any number may be in run… at once.
+    ///   2. A receiver runs on whichever thread finds its operation complete, no lock held: two receivers may
+    ///   run at the same time, those of one operation never. A `strand` makes them take turns.
+    ///   3. started() and completed() of a state are for its receivers; other threads call poll(), or use an
+    ///   atomic_ sender. Whoever calls a member of a state keeps it alive during the call.
+    ///   4. run() returns 0 only when no thread's receiver is running either.
+    [[nodiscard]] bool is_for_threads() const noexcept { return sharing_ != nullptr; }
 
     /// What the multiplexer takes the time to be: the steady clock, or simulated time.
     [[nodiscard]] virtual time_point now() const noexcept { return clock::now(); }
@@ -171,6 +188,8 @@ public:
     /// Begins an operation. Returns whether the outcome is known and no receiver is running, so that the
     /// caller may give the signals itself, by signal_both(); otherwise they follow from the loop.
     [[nodiscard]] bool start(operation& op, initiation how = initiation::automatic) noexcept {
+        if (not is_inside()) [[unlikely]]
+            return start_outside(op, how);
         const bool is_known = how == initiation::batched ? begin_batched(op) : begin(op, how);
         if (not is_known) return false;
         if (not signalling_) [[likely]]
@@ -181,6 +200,8 @@ public:
 
     /// Starts an operation that ends with ECANCELED at once. Returns the same as start().
     [[nodiscard]] bool refuse(operation& op) noexcept {
+        if (not is_inside()) [[unlikely]]
+            return refuse_outside(op);
         reset(op);
         op.error_code = ECANCELED;
         op.at = operation::stage::ready;
@@ -211,8 +232,11 @@ public:
     }
 
     /// Begins an operation for a caller that wants no signals if it is done at once: returns true, and the
-    /// outcome stands in `op`, which is idle again. Otherwise as start().
+    /// outcome stands in `op`, which is idle again. Otherwise as start(), but for several threads only
+    /// `begun`: publish() follows, once the coroutine is suspended and so may be resumed.
     [[nodiscard]] bool start_or_finish(operation& op) noexcept {
+        if (not is_inside()) [[unlikely]]
+            return start_or_finish_outside(op);
         if (not begin(op, initiation::automatic)) return false;
         if (inline_left_ <= 0) [[unlikely]] {
             // Its turn comes after those of others: something always ready must not starve the rest.
@@ -224,6 +248,9 @@ public:
         retire(op);
         return true;
     }
+
+    /// Begins an operation that start_or_finish() has left `begun`. `op` may be gone when this returns.
+    void publish(operation& op, initiation how) noexcept;
 
     /// Completes a started operation if it is ready, and signals it, and no other. Returns
     /// whether its value has been signalled, now or before; `op` may be gone then, or started again.
@@ -262,11 +289,13 @@ public:
 
     /// Counts one more operation on a handle: for what goes on between its operations, until release().
     void hold(registration& attached) noexcept {
-        ensure_owner();
+        if (sharing_ == nullptr) ensure_owner();
+        const entry in(*this);
         ++pending_;
         ++attached.pending;
     }
     void release(registration& attached) noexcept {
+        const entry in(*this);
         ENSURE(pending_ != 0 and attached.pending != 0, "released more often than held");
         --pending_;
         --attached.pending;
@@ -293,11 +322,33 @@ public:
     /// Has a stream's operation that waits served next.
     void bring_forward(operation& op) noexcept;
 
-    /// Whether the calling thread is the one this belongs to. Any thread.
+    /// Whether the calling thread is the one this belongs to, or, of several, one that is running it. Any
+    /// thread.
     [[nodiscard]] bool is_owner() const noexcept {
-        // relaxed: a thread finds its own mark only if it put it there.
-        return owner_.load(std::memory_order_relaxed) == &thread_mark_;
+        return is_inside() or (sharing_ != nullptr and running_ == this);
     }
+
+    /// Lets a thread touch what the engine's functions touch: takes the lock, for as long as this exists, if
+    /// there is one and this thread does not hold it. For one thread it does nothing.
+    class [[nodiscard]] entry {
+    public:
+        explicit entry(const io_multiplexer& into) noexcept
+            : into_(into), has_entered_(into.sharing_ != nullptr and into.enter()) {}
+        entry(const entry&) = delete;
+        entry& operator=(const entry&) = delete;
+        ~entry() {
+            if (has_entered_) [[unlikely]]
+                into_.leave();
+        }
+
+    private:
+        const io_multiplexer& into_;
+        bool has_entered_;
+    };
+
+    /// For one for several threads: runs it until `done`, which another thread sets by finish_run().
+    void run_until(const bool& done) noexcept;
+    void finish_run(bool& done) noexcept;
 
     /// What an operation that belongs to no handle (a sleep) has as its target.
     [[nodiscard]] registration& no_handle() noexcept { return no_handle_; }
@@ -321,6 +372,8 @@ protected:
     virtual void backend_detach(registration& attached) noexcept = 0;
     /// Takes an operation on a file, or a barrier, that could not be done at once.
     virtual void backend_submit(operation& op) noexcept = 0;
+    /// While another thread sleeps in backend_complete: gives the kernel what is waiting, without waiting.
+    virtual void backend_flush() noexcept {}
     /// Asks for an operation in flight to end early, or takes a submitted one back and finishes it.
     virtual void backend_cancel(operation& op) noexcept = 0;
     /// Gives the kernel what is waiting, and finishes what is complete; if nothing is, waits until then or a
@@ -391,6 +444,8 @@ protected:
 
     /// To be called by a back end around its sleep: false means do not sleep, something was posted.
     [[nodiscard]] bool prepare_to_sleep() noexcept;
+    /// Whether a thread is between the two calls. Another one then leaves wake-ups to it.
+    [[nodiscard]] bool another_sleeps() const noexcept;
     void woke_up() noexcept;
     /// For a back end whose own threads have pushed something for the loop. Any thread.
     void wake_if_sleeping() noexcept;
@@ -415,17 +470,75 @@ protected:
     /// while limits::crowd or more have completed in one pass are queued, not tried.
     void batch_crowds() noexcept { batches_crowds_ = true; }
 
+    /// Makes this a multiplexer for several threads; by a back end that implements backend_flush(), before
+    /// anything is done with it. Errors: ENOMEM. Allocates: its lock.
+    [[nodiscard]] result<void> share() noexcept;
+
     operation_queue ready_;
     dirty_list dirty_;
 
 private:
+    struct sharing;
+    struct waiting_thread;
+    class outside;
+    struct free_sharing {
+        void operator()(sharing* of) const noexcept;
+    };
+
+    /// Whether the calling thread may touch the engine.
+    [[nodiscard]] bool is_inside() const noexcept {
+        // relaxed: a thread finds its own mark only if it put it there.
+        return owner_.load(std::memory_order_relaxed) == &thread_mark_;
+    }
     void ensure_owner() noexcept {
-        if (not is_owner()) [[unlikely]]
+        if (not is_inside()) [[unlikely]]
             become_owner();
     }
     void become_owner() noexcept;
+
+    // For several threads: io_multiplexer_threads.cpp.
+    [[nodiscard]] bool enter() const noexcept;
+    void leave() const noexcept;
+    [[nodiscard]] std::size_t pending_of_threads() const noexcept;
+    [[nodiscard]] bool start_outside(operation& op, initiation how) noexcept;
+    [[nodiscard]] bool refuse_outside(operation& op) noexcept;
+    [[nodiscard]] bool start_or_finish_outside(operation& op) noexcept;
+    [[nodiscard]] bool poll_outside(operation& op) noexcept;
+    void cancel_outside(operation& op, int code) noexcept;
+    void abandon_shared(operation& op) noexcept;
+    [[nodiscard]] bool begin_shared(operation& op, initiation how) noexcept;
+    [[nodiscard]] bool try_shared(operation& op) noexcept;
+    [[nodiscard]] bool leave_queue(operation& op, registration::half& half) noexcept;
+    [[nodiscard]] bool stay_in_queue(operation& op, registration::half& half) noexcept;
+    void deliver(operation& op) noexcept;
+    void signal_shared(operation& op) noexcept;
+    void invoke_shared(posted_item& item) noexcept;
+    void settle_shared() noexcept;
+    void notify_one() noexcept;
+    [[nodiscard]] bool wake_waiting() noexcept;
+    void hand_on() noexcept;
+    [[nodiscard]] bool has_work() const noexcept;
+    [[nodiscard]] bool is_receiving() const noexcept;
+    [[nodiscard]] bool is_in_user_code() const noexcept;
+    [[nodiscard]] bool begin_external_shared(operation& op, external_work& work) noexcept;
+    void call_pinned(operation& op, void (external_work::*function)() noexcept) noexcept;
+    void unpin(operation& op) noexcept;
+    // What has become of an external operation, in its `backend_word`, while a thread is in its function.
+    static constexpr std::uint64_t is_complete = 1;
+    static constexpr std::uint64_t end_is_due = 2;
+    [[nodiscard]] bool is_exhausted_shared() const noexcept;
+    enum class share_of_work : std::uint8_t { all, io, timers, posted };
+    result<int> run_shared(share_of_work what, int max, time_point until,
+                           const bool* done = nullptr) noexcept;
+    result<int> pass_shared(share_of_work what, int max, time_point until) noexcept;
+    int invoke_some_shared(int max) noexcept;
+    int signal_some_shared(int max) noexcept;
+    [[nodiscard]] result<void> wait_shared(time_point until) noexcept;
+    void follow(time_point until) noexcept;
+    void fall_asleep() noexcept;
+    void awake() noexcept;
+
     void reset(operation& op) noexcept {
-        ensure_owner();
         ENSURE(op.is_idle(), "started while pending");
         op.transferred = 0;
         op.error_code = op.cancel_code = 0;
@@ -446,6 +559,7 @@ private:
     [[nodiscard]] bool begin_external(operation& op) noexcept;
     void take_completed_elsewhere() noexcept;
     void poll_external(operation& op) noexcept;
+    void look_at(operation& op) noexcept;
     [[nodiscard]] static bool is_over(const operation& op) noexcept;
     void signal_started_meanwhile() noexcept;
     [[nodiscard]] static bool can_refuse_to_wait(const operation& op) noexcept;
@@ -473,11 +587,16 @@ private:
     // Its address tells threads apart, cheaper than their names.
     static inline thread_local constinit char thread_mark_ = 0;
     static inline thread_local constinit io_multiplexer* running_ = nullptr;
+    // Of those for several threads: whose loop runs on this thread, and what user code of which.
+    static inline thread_local constinit const io_multiplexer* looping_ = nullptr;
+    static inline thread_local constinit const outside* innermost_ = nullptr;
 
     std::size_t pending_ = 0;
     std::size_t registered_buffers_ = 0;
     std::size_t queued_ = 0;  // operations that need the back end: started, not done, not in `ready_`
-    std::atomic<const void*> owner_{nullptr};  // written once, by the owner
+    // Who is inside: written once, by the owner; for several threads by each that takes the lock.
+    mutable std::atomic<const void*> owner_{nullptr};
+    std::unique_ptr<sharing, free_sharing> sharing_;  // null: for one thread
     initiation initiation_ = initiation::automatic;
     bool signalling_ = false;
     bool batches_crowds_ = false;
@@ -503,6 +622,9 @@ private:
     std::atomic<std::uint64_t> turn_{0};
 };
 
+/// By how many threads a multiplexer may be used; see io_multiplexer::is_for_threads().
+enum class run_by : std::uint8_t { one, several };
+
 /// Makes the best multiplexer this system allows: io_uring, else epoll. Whether io_uring works is tried once
 /// for each process. The environment variable SLUICE_MULTIPLEXER=io_uring or =epoll overrides the choice.
 ///
@@ -511,10 +633,14 @@ private:
 /// unless the variable requires io_uring. A ring that runs out of memory later carries out by system calls
 /// what the kernel does not take, and returns to the ring when the kernel takes requests again.
 ///
-/// `threads` is the number of worker threads an epoll multiplexer may start for files that would block. 0:
-/// its loop waits for files that are not in memory. Errors: EINVAL, naming it, if the variable has another
-/// value; ENOMEM, EMFILE and the like if the last step fails too. Allocates: yes. Thread safety: any thread.
-[[nodiscard]] result<std::unique_ptr<io_multiplexer>> best_available(std::size_t threads = 1) noexcept;
+/// `threads` is how many threads may use it. 1: it belongs to one, and has no lock. More: see
+/// io_multiplexer::is_for_threads(). It starts none of them. `file_threads` is the number of worker threads
+/// an epoll multiplexer may start for files that would block. 0: its loop waits for files that are not in
+/// memory; with several threads it starts one at least. Errors: EINVAL if `threads` is 0, or, naming it, if
+/// the variable has another value; ENOMEM, EMFILE and the like if the last step fails too. Allocates: yes.
+/// Thread safety: any thread.
+[[nodiscard]] result<std::unique_ptr<io_multiplexer>> best_available(std::size_t threads = 1,
+                                                                     std::size_t file_threads = 1) noexcept;
 
 /// Returns what best_available makes and why, as text: "io_uring", or "epoll: io_uring_setup, denied by
 /// seccomp or kernel.io_uring_disabled: Operation not permitted". After a loop had to use epoll although

@@ -30,6 +30,7 @@ bool io_multiplexer::prepare_to_sleep() noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in post()
     if (posted_.empty() and completed_elsewhere_.empty() and not backend_has_news()) {
         end_turn();
+        if (sharing_ != nullptr) fall_asleep();
         return true;
     }
     sleeping_.store(false, std::memory_order_relaxed);
@@ -37,15 +38,19 @@ bool io_multiplexer::prepare_to_sleep() noexcept {
 }
 
 void io_multiplexer::woke_up() noexcept {
+    if (sharing_ != nullptr) awake();
     begin_turn();
     sleeping_.store(false, std::memory_order_relaxed);  // a late wake-up only ends the next sleep early
 }
 
 io_multiplexer::work_guard::~work_guard() {
     if (multiplexer_ == nullptr) return;
+    // As in complete_elsewhere(): the loop may end, and its owner destroy it.
+    multiplexer_->completing_.fetch_add(1, std::memory_order_relaxed);
     // release: pairs with is_exhausted(), so that what this thread posted before is seen there.
     multiplexer_->guards_.fetch_sub(1, std::memory_order_release);
-    if (not multiplexer_->is_owner()) multiplexer_->backend_wake();  // run() has to notice
+    if (not multiplexer_->is_inside()) multiplexer_->backend_wake();  // run() has to notice
+    multiplexer_->completing_.fetch_sub(1, std::memory_order_release);
 }
 
 int io_multiplexer::invoke_some(int max) noexcept {
@@ -62,6 +67,7 @@ int io_multiplexer::invoke_some(int max) noexcept {
 }
 
 result<int> io_multiplexer::invoke_posted_items(int max) noexcept {
+    if (sharing_ != nullptr) return run_shared(share_of_work::posted, maximum(max), no_wait);
     return invoke_some(maximum(max));
 }
 
@@ -110,6 +116,7 @@ bool io_multiplexer::is_exhausted() const noexcept {
 }
 
 result<int> io_multiplexer::try_run(int max) noexcept {
+    if (sharing_ != nullptr) return run_shared(share_of_work::all, maximum(max), no_wait);
     const result<int> count = turn_once(maximum(max), no_wait);
     if (not count or *count > 0) return count;
     return is_exhausted() ? nothing_pending : nothing_ready;
@@ -117,6 +124,7 @@ result<int> io_multiplexer::try_run(int max) noexcept {
 
 result<int> io_multiplexer::try_run_until(time_point until, int max) noexcept {
     max = maximum(max);
+    if (sharing_ != nullptr) return run_shared(share_of_work::all, max, until);
     for (;;) {
         const result<int> count = turn_once(max, until);
         if (not count or *count > 0) return count;

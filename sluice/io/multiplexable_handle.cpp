@@ -57,7 +57,8 @@ registration& multiplexable_handle::adopt() noexcept {
 
 void multiplexable_handle::note_nonblocking() noexcept {
     native_.nonblocking = true;
-    if (registration_ == nullptr) return;
+    // With several threads, another may be looking at it now; what is not noted only costs a call.
+    if (registration_ == nullptr or registration_->multiplexer->is_for_threads()) return;
     registration_->native.nonblocking = true;
     choose_calls(*registration_);
 }

@@ -95,6 +95,8 @@ public:
         in_flight,  // with the kernel or a worker thread: it, and its buffers, must stay where they are
         ready,      // the outcome is known; the signals are to come
         valued,     // the first signal has been given
+        begun,      // for several threads: it waits for its coroutine to be suspended
+        trying,     // for several threads: one of them is in a system call for it, outside of the lock
     };
 
     operation(const operation&) = delete;
@@ -129,6 +131,9 @@ public:
     mpsc_hook<operation> handoff_link;  // on the way to another thread or back
     bool notification_pending =
         false;  // the kernel still reads the buffers: value has been signalled, done has not
+
+    bool value_is_empty =
+        false;  // for several threads: a coroutine waits, which needs only the second signal
 
     // What to do, of the rarer kinds.
     void* argument = nullptr;

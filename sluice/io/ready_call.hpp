@@ -11,7 +11,8 @@ class ready_call {
 public:
     /// Makes the system call, without waiting. Returns 0 or the errno value the operation ends with, or
     /// std::nullopt if it would have to wait. `on` may lack O_NONBLOCK: the call itself must not wait.
-    /// Called on the multiplexer's thread, once or more for each start(). Blocks: must not.
+    /// Called by the multiplexer, once or more for each start(), never by two threads at once. It must not
+    /// call the multiplexer. Blocks: must not.
     [[nodiscard]] virtual std::optional<int> attempt(const native_handle& on) noexcept = 0;
 
 protected:

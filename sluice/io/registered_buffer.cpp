@@ -17,6 +17,7 @@ result<registered_buffer> io_multiplexer::allocate_registered_buffer(std::size_t
     registered_buffer made({static_cast<std::byte*>(at), bytes});
     // Fewer pages to pin and to walk; refused where huge pages are not configured.
     (void)::madvise(at, bytes, MADV_HUGEPAGE);
+    const entry in(*this);
     if (const auto index = backend_register(made.bytes())) {
         made.registrar_ = this;
         made.index_ = *index;
@@ -26,6 +27,7 @@ result<registered_buffer> io_multiplexer::allocate_registered_buffer(std::size_t
 }
 
 void io_multiplexer::forget_registered_buffer(unsigned index) noexcept {
+    const entry in(*this);
     --registered_buffers_;
     backend_unregister(index);
 }

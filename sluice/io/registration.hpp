@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 
 #include "sluice/io/handle.hpp"
@@ -41,6 +42,14 @@ struct registration {
         registration* owner = nullptr;
         list_hook<half> dirty_link;  // in the multiplexer's list of halves with something to submit
         void* backend = nullptr;
+
+        // Atomic because of several threads one may find out outside of the lock. relaxed: it orders nothing.
+        void give_up_speculation() noexcept {
+            std::atomic_ref(never_speculate).store(true, std::memory_order_relaxed);
+        }
+        [[nodiscard]] bool may_speculate() noexcept {
+            return not std::atomic_ref(never_speculate).load(std::memory_order_relaxed);
+        }
     };
 
     native_handle native;

@@ -13,6 +13,7 @@ void sync_waiter::run(task_promise_base& root, std::coroutine_handle<> frame) no
     const io_multiplexer::work_guard more_to_come(multiplexer_);
     const io_multiplexer::runs_here here(multiplexer_);  // for handles that adopt it
     frame.resume();
+    if (multiplexer_.is_for_threads()) return multiplexer_.run_until(done_);
     while (not done_) {
         const auto ran = multiplexer_.run();
         if (not ran) [[unlikely]]
@@ -21,7 +22,11 @@ void sync_waiter::run(task_promise_base& root, std::coroutine_handle<> frame) no
 }
 
 std::coroutine_handle<> sync_waiter::task_finished(task_promise_base&) noexcept {
-    done_ = true;
+    if (multiplexer_.is_for_threads()) {
+        multiplexer_.finish_run(done_);  // this may be gone when it returns
+    } else {
+        done_ = true;
+    }
     return std::noop_coroutine();
 }
 

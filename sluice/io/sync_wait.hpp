@@ -22,7 +22,7 @@ private:
     std::coroutine_handle<> task_finished(task_promise_base& finished) noexcept override;
 
     io_multiplexer& multiplexer_;
-    bool done_ = false;
+    bool done_ = false;  // for several threads, under the multiplexer's lock
 };
 
 }  // namespace detail
@@ -31,7 +31,8 @@ private:
 /// a receiver (ENSURE). Other work of the multiplexer advances meanwhile, and what is still pending at the
 /// end stays pending. Throws: an exception that left the task. Errors of the kernel, for which no loop can
 /// run, go to the failure handler. Blocks: until the task has finished. Allocates: nothing. Thread safety:
-/// the multiplexer's thread.
+/// the multiplexer's thread; where there are several, any thread, and several at once: after each wait a task
+/// goes on on any thread that runs the multiplexer.
 template <class T>
 T sync_wait(io_multiplexer& multiplexer, task<T> root) {
     detail::sync_waiter(multiplexer).run(root.frame().promise(), root.frame());

@@ -4,19 +4,26 @@ namespace sluice::io {
 
 void task_group::spawn(task<void> child) noexcept {
     ENSURE(child.is_valid(), "a task that was moved from has nothing to run");
-    (void)multiplexer_.invoke_posted_items(0);  // ensures that this is the multiplexer's thread
+    if (not multiplexer_.is_for_threads())
+        (void)multiplexer_.invoke_posted_items(0);  // ensures that this is the multiplexer's thread
     const auto frame = child.release();
     frame.promise().inherit_scope(&scope_);
     frame.promise().set_home(&multiplexer_);
     frame.promise().set_listener(*this);
-    ++size_;
+    state_.fetch_add(one_child, std::memory_order_relaxed);  // by who knows that it is not joined yet
     frame.resume();
 }
 
-void task_group::wait(std::coroutine_handle<> joiner, cancel_scope* outer) noexcept {
+// Returns whether there are children to wait for.
+bool task_group::wait(std::coroutine_handle<> joiner, cancel_scope* outer) noexcept {
     ENSURE(not joiner_, "one task joins a group at a time");
     joiner_ = joiner;
     if (outer != nullptr) scope_.nest_in(*outer);
+    // release: `joiner_`, for the last child. acquire: what the children have written, if there is none left.
+    if (state_.fetch_or(has_joiner, std::memory_order_acq_rel) >= one_child) return true;
+    state_.fetch_and(~has_joiner, std::memory_order_relaxed);
+    joiner_ = nullptr;
+    return false;
 }
 
 std::coroutine_handle<> task_group::task_finished(detail::task_promise_base& finished) noexcept {
@@ -24,8 +31,10 @@ std::coroutine_handle<> task_group::task_finished(detail::task_promise_base& fin
     if (finished.thrown() != nullptr) detail::report_thrown(finished.thrown());
     using promise = detail::task_promise<void>;  // spawn() takes no other
     std::coroutine_handle<promise>::from_promise(static_cast<promise&>(finished)).destroy();
-    --size_;
-    if (size_ != 0 or not joiner_) return std::noop_coroutine();
+    // release: what the child has written. acquire: `joiner_`, and what the other children have.
+    const std::size_t before = state_.fetch_sub(one_child, std::memory_order_acq_rel);
+    if (before != (one_child | has_joiner)) return std::noop_coroutine();  // the group may be gone
+    state_.store(0, std::memory_order_relaxed);
     return std::exchange(joiner_, nullptr);
 }
 

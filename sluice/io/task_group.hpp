@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <coroutine>
 #include <cstddef>
 #include <utility>
@@ -14,14 +15,15 @@ namespace sluice::io {
 ///
 /// A child owns itself: its frame goes when it ends. It runs in the group's scope, so that `cancel()` ends
 /// the i/o of all. No child may be left when the group is destroyed (ENSURE).
-/// Thread safety: the multiplexer's thread, to which a child that ends on another comes back.
+/// Thread safety: the multiplexer's thread, to which a child that ends on another comes back; where it is for
+/// several threads, any of them: the children run on all.
 /// Allocates: nothing besides the children's frames. Complexity: O(1); cancel() as of cancel_scope.
 class task_group final : private detail::task_listener {
 public:
     explicit task_group(io_multiplexer& multiplexer) noexcept : multiplexer_(multiplexer) {}
     task_group(const task_group&) = delete;
     task_group& operator=(const task_group&) = delete;
-    ~task_group() { ENSURE(size_ == 0, "join a task group before it is destroyed"); }
+    ~task_group() { ENSURE(size() == 0, "join a task group before it is destroyed"); }
 
     /// Starts a child, which runs up to where it first has to wait before this returns. A child reports its
     /// failures itself: there is no awaiter. Its exceptions go to the failure handler.
@@ -32,7 +34,9 @@ public:
     [[nodiscard]] cancel_scope& scope() noexcept { return scope_; }
 
     /// Children that have not ended.
-    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] std::size_t size() const noexcept {
+        return state_.load(std::memory_order_acquire) / one_child;  // acquire: pairs with task_finished()
+    }
 
     /// `co_await group.join()`: waits until there is no child, also none spawned meanwhile. If the task that
     /// joins is cancelled, so is the group: its scope is nested in that task's from here on. One task at a
@@ -42,20 +46,24 @@ public:
 private:
     struct join_awaiter {
         task_group& group;
-        [[nodiscard]] bool await_ready() const noexcept { return group.size_ == 0; }
+        [[nodiscard]] bool await_ready() const noexcept { return group.size() == 0; }
         template <class Promise>
-        void await_suspend(std::coroutine_handle<Promise> joiner) const noexcept {
-            group.wait(joiner, scope_of(joiner));
+        [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> joiner) const noexcept {
+            return group.wait(joiner, scope_of(joiner));
         }
         static void await_resume() noexcept {}
     };
 
-    void wait(std::coroutine_handle<> joiner, cancel_scope* outer) noexcept;
+    [[nodiscard]] bool wait(std::coroutine_handle<> joiner, cancel_scope* outer) noexcept;
     std::coroutine_handle<> task_finished(detail::task_promise_base& finished) noexcept override;
 
     io_multiplexer& multiplexer_;
     cancel_scope scope_;
-    std::size_t size_ = 0;
+    // Children that have not ended, and whether a task waits for that. Whoever takes it to `has_joiner` alone
+    // resumes that task; nobody else touches the group behind its own change of this.
+    static constexpr std::size_t has_joiner = 1;
+    static constexpr std::size_t one_child = 2;
+    std::atomic<std::size_t> state_{0};
     std::coroutine_handle<> joiner_;
 };
 

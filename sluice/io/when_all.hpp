@@ -145,7 +145,8 @@ namespace detail {
 // As join_latch; the first to finish has the others cancelled.
 class race_latch final : private task_listener {
 public:
-    explicit race_latch(std::size_t children) noexcept : left_(children) {}
+    // One more than the children, as in join_latch.
+    explicit race_latch(std::size_t children) noexcept : left_(children + 1) {}
     // With children left only if the frame that waits for them goes, which their own operations report.
     ~race_latch() { inside_.let_go(); }
 
@@ -161,27 +162,24 @@ public:
         child.frame().promise().set_listener(*this);
         child.frame().resume();
     }
-    [[nodiscard]] const task_promise_base* first() const noexcept { return first_; }
-    // After all are started: whether none is left to wait for.
-    [[nodiscard]] bool is_over() noexcept {
-        has_started_ = true;
-        return left_ == 0;
+    // relaxed: the parent asks, behind arrive().
+    [[nodiscard]] const task_promise_base* first() const noexcept {
+        return first_.load(std::memory_order_relaxed);
     }
+    // Whether this was the last; acq_rel as in join_latch.
+    [[nodiscard]] bool arrive() noexcept { return left_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
 private:
     std::coroutine_handle<> task_finished(task_promise_base& finished) noexcept override {
-        if (first_ == nullptr) {
-            first_ = &finished;
-            inside_.cancel();
-        }
-        --left_;
-        return left_ == 0 and has_started_ ? parent_ : std::noop_coroutine();
+        const task_promise_base* none = nullptr;
+        // relaxed: only who is first matters here.
+        if (first_.compare_exchange_strong(none, &finished, std::memory_order_relaxed)) inside_.cancel();
+        return arrive() ? parent_ : std::noop_coroutine();
     }
 
     cancel_scope inside_;
-    std::size_t left_;
-    bool has_started_ = false;
-    const task_promise_base* first_ = nullptr;
+    std::atomic<std::size_t> left_;
+    std::atomic<const task_promise_base*> first_{nullptr};
     std::coroutine_handle<> parent_;
 };
 
@@ -199,7 +197,7 @@ public:
         io_multiplexer* const home = place_of(parent);
         for (const task<T>& child : children_)
             latch_.start(child, home);
-        return not latch_.is_over();
+        return not latch_.arrive();
     }
     [[nodiscard]] std::size_t await_resume() const noexcept {
         std::size_t index = 0;

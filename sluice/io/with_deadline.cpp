@@ -7,13 +7,19 @@ void scope_alarm::start(deadline within) noexcept {
     target = &multiplexer_.no_handle();
     kind = operation_kind::sleep;
     limit = within;
+    has_started_ = true;
     const bool at_once = multiplexer_.start_or_finish(*this);
     ENSURE(not at_once, "a sleep ends from the loop only");
+    if (multiplexer_.is_for_threads()) multiplexer_.publish(*this, initiation::automatic);
 }
 
-void scope_alarm::stop(std::coroutine_handle<> waiter) noexcept {
-    waiter_ = waiter;
+// Returns whether done is still to come, and resumes `waiter`; then this may be gone.
+bool scope_alarm::stop(std::coroutine_handle<> waiter) noexcept {
     multiplexer_.cancel(*this, ECANCELED);
+    void* none = nullptr;
+    // release: the coroutine's frame, for the thread that resumes it. acquire: what the signals have written.
+    return waiter_.compare_exchange_strong(none, waiter.address(), std::memory_order_acq_rel,
+                                           std::memory_order_acquire);
 }
 
 void scope_alarm::signal_value() noexcept {
@@ -23,7 +29,9 @@ void scope_alarm::signal_value() noexcept {
 }
 
 void scope_alarm::signal_done() noexcept {
-    if (waiter_) waiter_.resume();  // `this` may be gone
+    void* const waiter =
+        waiter_.exchange(this, std::memory_order_acq_rel);  // pairs with stop(); this may be gone
+    if (waiter != nullptr) std::coroutine_handle<>::from_address(waiter).resume();
 }
 
 }  // namespace sluice::io::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <coroutine>
 #include <expected>
 #include <type_traits>
@@ -30,21 +31,26 @@ public:
     [[nodiscard]] auto stopped() noexcept {
         struct awaiter {
             scope_alarm& alarm;
-            [[nodiscard]] bool await_ready() const noexcept { return alarm.is_idle(); }
-            void await_suspend(std::coroutine_handle<> waiter) const noexcept { alarm.stop(waiter); }
+            [[nodiscard]] bool await_ready() const noexcept { return not alarm.has_started_; }
+            [[nodiscard]] bool await_suspend(std::coroutine_handle<> waiter) const noexcept {
+                return alarm.stop(waiter);
+            }
             static void await_resume() noexcept {}
         };
         return awaiter{*this};
     }
 
 private:
-    void stop(std::coroutine_handle<> waiter) noexcept;
+    [[nodiscard]] bool stop(std::coroutine_handle<> waiter) noexcept;
     void signal_value() noexcept override;
     void signal_done() noexcept override;
 
     io_multiplexer& multiplexer_;
     cancel_scope& scope_;
-    std::coroutine_handle<> waiter_;
+    // The coroutine that waits for done, or this alarm once that has been signalled: of the two, whichever
+    // comes second resumes it. They may come on two threads.
+    std::atomic<void*> waiter_{nullptr};
+    bool has_started_ = false;
     bool has_fired_ = false;
 };
 

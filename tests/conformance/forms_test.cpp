@@ -140,10 +140,10 @@ TEST_P(write_some, waits_while_not_a_byte_fits) {
     operation.state.start();
     settle();
     EXPECT_EQ(operation.is.values, 0);
-    EXPECT_EQ(drain(ends.reader).size(), before);
+    const std::size_t first = drain(ends.reader).size();  // in which a ring may already have written
     ASSERT_TRUE(run_until_done(operation.is));
     EXPECT_TRUE(succeeded(operation.is));
-    EXPECT_EQ(drain(ends.reader).size(), operation.is.bytes);
+    EXPECT_EQ(first + drain(ends.reader).size(), before + operation.is.bytes);
 }
 
 TEST_P(write_some, keeps_its_place_among_writes) {

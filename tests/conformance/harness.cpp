@@ -62,8 +62,13 @@ std::vector<back_end> find_back_ends() {
     found.push_back({.name = "epoll", .make = [](auto) { return upcast(make_epoll_multiplexer(0)); }});
     found.push_back(
         {.name = "epoll_with_a_worker", .make = [](auto) { return upcast(make_epoll_multiplexer(1)); }});
+    found.push_back({.name = "epoll_for_threads",
+                     .make = [](auto) { return upcast(make_epoll_multiplexer(1, run_by::several)); }});
     if (try_uring().has_value()) {
         found.push_back({.name = "io_uring", .make = [](auto) { return upcast(make_uring_multiplexer()); }});
+        found.push_back({.name = "io_uring_for_threads", .make = [](auto) {
+                             return upcast(make_uring_multiplexer({.threads = run_by::several}));
+                         }});
     } else {
         std::cerr << "io_uring: refused by this machine, not tested\n";
     }

@@ -111,7 +111,7 @@ protected:
         return async_write(ends.writer, io_request<const_bytes_type>{text(what)});
     }
 
-    std::unique_ptr<io_multiplexer> multiplexer = best_available(0).value();
+    std::unique_ptr<io_multiplexer> multiplexer = best_available(1, 0).value();
     pipe_handle::pair ends = pipe_handle::anonymous().value();
     std::array<std::byte, 16> into{};
     std::optional<io_multiplexer::work_guard> guard;
@@ -262,7 +262,7 @@ TEST_F(execution_bridge_test, schedule_completes_on_the_loops_thread_and_never_i
 
 TEST_F(execution_bridge_test, schedulers_of_one_multiplexer_are_equal_and_completion_names_them) {
     const auto scheduler = bridge::get_scheduler(*multiplexer);
-    auto other = best_available(0).value();
+    auto other = best_available(1, 0).value();
     EXPECT_TRUE(scheduler == bridge::get_scheduler(*multiplexer));
     EXPECT_FALSE(scheduler == bridge::get_scheduler(*other));
     const auto where = ex::get_env(bridge::as_sender(read()));

@@ -63,7 +63,7 @@ public:
         return bridge::as_sender(async_write(pipes[which].writer, io_request<const_bytes_type>{text(what)}));
     }
 
-    std::unique_ptr<io_multiplexer> multiplexer = best_available(0).value();
+    std::unique_ptr<io_multiplexer> multiplexer = best_available(1, 0).value();
     std::array<pipe_handle::pair, 2> pipes{pipe_handle::anonymous().value(),
                                            pipe_handle::anonymous().value()};
     std::array<std::array<std::byte, 16>, 2> into{};

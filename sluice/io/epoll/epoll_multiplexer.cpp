@@ -4,7 +4,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <limits>
@@ -35,7 +37,7 @@ public:
     ~epoll_multiplexer() override { let_finish(); }
 
     [[nodiscard]] std::string_view name() const noexcept override { return "epoll"; }
-    [[nodiscard]] result<void> open(std::size_t file_threads) noexcept;
+    [[nodiscard]] result<void> open(std::size_t file_threads, run_by threads) noexcept;
 
 private:
     result<void> backend_attach(registration& attached) noexcept override;
@@ -43,6 +45,9 @@ private:
     void backend_submit(operation& op) noexcept override;
     void backend_cancel(operation& op) noexcept override;
     result<void> backend_complete(time_point until) noexcept override;
+    void backend_flush() noexcept override {
+        serve_dirty([this](registration::half& half) { arm(half); });
+    }
     void backend_wake() noexcept override;
     void work_done() noexcept override;
     [[nodiscard]] bool backend_has_news() const noexcept override {
@@ -62,12 +67,18 @@ private:
     handle poller_;
     handle waker_;
     std::unique_ptr<worker_pool> workers_;
-    operation_queue unthreaded_;        // files to be read and written by the loop itself
-    std::size_t armed_ = 0;             // halves somebody waits for
-    bool waits_in_nanoseconds_ = true;  // until the kernel says it cannot
+    operation_queue unthreaded_;  // files to be read and written by the loop itself
+    std::size_t armed_ = 0;       // halves somebody waits for
+    // Until the kernel says it cannot. Atomic for several threads; orders nothing.
+    std::atomic<bool> waits_in_nanoseconds_ = true;
 };
 
-result<void> epoll_multiplexer::open(std::size_t file_threads) noexcept {
+result<void> epoll_multiplexer::open(std::size_t file_threads, run_by threads) noexcept {
+    if (threads == run_by::several) {
+        if (auto shared = share(); not shared) return shared;
+        // No thread may read a file while it keeps the others out.
+        file_threads = std::max<std::size_t>(file_threads, 1);
+    }
     epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
     if (::epoll_ctl(poller_.descriptor(), EPOLL_CTL_ADD, waker_.descriptor(), &event) != 0) {
         return failure(error::last("epoll_ctl", waker_.descriptor()));
@@ -104,6 +115,7 @@ void epoll_multiplexer::set_interest(registration& target, std::uint32_t events)
         for (auto& half : target.halves) {
             if (half.is_armed) --armed_;
             half.is_armed = false;
+            if (half.in_flight != 0) continue;  // another thread tries the first, and asks again
             while (operation* const op = half.queue.pop_front()) {
                 op->error_code = code;
                 finish(*op);
@@ -122,7 +134,8 @@ void epoll_multiplexer::arm(registration::half& half) noexcept {
 }
 
 void epoll_multiplexer::on_side(registration::half& half) noexcept {
-    if (not half.queue.empty()) {
+    // With one in flight, another thread looks once its call has returned, and arms the half again.
+    if (not half.queue.empty() and half.in_flight == 0) {
         (void)serve_half(half);
     } else if (half.is_armed) {
         half.is_armed = false;
@@ -142,10 +155,10 @@ void epoll_multiplexer::on_event(registration& target, std::uint32_t events) noe
 // which are rounded up: what is left of one would be spent asking again and again.
 int epoll_multiplexer::wait_for_events(std::span<epoll_event> into, const timespec* timeout) noexcept {
     const auto events_max = static_cast<int>(into.size());
-    if (waits_in_nanoseconds_) [[likely]] {
+    if (waits_in_nanoseconds_.load(std::memory_order_relaxed)) [[likely]] {
         const int count = ::epoll_pwait2(poller_.descriptor(), into.data(), events_max, timeout, nullptr);
         if (count >= 0 or (errno != ENOSYS and errno != EPERM)) return count;
-        waits_in_nanoseconds_ = false;
+        waits_in_nanoseconds_.store(false, std::memory_order_relaxed);
     }
     constexpr std::int64_t milliseconds_max = std::numeric_limits<int>::max();
     std::int64_t milliseconds = -1;  // for ever
@@ -170,7 +183,7 @@ result<void> epoll_multiplexer::take_events(time_point until) noexcept {
                        .tv_nsec = static_cast<long>((left - seconds).count())};
         }
     }
-    if (armed_ == 0 and not sleeps) return {};
+    if (not sleeps and armed_ == 0) return {};
     std::array<epoll_event, events_per_wait> events;
     const bool for_ever = sleeps and until == time_point::max();
     const int count = wait_for_events(events, for_ever ? nullptr : &timeout);
@@ -183,7 +196,7 @@ result<void> epoll_multiplexer::take_events(time_point until) noexcept {
         const epoll_event& event = events[static_cast<std::size_t>(i)];
         if (event.data.ptr != nullptr) {
             on_event(*static_cast<registration*>(event.data.ptr), event.events);
-        } else {
+        } else if (not another_sleeps()) {  // whose wake-up it would be
             std::uint64_t wakes = 0;
             (void)::read(waker_.descriptor(), &wakes, sizeof wakes);
         }
@@ -244,7 +257,8 @@ void epoll_multiplexer::backend_wake() noexcept {
 
 }  // namespace
 
-result<std::unique_ptr<io_multiplexer>> make_epoll_multiplexer(std::size_t file_threads) noexcept {
+result<std::unique_ptr<io_multiplexer>> make_epoll_multiplexer(std::size_t file_threads,
+                                                               run_by threads) noexcept {
     const int poller = ::epoll_create1(EPOLL_CLOEXEC);
     if (poller < 0) return failure(error::last("epoll_create1"));
     handle owned_poller(native_handle{.descriptor = poller});
@@ -254,7 +268,7 @@ result<std::unique_ptr<io_multiplexer>> make_epoll_multiplexer(std::size_t file_
     std::unique_ptr<epoll_multiplexer> made(
         new (std::nothrow) epoll_multiplexer(owned_poller.release(), owned_waker.release()));
     if (made == nullptr) return failure({ENOMEM, "make an epoll multiplexer"});
-    if (auto opened = made->open(file_threads); not opened) return failure(opened.error());
+    if (auto opened = made->open(file_threads, threads); not opened) return failure(opened.error());
     return made;
 }
 

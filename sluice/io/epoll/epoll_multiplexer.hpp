@@ -8,9 +8,10 @@
 namespace sluice::io {
 
 /// A multiplexer over epoll(7), for systems that refuse io_uring. Files that are not in memory go to
-/// `file_threads` worker threads; with none they are read and written, blocking, inside complete_io. Errors:
-/// EMFILE, ENFILE, ENOMEM; EAGAIN if a thread cannot be started. Allocates: yes.
+/// `file_threads` worker threads; with none they are read and written, blocking, inside complete_io; one that
+/// several threads run has one at least. Errors: EMFILE, ENFILE, ENOMEM; EAGAIN if a thread cannot be
+/// started. Allocates: yes.
 [[nodiscard]] result<std::unique_ptr<io_multiplexer>> make_epoll_multiplexer(
-    std::size_t file_threads = 1) noexcept;
+    std::size_t file_threads = 1, run_by threads = run_by::one) noexcept;
 
 }  // namespace sluice::io

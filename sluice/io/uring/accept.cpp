@@ -31,6 +31,7 @@ void multiplexer::reserve_links() noexcept {
 }
 
 bool multiplexer::begin_accepting(registration& listener, accept_request& into) noexcept {
+    if (is_for_threads()) return false;
     half_state& state = state_of(listener.side(direction::in));
     if (links_ == nullptr or state.acceptor != nullptr or state.polls_only) return false;
     state.acceptor = &into;

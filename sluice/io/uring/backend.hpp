@@ -106,7 +106,9 @@ class multiplexer final : public io_multiplexer {
 public:
     explicit multiplexer(const uring_options& options) noexcept : options_(options) {
         batch_crowds();
-        if (options.zero_copy_send_bytes_min != std::numeric_limits<std::size_t>::max())
+        if (options.threads == run_by::several)
+            options_.zero_copy_send_bytes_min = std::numeric_limits<std::size_t>::max();
+        if (options_.zero_copy_send_bytes_min != std::numeric_limits<std::size_t>::max())
             ask_before_speculating();
     }
     ~multiplexer() override { let_finish(); }
@@ -133,6 +135,7 @@ private:
     void backend_submit(operation& op) noexcept override;
     void backend_cancel(operation& op) noexcept override;
     result<void> backend_complete(time_point until) noexcept override;
+    void backend_flush() noexcept override;
     void backend_poll(operation& op) noexcept override;
     void backend_wake() noexcept override;
     [[nodiscard]] uncopied_sends uncopied() const noexcept override {
@@ -160,6 +163,7 @@ private:
     [[nodiscard]] bool give_cancellations() noexcept;
     [[nodiscard]] bool give_cancellation(std::uint64_t of) noexcept;
     [[nodiscard]] result<void> submit(bool may_sleep, time_point until) noexcept;
+    [[nodiscard]] result<void> submit_shared(bool may_sleep, duration left) noexcept;
     void take_completions() noexcept;
     void on_completion(std::uint64_t user_data, int outcome, unsigned flags) noexcept;
     void name_file(io_uring_sqe& entry, registration& target) noexcept {

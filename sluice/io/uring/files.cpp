@@ -134,7 +134,9 @@ void multiplexer::on_word(operation& op, int outcome) noexcept {
     if (op.queue_link.is_linked()) cancelled_files_.erase(op);
     op.at = operation::stage::waiting;
     // EAGAIN: it held something else. Whoever is told looks, so a wake-up too many does no harm.
-    const bool is_news = outcome == 0 or outcome == -EAGAIN or outcome == -EINTR;
+    // ECANCELED unasked: the thread that submitted it has ended.
+    const bool is_news = outcome == 0 or outcome == -EAGAIN or outcome == -EINTR or
+                         (outcome == -ECANCELED and op.cancel_code == 0);
     if (not is_news) op.error_code = -outcome;
     finish(op);
 }
@@ -206,6 +208,10 @@ void multiplexer::on_part_of_file(operation& op, int outcome) noexcept {
     if (outcome > 0) {
         op.transferred += static_cast<std::size_t>(outcome);
         ended = amount_of(op.kind) == amount::some or op.transferred >= requested_bytes(op);
+    } else if (outcome == -ECANCELED and op.cancel_code == 0) {
+        ended = false;  // the thread that submitted it has ended
+    } else if (outcome == -EFAULT and is_for_threads() and is_transfer(op.kind)) {
+        perform_blocking(op);  // the same, or the buffer is bad: a call tells which
     } else if (outcome == -EINTR or outcome == -EAGAIN) {
         ended = false;
         if (outcome == -EAGAIN) op.backend_word = wants_worker;

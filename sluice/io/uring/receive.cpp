@@ -23,6 +23,7 @@ void buffer_group::give(std::uint32_t index) noexcept {
 
 std::optional<unsigned> multiplexer::provide_receive_buffers(std::span<std::byte> memory,
                                                              std::size_t bytes_each) noexcept {
+    if (is_for_threads()) return std::nullopt;
     // Multishot receive came with sending without a copy, in 6.0, and cannot be asked for itself.
     const auto place = std::find(groups_.begin(), groups_.end(), nullptr);
     if (not has_zero_copy_ or place == groups_.end()) return std::nullopt;

@@ -121,7 +121,7 @@ TEST_F(uring_refusal, without_memory_for_any_ring_the_loop_uses_epoll_and_the_re
         sandbox_test::ask_in_child([] {
             const std::string before(best_available_reason());
             largest_ring = 0;
-            const auto loop = best_available(0);
+            const auto loop = best_available(1, 0);
             return before + "|" + (loop ? std::string((*loop)->name()) : loop.error().message()) + "|" +
                    std::string(best_available_reason());
         }),
@@ -134,7 +134,7 @@ TEST_F(uring_refusal, a_ring_that_is_required_is_not_replaced) {
         sandbox_test::ask_in_child([] {
             ::setenv("SLUICE_MULTIPLEXER", "io_uring", 1);
             largest_ring = 0;
-            const auto loop = best_available(0);
+            const auto loop = best_available(1, 0);
             return loop ? std::string((*loop)->name()) : loop.error().message();
         }),
         "io_uring_setup, beyond RLIMIT_MEMLOCK or the memory of the control group: Cannot allocate memory");
@@ -149,7 +149,7 @@ TEST_F(uring_refusal, a_lock_limit_lowered_at_run_time_leads_to_epoll) {
         const rlimit none{.rlim_cur = 0, .rlim_max = 0};
         if (::mlockall(MCL_FUTURE) != 0) return std::string("skip: mlockall");
         if (::setrlimit(RLIMIT_MEMLOCK, &none) != 0) return std::string("setrlimit");
-        const auto loop = best_available(0);
+        const auto loop = best_available(1, 0);
         return before + "|" + (loop ? std::string((*loop)->name()) : loop.error().message());
     });
     if (answer.starts_with("skip")) GTEST_SKIP() << answer << ": no memory may be locked here at all";

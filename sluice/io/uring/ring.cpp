@@ -10,6 +10,7 @@
 #include <bit>
 #include <cerrno>
 #include <memory>
+#include <span>
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/io/handle.hpp"
@@ -95,7 +96,9 @@ ring::~ring() {
 // 0, or a negative errno value.
 int ring::set_up(sizes wanted) noexcept {
     int outcome = -EINVAL;
-    for (const unsigned flags : flag_sets) {
+    // Not even COOP_TASKRUN for several: a completion would wait for a thread that computes.
+    const std::span sets(flag_sets);
+    for (const unsigned flags : wanted.is_shared ? sets.last(1) : sets) {
         io_uring_params parameters{};
         parameters.flags = flags | common_flags;
         parameters.cq_entries = wanted.completions;
@@ -103,6 +106,7 @@ int ring::set_up(sizes wanted) noexcept {
         if (outcome != -EINVAL) break;
     }
     is_open_ = outcome == 0;
+    is_shared_ = wanted.is_shared;
     return outcome;
 }
 
@@ -156,12 +160,12 @@ result<void> ring::enable() noexcept {
     is_enabled_ = true;
     owner_ = this_thread_mark();
     // Saves looking the descriptor up in every call; a thread may register 16, so a refusal is no error.
-    (void)io_uring_register_ring_fd(&ring_);
+    if (not is_shared_) (void)io_uring_register_ring_fd(&ring_);
     return {};
 }
 
 bool ring::is_owner() const noexcept {
-    return owner_ == this_thread_mark();
+    return is_shared_ or owner_ == this_thread_mark();
 }
 
 io_uring_sqe* ring::next_of_full() noexcept {
@@ -191,6 +195,10 @@ void ring::make_idle(io_uring_sqe& entry) noexcept {
 // expired time are not errors.
 result<void> ring::accepted(int outcome) noexcept {
     is_refusing_ = outcome == -ENOMEM or outcome == -EAGAIN;
+    return judged(outcome);
+}
+
+result<void> ring::judged(int outcome) noexcept {
     constexpr std::array passing = {-EINTR, -ETIME, -EBUSY, -ENOMEM, -EAGAIN};
     if (outcome >= 0 or std::ranges::find(passing, outcome) != passing.end()) [[likely]]
         return {};
@@ -219,6 +227,17 @@ result<void> ring::submit_and_wait(std::chrono::nanoseconds at_most) noexcept {
     io_uring_cqe* first = nullptr;
     return accepted(
         io_uring_submit_and_wait_timeout(&ring_, &first, 1, for_ever ? nullptr : &limit, nullptr));
+}
+
+result<void> ring::wait(std::chrono::nanoseconds at_most) const noexcept {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);
+    const __kernel_timespec limit{.tv_sec = seconds.count(), .tv_nsec = (at_most - seconds).count()};
+    const bool for_ever = at_most == std::chrono::nanoseconds::max();
+    io_uring_getevents_arg argument{};
+    argument.ts = for_ever ? 0 : reinterpret_cast<std::uintptr_t>(&limit);
+    return judged(io_uring_enter2(static_cast<unsigned>(ring_.ring_fd), 0, 1,
+                                  IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG,
+                                  reinterpret_cast<sigset_t*>(&argument), sizeof argument));
 }
 
 bool ring::set_file(unsigned slot, int descriptor) noexcept {

@@ -24,16 +24,20 @@ inline constexpr std::uint32_t notification_usage_copied = 1U << 31;  // in the 
 /// Made disabled, so that it can be made on one thread and used on another: the thread that calls enable()
 /// is from then on the only one that may submit, wait and register (IORING_SETUP_SINGLE_ISSUER).
 ///
-/// Thread safety: none; one thread. Allocates: in open(), and what the kernel pins.
+/// A shared one has no such owner: any thread may use it, one at a time. The kernel ends a request with
+/// ECANCELED when the thread that submitted it has ended.
+///
+/// Thread safety: none; one thread at a time. Allocates: in open(), and what the kernel pins.
 class ring {
 public:
     struct sizes {
         unsigned submissions;  // entries of the submission queue, a power of two
         unsigned completions;  // of the completion queue; what comes beyond is kept by the kernel
         unsigned files;        // of the file table; fewer if fewer may be open
+        bool is_shared;        // used by several threads, one at a time
     };
 
-    static constexpr sizes sizes_min{.submissions = 16, .completions = 32, .files = 0};
+    static constexpr sizes sizes_min{.submissions = 16, .completions = 32, .files = 0, .is_shared = false};
 
     ring() noexcept = default;
     ring(const ring&) = delete;
@@ -98,7 +102,10 @@ public:
     [[nodiscard]] result<void> submit() noexcept;
     /// Lets the kernel post what is complete, without submitting. A system call.
     void fetch_completions() noexcept;
-    /// The same, and waits for a completion, at most so long; duration::max() for ever.
+    /// Waits for a completion, at most so long; duration::max() for ever. Unlike all else this may be called
+    /// while another thread uses the ring, if it is shared. Errors: as submit().
+    [[nodiscard]] result<void> wait(std::chrono::nanoseconds at_most) const noexcept;
+    /// Submits, and waits for a completion, at most so long; duration::max() for ever.
     [[nodiscard]] result<void> submit_and_wait(std::chrono::nanoseconds at_most) noexcept;
 
     [[nodiscard]] bool has_completions() const noexcept { return io_uring_cq_ready(&ring_) != 0; }
@@ -180,6 +187,7 @@ private:
     static void make_idle(io_uring_sqe& entry) noexcept;
     io_uring_sqe* next_of_full() noexcept;
     [[nodiscard]] result<void> accepted(int outcome) noexcept;
+    [[nodiscard]] static result<void> judged(int outcome) noexcept;
     [[nodiscard]] int set_up(sizes wanted) noexcept;
     result<void> set_up_within_memory(sizes wanted) noexcept;
     result<void> probe() noexcept;
@@ -188,6 +196,7 @@ private:
     bool is_open_ = false;
     bool is_enabled_ = false;
     bool is_refusing_ = false;
+    bool is_shared_ = false;
     unsigned file_slots_ = 0;
     std::uint64_t buffers_used_ = 0;  // a bit for each slot
     bool has_buffer_table_ = false;

@@ -187,8 +187,9 @@ void multiplexer::on_transfer(half_state& state, int outcome, unsigned flags) no
 
     if (outcome >= 0) {
         on_bytes(state, outcome, flags);
-    } else if (outcome == -EAGAIN or outcome == -ENOMEM) {
-        // ENOMEM: the ring's own memory, or the socket's; a call tells which.
+    } else if (outcome == -EAGAIN or outcome == -ENOMEM or (outcome == -EFAULT and is_for_threads())) {
+        // ENOMEM: the ring's own memory, or the socket's; EFAULT: the thread that submitted it has ended, or
+        // the buffer is bad. A call tells which.
         state.polls_only = true;
     } else if (outcome != -EINTR and outcome != -ECANCELED) {
         fail_front(half, -outcome);

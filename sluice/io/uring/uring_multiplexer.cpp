@@ -13,9 +13,14 @@ namespace sluice::io::uring {
 // --- making and attaching
 
 result<void> multiplexer::open() noexcept {
+    const bool is_shared = options_.threads == run_by::several;
+    if (is_shared) {
+        if (auto shared = share(); not shared) return shared;
+    }
     if (auto opened = ring_.open({.submissions = options_.submission_entries,
                                   .completions = options_.completion_entries,
-                                  .files = options_.fixed_files});
+                                  .files = options_.fixed_files,
+                                  .is_shared = is_shared});
         not opened) {
         return opened;
     }
@@ -191,10 +196,28 @@ bool multiplexer::give_all() noexcept {
 result<void> multiplexer::submit(bool may_sleep, time_point until) noexcept {
     const bool for_ever = until == time_point::max();
     const duration left = for_ever ? duration::max() : may_sleep ? until - now() : duration::zero();
+    if (is_for_threads()) return submit_shared(may_sleep and left > duration::zero(), left);
     if (not(may_sleep and left > duration::zero() and prepare_to_sleep())) return ring_.submit();
     const result<void> submitted = ring_.submit_and_wait(left);
     woke_up();
     return submitted;
+}
+
+// Several threads use the queues, so only the waiting itself is done outside.
+result<void> multiplexer::submit_shared(bool may_sleep, duration left) noexcept {
+    const result<void> submitted = ring_.submit();
+    const bool sleeps = may_sleep and submitted and not ring_.is_refusing() and
+                        not ring_.has_completions() and prepare_to_sleep();
+    if (not sleeps) return submitted;
+    const result<void> waited = ring_.wait(left);
+    woke_up();
+    return waited;
+}
+
+void multiplexer::backend_flush() noexcept {
+    // What does not fit is given, and an error found, by the thread that is woken.
+    const bool all_given = give_all();
+    if (not all_given or not ring_.submit() or ring_.is_refusing()) backend_wake();
 }
 
 void multiplexer::take_completions() noexcept {
@@ -219,6 +242,7 @@ void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned f
             break;
         case addressee::loop:
             waker_is_armed_ = (flags & IORING_CQE_F_MORE) != 0;
+            if (another_sleeps()) backend_wake();  // whose wake-up this was
             break;
         case addressee::transfer:
             on_transfer(*static_cast<half_state*>(whose), outcome, flags);
@@ -292,7 +316,9 @@ namespace sluice::io {
 
 result<void> try_uring() noexcept {
     uring::ring trial;
-    if (auto opened = trial.open({.submissions = 4, .completions = 8, .files = 4}); not opened) return opened;
+    if (auto opened = trial.open({.submissions = 4, .completions = 8, .files = 4, .is_shared = false});
+        not opened)
+        return opened;
     if (auto enabled = trial.enable(); not enabled) return enabled;
     io_uring_sqe* const entry = trial.next();
     ENSURE(entry != nullptr, "a fresh queue is empty");

@@ -27,6 +27,10 @@ struct uring_options {
     /// may be changed. Gives itself up on a connection (loopback) whose data is copied after all, and
     /// altogether on a kernel that does not say so (before 6.2).
     std::size_t zero_copy_send_bytes_min = std::numeric_limits<std::size_t>::max();
+
+    /// By how many threads it is used. By several: without copies avoided, and without buffers and
+    /// connections that the kernel hands out by itself.
+    run_by threads = run_by::one;
 };
 
 /// Whether io_uring works here, found by using it. Errors: as make_uring_multiplexer. Allocates: for the
