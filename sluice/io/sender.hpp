@@ -343,7 +343,7 @@ public:
 
     /// Of parts that are default-constructed: to be assigned what connect() returns.
     io_operation_connection() noexcept
-        requires std::default_initializable<Sender> and std::default_initializable<Receiver>
+        requires(std::default_initializable<Sender> and std::default_initializable<Receiver>)
     = default;
     io_operation_connection(Sender&& from, Receiver&& to) noexcept
         : sender_(std::move(from)), receiver_(std::move(to)) {
