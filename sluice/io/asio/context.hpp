@@ -147,7 +147,7 @@ private:
     [[nodiscard]] result<int> step(time_point until) noexcept;
     [[nodiscard]] bool may_be_run_here() const noexcept;
     void leave() noexcept;
-    void rethrow_first();
+    [[nodiscard]] std::exception_ptr take_thrown() noexcept;
     void bury_all() noexcept;
     void bury_all_locked() noexcept;
     void discard_pending() noexcept;

@@ -100,11 +100,13 @@ inline asio_context::count_type asio_context::run_some(count_type max, time_poin
     while (last.value_or(0) > 0 and thrown_.empty() and not stopped() and handlers_run_ - before < max)
         last = step(until);
     rethrows_ = false;
-    leave();
+    const count_type ran = handlers_run_ - before;
+    const std::exception_ptr thrown = take_thrown();
+    leave();  // from here all is the next runner's
     if (last.has_value() and *last == io_multiplexer::nothing_pending) stop();
-    if (not thrown_.empty()) rethrow_first();
+    if (thrown != nullptr) std::rethrow_exception(thrown);
     if (not last) throw std::system_error(std::error_code(last.error()), last.error().operation());
-    return handlers_run_ - before;
+    return ran;
 }
 
 // One item at a time, so that no handler runs between one that throws and the return to the caller.
@@ -143,10 +145,11 @@ inline void asio_context::leave() noexcept {
     has_changed_.notify_all();
 }
 
-inline void asio_context::rethrow_first() {
-    const std::exception_ptr first = thrown_.front();
+inline std::exception_ptr asio_context::take_thrown() noexcept {
+    if (thrown_.empty()) return nullptr;
+    std::exception_ptr first = thrown_.front();
     thrown_.erase(thrown_.begin());
-    std::rethrow_exception(first);
+    return first;
 }
 
 inline void asio_context::stop() noexcept {
@@ -161,11 +164,13 @@ inline void asio_context::stop() noexcept {
 // --- what has operations on the loop
 
 inline void asio_context::enlist(detail::asio_core_base& one) noexcept {
-    if (not one.enlisted_link.is_linked()) lists_->enlisted.push_back(one);
+    if (one.is_enlisted) return;
+    one.is_enlisted = true;
+    lists_->enlisted.push_back(one);
 }
 
 inline void asio_context::delist(detail::asio_core_base& one) noexcept {
-    if (one.enlisted_link.is_linked()) lists_->enlisted.erase(one);
+    if (one.is_enlisted) lists_->enlisted.erase(one);
 }
 
 inline void asio_context::bury(detail::asio_core_base& one) noexcept {

@@ -134,13 +134,14 @@ TEST_P(asio_contexts, destruction_destroys_pending_handlers_without_invoking_the
     net::post(*context, [kept = hold(), &invoked] { ++invoked; });
     auto timer = std::make_unique<net::steady_timer>(*context, 24h);
     timer->async_wait([kept = hold(), &invoked](asio::error_code) { ++invoked; });
-    auto strand = net::make_strand(*context);
-    net::post(strand, [&] { context->stop(); });
-    net::post(strand, [kept = hold(), &invoked] { ++invoked; });
+    std::optional strand(net::make_strand(*context));  // must not outlive the context
+    net::post(*strand, [&] { context->stop(); });
+    net::post(*strand, [kept = hold(), &invoked] { ++invoked; });
     context->run();
     timer.reset();
     net::post(*context, [kept = hold(), &invoked] { ++invoked; });
     const int before = invoked;
+    strand.reset();
     context.reset();
     EXPECT_EQ(invoked, before);
     EXPECT_EQ(destroyed, 5);

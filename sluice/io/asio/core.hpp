@@ -127,6 +127,8 @@ public:
 
     asio_context& context;
     list_hook<asio_core_base> enlisted_link;
+    bool is_enlisted =
+        false;  // whoever drops the last reference looks at it; the link is its neighbours', too
     list_hook<asio_core_base> buried_link;
     intrusive_list<asio_pending, &asio_pending::pending_link> pending;
 
@@ -147,7 +149,7 @@ template <class Core, class... Arguments>
 [[nodiscard]] std::shared_ptr<Core> make_asio_core(asio_context& on, Arguments&&... arguments) {
     struct burier {
         void operator()(Core* one) const noexcept {
-            if (one->enlisted_link.is_linked()) {
+            if (one->is_enlisted) {
                 one->context.bury(*one);
             } else {
                 delete one;
