@@ -201,67 +201,24 @@ protected:
 
     /// Begins an operation. Returns whether the outcome is known and no receiver is running, so that the
     /// caller may give the signals itself, by signal_both(); otherwise they follow from the loop.
-    [[nodiscard]] bool start(detail::operation_record& op, initiation how = initiation::automatic) noexcept {
-        if (not is_inside()) [[unlikely]]
-            return start_outside(op, how);
-        const bool is_known = how == initiation::batched ? begin_batched(op) : begin(op, how);
-        if (not is_known) return false;
-        if (not signalling_) [[likely]]
-            return true;
-        ready_.push_back(op);
-        return false;
-    }
+    [[nodiscard]] bool start(detail::operation_record& op, initiation how = initiation::automatic) noexcept;
 
     /// Starts an operation that ends with ECANCELED at once. Returns the same as start().
-    [[nodiscard]] bool refuse(detail::operation_record& op) noexcept {
-        if (not is_inside()) [[unlikely]]
-            return refuse_outside(op);
-        reset(op);
-        op.error_code = ECANCELED;
-        op.at = detail::operation_record::stage::ready;
-        if (not signalling_) return true;
-        ready_.push_back(op);
-        return false;
-    }
+    [[nodiscard]] bool refuse(detail::operation_record& op) noexcept;
 
     /// Gives the signals of an operation that start() has found finished.
     template <class Value, class Done>
-    void signal_both(detail::operation_record& op, Value&& value, Done&& done) noexcept {
-        signalling_ = true;
-        give_both(op, value, done);
-        signalling_ = false;
-        if (signals_all_in_start_) [[unlikely]]
-            signal_started_meanwhile();
-    }
+    void signal_both(detail::operation_record& op, Value&& value, Done&& done) noexcept;
 
     /// What operation::signal_both does, while the multiplexer is signalling: the signals of a finished
     /// operation, and what comes between them.
     template <class Value, class Done>
-    void give_both(detail::operation_record& op, Value&& value, Done&& done) noexcept {
-        op.at = detail::operation_record::stage::valued;
-        op.has_completed = true;
-        value();
-        retire(op);
-        done();  // `op` may be gone, or started again
-    }
+    void give_both(detail::operation_record& op, Value&& value, Done&& done) noexcept;
 
     /// Begins an operation for a caller that wants no signals if it is done at once: returns true, and the
     /// outcome stands in `op`, which is idle again. Otherwise as start(), but for several threads only
     /// `begun`: publish() follows, once the coroutine is suspended and so may be resumed.
-    [[nodiscard]] bool start_or_finish(detail::operation_record& op) noexcept {
-        if (not is_inside()) [[unlikely]]
-            return start_or_finish_outside(op);
-        if (not begin(op, initiation::automatic)) return false;
-        if (inline_left_ <= 0) [[unlikely]] {
-            // Its turn comes after those of others: something always ready must not starve the rest.
-            ready_.push_back(op);
-            return false;
-        }
-        --inline_left_;
-        op.has_completed = true;
-        retire(op);
-        return true;
-    }
+    [[nodiscard]] bool start_or_finish(detail::operation_record& op) noexcept;
 
     /// Begins an operation that start_or_finish() has left `begun`. `op` may be gone when this returns.
     void publish(detail::operation_record& op, initiation how) noexcept;
@@ -300,18 +257,8 @@ protected:
     void forget_registered_buffer(unsigned index) noexcept;
 
     /// Counts one more operation on a handle: for what goes on between its operations, until release().
-    void hold(registration& attached) noexcept {
-        if (sharing_ == nullptr) ensure_owner();
-        const entry in(*this);
-        ++pending_;
-        ++attached.pending;
-    }
-    void release(registration& attached) noexcept {
-        const entry in(*this);
-        ENSURE(pending_ != 0 and attached.pending != 0, "released more often than held");
-        --pending_;
-        --attached.pending;
-    }
+    void hold(registration& attached) noexcept;
+    void release(registration& attached) noexcept;
 
     /// Gives the kernel buffers to receive into, `bytes_each` long, where the back end can use that; returns
     /// their name. They must stay until forgotten, when no `receive` may be pending. Allocates: yes.
@@ -401,29 +348,11 @@ protected:
     void ask_before_speculating() noexcept { asks_before_speculating_ = true; }
 
     /// The outcome stands in `op`: queues the signals. With `op.notification_pending` only the first of them.
-    void finish(detail::operation_record& op) noexcept {
-        if (not op.notification_pending) --queued_;
-        if (op.timer_link.is_linked()) disarm_timer(op);
-        if (op.cancel_code != 0 and op.error_code == ECANCELED) op.error_code = op.cancel_code;
-        op.at = detail::operation_record::stage::ready;
-        ready_.push_back(op);
-        ++finished_;
-    }
+    void finish(detail::operation_record& op) noexcept;
     /// As finish(), but gives the signals at once if they would be the next to be given anyway: with many in
     /// flight, the way through the queue shows. From within backend_complete only, and with nothing half done
     /// there: `op` may be gone afterwards, and its receivers may have done anything.
-    void finish_directly(detail::operation_record& op) noexcept {
-        const bool waits_its_turn = not ready_.empty() or signalling_ or not op.limit.is_none();
-        if (waits_its_turn or direct_left_ <= 0 or inline_left_ <= 0) [[unlikely]] {
-            finish(op);
-            return;
-        }
-        --direct_left_;
-        --queued_;
-        signalling_ = true;
-        op.signal_both(*this);
-        signalling_ = false;
-    }
+    void finish_directly(detail::operation_record& op) noexcept;
     /// To be called before finish_directly: how many the kernel has completed together.
     void note_completions(unsigned count) noexcept {
         if (direct_left_ > 0 and not signalling_)
@@ -666,35 +595,6 @@ void set_multiplexer(io_multiplexer* multiplexer) noexcept;
 
 }  // namespace this_thread
 
-// -----------------------------------------------------------------------------------------------------------------
-
-template <std::invocable Invocable>
-result<void> io_multiplexer::post(Invocable&& invocable) noexcept {
-    struct node final : posted_item {
-        explicit node(Invocable&& from) : callable(std::forward<Invocable>(from)) {}
-        void invoke() noexcept override {
-            std::decay_t<Invocable> taken = std::move(callable);
-            delete this;  // first, so that the callable may do anything, even destroy the multiplexer's user
-            std::move(taken)();
-        }
-        std::decay_t<Invocable> callable;
-    };
-    static_assert(std::is_nothrow_constructible_v<std::decay_t<Invocable>, Invocable>,
-                  "post: moving the callable must not throw");
-    auto* const fresh = new (std::nothrow) node(std::forward<Invocable>(invocable));
-    if (fresh == nullptr) return failure({ENOMEM, "post"});
-    post(*fresh);
-    return {};
-}
-
-template <class Arm>
-void io_multiplexer::serve_dirty(Arm&& arm) noexcept {
-    // What is marked again meanwhile (more to do than one pass allows) waits for the next pass.
-    dirty_list now = std::move(dirty_);
-    while (registration::half* half = now.pop_front()) {
-        if (half->queue.empty()) continue;
-        if (serve_half(*half)) arm(*half);
-    }
-}
-
 }  // namespace sluice::io
+
+#include "sluice/io/io_multiplexer_impl.hpp"  // IWYU pragma: export
