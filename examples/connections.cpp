@@ -76,7 +76,7 @@ sluice::result<void> drive_by_complete_io(io_multiplexer& loop) {
     }
 }
 
-// Sleeps until something is ready, which takes the least processor time.
+// Sleeps until something is ready, which takes the least CPU time.
 sluice::result<void> drive_by_run(io_multiplexer& loop) {
     for (;;) {
         const auto count = loop.run();

@@ -20,7 +20,7 @@ def existing_tests():
 
 
 def problems(text, tests):
-    """What is wrong with the table, as lines of text."""
+    """The problems of the table, as lines of text."""
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         if not (TABLE.parent / link).exists():
             yield f"{TABLE.name} links to {link}, which does not exist"

@@ -116,7 +116,7 @@ private:
                                        asio::execution::outstanding_work.tracked))>
         executor_;
 };
-// Of the kind that the Networking TS has.
+// For executors of the Networking TS.
 template <class Executor>
     requires(not asio::execution::is_executor<Executor>::value)
 class asio_elsewhere<Executor> {
@@ -239,7 +239,8 @@ private:
 
     void done() noexcept {
         if (wants_more()) {
-            is_launched_.store(false, std::memory_order_relaxed);  // nobody else looks: it has been launched
+            is_launched_.store(false,
+                               std::memory_order_relaxed);  // no other thread reads it: it has been launched
             outcome_.reset();
             launch();
         } else if (is_initiating_) {
@@ -296,7 +297,7 @@ private:
         if constexpr (requires { work_.nothing(); }) {
             if (not outcome_.has_value()) return work_.nothing();
         }
-        // It has no outcome if the context is being destroyed; then nobody looks.
+        // It has no outcome if the context is being destroyed; then it is not read.
         if (not outcome_.has_value()) outcome_.emplace(failure({ECANCELED, "asio_context destroyed"}));
         return work_.finish(*std::move(outcome_));
     }
@@ -326,7 +327,7 @@ struct asio_initiation {
     [[nodiscard]] executor_type get_executor() const noexcept { return own; }
 
     std::shared_ptr<Core> core;
-    Executor own;  // of the object, for handlers without one
+    Executor own;  // that of the object, for handlers without one
 };
 
 template <class Signature, class Work, class Core, class Executor, class Token, class Argument>

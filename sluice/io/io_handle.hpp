@@ -40,8 +40,8 @@ public:
                                         deadline within = {}) noexcept;
     io_result<const_bytes_type> write(io_request<const_bytes_type> request, deadline within = {}) noexcept;
 
-    /// Writes at least one byte of the buffers, and returns when one system call has taken what it could:
-    /// for callers that keep count themselves. Everything else is as in write. A message is written whole.
+    /// Writes at least one byte of the buffers, and returns after one successful system call: for callers
+    /// that keep count themselves. Everything else is as in write. A message is written whole.
     /// Errors: as write. Allocates: nothing. Blocks: until some bytes are written or the deadline passes.
     io_result<const_buffers_type> write_some(io_request<const_buffers_type> request,
                                              deadline within = {}) noexcept;

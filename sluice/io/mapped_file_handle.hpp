@@ -72,7 +72,7 @@ public:
                                         deadline within = {}) noexcept;
     io_result<const_bytes_type> write(io_request<const_bytes_type> request, deadline within = {}) noexcept;
 
-    /// As write: what is in the file is copied at once.
+    /// As write.
     io_result<const_buffers_type> write_some(io_request<const_buffers_type> request,
                                              deadline within = {}) noexcept {
         return write(request, within);

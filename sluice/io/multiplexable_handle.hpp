@@ -11,7 +11,7 @@ struct engine;
 }
 
 /// A handle that asynchronous operations may refer to: the parent of io_handle, whose operations transfer
-/// bytes, of listening_socket_handle, and of handles of your own (see user_operation.hpp).
+/// bytes, of listening_socket_handle, and of user-defined handles (see user_operation.hpp).
 class multiplexable_handle : public handle {
 public:
     constexpr multiplexable_handle() noexcept = default;
@@ -41,7 +41,7 @@ public:
 private:
     friend struct detail::engine;
 
-    /// Says that O_NONBLOCK has been set on the description, so that nobody asks again.
+    /// Says that O_NONBLOCK has been set on the description, so that it is not queried again.
     void note_nonblocking() noexcept;
     /// The multiplexer's record of this handle; null without a multiplexer.
     [[nodiscard]] registration* registered() const noexcept { return registration_; }

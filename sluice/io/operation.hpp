@@ -55,7 +55,7 @@ enum class initiation : std::uint8_t {
 };
 
 /// One asynchronous operation, as a sender of your own sees it: to be passed on to the sender that it wraps.
-/// What is in it is the library's.
+/// Opaque: the library owns its contents.
 class operation {
 public:
     operation(const operation&) = delete;

@@ -341,7 +341,7 @@ class io_operation_connection final : private detail::operation_record {
 public:
     using result_type = typename Sender::result_type;
 
-    /// Of parts that are default-constructed: to be assigned what connect() returns.
+    /// Default-constructs both parts. Assign the result of connect() before start().
     io_operation_connection() noexcept
         requires(std::default_initializable<Sender> and std::default_initializable<Receiver>)
     = default;

@@ -11,7 +11,7 @@
 
 namespace sluice::io {
 
-/// What the call of a call_sender is: one attempt, its name for errors, and what it returns.
+/// The call of a call_sender: one attempt, its name for errors, and its result.
 template <class Call>
 concept user_call =
     std::derived_from<Call, ready_call> and std::move_constructible<Call> and requires(Call& call) {
@@ -55,8 +55,7 @@ private:
     direction waits_for_ = direction::in;
 };
 
-/// What the work of a work_sender is: made from a request for each start, its name for errors, and what it
-/// returns.
+/// The work of a work_sender: made from a request for each start, its name for errors, and its result.
 template <class Work, class Request>
 concept user_work = std::derived_from<Work, external_work> and std::constructible_from<Work, Request&> and
                     requires(Work& work) {

@@ -16,7 +16,7 @@ enum class memory_key : std::uint32_t { none = 0 };
 
 enum class rdma_verb : std::uint8_t { read, write, fetch_and_add };
 
-/// What the device works on: one request in a queue pair. Its owner keeps it alive until completed().
+/// One request in a queue pair. Its owner keeps it alive until completed().
 class work_request {
 public:
     rdma_verb verb = rdma_verb::read;
@@ -36,7 +36,7 @@ protected:
 };
 
 /// A simulated network card with remote direct memory access: it knows registered memory only, and carries
-/// out requests when its owner says so, in a random order.
+/// out requests in step(), in a random order.
 /// Owner of all members: `mutex_`, which is not held while a request is completed.
 class rdma_nic {
 public:

@@ -34,7 +34,7 @@ public:
     }
     template <class Self>
     void operator()(Self& self, asio::error_code why) {
-        // A socket that was closed meanwhile has been given up.
+        // The program closed the socket in the meantime.
         if (not socket_->is_open()) why = asio::error::operation_aborted;
         if (not why) {
             self.complete(why, outcome());

@@ -35,7 +35,7 @@ class asio_core_base;
 /// Stopped: by stop(), or by having run out of work, as in Asio. Then run() and its kind return 0 at once,
 /// until restart().
 ///
-/// Destruction ends what is pending without invoking its handlers, which are destroyed, and so is what they
+/// Destruction ends pending operations and destroys their handlers without invoking them, with all that they
 /// own (coroutines, sockets). With a multiplexer for one thread that has to be the thread that ran it, if
 /// anything is pending.
 /// Thread safety: any thread for get_executor(), executors, stop(), restart(), stopped(), and run() as above.
@@ -108,7 +108,7 @@ public:
     }
     void end_outstanding() noexcept { outstanding_.fetch_sub(1, std::memory_order_relaxed); }
 
-    /// Has `action()` run by the multiplexer's thread, with the handlers, though it is none. Any thread.
+    /// Runs `action()` on the multiplexer's thread, between the handlers. Any thread.
     template <class Action>
     void act(Action&& action) {
         if (multiplexer_->is_owner()) {
@@ -125,7 +125,7 @@ public:
         throw std::bad_alloc();
     }
 
-    /// Adds what has operations on the loop, for the destructor. The multiplexer's thread.
+    /// Adds an object that has operations on the loop, for the destructor. The multiplexer's thread.
     void enlist(detail::asio_core_base& one) noexcept;
     /// Destroys what has been enlisted: now, or on the thread that runs the loop. Any thread.
     void bury(detail::asio_core_base& one) noexcept;

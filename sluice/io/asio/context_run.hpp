@@ -112,13 +112,13 @@ inline asio_context::count_type asio_context::run_some(count_type max, time_poin
 // One item at a time, so that no handler runs between one that throws and the return to the caller.
 inline result<int> asio_context::step(time_point until) noexcept {
     if (until == time_point::min()) return multiplexer_->try_run(1);
-    // What is always ready must not keep it from ending.
+    // Work that is always ready must not delay the end.
     if (until != time_point::max() and multiplexer_->now() >= until) return io_multiplexer::nothing_ready;
     return multiplexer_->try_run_until(until, 1);
 }
 
-// One thread at a time runs it; others wait for their turn, or until it is stopped. Of a multiplexer for one
-// thread only the first has a turn.
+// One thread at a time runs it; others wait for their turn, or until it is stopped. With a multiplexer for
+// one thread, only the first thread gets a turn.
 inline bool asio_context::becomes_runner(time_point until) {
     std::unique_lock lock(mutex_);
     const auto has_turn = [this] { return not is_running_ and may_be_run_here(); };

@@ -15,7 +15,7 @@
 #include "sluice/io/asio/context.hpp"
 #include "sluice/io/asio/executor.hpp"
 
-// What the objects of the adapter have in common; for its headers, not for users.
+// Common parts of the adapter's objects; for its headers, not for users.
 namespace sluice::io::detail {
 
 [[nodiscard]] inline asio::error_code asio_error(const error& why) noexcept {
@@ -63,14 +63,14 @@ template <class Executor>
     }
 }
 
-/// The context that an executor runs on. Throws: asio::system_error (EINVAL) if that is no asio_context.
+/// The context that an executor runs on. Throws: asio::system_error (EINVAL) if it is of another type.
 template <class Executor>
 [[nodiscard]] asio_context& asio_context_of(const Executor& executor) {
     if (const auto* const own = asio_own_executor(executor)) return own->query(asio::execution::context);
     asio::execution_context& any = asio::query(executor, asio::execution::context);
     if (not asio::has_service<asio_home>(any)) {
         throw asio::system_error({EINVAL, asio::error::get_system_category()},
-                                 "the executor's context is not a sluice::io::asio_context: make one");
+                                 "the executor's context is not a sluice::io::asio_context: pass one");
     }
     return *asio::use_service<asio_home>(any).context;
 }
@@ -87,8 +87,8 @@ protected:
     ~asio_pending() = default;
 };
 
-/// What an object and its pending operations share, so that the object may be moved, and destroyed before
-/// they have completed. Whoever lets go last has it destroyed, where that is safe.
+/// State that an object and its pending operations share, so that the object may be moved, and destroyed
+/// before they have completed. The last reference destroys it, on a thread where that is safe.
 class asio_core_base : posted_item {
 public:
     explicit asio_core_base(asio_context& on) noexcept : context(on) {}
@@ -128,7 +128,7 @@ public:
     asio_context& context;
     list_hook<asio_core_base> enlisted_link;
     bool is_enlisted =
-        false;  // whoever drops the last reference looks at it; the link is its neighbours', too
+        false;  // for the thread that drops the last reference; the link is its neighbours', too
     list_hook<asio_core_base> buried_link;
     intrusive_list<asio_pending, &asio_pending::pending_link> pending;
 

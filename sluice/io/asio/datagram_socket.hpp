@@ -86,8 +86,7 @@ private:
 namespace asio_names {
 
 /// Asio's basic_datagram_socket on our multiplexer: of UDP, and of local::datagram_protocol. A datagram that
-/// is longer than the buffers is cut, without an error, as Asio does on Linux. Of the message flags only 0 is
-/// offered.
+/// is longer than the buffers is cut, without an error, as Asio does on Linux. The only message flag is 0.
 /// Completion, cancellation and allocation are those of asio_stream.
 template <class Protocol, class Executor = asio::any_io_executor>
 class basic_datagram_socket : public basic_socket<Protocol, Executor> {
@@ -229,7 +228,7 @@ public:
     }
     template <class Buffers, class Token>
     auto async_receive(const Buffers& buffers, message_flags flags, Token&& token) {
-        ENSURE(flags == 0, "of the message flags only 0 is supported");
+        ENSURE(flags == 0, "the only supported message flag is 0");
         return receive_later(buffers, nullptr, token);
     }
 

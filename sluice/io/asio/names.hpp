@@ -11,10 +11,10 @@
 #include "sluice/io/asio/stream_socket.hpp"
 #include "sluice/io/asio/waitable_timer.hpp"
 
-// The whole of Asio under one name, with its i/o on our multiplexer: what is declared here hides Asio's own
-// of that name, and everything else (buffers, composed operations, executors, coroutines, channels) is
-// Asio's. In a program: `namespace net = sluice::io::asio_names;`, then net::io_context, net::ip::tcp::socket
-// and so on. A program written for Asio runs on it unchanged with in_place.hpp.
+// The whole of Asio under one name, with its i/o on our multiplexer: declarations here hide Asio's of the
+// same name, and everything else (buffers, composed operations, executors, coroutines, channels) is Asio's.
+// In a program: `namespace net = sluice::io::asio_names;`, then net::io_context, net::ip::tcp::socket and so
+// on. A program written for Asio runs on it unchanged with in_place.hpp.
 
 namespace sluice::io::asio_names {
 

@@ -16,7 +16,7 @@
 #include "sluice/io/asio/socket_object.hpp"
 #include "sluice/io/name_resolver.hpp"
 
-// What a resolver is asked, and what it makes of the answer; for resolver.hpp, not for users.
+// A resolver's queries and answers; for resolver.hpp, not for users.
 namespace sluice::io::detail {
 
 /// A host, a service and which addresses are wanted.
@@ -32,7 +32,7 @@ struct asio_query {
     }
 };
 
-/// What our errors are called by Asio's resolvers.
+/// Converts an error to that of Asio's resolvers.
 [[nodiscard]] inline asio::error_code asio_lookup_error(const error& why) noexcept {
     switch (why.code()) {
         case ENOENT:
@@ -115,7 +115,7 @@ template <class Protocol>
                                                               query.service);
 }
 
-/// What is known of a query without asking anybody: an error, or addresses. Neither: it must be looked up.
+/// The answer to a query that needs no lookup: an error, or addresses. Neither: a lookup is needed.
 struct asio_known {
     asio::error_code why;
     std::vector<socket_address> addresses;

@@ -37,7 +37,7 @@ private:
     int number_ = 0;
 };
 
-/// The signals of a set, what has arrived of them, and who waits. While somebody waits, an operation is
+/// The signals of a set, their arrivals, and the waiting operations. While one waits, an operation is
 /// pending for each signal. The multiplexer's thread.
 ///
 /// Invariant: a waiter is in the list only while nothing that has arrived is left over.
@@ -45,7 +45,7 @@ class asio_signal_core final : public asio_core_base, public std::enable_shared_
 public:
     using asio_core_base::asio_core_base;
 
-    /// Takes a receiver that the registry has made; gives it back if the set has the signal already.
+    /// Takes a receiver that the registry has made; destroys it if the set has the signal already.
     void add(int number, signal_receiver&& from) {
         for (const source& each : signals_) {
             if (each.number == number and not each.is_removed) {

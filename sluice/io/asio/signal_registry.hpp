@@ -16,7 +16,7 @@ namespace sluice::io::detail {
 
 /// One source for each signal, shared by all sets, as signal_source demands. A signal is blocked, in the
 /// thread that adds it, as long as a set contains it; and stays so in threads started meanwhile, and if
-/// another thread lets go last. Thread safety: any thread.
+/// another thread has the last reference. Thread safety: any thread.
 class asio_signal_registry {
 public:
     [[nodiscard]] static asio_signal_registry& instance() {

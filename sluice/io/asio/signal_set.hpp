@@ -97,7 +97,7 @@ public:
         add(number, why);
         detail::asio_throw_if(why, "add");
     }
-    /// Removes a signal, or all, and what has arrived of them. Waits stay.
+    /// Removes a signal, or all, and their arrivals. Waits stay.
     void remove(int number) {
         core_->context.act([core = core_, number]() noexcept { core->remove(number); });
     }

@@ -115,7 +115,7 @@ protected:
     void open_for(const endpoint_type& peer, asio::error_code& why) {
         if (not this->is_open()) this->open(peer.protocol(), why);
     }
-    // What the constructors of the sockets do beyond making a closed one.
+    // The part of a constructor that opens the socket.
     template <class What>
     void open_as(const What& what) {
         if constexpr (std::same_as<What, endpoint_type>) {

@@ -8,7 +8,7 @@ namespace sluice::io {
 
 namespace detail {
 
-/// Accepts a connection, and has `Into` make the handler's arguments of it.
+/// Accepts a connection, from which `Into` makes the handler's arguments.
 template <class Into>
 class asio_socket_accept {
 public:

@@ -32,7 +32,7 @@ namespace detail {
 [[nodiscard]] inline asio::error_code asio_errno(int code) noexcept {
     return {code, asio::error::get_system_category()};
 }
-/// What errno says if `returned` is negative.
+/// Converts errno if `returned` is negative.
 [[nodiscard]] inline asio::error_code asio_called(int returned) noexcept {
     return returned < 0 ? asio_errno(errno) : asio::error_code();
 }
@@ -81,7 +81,7 @@ namespace asio_names {
 template <class Context>
 concept asio_execution_context = std::convertible_to<Context&, asio::execution_context&>;
 
-/// What sockets and acceptors have in common: the members of Asio's basic_socket, with their meaning.
+/// The common part of sockets and acceptors: the members of Asio's basic_socket, with their meaning.
 ///
 /// Each member that may fail has a form that throws asio::system_error and one that sets an error_code.
 /// Differences from Asio: close() while operations are pending closes the descriptor when the last of them
@@ -169,7 +169,7 @@ public:
         asio::error_code why;
         close(why);
     }
-    /// Gives the descriptor up. Fails with EBUSY while operations are pending.
+    /// Returns the descriptor, which the caller owns. Fails with EBUSY while operations are pending.
     [[nodiscard]] native_handle_type release(asio::error_code& why) {
         why = is_open() ? asio::error_code() : detail::asio_errno(EBADF);
         if (not why and core_->handle.multiplexer() != nullptr)
@@ -275,7 +275,7 @@ protected:
 
     explicit socket_object(const executor_type& executor)
         : executor_(executor), context_(&detail::asio_context_of(executor_)) {}
-    // What is moved from stays usable, closed, as in Asio.
+    // A moved-from socket stays usable, closed, as in Asio.
     template <class Other>
         requires std::convertible_to<Other, Executor>
     explicit socket_object(socket_object<Protocol, Other, Handle>&& other) noexcept
@@ -303,7 +303,7 @@ protected:
         if (core_ != nullptr) core_->cancel_all(core_);
         core_.reset();
     }
-    // For an operation: of a closed socket one that refuses it.
+    // For an operation. The core of a closed socket refuses it.
     [[nodiscard]] const std::shared_ptr<core>& core_in_use() {
         if (core_ == nullptr) core_ = detail::make_asio_core<core>(*context_, Handle());
         return core_;
@@ -311,7 +311,7 @@ protected:
     [[nodiscard]] Handle& handle() { return core_in_use()->handle; }
     void take(int descriptor, int type) {
         struct native_handle native = describe_socket(descriptor, type == SOCK_STREAM);
-        // What a listener needs, see listening_socket_handle. It fails for no open descriptor.
+        // See listening_socket_handle. It succeeds for every open descriptor.
         if constexpr (std::same_as<Handle, listening_socket_handle>) (void)make_nonblocking(native);
         adopt(Handle(native));
     }

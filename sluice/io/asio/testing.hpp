@@ -6,7 +6,7 @@
 #include "sluice/io/asio/names.hpp"
 #include "sluice/io/socket_testing.hpp"
 
-// What the tests of the Asio adapter share. Only tests include this.
+// Shared by the tests of the Asio adapter. Only tests include this.
 
 namespace sluice::io::test_kit {
 

@@ -206,7 +206,7 @@ void multiplexer::on_bytes(half_state& state, int outcome, unsigned flags) noexc
     operation_queue done;
     const bool all_at_once = not half.owner->native.stream or (bytes == 0 and state.bytes != 0) or
                              half.queue.front()->kind == operation_kind::write_some;
-    // A datagram; what is content with some; or end of file, which the next request meets again.
+    // A datagram; a write of some; or the end of file, which the next request meets again.
     if (all_at_once) {
         operation_record& front = *half.queue.pop_front();
         front.transferred += bytes;
