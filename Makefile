@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 20
 # What make serve runs: by default a demo folder, made when it is missing.
 SERVE ?= serve demo=build/demo
 
-.PHONY: help install-deps test serve build bench asan tsan fuzz format
+.PHONY: help install-deps test serve build bench docs asan tsan fuzz format
 .DEFAULT_GOAL := help
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo 'make serve         build the program and serve a demo folder (SERVE="arguments" instead)'
 	@echo 'make build         build everything in build/release'
 	@echo 'make bench         run every benchmark; results in build/release/bench/results.jsonl'
+	@echo 'make docs          make the reference of the API, in build/docs/html'
 	@echo 'make asan, tsan    one sanitizer stage of make test'
 	@echo 'make fuzz          run every fuzz target for FUZZ_SECONDS (now $(FUZZ_SECONDS))'
 	@echo 'make format        lay the sources out with clang-format'
@@ -39,6 +40,10 @@ serve: install-deps
 
 bench: build
 	@tools/run-benchmarks build/release/bench
+
+docs: install-deps
+	@cmake --preset release
+	@tools/docs build/release build/docs
 
 fuzz: install-deps
 	@cmake --preset fuzz

@@ -163,5 +163,19 @@ int main(int argc, char** argv) {
             .subject("libuv1-dev", [=](run& r) { peers::echo_uv(r, connections); })
             .subject("liburing-dev", [=](run& r) { peers::echo_uring(r, connections); });
     }
+    // The same in processor time, most of which is that of falling asleep and waking up. What a loop costs at
+    // least, which has to ask what is ready before it receives, is `limit.epoll`.
+    echo.add({.name = "one_connection",
+              .metric = metric::cpu_per_operation,
+              .operations = 20'000,
+              .cpu = cpu_clock::thread})
+        .subject("limit", peers::echo_blocking)
+        .subject("limit.epoll", [](run& r) { peers::echo_epoll(r, 1); })
+        .subject("sluice.run", [](run& r) { serve(r, 1, make_best, false); })
+        .subject("sluice.receive_stream", [](run& r) { serve_streams(r, 1); })
+        .subject("sluice.epoll.run", [](run& r) { serve(r, 1, make_epoll, false); })
+        .subject("libasio-dev", [](run& r) { peers::echo_asio(r, 1); })
+        .subject("libuv1-dev", [](run& r) { peers::echo_uv(r, 1); })
+        .subject("liburing-dev", [](run& r) { peers::echo_uring(r, 1); });
     return echo.main(argc, argv);
 }

@@ -1,6 +1,7 @@
 # The components, dependencies first: what each builds on, and which packages it needs. Read by the build and by the
 # installed package, so that a consumer of one component needs nothing of the others.
-set(sluice_components base sync sync_skiplist io fsmutex vfs fat smb_wire smb_auth smb_server smb_client)
+set(sluice_components base sync sync_skiplist io fsmutex vfs fat smb_wire smb_auth smb_server smb_client
+  shared)
 
 set(sluice_base_depends)
 set(sluice_sync_depends base)
@@ -14,9 +15,13 @@ set(sluice_smb_auth_depends base smb_wire)
 set(sluice_smb_server_depends base sync io vfs smb_wire smb_auth)
 set(sluice_smb_client_depends base io vfs smb_wire smb_auth)
 
+# The shared library: these in one, and nothing else for who links it.
+set(sluice_in_shared base sync io fsmutex)
+
 set(sluice_io_packages Threads Uring)
 set(sluice_fsmutex_packages Threads)
 set(sluice_smb_auth_packages OpenSSL)
+set(sluice_shared_packages Threads)
 
 set(sluice_find_OpenSSL 3 COMPONENTS Crypto)
 set(sluice_install_Uring liburing-dev)

@@ -28,8 +28,10 @@ endfunction()
 # sluice_component(io SOURCES a.cpp LINK PRIVATE uring): the library sluice::io in this folder. What it builds on is in
 # sluice-components.cmake.
 # PRECOMPILE <sluice/io/a.hpp>: what most of its sources include, parsed ahead in the sanitizers' builds.
+# INTERNAL a.hpp: headers that only the component's own sources include. They are not installed, and what they declare is
+# not part of the ABI.
 function(sluice_component name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINK;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK;PRECOMPILE;INTERNAL" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS OR NOT name IN_LIST sluice_components)
     message(FATAL_ERROR "sluice_component(${name}): unknown '${arg_UNPARSED_ARGUMENTS}', or not in sluice-components.cmake")
   endif()
@@ -51,7 +53,16 @@ function(sluice_component name)
   if(arg_LINK)
     target_link_libraries(sluice_${name} ${arg_LINK})
   endif()
-  set_property(TARGET sluice_${name} PROPERTY SLUICE_FOLDER "${CMAKE_CURRENT_SOURCE_DIR}")
+  # A program that linked this and sluice::shared would have two of every thread's current multiplexer.
+  set_target_properties(sluice_${name} PROPERTIES
+    INTERFACE_SLUICE_LINKAGE static COMPATIBLE_INTERFACE_STRING SLUICE_LINKAGE)
+  foreach(header IN LISTS arg_INTERNAL)
+    if(NOT EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${header}")
+      message(FATAL_ERROR "sluice_component(${name}): INTERNAL names ${header}, which does not exist")
+    endif()
+  endforeach()
+  set_target_properties(sluice_${name} PROPERTIES
+    SLUICE_FOLDER "${CMAKE_CURRENT_SOURCE_DIR}" SLUICE_INTERNAL "${arg_INTERNAL}")
   set_property(GLOBAL APPEND PROPERTY SLUICE_COMPONENTS_BUILT ${name})
 endfunction()
 

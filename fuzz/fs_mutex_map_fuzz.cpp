@@ -47,7 +47,7 @@ private:
 };
 
 // The wait of a request that has no thread. It is never started here.
-class unstarted_operation final : public io::operation {
+class unstarted_operation final : public io::detail::operation_record {
     void signal_value() noexcept override {}
     void signal_done() noexcept override {}
 };

@@ -138,8 +138,10 @@ void bytes_of(const T&& temporary) = delete;
 
 }  // namespace sluice
 
+/// @cond
 // Views are as cheap to copy as spans, and as safe to keep iterators of.
 template <class Byte>
 inline constexpr bool std::ranges::enable_borrowed_range<sluice::basic_bytes<Byte>> = true;
 template <class Byte>
 inline constexpr bool std::ranges::enable_view<sluice::basic_bytes<Byte>> = true;
+/// @endcond

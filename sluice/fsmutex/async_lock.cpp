@@ -1,5 +1,7 @@
 #include "sluice/fsmutex/async_lock.hpp"
 
+#include "sluice/io/engine.hpp"
+
 #include <algorithm>
 
 namespace sluice::fsmutex {
@@ -41,8 +43,8 @@ std::chrono::nanoseconds lock_attempt::time_left() const noexcept {
                                               end_ - mutex_->clock().steady_now());
 }
 
-void lock_attempt::begin_wait(io::io_multiplexer& loop, io::operation& op) noexcept {
-    told_ = loop.waits_for_threads() ? wake_up::create() : nullptr;
+void lock_attempt::begin_wait(io::io_multiplexer& loop, io::detail::operation_record& op) noexcept {
+    told_ = io::detail::engine::waits_for_threads(loop) ? wake_up::create() : nullptr;
     if (told_ != nullptr and mutex_->begin_wait(wanted_.view(), held_.ticket_, told_)) {
         const auto left = time_left();
         const bool is_endless = left == std::chrono::nanoseconds::max();
@@ -54,7 +56,7 @@ void lock_attempt::begin_wait(io::io_multiplexer& loop, io::operation& op) noexc
     io::async_wait_word(loop, prepare_wake()).configure(op);
 }
 
-result<void> lock_attempt::end_wait(const io::operation& op) noexcept {
+result<void> lock_attempt::end_wait(const io::detail::operation_record& op) noexcept {
     bool was_woken = false;
     if (told_ != nullptr) {
         // The wait ends first: afterwards, no thread wakes this request or uses `told_`.

@@ -39,9 +39,9 @@ public:
     [[nodiscard]] result<bool> poll() noexcept;
     /// Makes `op` what to wait for before polling again. end_wait() follows, once the operation is done or
     /// abandoned.
-    void begin_wait(io::io_multiplexer& loop, io::operation& op) noexcept;
+    void begin_wait(io::io_multiplexer& loop, io::detail::operation_record& op) noexcept;
     /// Errors: ECANCELED; others mean no more than success, that is, to poll again.
-    [[nodiscard]] result<void> end_wait(const io::operation& op) noexcept;
+    [[nodiscard]] result<void> end_wait(const io::detail::operation_record& op) noexcept;
     /// Whether a wait is over although its operation is pending: the loop that would end it does not run.
     [[nodiscard]] bool was_woken() const noexcept { return told_ != nullptr and told_->was_woken(); }
     /// The guard, once poll() has said true.
@@ -76,8 +76,12 @@ public:
         : loop_(&loop), waiting_(&waiting) {}
 
     [[nodiscard]] io::io_multiplexer& multiplexer() const noexcept { return *loop_; }
-    void configure(io::operation& op) noexcept { waiting_->begin_wait(*loop_, op); }
-    [[nodiscard]] result_type collect(const io::operation& op) noexcept { return waiting_->end_wait(op); }
+    void configure(io::operation& configured) noexcept {
+        waiting_->begin_wait(*loop_, io::detail::record_of(configured));
+    }
+    [[nodiscard]] result_type collect(const io::operation& completed) noexcept {
+        return waiting_->end_wait(io::detail::record_of(completed));
+    }
 
 private:
     io::io_multiplexer* loop_;
@@ -146,9 +150,9 @@ public:
         : loop_(&loop), mutex_(&mutex), wanted_(std::move(wanted)), within_(within) {}
 
     [[nodiscard]] io::io_multiplexer& multiplexer() const noexcept { return *loop_; }
-    void configure(io::operation& op) noexcept {
+    void configure(io::operation& configured) noexcept {
         // The deadline is the attempt's own: it decides how long a sleep may be.
-        io::configure_external(op, *loop_, waiting_.emplace(*loop_, *mutex_, wanted_, within_), {});
+        io::configure_external(configured, *loop_, waiting_.emplace(*loop_, *mutex_, wanted_, within_), {});
     }
     [[nodiscard]] result_type collect(const io::operation&) noexcept { return (*waiting_).take_outcome(); }
 

@@ -19,6 +19,7 @@
 #include "sluice/fsmutex/memory_map.hpp"
 #include "sluice/fsmutex/processes_testing.hpp"
 #include "sluice/io/atomic_sender.hpp"
+#include "sluice/io/engine.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/failure_handler.hpp"
 #include "sluice/io/sync_wait.hpp"
@@ -392,7 +393,7 @@ TEST_P(every_multiplexer, waits_for_a_word_no_longer_than_it_may) {
     const auto began = std::chrono::steady_clock::now();
     const auto outcome = wait({.word = &word, .expected = 0, .at_most = 20ms, .pause = 20ms});
     EXPECT_GE(std::chrono::steady_clock::now() - began, 20ms);
-    EXPECT_EQ(outcome.has_value(), not loop->waits_for_words());
+    EXPECT_EQ(outcome.has_value(), not io::detail::engine::waits_for_words(*loop));
     if (not outcome) EXPECT_EQ(outcome.error(), std::errc::timed_out);
 }
 
@@ -439,7 +440,7 @@ int every_multiplexer::steps_while_locked_by_another_for(std::chrono::millisecon
 
 TEST_P(every_multiplexer, does_not_look_all_the_time_whether_a_lock_is_granted_if_the_kernel_tells) {
     const int steps = steps_while_locked_by_another_for(200ms, algorithm::memory_map);
-    if (loop->waits_for_words()) EXPECT_LE(steps, 8) << "once in 40 ms, after deaths";
+    if (io::detail::engine::waits_for_words(*loop)) EXPECT_LE(steps, 8) << "once in 40 ms, after deaths";
 }
 
 // Polling takes a turn of the loop every 16 ms, so at least twelve; being woken, a few at the end.

@@ -41,7 +41,8 @@ protected:
         struct sender : io::sleep_sender {
             std::shared_ptr<wake_up> wakes;
             io::io_multiplexer* on;
-            void configure(io::operation& op) noexcept {
+            void configure(io::operation& configured) noexcept {
+                io::detail::operation_record& op = io::detail::record_of(configured);
                 io::sleep_sender::configure(op);
                 wakes->attach(*on, op);
             }

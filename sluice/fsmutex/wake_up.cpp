@@ -4,6 +4,7 @@
 #include <new>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/io/engine.hpp"
 
 namespace sluice::fsmutex {
 
@@ -15,7 +16,7 @@ std::shared_ptr<wake_up> wake_up::create() noexcept {
     }
 }
 
-void wake_up::attach(io::io_multiplexer& loop, io::operation& sleeping) noexcept {
+void wake_up::attach(io::io_multiplexer& loop, io::detail::operation_record& sleeping) noexcept {
     sleeping_ = &sleeping;
     const std::scoped_lock guard(mutex_);
     ENSURE(loop_ == nullptr, "one wait at a time");
@@ -54,7 +55,8 @@ void wake_up::invoke() noexcept {
         const std::scoped_lock guard(mutex_);
         kept = std::move(while_posted_);
     }
-    if (sleeping_ != nullptr) sleeping_->target->multiplexer->cancel(*sleeping_, ECANCELED);
+    if (sleeping_ != nullptr)
+        io::detail::engine::cancel(*sleeping_->target->multiplexer, *sleeping_, ECANCELED);
 }
 
 }  // namespace sluice::fsmutex

@@ -20,7 +20,7 @@ public:
 
     /// The loop's thread: from now on wake() ends `sleeping`, which is about to be started. If wake() was
     /// called before, it ends as soon as the loop runs.
-    void attach(io::io_multiplexer& loop, io::operation& sleeping) noexcept;
+    void attach(io::io_multiplexer& loop, io::detail::operation_record& sleeping) noexcept;
     /// The loop's thread: returns whether wake() was called. Afterwards neither the loop nor the operation is
     /// touched.
     bool detach() noexcept;
@@ -39,7 +39,7 @@ private:
     io::io_multiplexer* loop_ = nullptr;
     std::shared_ptr<wake_up> while_posted_;
     // The loop's thread only.
-    io::operation* sleeping_ = nullptr;
+    io::detail::operation_record* sleeping_ = nullptr;
 };
 
 }  // namespace sluice::fsmutex

@@ -1,10 +1,13 @@
 #include "sluice/io/accept_stream.hpp"
 
+#include "sluice/io/engine.hpp"
+
 namespace sluice::io::detail {
 
-accepting::accepting(listening_socket_handle& from) noexcept : handle_(&from.adopted()) {}
+accepting::accepting(listening_socket_handle& from) noexcept : handle_(&detail::engine::adopted(from)) {}
 
-accepting::accepting(accepting&& other) noexcept : operation(std::move(other)), handle_(other.handle_) {
+accepting::accepting(accepting&& other) noexcept
+    : operation_record(std::move(other)), handle_(other.handle_) {
     ENSURE(not other.started_, "moved while started");
 }
 
@@ -16,7 +19,7 @@ void accepting::start() noexcept {
     ENSURE(not started_, "started while started");
     started_ = true;
     cancelled_ = ending_ = request_.stops = false;
-    is_ahead_ = multiplexer().begin_accepting(*handle_, request_);
+    is_ahead_ = detail::engine::begin_accepting(multiplexer(), *handle_, request_);
     begin();
 }
 
@@ -28,8 +31,10 @@ void accepting::begin() noexcept {
     argument = is_ahead_ ? static_cast<void*>(&request_) : &request_.peer;
     request_.knows_peer = not is_ahead_;
     // What the back end accepts is with it, or on its way: there is nothing to try.
-    if (not multiplexer().start(*this, is_ahead_ ? initiation::batched : initiation::automatic)) return;
-    multiplexer().signal_both(*this, [this] { signal_value(); }, [this] { signal_done(); });
+    if (not detail::engine::start(multiplexer(), *this,
+                                  is_ahead_ ? initiation::batched : initiation::automatic))
+        return;
+    detail::engine::signal_both(multiplexer(), *this, [this] { signal_value(); }, [this] { signal_done(); });
 }
 
 void accepting::cancel() noexcept {
@@ -37,10 +42,10 @@ void accepting::cancel() noexcept {
     // For when no accept is waiting: inside a signal, or with the next connection at hand.
     cancelled_ = request_.stops = true;
     if (not is_ahead_ or at == stage::in_flight) {
-        multiplexer().cancel(*this, ECANCELED);
+        detail::engine::cancel(multiplexer(), *this, ECANCELED);
     } else if (at == stage::waiting) {
         // Withdrawn, it would leave behind what has been accepted for it.
-        multiplexer().bring_forward(*this);
+        detail::engine::bring_forward(multiplexer(), *this);
     }
 }
 
@@ -75,7 +80,7 @@ void accepting::signal_done() noexcept {
         return;
     }
     started_ = false;
-    if (is_ahead_) multiplexer().end_accepting(*handle_);
+    if (is_ahead_) detail::engine::end_accepting(multiplexer(), *handle_);
     set_done();  // this may be gone, or started again
 }
 

@@ -23,7 +23,7 @@ namespace detail {
 //
 // Invariant: while `is_ahead_` and `started_`, the back end may hold connections for this; they are given
 // before the error that ends it, so none is lost or left open.
-class accepting : private operation {
+class accepting : private detail::operation_record {
 public:
     accepting(const accepting&) = delete;
     accepting& operator=(const accepting&) = delete;

@@ -1,5 +1,7 @@
 #include "sluice/io/atomic_sender.hpp"
 
+#include "sluice/io/engine.hpp"
+
 namespace sluice::io {
 
 void atomic_operation::start(initiation how) noexcept {
@@ -29,16 +31,19 @@ void atomic_operation::begin() noexcept {
     configure_io();
     io_multiplexer& multiplexer = home();
     // One that was cancelled before is signalled like all others, so that their receivers do not nest.
-    const bool is_known = state_.begin() ? multiplexer.start(*this, how_) : multiplexer.refuse(*this);
-    if (is_known) multiplexer.signal_both(*this, [this] { signal_value(); }, [this] { signal_done(); });
+    const bool is_known = state_.begin() ? detail::engine::start(multiplexer, *this, how_)
+                                         : detail::engine::refuse(multiplexer, *this);
+    if (is_known)
+        detail::engine::signal_both(
+            multiplexer, *this, [this] { signal_value(); }, [this] { signal_done(); });
 }
 
 // A cancellation from now on finds the operation in the multiplexer.
 void atomic_operation::begin_here(io_multiplexer& multiplexer) noexcept {
     configure_io();
-    (void)multiplexer.start_or_finish(*this);
-    if (not state_.begin()) multiplexer.cancel(*this, ECANCELED);
-    multiplexer.publish(*this, how_);
+    (void)detail::engine::start_or_finish(multiplexer, *this);
+    if (not state_.begin()) detail::engine::cancel(multiplexer, *this, ECANCELED);
+    detail::engine::publish(multiplexer, *this, how_);
 }
 
 // Whether calls on it may be made on this thread.
@@ -50,7 +55,7 @@ bool atomic_operation::poll() noexcept {
     if (completed()) return true;
     io_multiplexer& multiplexer = home();
     if (not acts_here(multiplexer) or not started() or state_.is_claimed()) return false;
-    return multiplexer.poll(*this);
+    return detail::engine::poll(multiplexer, *this);
 }
 
 void atomic_operation::cancel() noexcept {
@@ -62,7 +67,7 @@ void atomic_operation::cancel() noexcept {
             multiplexer.post(cancel_item_);  // the state may be gone when this returns
             break;
         case atomic_state<>::cancel_step::cancel_io:
-            multiplexer.cancel(*this, ECANCELED);
+            detail::engine::cancel(multiplexer, *this, ECANCELED);
             break;
     }
 }
@@ -72,7 +77,7 @@ void atomic_operation::on_cancel_item() noexcept {
         case atomic_state<>::arrival_step::nothing:
             break;
         case atomic_state<>::arrival_step::cancel_io:
-            home().cancel(*this, ECANCELED);
+            detail::engine::cancel(home(), *this, ECANCELED);
             break;
         case atomic_state<>::arrival_step::signal_done:
             waiting_.reset();

@@ -21,7 +21,7 @@ namespace sluice::io {
 /// done signal is given only when no item of this state is queued any more, so what destroys the state has
 /// only to know that no thread is inside a member or will call one.
 /// Allocates, locks, waits, throws: never.
-class atomic_operation : protected operation {
+class atomic_operation : protected detail::operation_record {
 public:
     /// Begins the operation; again, once the done signal has come. It must not be pending: of two threads
     /// that may both start it, each calls try_start(). On the multiplexer's thread signals may come before it
@@ -57,7 +57,7 @@ protected:
     atomic_operation() noexcept : start_item_(*this), cancel_item_(*this) {}
     /// Only before start() or after done, and before other threads know of it.
     atomic_operation(atomic_operation&& other) noexcept
-        : operation(std::move(other)), start_item_(*this), cancel_item_(*this) {
+        : operation_record(std::move(other)), start_item_(*this), cancel_item_(*this) {
         ENSURE(not other.started(), "moved while the operation is pending");
     }
     ~atomic_operation() { ENSURE(not started(), "destroyed before the done signal"); }

@@ -18,19 +18,21 @@
 #include "sluice/io/transfer_call.hpp"
 
 namespace sluice::io {
+
+using detail::operation_record;
 namespace {
 
 constexpr bool would_block(int code) noexcept {
     return code == EAGAIN;  // EWOULDBLOCK is the same number on Linux
 }
 
-bool fail(operation& op, int code) noexcept {
+bool fail(operation_record& op, int code) noexcept {
     // Bytes that have gone are reported; whoever goes on meets the error again.
     if (op.transferred == 0) op.error_code = code;
     return true;
 }
 
-ssize_t transfer_some(operation& op, direction which) noexcept {
+ssize_t transfer_some(operation_record& op, direction which) noexcept {
     const native_handle& native = op.target->native;
     if (op.transferred == 0 and op.piece_count <= limits::pieces_per_call_max) {
         return transfer_call(native, which, {op.pieces, op.piece_count}, op.offset, wait::no);
@@ -40,7 +42,7 @@ ssize_t transfer_some(operation& op, direction which) noexcept {
     return transfer_call(native, which, std::span(pieces).first(count), op.offset + op.transferred, wait::no);
 }
 
-bool attempt_transfer(operation& op, direction which) noexcept {
+bool attempt_transfer(operation_record& op, direction which) noexcept {
     if (has_too_many_pieces(op)) return fail(op, EMSGSIZE);
     const bool is_file = op.target->native.kind == handle_kind::file;
     const std::size_t wanted = requested_bytes(op);
@@ -64,14 +66,14 @@ bool attempt_transfer(operation& op, direction which) noexcept {
     }
 }
 
-bool attempt_accept(operation& op, socket_address* peer) noexcept {
+bool attempt_accept(operation_record& op, socket_address* peer) noexcept {
     const int descriptor = accept_call(op.target->native.descriptor, peer);
     if (descriptor < 0) return not would_block(errno) and fail(op, errno);
     op.transferred = static_cast<std::size_t>(descriptor);
     return true;
 }
 
-bool attempt_accept_ahead(operation& op) noexcept {
+bool attempt_accept_ahead(operation_record& op) noexcept {
     auto& request = *static_cast<accept_request*>(op.argument);
     request.knows_peer = true;
     return attempt_accept(op, &request.peer);
@@ -83,7 +85,7 @@ bool is_ready(int descriptor, short events) noexcept {
 }
 
 // `backend_word` remembers that the connection is under way.
-bool attempt_connect(operation& op) noexcept {
+bool attempt_connect(operation_record& op) noexcept {
     const int fd = op.target->native.descriptor;
     const int code = op.backend_word == 0
                          ? begin_connect(fd, *static_cast<const socket_address*>(op.argument))
@@ -93,7 +95,7 @@ bool attempt_connect(operation& op) noexcept {
     return code == 0 or fail(op, code);
 }
 
-bool attempt_datagram(operation& op, direction which) noexcept {
+bool attempt_datagram(operation_record& op, direction which) noexcept {
     auto& request = *static_cast<datagram_request*>(op.argument);
     const native_handle& native = op.target->native;
     for (bool is_last = which == direction::in;; is_last = true) {
@@ -110,7 +112,7 @@ bool attempt_datagram(operation& op, direction which) noexcept {
     }
 }
 
-bool attempt_call(operation& op) noexcept {
+bool attempt_call(operation_record& op) noexcept {
     const std::optional<int> code = static_cast<ready_call*>(op.argument)->attempt(op.target->native);
     if (not code) return false;
     op.error_code = *code;
@@ -118,7 +120,7 @@ bool attempt_call(operation& op) noexcept {
 }
 
 // The one side it may wait for is the target's; see async_splice about the other.
-bool attempt_splice(operation& op) noexcept {
+bool attempt_splice(operation_record& op) noexcept {
     auto& transfer = *static_cast<splice_transfer*>(op.argument);
     const bool is_out = op.kind == operation_kind::splice_out;
     // What an earlier transfer has learned of the description, and what this one learns.
@@ -138,19 +140,19 @@ bool attempt_splice(operation& op) noexcept {
 }
 
 void pop_finished(registration::half& half, operation_queue& ready) noexcept {
-    operation* const finished = half.queue.pop_front();
+    operation_record* const finished = half.queue.pop_front();
     if (half.in_flight > 0) --half.in_flight;
-    finished->at = operation::stage::ready;
+    finished->at = operation_record::stage::ready;
     ready.push_back(*finished);
 }
 
-bool shares_calls(const registration& target, const operation& op) noexcept {
+bool shares_calls(const registration& target, const operation_record& op) noexcept {
     return target.native.stream and (op.kind == operation_kind::read or op.kind == operation_kind::write);
 }
 
 // Half of a write is in the stream and the rest will never be: what was to follow it must not be sent behind
 // the gap.
-bool was_cut_short(const operation& op) noexcept {
+bool was_cut_short(const operation_record& op) noexcept {
     return op.kind == operation_kind::write and op.error_code == 0 and op.target->native.stream and
            op.transferred < requested_bytes(op);
 }
@@ -183,7 +185,7 @@ progress serve_gathered(registration::half& half, operation_queue& ready, std::s
             if (errno == EINTR) continue;
             if (would_block(errno)) {
                 // Those behind the first may have to wait; if it asks for no bytes, it need not.
-                const operation* const waiting = half.queue.front();
+                const operation_record* const waiting = half.queue.front();
                 distribute(half, 0, ready);
                 return half.queue.front() == waiting ? progress::would_block : progress::finished;
             }
@@ -211,7 +213,7 @@ void finish_front(registration::half& half, operation_queue& ready) noexcept {
     }
 }
 
-std::size_t remaining_pieces(const operation& op, std::span<buffer> out) noexcept {
+std::size_t remaining_pieces(const operation_record& op, std::span<buffer> out) noexcept {
     std::size_t skip = op.transferred;
     std::size_t count = 0;
     for (std::uint32_t i = 0; i < op.piece_count and count < out.size(); ++i) {
@@ -227,20 +229,20 @@ std::size_t remaining_pieces(const operation& op, std::span<buffer> out) noexcep
     return count;
 }
 
-std::size_t requested_bytes(const operation& op) noexcept {
+std::size_t requested_bytes(const operation_record& op) noexcept {
     std::size_t total = 0;
     for (std::uint32_t i = 0; i < op.piece_count; ++i)
         total += op.pieces[i].size();
     return total;
 }
 
-bool has_too_many_pieces(const operation& op) noexcept {
+bool has_too_many_pieces(const operation_record& op) noexcept {
     const native_handle& native = op.target->native;
     return op.piece_count > limits::pieces_per_call_max and native.kind == handle_kind::socket and
            not native.stream;
 }
 
-bool attempt(operation& op) noexcept {
+bool attempt(operation_record& op) noexcept {
     switch (op.kind) {
         case operation_kind::read:
             return attempt_transfer(op, direction::in);
@@ -280,7 +282,7 @@ bool attempt(operation& op) noexcept {
     return false;
 }
 
-progress advance(operation& op, std::size_t bytes_max, wait waits) noexcept {
+progress advance(operation_record& op, std::size_t bytes_max, wait waits) noexcept {
     if (not is_transfer(op.kind)) {
         return attempt(op) ? progress::finished : progress::would_block;
     }
@@ -317,7 +319,7 @@ progress advance_together(registration::half& half, operation_queue& ready, std:
 
 gathered gather(const registration::half& half, std::span<buffer> pieces) noexcept {
     gathered all;
-    for (const operation& op : half.queue) {
+    for (const operation_record& op : half.queue) {
         const bool fits = op.piece_count <= pieces.size() - all.pieces;
         const bool joins =
             fits and shares_calls(*half.owner, op) and shares_calls(*half.owner, *half.queue.front());
@@ -332,7 +334,7 @@ gathered gather(const registration::half& half, std::span<buffer> pieces) noexce
 }
 
 void distribute(registration::half& half, std::size_t bytes, operation_queue& ready) noexcept {
-    while (operation* const op = half.queue.front()) {
+    while (operation_record* const op = half.queue.front()) {
         // What is no transfer asks for no bytes either, but has not happened.
         if (not shares_calls(*half.owner, *op)) break;
         const std::size_t wanted = requested_bytes(*op) - op->transferred;
@@ -348,7 +350,7 @@ void distribute(registration::half& half, std::size_t bytes, operation_queue& re
 
 bool serve(registration::half& half, operation_queue& ready, int calls_max) noexcept {
     for (int calls = 0; calls < calls_max and not half.queue.empty(); ++calls) {
-        operation& front = *half.queue.front();
+        operation_record& front = *half.queue.front();
         const bool alone = half.queue.back() == &front or not shares_calls(*half.owner, front);
         if (not alone) {
             constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();

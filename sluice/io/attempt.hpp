@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sluice/io/blocking.hpp"
-#include "sluice/io/operation.hpp"
+#include "sluice/io/operation_record.hpp"
 #include "sluice/io/registration.hpp"
 #include "sluice/io/transfer_call.hpp"
 
@@ -10,7 +10,7 @@ namespace sluice::io {
 /// Tries an operation by a call that does not wait, adding to what it has transferred so far. Internal to io.
 /// Returns whether it is finished (successfully or not); false if the rest would have to wait.
 /// Allocates, blocks: no. Complexity: one system call for the common single piece.
-[[nodiscard]] bool attempt(operation& op) noexcept;
+[[nodiscard]] bool attempt(detail::operation_record& op) noexcept;
 
 /// Serves the waiting operations of one half of a stream in order until it would block, the queue is empty or
 /// `calls_max` calls have been made. Neighbouring reads (or writes) share a vectored call. Finished
@@ -30,7 +30,7 @@ void finish_front(registration::half& half, operation_queue& ready) noexcept;
 
 /// Advances an operation by a single call that moves at most `bytes_max` bytes: for a simulation, which
 /// decides how far a step goes. With `wait::yes` a file is asked to wait. Internal to io.
-[[nodiscard]] progress advance(operation& op, std::size_t bytes_max, wait waits) noexcept;
+[[nodiscard]] progress advance(detail::operation_record& op, std::size_t bytes_max, wait waits) noexcept;
 
 /// The same for the operations at the front of a queue that may share a call; the finished ones are moved to
 /// `ready`.
@@ -42,7 +42,7 @@ void finish_front(registration::half& half, operation_queue& ready) noexcept;
 void distribute(registration::half& half, std::size_t bytes, operation_queue& ready) noexcept;
 
 /// Fills `out` with what is left to transfer of one operation. Returns how many pieces; none is empty.
-std::size_t remaining_pieces(const operation& op, std::span<buffer> out) noexcept;
+std::size_t remaining_pieces(const detail::operation_record& op, std::span<buffer> out) noexcept;
 
 /// Fills `pieces` with what is left to transfer of the operations at the front of the queue. Returns how many
 /// pieces; `operations` and `bytes` say how many operations and bytes they cover.
@@ -54,7 +54,7 @@ struct gathered {
 gathered gather(const registration::half& half, std::span<buffer> pieces) noexcept;
 
 /// The bytes an operation asks for.
-[[nodiscard]] std::size_t requested_bytes(const operation& op) noexcept;
+[[nodiscard]] std::size_t requested_bytes(const detail::operation_record& op) noexcept;
 
 /// How much it moves before it ends.
 [[nodiscard]] constexpr amount amount_of(operation_kind kind) noexcept {
@@ -63,6 +63,6 @@ gathered gather(const registration::half& half, std::span<buffer> pieces) noexce
 
 /// Whether it is a message (of a socket that keeps them apart) in more pieces than one system call takes: in
 /// two calls it would be two messages. It fails with EMSGSIZE.
-[[nodiscard]] bool has_too_many_pieces(const operation& op) noexcept;
+[[nodiscard]] bool has_too_many_pieces(const detail::operation_record& op) noexcept;
 
 }  // namespace sluice::io

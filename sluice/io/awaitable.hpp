@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sluice/io/cancel_scope.hpp"
+#include "sluice/io/engine.hpp"
 #include "sluice/io/sender.hpp"
 
 namespace sluice::io {
@@ -38,7 +39,7 @@ public:
             error_code = ECANCELED;
             return true;
         }
-        return sender_.multiplexer().start_or_finish(*this);
+        return detail::engine::start_or_finish(sender_.multiplexer(), *this);
     }
     void await_suspend(std::coroutine_handle<> waiter) noexcept { wait(waiter); }
     [[nodiscard]] typename Sender::result_type await_resume() noexcept { return sender_.collect(*this); }

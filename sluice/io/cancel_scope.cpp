@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "sluice/io/engine.hpp"
 #include "sluice/io/failure_handler.hpp"
 #include "sluice/io/io_multiplexer.hpp"
 
@@ -68,20 +69,20 @@ void awaited::forget_waiter() noexcept {
 void awaited_operation::abandon() noexcept {
     report_unreturned(unreturned_failure::waiting_frame_destroyed, "its operation is cancelled");
     forget_waiter();
-    target->multiplexer->abandon(*this);
+    detail::engine::abandon(*target->multiplexer, *this);
 }
 
 void awaited_operation::publish() noexcept {
     value_is_empty = true;
-    target->multiplexer->publish(*this, initiation::automatic);
+    detail::engine::publish(*target->multiplexer, *this, initiation::automatic);
 }
 
 void awaited_operation::end() noexcept {
-    target->multiplexer->cancel(*this, ECANCELED);
+    detail::engine::cancel(*target->multiplexer, *this, ECANCELED);
 }
 
 void awaited_operation::signal_both(io_multiplexer& by) noexcept {
-    by.give_both(*this, [] {}, [this] { signal_done(); });
+    detail::engine::give_both(by, *this, [] {}, [this] { signal_done(); });
 }
 
 cancel_scope::~cancel_scope() {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sluice/base/intrusive_list.hpp"
-#include "sluice/io/operation.hpp"
+#include "sluice/io/operation_record.hpp"
 #include "sluice/io/registration.hpp"
 
 namespace sluice::io {
@@ -50,7 +50,7 @@ private:
 };
 
 /// An operation some coroutine waits for. See `operation_awaiter`.
-class awaited_operation : public operation, protected awaited {
+class awaited_operation : public detail::operation_record, protected awaited {
 protected:
     explicit awaited_operation(cancel_scope* within) noexcept : awaited(within) {}
     ~awaited_operation() = default;

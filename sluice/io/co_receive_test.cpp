@@ -268,8 +268,8 @@ public:
 private:
     result<void> backend_attach(registration&) noexcept override { return failure({ENOSPC, "attach"}); }
     void backend_detach(registration&) noexcept override {}
-    void backend_submit(operation&) noexcept override {}
-    void backend_cancel(operation&) noexcept override {}
+    void backend_submit(detail::operation_record&) noexcept override {}
+    void backend_cancel(detail::operation_record&) noexcept override {}
     result<void> backend_complete(time_point) noexcept override { return {}; }
     void backend_wake() noexcept override {}
 };

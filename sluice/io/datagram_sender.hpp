@@ -21,7 +21,7 @@ protected:
     static constexpr bool is_list =
         std::same_as<Buffers, buffers_type> or std::same_as<Buffers, const_buffers_type>;
 
-    void configure_with(operation& op, operation_kind kind) noexcept {
+    void configure_with(detail::operation_record& op, operation_kind kind) noexcept {
         configure_as(op, kind);
         exchange_ = {.peer = peer_};
         op.argument = &exchange_;
@@ -53,8 +53,11 @@ public:
     recvfrom_sender(socket_handle& socket, io_request<Buffers> request, deadline within) noexcept
         : detail::datagram_sender<Buffers>(socket, request, {}, within) {}
 
-    void configure(operation& op) noexcept { this->configure_with(op, operation_kind::receive_from); }
-    [[nodiscard]] result_type collect(const operation& op) noexcept {
+    void configure(operation& configured) noexcept {
+        this->configure_with(detail::record_of(configured), operation_kind::receive_from);
+    }
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        const detail::operation_record& op = detail::record_of(completed);
         if (op.error_code != 0)
             return failure(datagram_error(op.error_code, op.target->native, direction::in, this->exchange_));
         Buffers kept = this->request_.buffers;
@@ -77,8 +80,11 @@ public:
     using result_type = io_result<Buffers>;
     using detail::datagram_sender<Buffers>::datagram_sender;
 
-    void configure(operation& op) noexcept { this->configure_with(op, operation_kind::send_to); }
-    [[nodiscard]] result_type collect(const operation& op) noexcept {
+    void configure(operation& configured) noexcept {
+        this->configure_with(detail::record_of(configured), operation_kind::send_to);
+    }
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        const detail::operation_record& op = detail::record_of(completed);
         if (op.error_code != 0)
             return failure(datagram_error(op.error_code, op.target->native, direction::out, this->exchange_));
         return this->request_.buffers;

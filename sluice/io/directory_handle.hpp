@@ -49,9 +49,9 @@ public:
                                                        creation create = creation::open_existing,
                                                        unsigned permission_bits = 0777) noexcept;
 
-    /// Lists a part of the directory; `.` and `..` are left out. Call again with `position` = `next` until no
-    /// entries come: then every name that stood in the directory throughout has been returned once. A name
-    /// created or removed meanwhile may come or not.
+    /// Lists a part of the directory, without "." and "..". Call again from `next` on until no entries come:
+    /// then every name that stood in the directory throughout has been returned once. A name created or
+    /// removed meanwhile may come or not.
     ///
     /// With `wanted`, the status of each entry (a link's own) is asked for as well. An entry that vanishes
     /// before it is asked about is left out; one that may not be asked about comes with nothing known.

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "sluice/io/engine.hpp"
 #include "sluice/io/io_multiplexer.hpp"
 
 namespace sluice::io {
@@ -48,24 +49,30 @@ protected:
     /// Completes it with an errno value or 0. This may be destroyed before the call returns.
     void complete(int code) noexcept {
         op_->error_code = code;
-        op_->target->multiplexer->complete_elsewhere(*op_);
+        detail::engine::complete_elsewhere(*op_->target->multiplexer, *op_);
     }
 
 private:
     friend class io_multiplexer;
 
-    operation* op_ = nullptr;
+    detail::operation_record* op_ = nullptr;
 };
 
-/// Configures `op` to wait for `work` on a multiplexer. For the configure() of a sender.
-inline void configure_external(operation& op, io_multiplexer& on, external_work& work,
+/// Configures an operation to wait for `work` on a multiplexer. For the configure() of a sender.
+inline void configure_external(operation& configured, io_multiplexer& on, external_work& work,
                                deadline within) noexcept {
-    op.target = &on.no_handle();
+    detail::operation_record& op = detail::record_of(configured);
+    op.target = &detail::engine::no_handle(on);
     op.kind = operation_kind::external;
     op.argument = &work;
     op.limit = within;
     op.pieces = nullptr;
     op.piece_count = 0;
+}
+
+/// Returns what such an operation ended with, an errno value or 0. For the collect() of a sender.
+[[nodiscard]] inline int code_of(const operation& completed) noexcept {
+    return detail::record_of(completed).error_code;
 }
 
 /// Storage in a sender for a work that each start() constructs again. Copies and moves do not transfer the

@@ -3,13 +3,14 @@
 #include <cerrno>
 
 #include "sluice/io/blocking.hpp"
+#include "sluice/io/engine.hpp"
 #include "sluice/io/sender.hpp"
 #include "sluice/io/system_call.hpp"
 
 namespace sluice::io {
 
 void io_handle::assume_in_memory(bool is_in_memory) noexcept {
-    ENSURE(registered() == nullptr,
+    ENSURE(detail::engine::registered(*this) == nullptr,
            "the multiplexer has taken note already: say so before set_multiplexer()");
     native_.in_memory = is_in_memory;
 }

@@ -5,6 +5,7 @@
 
 #include "sluice/io/attempt.hpp"
 #include "sluice/io/blocking.hpp"
+#include "sluice/io/engine.hpp"
 #include "sluice/io/external_work.hpp"
 #include "sluice/io/failure_handler.hpp"
 #include "sluice/io/limits.hpp"
@@ -12,6 +13,8 @@
 #include "sluice/io/system_call.hpp"
 
 namespace sluice::io {
+
+using detail::operation_record;
 
 using namespace passes;
 
@@ -98,7 +101,7 @@ void io_multiplexer::become_owner() noexcept {
     owner_.store(&thread_mark_, std::memory_order_relaxed);
 }
 
-bool io_multiplexer::wants_attempt(const operation& op, initiation how) noexcept {
+bool io_multiplexer::wants_attempt(const operation_record& op, initiation how) noexcept {
     if (how == initiation::automatic) how = initiation_;
     if (how == initiation::batched or op.kind >= operation_kind::barrier) return false;
     registration::half& half = op.target->side(direction_of(op.kind));
@@ -115,7 +118,7 @@ bool io_multiplexer::wants_attempt(const operation& op, initiation how) noexcept
 
 // A file that does not know RWF_NOWAIT can only be asked to do it, however long that takes. So can a barrier
 // that only starts something.
-bool io_multiplexer::can_refuse_to_wait(const operation& op) noexcept {
+bool io_multiplexer::can_refuse_to_wait(const operation_record& op) noexcept {
     if (op.target->is_stream()) return true;
     if (op.kind == operation_kind::barrier) return waits_for_device(op.durability);
     return op.target->side(direction_of(op.kind)).may_speculate();
@@ -123,7 +126,7 @@ bool io_multiplexer::can_refuse_to_wait(const operation& op) noexcept {
 
 // Whether this is what nearly every operation is: a transfer of one piece, that says nothing about how to
 // begin, on a handle that has lately been ready. One branch asks it all; see system_call.hpp.
-bool io_multiplexer::is_usual(const operation& op, const registration::half& half,
+bool io_multiplexer::is_usual(const operation_record& op, const registration::half& half,
                               initiation how) const noexcept {
     const auto word = [](auto of) { return static_cast<unsigned>(of); };
     const unsigned unusual = word(how) | word(initiation_) | word(asks_before_speculating_) |
@@ -134,20 +137,20 @@ bool io_multiplexer::is_usual(const operation& op, const registration::half& hal
     return unusual == 0;
 }
 
-bool io_multiplexer::begin_batched(operation& op) noexcept {
+bool io_multiplexer::begin_batched(operation_record& op) noexcept {
     reset(op);
     // What begin_slowly comes to for nearly all that is batched.
     const bool goes_straight = is_transfer(op.kind) and not op.target->is_stream() and op.limit.is_none();
     if (not goes_straight) [[unlikely]]
         return begin_slowly(op);
     ++queued_;
-    op.at = operation::stage::waiting;
+    op.at = operation_record::stage::waiting;
     backend_submit(op);
     return false;
 }
 
 // Returns whether the outcome is known.
-bool io_multiplexer::begin(operation& op, initiation how) noexcept {
+bool io_multiplexer::begin(operation_record& op, initiation how) noexcept {
     reset(op);
     registration::half& half = op.target->side(direction_of(op.kind));
     if (not is_usual(op, half, how)) [[unlikely]]
@@ -157,17 +160,17 @@ bool io_multiplexer::begin(operation& op, initiation how) noexcept {
     if (moved < enough) [[unlikely]]
         return begin_on(op, moved);
     op.transferred = static_cast<std::size_t>(moved);
-    op.at = operation::stage::ready;
+    op.at = operation_record::stage::ready;
     return true;
 }
 
-bool io_multiplexer::begin_unusually(operation& op, initiation how) noexcept {
+bool io_multiplexer::begin_unusually(operation_record& op, initiation how) noexcept {
     if (not wants_attempt(op, how)) return begin_slowly(op);
     return note_attempt(op, attempt(op));
 }
 
 // Goes on after a first call that did not do it all.
-bool io_multiplexer::begin_on(operation& op, std::ptrdiff_t moved) noexcept {
+bool io_multiplexer::begin_on(operation_record& op, std::ptrdiff_t moved) noexcept {
     if (moved == -EAGAIN) return note_attempt(op, false);
     if (moved > 0) op.transferred = static_cast<std::size_t>(moved);
     const bool goes_on = moved > 0 or moved == -EINTR or moved == -EOPNOTSUPP;  // attempt() knows what to do
@@ -176,12 +179,12 @@ bool io_multiplexer::begin_on(operation& op, std::ptrdiff_t moved) noexcept {
     return note_attempt(op, true);
 }
 
-bool io_multiplexer::note_attempt(operation& op, bool finished) noexcept {
+bool io_multiplexer::note_attempt(operation_record& op, bool finished) noexcept {
     registration::half& half = op.target->side(direction_of(op.kind));
     half.skipped = 0;
     if (finished) {
         half.pause = 0;
-        op.at = operation::stage::ready;
+        op.at = operation_record::stage::ready;
         return true;
     }
     constexpr std::uint8_t pause_max = 63;
@@ -189,8 +192,8 @@ bool io_multiplexer::note_attempt(operation& op, bool finished) noexcept {
     return begin_slowly(op);
 }
 
-void io_multiplexer::enqueue(operation& op) noexcept {
-    op.at = operation::stage::waiting;
+void io_multiplexer::enqueue(operation_record& op) noexcept {
+    op.at = operation_record::stage::waiting;
     ++queued_;
     const bool timed =
         not op.limit.is_none() and (not op.limit.is_zero() or op.kind == operation_kind::sleep);
@@ -206,16 +209,16 @@ void io_multiplexer::enqueue(operation& op) noexcept {
     }
 }
 
-bool io_multiplexer::begin_external(operation& op) noexcept {
+bool io_multiplexer::begin_external(operation_record& op) noexcept {
     external_work& work = *static_cast<external_work*>(op.argument);
     work.op_ = &op;
     if (sharing_ != nullptr) return begin_external_shared(op, work);
     // Before it begins, because it may be complete, on another thread, before begin() returns.
-    op.at = operation::stage::in_flight;
+    op.at = operation_record::stage::in_flight;
     const std::optional<int> code = work.begin(not op.limit.is_zero());
     if (code) {
         op.error_code = *code;
-        op.at = operation::stage::ready;
+        op.at = operation_record::stage::ready;
         return true;
     }
     ++queued_;
@@ -223,7 +226,7 @@ bool io_multiplexer::begin_external(operation& op) noexcept {
     return false;
 }
 
-void io_multiplexer::complete_elsewhere(operation& op) noexcept {
+void io_multiplexer::complete_elsewhere(operation_record& op) noexcept {
     // Once it is pushed, the loop may end, and its owner destroy it: let_finish() waits for us. The increment
     // is visible to the thread that pops `op`; release: pairs with let_finish().
     completing_.fetch_add(1, std::memory_order_relaxed);
@@ -244,18 +247,18 @@ void io_multiplexer::let_finish() noexcept {
         std::this_thread::yield();
 }
 
-void io_multiplexer::poll_external(operation& op) noexcept {
+void io_multiplexer::poll_external(operation_record& op) noexcept {
     external_work& work = *static_cast<external_work*>(op.argument);
     if (sharing_ != nullptr) return call_pinned(op, &external_work::poll);
     work.poll();
     take_completed_elsewhere();
     // In a simulation, only the back end lets time pass.
-    if (op.at == operation::stage::in_flight and not waits_for_threads()) backend_poll(op);
+    if (op.at == operation_record::stage::in_flight and not waits_for_threads()) backend_poll(op);
 }
 
 void io_multiplexer::take_completed_elsewhere() noexcept {
-    while (operation* const op = completed_elsewhere_.pop()) {
-        if (op->at == operation::stage::trying) [[unlikely]] {
+    while (operation_record* const op = completed_elsewhere_.pop()) {
+        if (op->at == operation_record::stage::trying) [[unlikely]] {
             op->backend_word |=
                 is_complete;  // a thread is in one of its functions, and finishes it afterwards
         } else {
@@ -265,28 +268,28 @@ void io_multiplexer::take_completed_elsewhere() noexcept {
 }
 
 // Whether it must not wait. The kernel cannot end a barrier, so one whose time has come does not begin.
-bool io_multiplexer::has_no_time(const operation& op) const noexcept {
+bool io_multiplexer::has_no_time(const operation_record& op) const noexcept {
     if (op.kind != operation_kind::barrier or op.limit.is_none()) return op.limit.is_zero();
     return op.limit.remaining(now(), now(), utc_now()) == deadline::duration::zero();
 }
 
 // What could not be done at once waits, or, if it must not wait, has failed.
-bool io_multiplexer::begin_slowly(operation& op) noexcept {
+bool io_multiplexer::begin_slowly(operation_record& op) noexcept {
     if (op.kind == operation_kind::external) return begin_external(op);
     if (op.target->refusal != nullptr) [[unlikely]] {
         op.error_code = op.target->refusal->code();
-        op.at = operation::stage::ready;
+        op.at = operation_record::stage::ready;
         inline_left_ = limits::inline_completions_max;  // no loop renews it
         return true;
     }
     if (op.kind == operation_kind::barrier and op.target->is_stream()) {
-        op.at = operation::stage::ready;  // nothing to make durable, and so nothing to wait for
+        op.at = operation_record::stage::ready;  // nothing to make durable, and so nothing to wait for
         return true;
     }
     const bool is_call = op.kind == operation_kind::call_in or op.kind == operation_kind::call_out;
     if (is_call and not op.target->is_stream()) {
         if (not attempt(op)) op.error_code = EAGAIN;  // a file has no readiness to wait for
-        op.at = operation::stage::ready;
+        op.at = operation_record::stage::ready;
         return true;
     }
     if (has_no_time(op) and op.kind != operation_kind::sleep and can_refuse_to_wait(op)) {
@@ -297,7 +300,7 @@ bool io_multiplexer::begin_slowly(operation& op) noexcept {
         // What has just turned out not to know how to refuse waits after all, as it does from then on.
         if (finished or can_refuse_to_wait(op)) {
             if (not finished and op.transferred == 0) op.error_code = ETIMEDOUT;
-            op.at = operation::stage::ready;
+            op.at = operation_record::stage::ready;
             return true;
         }
     }
@@ -305,45 +308,35 @@ bool io_multiplexer::begin_slowly(operation& op) noexcept {
     return false;
 }
 
-[[gnu::noinline]] void io_multiplexer::arm_timer(operation& op) noexcept {
-    op.expires = op.limit.steady_end(
-        now(), op.limit.which() == deadline::kind::utc ? utc_now() : deadline::system_clock::time_point{});
-    if (op.expires != for_ever) timers_.push(op);
-}
-
 // --- signalling
 // -------------------------------------------------------------------------------------------------------
 
-void io_multiplexer::disarm_timer(operation& op) noexcept {
-    timers_.erase(op);
-}
-
-void io_multiplexer::finish_notification(operation& op) noexcept {
+void io_multiplexer::finish_notification(operation_record& op) noexcept {
     ENSURE(op.notification_pending);
     op.notification_pending = false;
     // Before the outcome is known, or while its signal waits in `ready_`, done simply follows value.
-    if (op.at != operation::stage::ready and op.at != operation::stage::valued) return;
+    if (op.at != operation_record::stage::ready and op.at != operation_record::stage::valued) return;
     --queued_;
-    if (op.at == operation::stage::valued) ready_.push_back(op);
+    if (op.at == operation_record::stage::valued) ready_.push_back(op);
 }
 
-void operation::signal_both(io_multiplexer& by) noexcept {
-    by.give_both(*this, [this] { signal_value(); }, [this] { signal_done(); });
+void operation_record::signal_both(io_multiplexer& by) noexcept {
+    detail::engine::give_both(by, *this, [this] { signal_value(); }, [this] { signal_done(); });
 }
 
 void io_multiplexer::signal_started_meanwhile() noexcept {
-    while (operation* const op = ready_.pop_front())
+    while (operation_record* const op = ready_.pop_front())
         (void)signal(*op);
 }
 
 // Returns whether this completed the operation; a late done signal is only its echo.
-bool io_multiplexer::signal(operation& op) noexcept {
+bool io_multiplexer::signal(operation_record& op) noexcept {
     signalling_ = true;
-    const bool completes = op.at == operation::stage::ready;
+    const bool completes = op.at == operation_record::stage::ready;
     if (completes and not op.notification_pending) [[likely]] {
         op.signal_both(*this);  // `op` may be gone, or started again
     } else if (completes) {
-        op.at = operation::stage::valued;
+        op.at = operation_record::stage::valued;
         op.has_completed = true;
         op.signal_value();  // done follows from finish_notification, even if that comes meanwhile
     } else {
@@ -360,7 +353,7 @@ int io_multiplexer::signal_ready(int max) noexcept {
     is_crowded_ = batches_crowds_ and finished_ >= limits::crowd;
     finished_ = 0;
     while (count < max) {
-        operation* const op = ready_.pop_front();
+        operation_record* const op = ready_.pop_front();
         if (op == nullptr) break;
         if (signal(*op)) ++count;
         // A coroutine that has used up what it may complete inline waits in `ready_` for the next pass, which
@@ -421,7 +414,7 @@ bool io_multiplexer::serve_half(registration::half& half) noexcept {
     operation_queue served;
     constexpr int calls_per_pass = 4;
     const bool would_block = serve(half, served, calls_per_pass);
-    while (operation* op = served.pop_front())
+    while (operation_record* op = served.pop_front())
         finish(*op);
     if (half.queue.empty()) return false;
     if (not would_block) mark_dirty(half);
@@ -432,12 +425,13 @@ void io_multiplexer::mark_dirty(registration::half& half) noexcept {
     if (not half.dirty_link.is_linked()) dirty_.push_back(half);
 }
 
-bool io_multiplexer::backend_attempt(operation& op) noexcept {
+bool io_multiplexer::backend_attempt(operation_record& op) noexcept {
     return attempt(op);
 }
 
-void io_multiplexer::backend_poll(operation& op) noexcept {
-    if (op.at == operation::stage::waiting and op.target->is_stream() and op.kind != operation_kind::sleep) {
+void io_multiplexer::backend_poll(operation_record& op) noexcept {
+    if (op.at == operation_record::stage::waiting and op.target->is_stream() and
+        op.kind != operation_kind::sleep) {
         (void)serve_half(op.target->side(direction_of(op.kind)));
     } else {
         (void)backend_complete(no_wait);  // an error is returned by complete_io
@@ -445,8 +439,8 @@ void io_multiplexer::backend_poll(operation& op) noexcept {
 }
 
 // Finishes a started operation if it is ready.
-void io_multiplexer::look_at(operation& op) noexcept {
-    if (op.at != operation::stage::waiting and op.at != operation::stage::in_flight) return;
+void io_multiplexer::look_at(operation_record& op) noexcept {
+    if (op.at != operation_record::stage::waiting and op.at != operation_record::stage::in_flight) return;
     if (op.kind == operation_kind::external) {
         poll_external(op);
     } else {
@@ -455,22 +449,22 @@ void io_multiplexer::look_at(operation& op) noexcept {
     if (op.timer_link.is_linked() and op.expires <= now()) expire(op);
 }
 
-bool io_multiplexer::poll(operation& op) noexcept {
+bool io_multiplexer::poll(operation_record& op) noexcept {
     if (not is_inside()) [[unlikely]]
         return poll_outside(op);
     if (op.is_idle()) return op.has_completed;
     look_at(op);
-    if (signalling_ or op.at != operation::stage::ready) return op.has_completed;
+    if (signalling_ or op.at != operation_record::stage::ready) return op.has_completed;
     ready_.erase(op);
     (void)signal(op);  // `op` may be gone, or started again
     return true;
 }
 
-// --- cancelling and deadlines
+// --- cancelling
 // -----------------------------------------------------------------------------------------
 
 // Takes an operation the kernel does not know of out of its queue and finishes it.
-void io_multiplexer::withdraw(operation& op, int code) noexcept {
+void io_multiplexer::withdraw(operation_record& op, int code) noexcept {
     if (op.kind != operation_kind::sleep) op.target->side(direction_of(op.kind)).queue.erase(op);
     const bool broke_stream = leaves_gap(op.kind) and op.transferred != 0;
     const direction which = direction_of(op.kind);
@@ -481,22 +475,23 @@ void io_multiplexer::withdraw(operation& op, int code) noexcept {
     // Half of it is in the stream, or out of it: what was to follow must not take what comes after the gap
     // for its own.
     registration::half& half = target.side(which);
-    while (operation* const follower = half.queue.front()) {
+    while (operation_record* const follower = half.queue.front()) {
         half.queue.erase(*follower);
         follower->error_code = ECANCELED;
         finish(*follower);
     }
 }
 
-void io_multiplexer::cancel(operation& op, int code) noexcept {
+void io_multiplexer::cancel(operation_record& op, int code) noexcept {
     if (not is_inside()) [[unlikely]]
         return cancel_outside(op, code);
-    if (op.is_idle() or op.at == operation::stage::ready or op.at == operation::stage::valued) return;
+    if (op.is_idle() or op.at == operation_record::stage::ready or op.at == operation_record::stage::valued)
+        return;
     // A worker thread that is about to begin the operation may be looking. relaxed: see worker_pool::cancel.
     const std::atomic_ref wish(op.cancel_code);
     const bool is_first = wish.load(std::memory_order_relaxed) == 0;
     if (is_first) wish.store(code, std::memory_order_relaxed);
-    if (op.at == operation::stage::trying or op.at == operation::stage::begun) {
+    if (op.at == operation_record::stage::trying or op.at == operation_record::stage::begun) {
         if (is_first) op.backend_word |= end_is_due;
         return;  // it is seen to by the thread that has it
     }
@@ -508,8 +503,8 @@ void io_multiplexer::cancel(operation& op, int code) noexcept {
         work.end();
         return;
     }
-    const bool ours =
-        op.at == operation::stage::waiting and (op.kind == operation_kind::sleep or op.target->is_stream());
+    const bool ours = op.at == operation_record::stage::waiting and
+                      (op.kind == operation_kind::sleep or op.target->is_stream());
     if (ours) {
         withdraw(op, code);
     } else {
@@ -518,12 +513,12 @@ void io_multiplexer::cancel(operation& op, int code) noexcept {
 }
 
 // Whether only signals are missing.
-bool io_multiplexer::is_over(const operation& op) noexcept {
-    const bool is_known = op.at == operation::stage::ready or op.at == operation::stage::valued;
+bool io_multiplexer::is_over(const operation_record& op) noexcept {
+    const bool is_known = op.at == operation_record::stage::ready or op.at == operation_record::stage::valued;
     return op.is_idle() or (is_known and not op.notification_pending);
 }
 
-void io_multiplexer::abandon(operation& op) noexcept {
+void io_multiplexer::abandon(operation_record& op) noexcept {
     if (sharing_ != nullptr) return abandon_shared(op);
     const bool is_outside_of_turns = turn() % 2 == 0;
     take_completed_elsewhere();
@@ -550,53 +545,15 @@ void io_multiplexer::abandon(operation& op) noexcept {
     retire(op);
 }
 
-void io_multiplexer::bring_forward(operation& op) noexcept {
+void io_multiplexer::bring_forward(operation_record& op) noexcept {
     const entry in(*this);
-    ENSURE(op.at == operation::stage::waiting and op.target->is_stream());
+    ENSURE(op.at == operation_record::stage::waiting and op.target->is_stream());
     registration::half& half = op.target->side(direction_of(op.kind));
     if (half.in_flight == 0) {
         half.queue.erase(op);
         half.queue.push_front(op);
     }
     mark_dirty(half);
-}
-
-// The deadline of `op` has passed.
-void io_multiplexer::expire(operation& op) noexcept {
-    if (op.kind == operation_kind::sleep) {
-        finish(op);  // a sleep that ends is a success
-    } else {
-        cancel(op, ETIMEDOUT);
-    }
-}
-
-// How many deadlines have passed, up to so many.
-int io_multiplexer::expire_some(int max) noexcept {
-    ensure_owner();
-    int count = 0;
-    if (timers_.empty()) return count;
-    const time_point time = now();
-    while (count < max and not timers_.empty() and timers_.top()->expires <= time) {
-        expire(*timers_.top());
-        ++count;
-    }
-    return count;
-}
-
-result<int> io_multiplexer::timeout_io(int max) noexcept {
-    max = maximum(max);
-    if (sharing_ != nullptr) return run_shared(share_of_work::timers, max, no_wait);
-    const int count = expire_some(std::min(max, limits::completions_per_pass_max));
-    if (count == 0) return idle_value();
-    return std::max(count, signal_ready(max));
-}
-
-result<int> io_multiplexer::timeout_io_within(duration within, int max) noexcept {
-    return timeout_io_until(after(now(), within), max);
-}
-
-result<int> io_multiplexer::timeout_io_until(time_point until, int max) noexcept {
-    return repeat(max, until, [this] { return now(); }, [this](int left) { return timeout_io(left); });
 }
 
 }  // namespace sluice::io

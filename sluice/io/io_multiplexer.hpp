@@ -17,7 +17,7 @@
 
 #include "sluice/base/intrusive_mpsc_queue.hpp"
 #include "sluice/io/limits.hpp"
-#include "sluice/io/operation.hpp"
+#include "sluice/io/operation_record.hpp"
 #include "sluice/io/registered_buffer.hpp"
 #include "sluice/io/registration.hpp"
 
@@ -25,6 +25,9 @@ namespace sluice::io {
 
 struct accept_request;
 class external_work;
+namespace detail {
+struct engine;
+}
 
 /// Multiplexes the i/o of many handles on one thread, or on several (WG21 P2052R0).
 ///
@@ -179,97 +182,63 @@ public:
     };
     [[nodiscard]] virtual uncopied_sends uncopied() const noexcept { return {}; }
 
-    // --- for handles, senders and awaitables; not for users
-    // ---------------------------------------------------
+    /// Whether the calling thread is the one this belongs to, or, of several, one that is running it. Any
+    /// thread.
+    [[nodiscard]] bool is_owner() const noexcept {
+        return is_inside() or (sharing_ != nullptr and running_ == this);
+    }
+
+    /// The multiplexer that runs on this thread now, in run…, try_run… or sync_wait(); null for none.
+    [[nodiscard]] static io_multiplexer* running_here() noexcept { return running_; }
+
+protected:
+    // --- for handles, senders and awaitables, which come here through detail::engine
+
+    friend struct detail::engine;
 
     [[nodiscard]] result<registration*> attach(const native_handle& native) noexcept;
     [[nodiscard]] result<void> detach(registration& attached) noexcept;
 
     /// Begins an operation. Returns whether the outcome is known and no receiver is running, so that the
     /// caller may give the signals itself, by signal_both(); otherwise they follow from the loop.
-    [[nodiscard]] bool start(operation& op, initiation how = initiation::automatic) noexcept {
-        if (not is_inside()) [[unlikely]]
-            return start_outside(op, how);
-        const bool is_known = how == initiation::batched ? begin_batched(op) : begin(op, how);
-        if (not is_known) return false;
-        if (not signalling_) [[likely]]
-            return true;
-        ready_.push_back(op);
-        return false;
-    }
+    [[nodiscard]] bool start(detail::operation_record& op, initiation how = initiation::automatic) noexcept;
 
     /// Starts an operation that ends with ECANCELED at once. Returns the same as start().
-    [[nodiscard]] bool refuse(operation& op) noexcept {
-        if (not is_inside()) [[unlikely]]
-            return refuse_outside(op);
-        reset(op);
-        op.error_code = ECANCELED;
-        op.at = operation::stage::ready;
-        if (not signalling_) return true;
-        ready_.push_back(op);
-        return false;
-    }
+    [[nodiscard]] bool refuse(detail::operation_record& op) noexcept;
 
     /// Gives the signals of an operation that start() has found finished.
     template <class Value, class Done>
-    void signal_both(operation& op, Value&& value, Done&& done) noexcept {
-        signalling_ = true;
-        give_both(op, value, done);
-        signalling_ = false;
-        if (signals_all_in_start_) [[unlikely]]
-            signal_started_meanwhile();
-    }
+    void signal_both(detail::operation_record& op, Value&& value, Done&& done) noexcept;
 
     /// What operation::signal_both does, while the multiplexer is signalling: the signals of a finished
     /// operation, and what comes between them.
     template <class Value, class Done>
-    void give_both(operation& op, Value&& value, Done&& done) noexcept {
-        op.at = operation::stage::valued;
-        op.has_completed = true;
-        value();
-        retire(op);
-        done();  // `op` may be gone, or started again
-    }
+    void give_both(detail::operation_record& op, Value&& value, Done&& done) noexcept;
 
     /// Begins an operation for a caller that wants no signals if it is done at once: returns true, and the
     /// outcome stands in `op`, which is idle again. Otherwise as start(), but for several threads only
     /// `begun`: publish() follows, once the coroutine is suspended and so may be resumed.
-    [[nodiscard]] bool start_or_finish(operation& op) noexcept {
-        if (not is_inside()) [[unlikely]]
-            return start_or_finish_outside(op);
-        if (not begin(op, initiation::automatic)) return false;
-        if (inline_left_ <= 0) [[unlikely]] {
-            // Its turn comes after those of others: something always ready must not starve the rest.
-            ready_.push_back(op);
-            return false;
-        }
-        --inline_left_;
-        op.has_completed = true;
-        retire(op);
-        return true;
-    }
+    [[nodiscard]] bool start_or_finish(detail::operation_record& op) noexcept;
 
     /// Begins an operation that start_or_finish() has left `begun`. `op` may be gone when this returns.
-    void publish(operation& op, initiation how) noexcept;
+    void publish(detail::operation_record& op, initiation how) noexcept;
 
     /// Completes a started operation if it is ready, and signals it, and no other. Returns
     /// whether its value has been signalled, now or before; `op` may be gone then, or started again.
     /// Complexity: constant, but for what the kernel has completed since it was last asked.
-    [[nodiscard]] bool poll(operation& op) noexcept;
+    [[nodiscard]] bool poll(detail::operation_record& op) noexcept;
 
     /// Ends a started operation early; it completes with `code` (ECANCELED, ETIMEDOUT) unless it was faster.
-    void cancel(operation& op, int code) noexcept;
+    void cancel(detail::operation_record& op, int code) noexcept;
 
     /// Completes an operation of kind `external` that has its outcome. Any thread.
-    void complete_elsewhere(operation& op) noexcept;
+    void complete_elsewhere(detail::operation_record& op) noexcept;
 
     /// As post(), but once `item` is invoked, the multiplexer may be destroyed although this has not returned
     /// yet: its destruction waits for that. Any thread.
     void post_last(posted_item& item) noexcept;
 
-    /// The multiplexer that runs on this thread now, in run…, try_run… or sync_wait(); null for none.
-    [[nodiscard]] static io_multiplexer* running_here() noexcept { return running_; }
-    /// Makes one that, for as long as this exists.
+    /// Makes a multiplexer the one that runs on this thread, for as long as this exists.
     class runs_here {
     public:
         explicit runs_here(io_multiplexer& now) noexcept : before_(std::exchange(running_, &now)) {}
@@ -283,23 +252,13 @@ public:
 
     /// Ends a started operation without signals, before its destruction. Signals no other receiver. Blocks:
     /// until the kernel has released its buffers.
-    void abandon(operation& op) noexcept;
+    void abandon(detail::operation_record& op) noexcept;
 
     void forget_registered_buffer(unsigned index) noexcept;
 
     /// Counts one more operation on a handle: for what goes on between its operations, until release().
-    void hold(registration& attached) noexcept {
-        if (sharing_ == nullptr) ensure_owner();
-        const entry in(*this);
-        ++pending_;
-        ++attached.pending;
-    }
-    void release(registration& attached) noexcept {
-        const entry in(*this);
-        ENSURE(pending_ != 0 and attached.pending != 0, "released more often than held");
-        --pending_;
-        --attached.pending;
-    }
+    void hold(registration& attached) noexcept;
+    void release(registration& attached) noexcept;
 
     /// Gives the kernel buffers to receive into, `bytes_each` long, where the back end can use that; returns
     /// their name. They must stay until forgotten, when no `receive` may be pending. Allocates: yes.
@@ -320,13 +279,7 @@ public:
     virtual void end_accepting(registration&) noexcept {}
 
     /// Has a stream's operation that waits served next.
-    void bring_forward(operation& op) noexcept;
-
-    /// Whether the calling thread is the one this belongs to, or, of several, one that is running it. Any
-    /// thread.
-    [[nodiscard]] bool is_owner() const noexcept {
-        return is_inside() or (sharing_ != nullptr and running_ == this);
-    }
+    void bring_forward(detail::operation_record& op) noexcept;
 
     /// Lets a thread touch what the engine's functions touch: takes the lock, for as long as this exists, if
     /// there is one and this thread does not hold it. For one thread it does nothing.
@@ -362,7 +315,6 @@ public:
     /// simulated time instead: what other threads would do, start() does there.
     [[nodiscard]] virtual bool waits_for_threads() const noexcept { return true; }
 
-protected:
     io_multiplexer() noexcept;
 
     // What a back end implements. `ready_` takes what it has finished, through finish().
@@ -371,11 +323,11 @@ protected:
     virtual result<void> backend_attach(registration& attached) noexcept = 0;
     virtual void backend_detach(registration& attached) noexcept = 0;
     /// Takes an operation on a file, or a barrier, that could not be done at once.
-    virtual void backend_submit(operation& op) noexcept = 0;
+    virtual void backend_submit(detail::operation_record& op) noexcept = 0;
     /// While another thread sleeps in backend_complete: gives the kernel what is waiting, without waiting.
     virtual void backend_flush() noexcept {}
     /// Asks for an operation in flight to end early, or takes a submitted one back and finishes it.
-    virtual void backend_cancel(operation& op) noexcept = 0;
+    virtual void backend_cancel(detail::operation_record& op) noexcept = 0;
     /// Gives the kernel what is waiting, and finishes what is complete; if nothing is, waits until then or a
     /// wake-up. `until` in the past: do not wait. Errors: those of the kernel, after it has finished all that
     /// is complete.
@@ -383,7 +335,7 @@ protected:
     /// Ends a wait of backend_complete, now or the next one. Any thread.
     virtual void backend_wake() noexcept = 0;
     /// Looks at one stream operation that waits. By default serves its half by non-blocking calls.
-    virtual void backend_poll(operation& op) noexcept;
+    virtual void backend_poll(detail::operation_record& op) noexcept;
     /// Makes memory known to the kernel and returns a name for it, if that is of use.
     [[nodiscard]] virtual std::optional<unsigned> backend_register(std::span<std::byte>) noexcept {
         return std::nullopt;
@@ -392,33 +344,15 @@ protected:
     /// Whether start() may try the operation itself. Asked only of a back end that has called
     /// ask_before_speculating(): even an indirect call that is predicted wrong would show in the cost of a
     /// ready read.
-    [[nodiscard]] virtual bool may_speculate(const operation&) const noexcept { return true; }
+    [[nodiscard]] virtual bool may_speculate(const detail::operation_record&) const noexcept { return true; }
     void ask_before_speculating() noexcept { asks_before_speculating_ = true; }
 
     /// The outcome stands in `op`: queues the signals. With `op.notification_pending` only the first of them.
-    void finish(operation& op) noexcept {
-        if (not op.notification_pending) --queued_;
-        if (op.timer_link.is_linked()) disarm_timer(op);
-        if (op.cancel_code != 0 and op.error_code == ECANCELED) op.error_code = op.cancel_code;
-        op.at = operation::stage::ready;
-        ready_.push_back(op);
-        ++finished_;
-    }
+    void finish(detail::operation_record& op) noexcept;
     /// As finish(), but gives the signals at once if they would be the next to be given anyway: with many in
     /// flight, the way through the queue shows. From within backend_complete only, and with nothing half done
     /// there: `op` may be gone afterwards, and its receivers may have done anything.
-    void finish_directly(operation& op) noexcept {
-        const bool waits_its_turn = not ready_.empty() or signalling_ or not op.limit.is_none();
-        if (waits_its_turn or direct_left_ <= 0 or inline_left_ <= 0) [[unlikely]] {
-            finish(op);
-            return;
-        }
-        --direct_left_;
-        --queued_;
-        signalling_ = true;
-        op.signal_both(*this);
-        signalling_ = false;
-    }
+    void finish_directly(detail::operation_record& op) noexcept;
     /// To be called before finish_directly: how many the kernel has completed together.
     void note_completions(unsigned count) noexcept {
         if (direct_left_ > 0 and not signalling_)
@@ -426,11 +360,11 @@ protected:
     }
     /// The kernel no longer reads the buffers of an operation with `notification_pending`: queues the second
     /// signal.
-    void finish_notification(operation& op) noexcept;
+    void finish_notification(detail::operation_record& op) noexcept;
     /// Takes an operation the kernel does not know of out of its queue and finishes it with `code`. If it is
     /// a write that has partly gone, those behind it end with ECANCELED: they must not be sent behind the
     /// gap.
-    void withdraw(operation& op, int code) noexcept;
+    void withdraw(detail::operation_record& op, int code) noexcept;
     void mark_dirty(registration::half& half) noexcept;
     /// Serves every dirty half by non-blocking calls; those that would block are given to `arm(half)`.
     template <class Arm>
@@ -453,7 +387,7 @@ protected:
     [[nodiscard]] virtual bool backend_has_news() const noexcept { return false; }
     /// Tries an operation that must not wait, and that start() has not tried or in vain. By default by a call
     /// that does not wait.
-    [[nodiscard]] virtual bool backend_attempt(operation& op) noexcept;
+    [[nodiscard]] virtual bool backend_attempt(detail::operation_record& op) noexcept;
     /// Whether the last backend_complete found that nothing can ever happen again unless somebody outside
     /// does something. Only a simulation can know.
     [[nodiscard]] virtual bool backend_is_stalled() const noexcept { return false; }
@@ -500,29 +434,30 @@ private:
     [[nodiscard]] bool enter() const noexcept;
     void leave() const noexcept;
     [[nodiscard]] std::size_t pending_of_threads() const noexcept;
-    [[nodiscard]] bool start_outside(operation& op, initiation how) noexcept;
-    [[nodiscard]] bool refuse_outside(operation& op) noexcept;
-    [[nodiscard]] bool start_or_finish_outside(operation& op) noexcept;
-    [[nodiscard]] bool poll_outside(operation& op) noexcept;
-    void cancel_outside(operation& op, int code) noexcept;
-    void abandon_shared(operation& op) noexcept;
-    [[nodiscard]] bool begin_shared(operation& op, initiation how) noexcept;
-    [[nodiscard]] bool try_shared(operation& op) noexcept;
-    [[nodiscard]] bool leave_queue(operation& op, registration::half& half) noexcept;
-    [[nodiscard]] bool stay_in_queue(operation& op, registration::half& half) noexcept;
-    void deliver(operation& op) noexcept;
-    void signal_shared(operation& op) noexcept;
+    [[nodiscard]] bool start_outside(detail::operation_record& op, initiation how) noexcept;
+    [[nodiscard]] bool refuse_outside(detail::operation_record& op) noexcept;
+    [[nodiscard]] bool start_or_finish_outside(detail::operation_record& op) noexcept;
+    [[nodiscard]] bool poll_outside(detail::operation_record& op) noexcept;
+    void cancel_outside(detail::operation_record& op, int code) noexcept;
+    void abandon_shared(detail::operation_record& op) noexcept;
+    [[nodiscard]] bool begin_shared(detail::operation_record& op, initiation how) noexcept;
+    [[nodiscard]] bool try_shared(detail::operation_record& op) noexcept;
+    [[nodiscard]] bool leave_queue(detail::operation_record& op, registration::half& half) noexcept;
+    [[nodiscard]] bool stay_in_queue(detail::operation_record& op, registration::half& half) noexcept;
+    void deliver(detail::operation_record& op) noexcept;
+    void signal_shared(detail::operation_record& op) noexcept;
     void invoke_shared(posted_item& item) noexcept;
     void settle_shared() noexcept;
     void notify_one() noexcept;
     [[nodiscard]] bool wake_waiting() noexcept;
+    [[nodiscard]] bool wake_another() noexcept;
     void hand_on() noexcept;
     [[nodiscard]] bool has_work() const noexcept;
     [[nodiscard]] bool is_receiving() const noexcept;
     [[nodiscard]] bool is_in_user_code() const noexcept;
-    [[nodiscard]] bool begin_external_shared(operation& op, external_work& work) noexcept;
-    void call_pinned(operation& op, void (external_work::*function)() noexcept) noexcept;
-    void unpin(operation& op) noexcept;
+    [[nodiscard]] bool begin_external_shared(detail::operation_record& op, external_work& work) noexcept;
+    void call_pinned(detail::operation_record& op, void (external_work::*function)() noexcept) noexcept;
+    void unpin(detail::operation_record& op) noexcept;
     // What has become of an external operation, in its `backend_word`, while a thread is in its function.
     static constexpr std::uint64_t is_complete = 1;
     static constexpr std::uint64_t end_is_due = 2;
@@ -538,7 +473,7 @@ private:
     void fall_asleep() noexcept;
     void awake() noexcept;
 
-    void reset(operation& op) noexcept {
+    void reset(detail::operation_record& op) noexcept {
         ENSURE(op.is_idle(), "started while pending");
         op.transferred = 0;
         op.error_code = op.cancel_code = 0;
@@ -547,33 +482,33 @@ private:
         ++pending_;
         ++op.target->pending;
     }
-    [[nodiscard]] bool begin(operation& op, initiation how) noexcept;
-    [[nodiscard]] bool begin_batched(operation& op) noexcept;
-    [[nodiscard]] bool wants_attempt(const operation& op, initiation how) noexcept;
-    [[nodiscard]] bool is_usual(const operation& op, const registration::half& half,
+    [[nodiscard]] bool begin(detail::operation_record& op, initiation how) noexcept;
+    [[nodiscard]] bool begin_batched(detail::operation_record& op) noexcept;
+    [[nodiscard]] bool wants_attempt(const detail::operation_record& op, initiation how) noexcept;
+    [[nodiscard]] bool is_usual(const detail::operation_record& op, const registration::half& half,
                                 initiation how) const noexcept;
-    [[nodiscard]] bool begin_unusually(operation& op, initiation how) noexcept;
-    [[nodiscard]] bool begin_on(operation& op, std::ptrdiff_t moved) noexcept;
-    [[nodiscard]] bool note_attempt(operation& op, bool finished) noexcept;
-    [[nodiscard]] bool begin_slowly(operation& op) noexcept;
-    [[nodiscard]] bool begin_external(operation& op) noexcept;
+    [[nodiscard]] bool begin_unusually(detail::operation_record& op, initiation how) noexcept;
+    [[nodiscard]] bool begin_on(detail::operation_record& op, std::ptrdiff_t moved) noexcept;
+    [[nodiscard]] bool note_attempt(detail::operation_record& op, bool finished) noexcept;
+    [[nodiscard]] bool begin_slowly(detail::operation_record& op) noexcept;
+    [[nodiscard]] bool begin_external(detail::operation_record& op) noexcept;
     void take_completed_elsewhere() noexcept;
-    void poll_external(operation& op) noexcept;
-    void look_at(operation& op) noexcept;
-    [[nodiscard]] static bool is_over(const operation& op) noexcept;
+    void poll_external(detail::operation_record& op) noexcept;
+    void look_at(detail::operation_record& op) noexcept;
+    [[nodiscard]] static bool is_over(const detail::operation_record& op) noexcept;
     void signal_started_meanwhile() noexcept;
-    [[nodiscard]] static bool can_refuse_to_wait(const operation& op) noexcept;
-    [[nodiscard]] bool has_no_time(const operation& op) const noexcept;
-    void arm_timer(operation& op) noexcept;
-    void disarm_timer(operation& op) noexcept;
-    void expire(operation& op) noexcept;
-    void enqueue(operation& op) noexcept;
-    void retire(operation& op) noexcept {
+    [[nodiscard]] static bool can_refuse_to_wait(const detail::operation_record& op) noexcept;
+    [[nodiscard]] bool has_no_time(const detail::operation_record& op) const noexcept;
+    void arm_timer(detail::operation_record& op) noexcept;
+    void disarm_timer(detail::operation_record& op) noexcept;
+    void expire(detail::operation_record& op) noexcept;
+    void enqueue(detail::operation_record& op) noexcept;
+    void retire(detail::operation_record& op) noexcept {
         --pending_;
         --op.target->pending;
-        op.at = operation::stage::idle;
+        op.at = detail::operation_record::stage::idle;
     }
-    bool signal(operation& op) noexcept;
+    bool signal(detail::operation_record& op) noexcept;
     int signal_ready(int max) noexcept;
     result<int> complete(int max, time_point until) noexcept;
     int expire_some(int max) noexcept;
@@ -615,7 +550,8 @@ private:
 
     // Shared with posting threads.
     intrusive_mpsc_queue<posted_item, &posted_item::link> posted_;
-    intrusive_mpsc_queue<operation, &operation::handoff_link> completed_elsewhere_;
+    intrusive_mpsc_queue<detail::operation_record, &detail::operation_record::handoff_link>
+        completed_elsewhere_;
     std::atomic<int> completing_{0};  // threads within complete_elsewhere() or post_last()
     std::atomic<bool> sleeping_{false};
     std::atomic<int> guards_{0};
@@ -659,35 +595,6 @@ void set_multiplexer(io_multiplexer* multiplexer) noexcept;
 
 }  // namespace this_thread
 
-// -----------------------------------------------------------------------------------------------------------------
-
-template <std::invocable Invocable>
-result<void> io_multiplexer::post(Invocable&& invocable) noexcept {
-    struct node final : posted_item {
-        explicit node(Invocable&& from) : callable(std::forward<Invocable>(from)) {}
-        void invoke() noexcept override {
-            std::decay_t<Invocable> taken = std::move(callable);
-            delete this;  // first, so that the callable may do anything, even destroy the multiplexer's user
-            std::move(taken)();
-        }
-        std::decay_t<Invocable> callable;
-    };
-    static_assert(std::is_nothrow_constructible_v<std::decay_t<Invocable>, Invocable>,
-                  "post: moving the callable must not throw");
-    auto* const fresh = new (std::nothrow) node(std::forward<Invocable>(invocable));
-    if (fresh == nullptr) return failure({ENOMEM, "post"});
-    post(*fresh);
-    return {};
-}
-
-template <class Arm>
-void io_multiplexer::serve_dirty(Arm&& arm) noexcept {
-    // What is marked again meanwhile (more to do than one pass allows) waits for the next pass.
-    dirty_list now = std::move(dirty_);
-    while (registration::half* half = now.pop_front()) {
-        if (half->queue.empty()) continue;
-        if (serve_half(*half)) arm(*half);
-    }
-}
-
 }  // namespace sluice::io
+
+#include "sluice/io/io_multiplexer_impl.hpp"  // IWYU pragma: export

@@ -33,6 +33,8 @@
 
 namespace sluice::io {
 
+using detail::operation_record;
+
 using namespace passes;
 
 // On the stack of a thread that follows. Guarded by the lock.
@@ -50,6 +52,7 @@ struct io_multiplexer::sharing {
     bool is_asleep = false;     // the leader
     time_point leader_until{};  // when it wakes by itself
     int busy = 0;
+    int on_their_way = 0;  // threads that were woken and have not had the lock since
 };
 
 void io_multiplexer::free_sharing::operator()(sharing* of) const noexcept {
@@ -143,7 +146,7 @@ std::size_t io_multiplexer::pending_of_threads() const noexcept {
 // --- starting
 // ---------------------------------------------------------------------------------------------------------
 
-bool io_multiplexer::start_outside(operation& op, initiation how) noexcept {
+bool io_multiplexer::start_outside(operation_record& op, initiation how) noexcept {
     if (sharing_ == nullptr) {
         become_owner();
         return start(op, how);
@@ -155,7 +158,7 @@ bool io_multiplexer::start_outside(operation& op, initiation how) noexcept {
     return false;  // the signals have been given, or will be
 }
 
-bool io_multiplexer::refuse_outside(operation& op) noexcept {
+bool io_multiplexer::refuse_outside(operation_record& op) noexcept {
     if (sharing_ == nullptr) {
         become_owner();
         return refuse(op);
@@ -163,13 +166,13 @@ bool io_multiplexer::refuse_outside(operation& op) noexcept {
     const entry in(*this);
     reset(op);
     op.error_code = ECANCELED;
-    op.at = operation::stage::ready;
+    op.at = operation_record::stage::ready;
     deliver(op);
     settle_shared();
     return false;
 }
 
-bool io_multiplexer::start_or_finish_outside(operation& op) noexcept {
+bool io_multiplexer::start_or_finish_outside(operation_record& op) noexcept {
     if (sharing_ == nullptr) {
         become_owner();
         return start_or_finish(op);
@@ -177,16 +180,16 @@ bool io_multiplexer::start_or_finish_outside(operation& op) noexcept {
     // If it were started now, another thread could resume the coroutine before it is suspended.
     const entry in(*this);
     reset(op);
-    op.at = operation::stage::begun;
+    op.at = operation_record::stage::begun;
     return false;
 }
 
-void io_multiplexer::publish(operation& op, initiation how) noexcept {
+void io_multiplexer::publish(operation_record& op, initiation how) noexcept {
     const entry in(*this);
-    ENSURE(op.at == operation::stage::begun);
+    ENSURE(op.at == operation_record::stage::begun);
     if (op.cancel_code != 0) {
         op.error_code = op.cancel_code;
-        op.at = operation::stage::ready;
+        op.at = operation_record::stage::ready;
         deliver(op);
     } else if (begin_shared(op, how)) {
         deliver(op);
@@ -218,16 +221,16 @@ bool may_be_tried_outside(operation_kind kind) noexcept {
 }  // namespace
 
 // Returns whether the outcome is known.
-bool io_multiplexer::begin_shared(operation& op, initiation how) noexcept {
+bool io_multiplexer::begin_shared(operation_record& op, initiation how) noexcept {
     if (not wants_attempt(op, how)) return begin_slowly(op);
     if (not may_be_tried_outside(op.kind)) return note_attempt(op, attempt(op));
     return try_shared(op);
 }
 
-bool io_multiplexer::try_shared(operation& op) noexcept {
+bool io_multiplexer::try_shared(operation_record& op) noexcept {
     registration::half& half = op.target->side(direction_of(op.kind));
     const bool is_stream = op.target->is_stream();
-    op.at = operation::stage::trying;
+    op.at = operation_record::stage::trying;
     if (is_stream) {
         ENSURE(half.queue.empty() and half.in_flight == 0);
         half.queue.push_back(op);
@@ -251,19 +254,19 @@ bool io_multiplexer::try_shared(operation& op) noexcept {
 }
 
 // It is over, and those that came behind it are served next.
-bool io_multiplexer::leave_queue(operation& op, registration::half& half) noexcept {
+bool io_multiplexer::leave_queue(operation_record& op, registration::half& half) noexcept {
     half.pause = half.skipped = 0;
     operation_queue over;
     finish_front(half, over);
     over.erase(op);
-    while (operation* const cut = over.pop_front())
+    while (operation_record* const cut = over.pop_front())
         finish(*cut);
     if (not half.queue.empty()) mark_dirty(half);
     return true;
 }
 
 // It would have to wait, at the place it has.
-bool io_multiplexer::stay_in_queue(operation& op, registration::half& half) noexcept {
+bool io_multiplexer::stay_in_queue(operation_record& op, registration::half& half) noexcept {
     half.in_flight = 0;
     half.queue.erase(op);
     operation_queue behind = std::move(half.queue);
@@ -273,7 +276,7 @@ bool io_multiplexer::stay_in_queue(operation& op, registration::half& half) noex
 }
 
 // The outcome is known: gives the signals, or has them given.
-void io_multiplexer::deliver(operation& op) noexcept {
+void io_multiplexer::deliver(operation_record& op) noexcept {
     // A receiver that runs here must return first; and a coroutine may not be resumed while it is suspending.
     if (op.value_is_empty or is_receiving()) {
         ready_.push_back(op);
@@ -284,9 +287,9 @@ void io_multiplexer::deliver(operation& op) noexcept {
 }
 
 // Gives the signals of an operation that this thread has taken.
-void io_multiplexer::signal_shared(operation& op) noexcept {
-    ENSURE(op.at == operation::stage::ready and not op.notification_pending);
-    op.at = operation::stage::valued;
+void io_multiplexer::signal_shared(operation_record& op) noexcept {
+    ENSURE(op.at == operation_record::stage::ready and not op.notification_pending);
+    op.at = operation_record::stage::valued;
     ++sharing_->busy;
     if (not op.value_is_empty) {
         const outside out(*this, outside::why::receiver);
@@ -306,8 +309,8 @@ void io_multiplexer::signal_shared(operation& op) noexcept {
 
 // Calls a function of an operation's external work, outside. It stays where it is meanwhile: its completion,
 // and a cancellation, wait until the call has returned.
-void io_multiplexer::call_pinned(operation& op, void (external_work::*function)() noexcept) noexcept {
-    op.at = operation::stage::trying;
+void io_multiplexer::call_pinned(operation_record& op, void (external_work::*function)() noexcept) noexcept {
+    op.at = operation_record::stage::trying;
     {
         const outside out(*this, outside::why::call);
         (static_cast<external_work*>(op.argument)->*function)();
@@ -315,9 +318,9 @@ void io_multiplexer::call_pinned(operation& op, void (external_work::*function)(
     unpin(op);
 }
 
-void io_multiplexer::unpin(operation& op) noexcept {
+void io_multiplexer::unpin(operation_record& op) noexcept {
     take_completed_elsewhere();
-    op.at = operation::stage::in_flight;
+    op.at = operation_record::stage::in_flight;
     const std::uint64_t meanwhile = std::exchange(op.backend_word, 0);
     if ((meanwhile & is_complete) != 0) {
         finish(op);
@@ -326,9 +329,9 @@ void io_multiplexer::unpin(operation& op) noexcept {
     }
 }
 
-bool io_multiplexer::begin_external_shared(operation& op, external_work& work) noexcept {
+bool io_multiplexer::begin_external_shared(operation_record& op, external_work& work) noexcept {
     ++queued_;  // it may be complete before begin() returns
-    op.at = operation::stage::trying;
+    op.at = operation_record::stage::trying;
     std::optional<int> code;
     {
         const outside out(*this, outside::why::call);
@@ -337,11 +340,11 @@ bool io_multiplexer::begin_external_shared(operation& op, external_work& work) n
     if (code) {
         --queued_;
         op.error_code = *code;
-        op.at = operation::stage::ready;
+        op.at = operation_record::stage::ready;
         return true;
     }
     unpin(op);
-    const bool goes_on = op.at == operation::stage::in_flight;
+    const bool goes_on = op.at == operation_record::stage::in_flight;
     if (goes_on and not op.limit.is_none() and not op.limit.is_zero()) arm_timer(op);
     return false;
 }
@@ -358,7 +361,7 @@ void io_multiplexer::invoke_shared(posted_item& item) noexcept {
 // --- polling and cancelling
 // -------------------------------------------------------------------------------------------------
 
-bool io_multiplexer::poll_outside(operation& op) noexcept {
+bool io_multiplexer::poll_outside(operation_record& op) noexcept {
     if (sharing_ == nullptr) {
         become_owner();
         return poll(op);
@@ -367,7 +370,7 @@ bool io_multiplexer::poll_outside(operation& op) noexcept {
     if (op.is_idle()) return op.has_completed;
     look_at(op);
     bool has_completed = op.has_completed;
-    if (op.at == operation::stage::ready and not is_receiving()) {
+    if (op.at == operation_record::stage::ready and not is_receiving()) {
         ready_.erase(op);
         signal_shared(op);  // `op` may be gone, or started again
         has_completed = true;
@@ -376,7 +379,7 @@ bool io_multiplexer::poll_outside(operation& op) noexcept {
     return has_completed;
 }
 
-void io_multiplexer::cancel_outside(operation& op, int code) noexcept {
+void io_multiplexer::cancel_outside(operation_record& op, int code) noexcept {
     if (sharing_ == nullptr) {
         become_owner();
         return cancel(op, code);
@@ -386,7 +389,7 @@ void io_multiplexer::cancel_outside(operation& op, int code) noexcept {
     settle_shared();
 }
 
-void io_multiplexer::abandon_shared(operation& op) noexcept {
+void io_multiplexer::abandon_shared(operation_record& op) noexcept {
     const entry in(*this);
     take_completed_elsewhere();
     const bool is_external = op.kind == operation_kind::external and not is_over(op);
@@ -397,7 +400,7 @@ void io_multiplexer::abandon_shared(operation& op) noexcept {
         cancel(op, ECANCELED);
     }
     // While another thread gives its signals, it is not over either.
-    while (not is_over(op) or (op.at == operation::stage::valued and not is_in_user_code())) {
+    while (not is_over(op) or (op.at == operation_record::stage::valued and not is_in_user_code())) {
         const result<void> asked = backend_complete(no_wait);
         take_completed_elsewhere();
         if (not asked) [[unlikely]]
@@ -423,11 +426,17 @@ bool io_multiplexer::is_exhausted_shared() const noexcept {
     return sharing_->busy == 0 and is_exhausted();
 }
 
-// Wakes one thread that follows; false if there is none.
+// Has one thread that follows look for work; false if there is none. One that is on its way will see what
+// there is, and wake the next one if that is more than it takes.
 bool io_multiplexer::wake_waiting() noexcept {
+    return sharing_->on_their_way != 0 or wake_another();
+}
+
+bool io_multiplexer::wake_another() noexcept {
     waiting_thread* const next = sharing_->waiting.pop_front();
     if (next == nullptr) return false;
     next->is_woken = true;
+    ++sharing_->on_their_way;
     next->signal.notify_one();  // under the lock: the node goes as soon as its thread has it
     return true;
 }
@@ -474,7 +483,11 @@ void io_multiplexer::follow(time_point until) noexcept {
         (void)held.release();
     }
     owner_.store(&thread_mark_, std::memory_order_relaxed);
-    if (not self.is_woken) sharing_->waiting.erase(self);
+    if (self.is_woken) {
+        --sharing_->on_their_way;
+    } else {
+        sharing_->waiting.erase(self);
+    }
 }
 
 result<void> io_multiplexer::wait_shared(time_point until) noexcept {
@@ -509,7 +522,7 @@ int io_multiplexer::signal_some_shared(int max) noexcept {
     constexpr int signals_without_backend_max = 16;
     while (count < max) {
         take_completed_elsewhere();
-        operation* const op = ready_.pop_front();
+        operation_record* const op = ready_.pop_front();
         if (op == nullptr) break;
         if (has_work() or not sharing_->has_leader) (void)wake_waiting();
         signal_shared(*op);
@@ -560,12 +573,14 @@ result<int> io_multiplexer::run_shared(share_of_work what, int max, time_point u
     const io_multiplexer* const looping_before = std::exchange(looping_, this);
     const entry in(*this);
     result<int> count = nothing_ready;
-    for (bool goes_on = max != 0; goes_on;) {
+    // Looked at whenever the lock has been had, before this thread waits: finish_run() wakes those that wait.
+    const auto is_done = [done] { return done != nullptr and * done; };
+    for (bool goes_on = max != 0 and not is_done(); goes_on;) {
         count = pass_shared(what, max, until);
         if (not count or *count > 0 or what != share_of_work::all) break;
         count = is_exhausted_shared() ? nothing_pending : nothing_ready;
         const bool is_over = until == no_wait or (until != for_ever and now() >= until);
-        goes_on = *count != nothing_pending and not is_over and (done == nullptr or not*done);
+        goes_on = *count != nothing_pending and not is_over and not is_done();
     }
     hand_on();
     looping_ = looping_before;
@@ -588,7 +603,7 @@ void io_multiplexer::finish_run(bool& done) noexcept {
     const entry in(*this);
     done = true;
     // Which thread waits for it is not known.
-    while (wake_waiting()) {}
+    while (wake_another()) {}
     if (sharing_->is_asleep) backend_wake();
 }
 

@@ -20,11 +20,13 @@ public:
     mapped_read_sender(mapped_file_handle& from, io_request<Buffers> request, deadline within) noexcept
         : handle_sender(from, within), from_(&from), request_(request) {}
 
-    void configure(operation& op) noexcept {
+    void configure(operation& configured) noexcept {
+        detail::operation_record& op = detail::record_of(configured);
         configure_as(op, operation_kind::call_in);
         op.argument = static_cast<ready_call*>(this);
     }
-    [[nodiscard]] result_type collect(const operation& op) noexcept {
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        const detail::operation_record& op = detail::record_of(completed);
         if (op.error_code != 0) return failure(error_of(op, "read"));
         return outcome_;
     }
@@ -55,7 +57,8 @@ public:
 
     using transfer::multiplexer;
 
-    void configure(operation& op) noexcept {
+    void configure(operation& configured) noexcept {
+        detail::operation_record& op = detail::record_of(configured);
         io_request<Buffers>& request = this->request();
         transfer::configure(op);
         if (to_ == nullptr or request.offset == no_offset) return;  // transfer fails
@@ -73,7 +76,8 @@ public:
         }
         transfer::configure(op);
     }
-    [[nodiscard]] result_type collect(const operation& op) noexcept {
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        const detail::operation_record& op = detail::record_of(completed);
         result_type outcome = transfer::collect(op);
         if (outcome) to_->note_length(this->request().offset + outcome.bytes_transferred());
         return outcome;

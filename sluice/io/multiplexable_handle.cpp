@@ -1,5 +1,6 @@
 #include "sluice/io/multiplexable_handle.hpp"
 
+#include "sluice/io/engine.hpp"
 #include "sluice/io/io_multiplexer.hpp"
 #include "sluice/io/refused_handles.hpp"
 #include "sluice/io/system_call.hpp"
@@ -32,11 +33,12 @@ io_multiplexer* multiplexable_handle::multiplexer() const noexcept {
 
 result<void> multiplexable_handle::set_multiplexer(io_multiplexer* multiplexer) noexcept {
     if (registration_ != nullptr) {
-        if (auto detached = registration_->multiplexer->detach(*registration_); not detached) return detached;
+        if (auto detached = detail::engine::detach(*registration_->multiplexer, *registration_); not detached)
+            return detached;
         registration_ = nullptr;
     }
     if (multiplexer == nullptr) return {};
-    auto attached = multiplexer->attach(native_);
+    auto attached = detail::engine::attach(*multiplexer, native_);
     if (not attached) return failure(attached.error());
     registration_ = *attached;
     return {};

@@ -6,6 +6,9 @@ namespace sluice::io {
 
 class io_multiplexer;
 struct registration;
+namespace detail {
+struct engine;
+}
 
 /// A handle that asynchronous operations may refer to: the parent of io_handle, whose operations transfer
 /// bytes, of listening_socket_handle, and of handles of your own (see user_operation.hpp).
@@ -35,22 +38,20 @@ public:
     [[nodiscard]] result<void> close() noexcept;
     [[nodiscard]] native_handle release() noexcept;
 
-    /// Says that O_NONBLOCK has been set on the description, so that nobody asks again. For transfers; not
-    /// for users.
+private:
+    friend struct detail::engine;
+
+    /// Says that O_NONBLOCK has been set on the description, so that nobody asks again.
     void note_nonblocking() noexcept;
-
-    /// The multiplexer's record of this handle, null without a multiplexer. For senders; not for users.
+    /// The multiplexer's record of this handle; null without a multiplexer.
     [[nodiscard]] registration* registered() const noexcept { return registration_; }
-
     /// The same, after adopting the calling thread's multiplexer if there is none. If that fails, a record on
-    /// which every operation ends with the error. For senders; not for users.
+    /// which every operation ends with the error.
     [[nodiscard]] registration& adopted() noexcept {
         if (registration_ != nullptr) [[likely]]
             return *registration_;
         return adopt();
     }
-
-private:
     [[nodiscard]] registration& adopt() noexcept;
     void detach_for_ever() noexcept;
 

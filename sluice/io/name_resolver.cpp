@@ -5,11 +5,14 @@
 #include <new>
 #include <thread>
 
+#include "sluice/io/engine.hpp"
 #include "sluice/io/limits.hpp"
 #include "sluice/io/signal_receiver.hpp"
 #include "sluice/io/sigpipe_guard.hpp"
 
 namespace sluice::io {
+
+using detail::operation_record;
 
 namespace {
 
@@ -41,7 +44,7 @@ namespace detail {
 
 // --- one lookup
 
-void lookup::tell(io_multiplexer& loop, operation& waiter) noexcept {
+void lookup::tell(io_multiplexer& loop, operation_record& waiter) noexcept {
     waiter_ = &waiter;
     const std::scoped_lock guard(mutex_);
     loop_ = &loop;
@@ -78,7 +81,7 @@ void lookup::invoke() noexcept {
         const std::scoped_lock guard(mutex_);
         kept = std::move(while_posted_);
     }
-    if (waiter_ != nullptr) waiter_->target->multiplexer->cancel(*waiter_, ECANCELED);
+    if (waiter_ != nullptr) detail::engine::cancel(*waiter_->target->multiplexer, *waiter_, ECANCELED);
 }
 
 // --- the threads
@@ -211,12 +214,13 @@ void name_resolver::look_up_here(detail::lookup& one) noexcept {
 // --- the sender
 
 // A sleep until the deadline, which the end of the lookup cuts short.
-void resolve_sender::configure(operation& op) noexcept {
+void resolve_sender::configure(operation& configured) noexcept {
+    operation_record& op = detail::record_of(configured);
     ENSURE(lookup_ == nullptr, "started while pending");
-    op.target = &multiplexer_->no_handle();
+    op.target = &detail::engine::no_handle(*multiplexer_);
     op.kind = operation_kind::sleep;
     op.limit = limit_;
-    if (multiplexer_->waits_for_threads()) {
+    if (detail::engine::waits_for_threads(*multiplexer_)) {
         lookup_ = resolver_->begin(what_);
     } else {
         lookup_ = std::make_shared<detail::lookup>(what_);
@@ -225,7 +229,8 @@ void resolve_sender::configure(operation& op) noexcept {
     lookup_->tell(*multiplexer_, op);
 }
 
-addresses_result resolve_sender::collect(const operation& op) noexcept {
+addresses_result resolve_sender::collect(const operation& completed) noexcept {
+    const operation_record& op = detail::record_of(completed);
     const std::shared_ptr<detail::lookup> ended = std::move(lookup_);
     lookup_ = nullptr;
     if (ended != nullptr) {

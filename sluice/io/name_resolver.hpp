@@ -51,7 +51,7 @@ public:
     [[nodiscard]] const host_and_port& what() const noexcept { return what_; }
 
     // By the waiter, on its thread.
-    void tell(io_multiplexer& loop, operation& waiter) noexcept;
+    void tell(io_multiplexer& loop, detail::operation_record& waiter) noexcept;
     [[nodiscard]] bool wait_until(deadline::steady_clock::time_point end) noexcept;
     // The outcome if there is one. Afterwards the lookup touches neither the loop nor the operation.
     [[nodiscard]] std::optional<addresses_result> abandon() noexcept;
@@ -69,7 +69,7 @@ private:
     io_multiplexer* loop_ = nullptr;
     std::shared_ptr<lookup> while_posted_;
     // The loop's thread only.
-    operation* waiter_ = nullptr;
+    detail::operation_record* waiter_ = nullptr;
 };
 
 }  // namespace detail
@@ -130,8 +130,8 @@ public:
     }
 
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *multiplexer_; }
-    void configure(operation& op) noexcept;
-    [[nodiscard]] result_type collect(const operation& op) noexcept;
+    void configure(operation& configured) noexcept;
+    [[nodiscard]] result_type collect(const operation& completed) noexcept;
 
 private:
     io_multiplexer* multiplexer_;

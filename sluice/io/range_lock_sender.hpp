@@ -53,11 +53,11 @@ public:
         : multiplexer_(&multiplexer), lock_(&lock), wanted_(wanted), within_(within) {}
 
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *multiplexer_; }
-    void configure(operation& op) noexcept {
-        configure_external(op, *multiplexer_, waiting_.emplace(*lock_, wanted_), within_);
+    void configure(operation& configured) noexcept {
+        configure_external(configured, *multiplexer_, waiting_.emplace(*lock_, wanted_), within_);
     }
-    [[nodiscard]] result_type collect(const operation& op) noexcept {
-        if (op.error_code != 0) return failure({op.error_code, "lock a range"});
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        if (const int code = code_of(completed); code != 0) return failure({code, "lock a range"});
         return (*waiting_).guard();
     }
 

@@ -3,6 +3,7 @@
 #include <limits>
 #include <new>
 
+#include "sluice/io/engine.hpp"
 #include "sluice/io/receive_stream.hpp"
 
 namespace sluice::io {
@@ -11,7 +12,7 @@ namespace detail {
 receive_slots::~receive_slots() {
     ENSURE(lent_ == 0, "a pool must outlive the buffers it has lent");
     ENSURE(oldest_ == nullptr, "a pool must outlive its streams");
-    if (group_) multiplexer_.forget_receive_buffers(*group_);
+    if (group_) detail::engine::forget_receive_buffers(multiplexer_, *group_);
 }
 
 result<void> receive_slots::open() noexcept {
@@ -22,7 +23,8 @@ result<void> receive_slots::open() noexcept {
     for (std::uint32_t i = 0; i < count_; ++i)
         next_free_[i] = i + 1 < count_ ? i + 1 : none;
     first_free_ = 0;
-    group_ = multiplexer_.provide_receive_buffers({memory_.get(), count_ * bytes_each_}, bytes_each_);
+    group_ = detail::engine::provide_receive_buffers(multiplexer_, {memory_.get(), count_ * bytes_each_},
+                                                     bytes_each_);
     return {};
 }
 
@@ -39,7 +41,7 @@ void receive_slots::give_back(std::uint32_t index) noexcept {
     ENSURE(index < count_ and lent_ > 0, "no buffer of this pool's");
     if (group_) {
         --lent_;
-        multiplexer_.return_receive_buffer(*group_, index);
+        detail::engine::return_receive_buffer(multiplexer_, *group_, index);
         wake_another();
     } else if (receiving* const stream = oldest_) {
         // Handed over rather than freed, so that no other comes before it.

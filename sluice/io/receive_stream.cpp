@@ -1,22 +1,27 @@
 #include "sluice/io/receive_stream.hpp"
 
+#include "sluice/io/engine.hpp"
+
 namespace sluice::io::detail {
 
 receiving::receiving(socket_handle& from, receive_pool& pool) noexcept : slots_(pool.slots_.get()) {
-    if (from.registered() == nullptr) {
+    if (engine::registered(from) == nullptr) {
         if (const auto attached = from.set_multiplexer(&slots_->multiplexer()); not attached) {
             refusal_ = attached.error();
-            handle_ = &multiplexer().no_handle();
+            handle_ = &engine::no_handle(multiplexer());
             return;
         }
     }
-    handle_ = from.registered();
+    handle_ = engine::registered(from);
     ENSURE(handle_->multiplexer == &slots_->multiplexer(), "the pool is of another multiplexer");
     ENSURE(handle_->native.kind == handle_kind::socket and handle_->native.stream, "not a stream socket");
 }
 
 receiving::receiving(receiving&& other) noexcept
-    : operation(std::move(other)), slots_(other.slots_), handle_(other.handle_), refusal_(other.refusal_) {
+    : operation_record(std::move(other)),
+      slots_(other.slots_),
+      handle_(other.handle_),
+      refusal_(other.refusal_) {
     ENSURE(not other.started_, "moved while started");
 }
 
@@ -29,7 +34,7 @@ void receiving::start(extent wanted) noexcept {
     started_ = true;
     request_.once = is_single_ = wanted == extent::one_piece;
     cancelled_ = ending_ = request_.stops = false;
-    multiplexer().hold(*handle_);
+    engine::hold(multiplexer(), *handle_);
     go_on();
 }
 
@@ -57,7 +62,7 @@ void receiving::begin(operation_kind what) noexcept {
         argument = &request_;
     }
     limit = what == operation_kind::sleep ? deadline::zero() : deadline();
-    ENSURE(not multiplexer().start(*this, initiation::batched));
+    ENSURE(not engine::start(multiplexer(), *this, initiation::batched));
 }
 
 void receiving::begin_read(initiation how) noexcept {
@@ -67,7 +72,7 @@ void receiving::begin_read(initiation how) noexcept {
     kind = operation_kind::read;
     pieces = &piece_;
     piece_count = 1;
-    ENSURE(not multiplexer().start(*this, how), "only from the loop, or batched");
+    ENSURE(not engine::start(multiplexer(), *this, how), "only from the loop, or batched");
 }
 
 // An operation that ends with ECANCELED, so that the signals come from the loop as always.
@@ -77,7 +82,7 @@ void receiving::begin_end() noexcept {
         begin(operation_kind::receive);  // and first with what has been received
     } else {
         begin(operation_kind::ready_to_read);
-        multiplexer().cancel(*this, ECANCELED);
+        engine::cancel(multiplexer(), *this, ECANCELED);
     }
 }
 
@@ -89,11 +94,11 @@ void receiving::cancel() noexcept {
         slots_->stop_waiting(*this);
         begin_end();
     } else if (kind != operation_kind::receive) {
-        multiplexer().cancel(*this, ECANCELED);
+        engine::cancel(multiplexer(), *this, ECANCELED);
     } else {
         request_.stops = true;
         // One that waits to be given to the kernel is told there; withdrawn, it would leave bytes behind.
-        if (at == stage::in_flight) multiplexer().cancel(*this, ECANCELED);
+        if (at == stage::in_flight) engine::cancel(multiplexer(), *this, ECANCELED);
     }
 }
 
@@ -101,7 +106,7 @@ void receiving::abandon() noexcept {
     if (std::exchange(is_paused_, false)) slots_->stop_waiting(*this);
     while (not is_idle()) {
         request_.stops = true;
-        multiplexer().abandon(*this);
+        engine::abandon(multiplexer(), *this);
         drop_bytes();
         // What the back end has received ahead comes first, then ECANCELED.
         if (kind == operation_kind::receive and error_code == 0) begin(operation_kind::receive);
@@ -121,7 +126,7 @@ void receiving::drop_bytes() noexcept {
 
 void receiving::leave() noexcept {
     started_ = false;
-    multiplexer().release(*handle_);
+    engine::release(multiplexer(), *handle_);
     slots_->wake_another();
 }
 

@@ -30,7 +30,7 @@ namespace detail {
 //   2. While `is_paused_` the operation is idle and this is in the list of its pool.
 //   3. Only a stream that has bytes (or the end of file) to read waits for a buffer, so the one that is woken
 //   uses it.
-class receiving : private operation {
+class receiving : private detail::operation_record {
 public:
     /// All there is, or what has arrived next.
     enum class extent : bool { all, one_piece };

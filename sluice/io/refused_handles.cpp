@@ -9,6 +9,8 @@ namespace {
 // all operations on its only registration, and the outermost start() also signals those that receivers start.
 class refusing_multiplexer final : public io_multiplexer {
 public:
+    using io_multiplexer::no_handle;
+
     refusing_multiplexer() noexcept {
         for (auto& half : no_handle().halves)
             half.never_speculate = true;
@@ -25,11 +27,11 @@ private:
         return failure({EOPNOTSUPP, "attach to multiplexer"});
     }
     void backend_detach(registration&) noexcept override {}
-    void backend_submit(operation& op) noexcept override {
+    void backend_submit(operation_record& op) noexcept override {
         op.error_code = EOPNOTSUPP;
         finish(op);
     }
-    void backend_cancel(operation&) noexcept override {}
+    void backend_cancel(operation_record&) noexcept override {}
     result<void> backend_complete(time_point) noexcept override { return {}; }
     void backend_wake() noexcept override {}
 };

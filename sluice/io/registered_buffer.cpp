@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "sluice/io/engine.hpp"
 #include "sluice/io/io_multiplexer.hpp"
 
 namespace sluice::io {
@@ -33,7 +34,7 @@ void io_multiplexer::forget_registered_buffer(unsigned index) noexcept {
 }
 
 registered_buffer::~registered_buffer() {
-    if (registrar_ != nullptr) registrar_->forget_registered_buffer(index_);
+    if (registrar_ != nullptr) detail::engine::forget_registered_buffer(*registrar_, index_);
     if (not memory_.empty()) (void)::munmap(memory_.data(), memory_.size());
 }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "sluice/io/handle.hpp"
-#include "sluice/io/operation.hpp"
+#include "sluice/io/operation_record.hpp"
 
 namespace sluice::io {
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sluice/io/blocking.hpp"
+#include "sluice/io/engine.hpp"
 #include "sluice/io/failure_handler.hpp"
 #include "sluice/io/io_handle.hpp"
 #include "sluice/io/io_multiplexer.hpp"
@@ -20,7 +21,7 @@ namespace sluice::io {
 /// start; making one attaches a handle without a multiplexer. A value; it refers to its handle, which must
 /// outlive the operation.
 template <class S>
-concept sender = std::move_constructible<S> and requires(S& s, operation& op) {
+concept sender = std::move_constructible<S> and requires(S& s, detail::operation_record& op) {
     typename S::result_type;
     { s.configure(op) } noexcept;  // says what to do; called by start(), when `s` has its final address
     { s.collect(op) } noexcept -> std::same_as<typename S::result_type>;  // the outcome
@@ -43,19 +44,19 @@ public:
     /// On no handle; starting it fails with EBADF.
     handle_sender() noexcept : handle_sender(no_handle()) {}
     handle_sender(multiplexable_handle& target, deadline within) noexcept
-        : registration_(&target.adopted()), limit_(within) {}
+        : registration_(&detail::engine::adopted(target)), limit_(within) {}
 
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *registration_->multiplexer; }
 
 protected:
-    void configure_as(operation& op, operation_kind kind) const noexcept {
+    void configure_as(detail::operation_record& op, operation_kind kind) const noexcept {
         op.target = registration_;
         op.kind = kind;
         op.limit = limit_;
         op.pieces = nullptr;
         op.piece_count = 0;
     }
-    static error error_of(const operation& op, const char* name) noexcept {
+    static error error_of(const detail::operation_record& op, const char* name) noexcept {
         if (op.target->refusal != nullptr) return *op.target->refusal;
         return {op.error_code, name, op.target->native.descriptor};
     }
@@ -101,7 +102,8 @@ public:
 
     [[nodiscard]] io_request<Buffers>& request() noexcept { return request_; }
 
-    void configure(operation& op) noexcept {
+    void configure(operation& configured) noexcept {
+        detail::operation_record& op = detail::record_of(configured);
         configure_as(op, kind);
         op.offset = request_.offset;
         if constexpr (is_list) {
@@ -116,7 +118,8 @@ public:
         }
     }
 
-    [[nodiscard]] result_type collect(const operation& op) noexcept {
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        const detail::operation_record& op = detail::record_of(completed);
         if (op.error_code != 0) [[unlikely]]
             return failure(error_of(op, name_of_failed(op)));
         if constexpr (is_list) {
@@ -131,7 +134,7 @@ private:
                                            : Wanted == amount::all ? operation_kind::write
                                                                    : operation_kind::write_some;
 
-    [[nodiscard]] static const char* name_of_failed(const operation& op) noexcept {
+    [[nodiscard]] static const char* name_of_failed(const detail::operation_record& op) noexcept {
         if (op.error_code == EMSGSIZE and op.piece_count > limits::pieces_per_call_max)
             return message_in_too_many_pieces(is_read ? direction::in : direction::out);
         if (op.error_code == EINVAL and op.offset == no_offset and not op.target->is_stream())
@@ -153,7 +156,8 @@ public:
                    deadline within) noexcept
         : handle_sender(target, within), kind_(kind), range_(range) {}
 
-    void configure(operation& op) noexcept {
+    void configure(operation& configured) noexcept {
+        detail::operation_record& op = detail::record_of(configured);
         configure_as(op, operation_kind::barrier);
         op.durability = kind_;
         op.offset = range_.offset == no_offset ? 0 : range_.offset;
@@ -161,7 +165,8 @@ public:
         op.pieces = reinterpret_cast<const buffer*>(range_.buffers.data());
         op.piece_count = static_cast<std::uint32_t>(range_.buffers.size());
     }
-    [[nodiscard]] result_type collect(const operation& op) noexcept {
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        const detail::operation_record& op = detail::record_of(completed);
         if (op.error_code != 0) return failure(error_of(op, "barrier"));
         return range_.buffers;
     }
@@ -180,11 +185,13 @@ public:
     ready_sender(multiplexable_handle& target, direction which, deadline within) noexcept
         : handle_sender(target, within), which_(which) {}
 
-    void configure(operation& op) noexcept {
+    void configure(operation& configured) noexcept {
+        detail::operation_record& op = detail::record_of(configured);
         configure_as(
             op, which_ == direction::in ? operation_kind::ready_to_read : operation_kind::ready_to_write);
     }
-    [[nodiscard]] result_type collect(const operation& op) noexcept {
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        const detail::operation_record& op = detail::record_of(completed);
         if (op.error_code != 0) return failure(error_of(op, "wait for readiness"));
         return {};
     }
@@ -203,12 +210,14 @@ public:
 
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *multiplexer_; }
 
-    void configure(operation& op) noexcept {
-        op.target = &multiplexer_->no_handle();
+    void configure(operation& configured) noexcept {
+        detail::operation_record& op = detail::record_of(configured);
+        op.target = &detail::engine::no_handle(*multiplexer_);
         op.kind = operation_kind::sleep;
         op.limit = until_;
     }
-    [[nodiscard]] result_type collect(const operation& op) noexcept {
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        const detail::operation_record& op = detail::record_of(completed);
         if (op.error_code != 0) return failure({op.error_code, "sleep"});
         return {};
     }
@@ -238,15 +247,18 @@ public:
 
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *multiplexer_; }
 
-    void configure(operation& op) noexcept {
-        const bool is_kernels = what_.word != nullptr and multiplexer_->waits_for_words();
-        op.target = is_kernels ? &multiplexer_->words() : &multiplexer_->no_handle();
+    void configure(operation& configured) noexcept {
+        detail::operation_record& op = detail::record_of(configured);
+        const bool is_kernels = what_.word != nullptr and detail::engine::waits_for_words(*multiplexer_);
+        op.target =
+            is_kernels ? &detail::engine::words(*multiplexer_) : &detail::engine::no_handle(*multiplexer_);
         op.kind = is_kernels ? operation_kind::wait_word : operation_kind::sleep;
         op.argument = what_.word;
         op.offset = what_.expected;
         op.limit = is_kernels ? what_.at_most : what_.pause;
     }
-    [[nodiscard]] result_type collect(const operation& op) noexcept {
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        const detail::operation_record& op = detail::record_of(completed);
         if (op.error_code != 0) return failure({op.error_code, "wait for a word"});
         return {};
     }
@@ -325,13 +337,13 @@ class mapped_write_sender;
 /// The receiver may be incomplete where this type is only named, so that it can point at its own state to
 /// start it again. Thread safety: the multiplexer's thread only. Allocates, locks, waits, throws: never.
 template <class Sender, class Receiver>
-class io_operation_connection final : private operation {
+class io_operation_connection final : private detail::operation_record {
 public:
     using result_type = typename Sender::result_type;
 
     /// Of parts that are default-constructed: to be assigned what connect() returns.
     io_operation_connection() noexcept
-        requires std::default_initializable<Sender> and std::default_initializable<Receiver>
+        requires(std::default_initializable<Sender> and std::default_initializable<Receiver>)
     = default;
     io_operation_connection(Sender&& from, Receiver&& to) noexcept
         : sender_(std::move(from)), receiver_(std::move(to)) {
@@ -359,22 +371,23 @@ public:
     [[gnu::always_inline]] void start(initiation how = initiation::automatic) noexcept {
         sender_.configure(*this);
         io_multiplexer& multiplexer = sender_.multiplexer();
-        if (not multiplexer.start(*this, how)) return;
-        multiplexer.signal_both(*this, [this] { signal_value(); }, [this] { signal_done(); });
+        if (not detail::engine::start(multiplexer, *this, how)) return;
+        detail::engine::signal_both(
+            multiplexer, *this, [this] { signal_value(); }, [this] { signal_done(); });
     }
 
     /// Checks the started operation, and signals it, and no other, if it is complete. Returns whether
     /// its value has been signalled since the last start(). The receiver may destroy this state, or start it
     /// again, from its done signal; then the return value is all that is left to look at. Blocks: no.
-    bool poll() noexcept { return sender_.multiplexer().poll(*this); }
+    bool poll() noexcept { return detail::engine::poll(sender_.multiplexer(), *this); }
 
     /// Ends it early: it completes, now or soon, with ECANCELED unless it was faster.
-    void cancel() noexcept { sender_.multiplexer().cancel(*this, ECANCELED); }
+    void cancel() noexcept { detail::engine::cancel(sender_.multiplexer(), *this, ECANCELED); }
 
     /// Ends it without signals, before its destruction. Blocks: until the kernel has released the buffers.
     void abandon() noexcept {
         if (is_idle()) return;
-        sender_.multiplexer().abandon(*this);
+        detail::engine::abandon(sender_.multiplexer(), *this);
         (void)sender_.collect(*this);  // which undoes what configure() has registered
     }
 
@@ -390,7 +403,7 @@ private:
     void signal_value() noexcept override { receiver_.set_value(sender_.collect(*this)); }
     void signal_done() noexcept override { receiver_.set_done(); }
     void signal_both(io_multiplexer& by) noexcept override {
-        by.give_both(*this, [this] { signal_value(); }, [this] { signal_done(); });
+        detail::engine::give_both(by, *this, [this] { signal_value(); }, [this] { signal_done(); });
     }
 
     Sender sender_;

@@ -22,6 +22,8 @@
 #include "sluice/io/blocking.hpp"
 
 namespace sluice::io {
+
+using detail::operation_record;
 namespace {
 
 constexpr int numbers_max = 64;
@@ -209,7 +211,7 @@ private:
 
 }  // namespace detail
 
-bool attempt_signal(operation& op) noexcept {
+bool attempt_signal(operation_record& op) noexcept {
     auto& request = *static_cast<signal_request*>(op.argument);
     return request.from->hub().take(*request.from, request.event);
 }

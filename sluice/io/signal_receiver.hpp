@@ -117,7 +117,7 @@ struct signal_request {
     signal_event event;
 };
 /// Takes a signal if one has arrived. Returns whether the operation is finished.
-[[nodiscard]] bool attempt_signal(operation& op) noexcept;
+[[nodiscard]] bool attempt_signal(detail::operation_record& op) noexcept;
 
 /// Receives signals of a source. Signals that arrive while no operation waits are kept until the next one:
 /// one event for each number, so memory is bounded. The lowest
@@ -162,11 +162,13 @@ public:
     signal_sender(signal_receiver& from, deadline within) noexcept
         : handle_sender(from.handle_, within), request_{.from = from.inbox_.get(), .event = {}} {}
 
-    void configure(operation& op) noexcept {
+    void configure(operation& configured) noexcept {
+        detail::operation_record& op = detail::record_of(configured);
         configure_as(op, operation_kind::wait_signal);
         op.argument = &request_;
     }
-    [[nodiscard]] result_type collect(const operation& op) noexcept {
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        const detail::operation_record& op = detail::record_of(completed);
         if (op.error_code != 0) return failure({op.error_code, "wait for a signal"});
         return request_.event;
     }

@@ -43,7 +43,7 @@ public:
     [[nodiscard]] address_family family() const noexcept;
     /// 0 for what has no port.
     [[nodiscard]] std::uint16_t port() const noexcept;
-    /// The IPv6 address; an IPv4 address as ::ffff:a.b.c.d; all zeros for other families.
+    /// The IPv6 address; an IPv4 address mapped to IPv6; all zeros for other families.
     [[nodiscard]] std::array<std::byte, 16> ip_bytes() const noexcept;
     /// The path of a Unix socket, or its abstract name with the leading NUL; empty if it has none, and for
     /// other families. Borrows from the address.

@@ -16,12 +16,14 @@ public:
     accept_sender(listening_socket_handle& listener, deadline within) noexcept
         : handle_sender(listener, within) {}
 
-    void configure(operation& op) noexcept {
+    void configure(operation& configured) noexcept {
+        detail::operation_record& op = detail::record_of(configured);
         configure_as(op, operation_kind::accept);
         op.argument = &peer_;
     }
     /// The descriptor is owned from here on: a receiver that drops the result closes the connection.
-    [[nodiscard]] result_type collect(const operation& op) noexcept {
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        const detail::operation_record& op = detail::record_of(completed);
         if (op.error_code != 0) return failure(error_of(op, "accept"));
         const auto descriptor = static_cast<int>(op.transferred);
         return accepted{.socket = socket_handle(describe_socket(descriptor, op.target->native.stream)),
@@ -40,11 +42,13 @@ public:
     connect_sender(socket_handle& socket, const socket_address& peer, deadline within) noexcept
         : handle_sender(socket, within), peer_(peer) {}
 
-    void configure(operation& op) noexcept {
+    void configure(operation& configured) noexcept {
+        detail::operation_record& op = detail::record_of(configured);
         configure_as(op, operation_kind::connect);
         op.argument = &peer_;
     }
-    [[nodiscard]] result_type collect(const operation& op) noexcept {
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        const detail::operation_record& op = detail::record_of(completed);
         if (op.error_code != 0) return failure(address_error(op.error_code, "connect", peer_));
         return {};
     }

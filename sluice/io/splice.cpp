@@ -6,6 +6,7 @@
 #include <array>
 
 #include "sluice/io/blocking.hpp"
+#include "sluice/io/engine.hpp"
 
 namespace sluice::io {
 namespace {
@@ -14,7 +15,8 @@ using what = splice_step::what;
 
 // The description may have been made non-blocking by an earlier transfer: the multiplexer's record knows.
 const native_handle& native_of(const io_handle& handle) noexcept {
-    return handle.registered() != nullptr ? handle.registered()->native : handle.native();
+    return detail::engine::registered(handle) != nullptr ? detail::engine::registered(handle)->native
+                                                         : handle.native();
 }
 
 splice_transfer sending(const io_handle& file, const io_handle& to, const send_file_request& request,
@@ -59,8 +61,8 @@ result<std::uint64_t> run(splice_transfer transfer, io_handle& from, io_handle& 
     transfer.waits = within.is_none();
     for (;;) {
         const splice_step step = advance(transfer);
-        if (transfer.from.nonblocking) from.note_nonblocking();
-        if (transfer.to.nonblocking) to.note_nonblocking();
+        if (transfer.from.nonblocking) detail::engine::note_nonblocking(from);
+        if (transfer.to.nonblocking) detail::engine::note_nonblocking(to);
         const auto outcome = [&](int code) -> result<std::uint64_t> {
             if (code == 0 or transfer.moved != 0) return transfer.moved;
             const io_handle& stream = from.kind() == handle_kind::file ? to : from;

@@ -147,12 +147,14 @@ public:
                   const char* name) noexcept
         : handle_sender(waits_on, within), transfer_(what), kind_(kind), name_(name) {}
 
-    void configure(operation& op) noexcept {
+    void configure(operation& configured) noexcept {
+        detail::operation_record& op = detail::record_of(configured);
         configure_as(op, kind_);
         transfer_.restart();
         op.argument = &transfer_;
     }
-    [[nodiscard]] result_type collect(const operation& op) noexcept {
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        const detail::operation_record& op = detail::record_of(completed);
         if (op.error_code != 0) return failure(error_of(op, name_));
         return op.transferred;
     }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <coroutine>
 #include <cstddef>
 #include <expected>
@@ -10,6 +9,7 @@
 #include "sluice/base/intrusive_mpsc_queue.hpp"
 #include "sluice/io/io_multiplexer.hpp"
 #include "sluice/io/sender.hpp"
+#include "sluice/io/turn_count.hpp"
 
 namespace sluice::io {
 
@@ -23,7 +23,7 @@ namespace sluice::io {
 /// whoever destroys them joins its threads first. Allocates: nothing. Complexity: O(1).
 ///
 /// Invariants:
-///   1. `posted_` counts the items from before their push until after their run.
+///   1. `posted_` counts the items from before their push until after their run; see turn_count.
 ///   2. The strand's own item is queued on the multiplexer, or running, exactly while `posted_` is not 0: who
 ///   takes it from 0 posts it, and only its run takes it back there.
 class strand final : private posted_item {
@@ -31,7 +31,7 @@ public:
     explicit strand(io_multiplexer& on) noexcept : multiplexer_(on) {}
     strand(const strand&) = delete;
     strand& operator=(const strand&) = delete;
-    ~strand() { ENSURE(posted_.load(std::memory_order_relaxed) == 0, "destroyed while items are posted"); }
+    ~strand() { ENSURE(posted_.is_idle(), "destroyed while items are posted"); }
 
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return multiplexer_; }
 
@@ -76,7 +76,7 @@ private:
 
     io_multiplexer& multiplexer_;
     intrusive_mpsc_queue<posted_item, &posted_item::link> items_;
-    std::atomic<std::size_t> posted_{0};
+    turn_count<> posted_;
 };
 
 /// A receiver that calls another one as an item of a strand; made by serialised(). Both signals are given

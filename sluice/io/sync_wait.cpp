@@ -1,5 +1,6 @@
 #include "sluice/io/sync_wait.hpp"
 
+#include "sluice/io/engine.hpp"
 #include "sluice/io/failure_handler.hpp"
 
 namespace sluice::io::detail {
@@ -11,9 +12,9 @@ void sync_waiter::run(task_promise_base& root, std::coroutine_handle<> frame) no
     root.set_listener(*this);
     // The task may be on another thread while nothing is pending here; it posts to come back.
     const io_multiplexer::work_guard more_to_come(multiplexer_);
-    const io_multiplexer::runs_here here(multiplexer_);  // for handles that adopt it
+    const detail::engine::runs_here here(multiplexer_);  // for handles that adopt it
     frame.resume();
-    if (multiplexer_.is_for_threads()) return multiplexer_.run_until(done_);
+    if (multiplexer_.is_for_threads()) return detail::engine::run_until(multiplexer_, done_);
     while (not done_) {
         const auto ran = multiplexer_.run();
         if (not ran) [[unlikely]]
@@ -23,7 +24,7 @@ void sync_waiter::run(task_promise_base& root, std::coroutine_handle<> frame) no
 
 std::coroutine_handle<> sync_waiter::task_finished(task_promise_base&) noexcept {
     if (multiplexer_.is_for_threads()) {
-        multiplexer_.finish_run(done_);  // this may be gone when it returns
+        detail::engine::finish_run(multiplexer_, done_);  // this may be gone when it returns
     } else {
         done_ = true;
     }

@@ -11,6 +11,7 @@
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/io/awaitable.hpp"
+#include "sluice/io/engine.hpp"
 #include "sluice/io/frame_pool.hpp"
 
 namespace sluice::io {
@@ -47,7 +48,7 @@ public:
             if (home == nullptr or home->is_owner()) [[likely]]
                 return promise.next();
             // Made only now, in the frame, which stays until the awaiter, over there, destroys it.
-            home->post_last(*new (room_.data()) way_home(promise));
+            detail::engine::post_last(*home, *new (room_.data()) way_home(promise));
             return std::noop_coroutine();
         }
         static void await_resume() noexcept {}

@@ -39,11 +39,13 @@ public:
     call_sender(multiplexable_handle& target, direction waits_for, deadline within, Call call) noexcept
         : handle_sender(target, within), call_(std::move(call)), waits_for_(waits_for) {}
 
-    void configure(operation& op) noexcept {
+    void configure(operation& configured) noexcept {
+        detail::operation_record& op = detail::record_of(configured);
         configure_as(op, waits_for_ == direction::in ? operation_kind::call_in : operation_kind::call_out);
         op.argument = static_cast<ready_call*>(&call_);
     }
-    [[nodiscard]] result_type collect(const operation& op) noexcept {
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        const detail::operation_record& op = detail::record_of(completed);
         if (op.error_code != 0) return failure(error_of(op, Call::name));
         return call_.take();
     }
@@ -79,11 +81,11 @@ public:
 
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *multiplexer_; }
 
-    void configure(operation& op) noexcept {
-        configure_external(op, *multiplexer_, work_.emplace(request_), within_);
+    void configure(operation& configured) noexcept {
+        configure_external(configured, *multiplexer_, work_.emplace(request_), within_);
     }
-    [[nodiscard]] result_type collect(const operation& op) noexcept {
-        if (op.error_code != 0) return failure({op.error_code, Work::name});
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        if (const int code = code_of(completed); code != 0) return failure({code, Work::name});
         return (*work_).take();
     }
 

@@ -1,21 +1,23 @@
 #include "sluice/io/with_deadline.hpp"
 
+#include "sluice/io/engine.hpp"
+
 namespace sluice::io::detail {
 
 void scope_alarm::start(deadline within) noexcept {
     if (within.is_none()) return;
-    target = &multiplexer_.no_handle();
+    target = &detail::engine::no_handle(multiplexer_);
     kind = operation_kind::sleep;
     limit = within;
     has_started_ = true;
-    const bool at_once = multiplexer_.start_or_finish(*this);
+    const bool at_once = detail::engine::start_or_finish(multiplexer_, *this);
     ENSURE(not at_once, "a sleep ends from the loop only");
-    if (multiplexer_.is_for_threads()) multiplexer_.publish(*this, initiation::automatic);
+    if (multiplexer_.is_for_threads()) detail::engine::publish(multiplexer_, *this, initiation::automatic);
 }
 
 // Returns whether done is still to come, and resumes `waiter`; then this may be gone.
 bool scope_alarm::stop(std::coroutine_handle<> waiter) noexcept {
-    multiplexer_.cancel(*this, ECANCELED);
+    detail::engine::cancel(multiplexer_, *this, ECANCELED);
     void* none = nullptr;
     // release: the coroutine's frame, for the thread that resumes it. acquire: what the signals have written.
     return waiter_.compare_exchange_strong(none, waiter.address(), std::memory_order_acq_rel,

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sluice/io/engine.hpp"
 #include "sluice/io/io_multiplexer.hpp"
 #include "sluice/io/task.hpp"
 
@@ -14,13 +15,13 @@ namespace sluice::io {
 namespace detail {
 
 // Cancels a scope when its time is up, unless stopped before.
-class scope_alarm final : private operation {
+class scope_alarm final : private detail::operation_record {
 public:
     scope_alarm(io_multiplexer& multiplexer, cancel_scope& scope) noexcept
         : multiplexer_(multiplexer), scope_(scope) {}
     // Pending only if the frame goes while the task waits, whose own operation has reported that.
     ~scope_alarm() {
-        if (not is_idle()) multiplexer_.abandon(*this);
+        if (not is_idle()) detail::engine::abandon(multiplexer_, *this);
     }
 
     void start(deadline within) noexcept;

@@ -12,7 +12,9 @@
 
 namespace sluice::io {
 
-void perform_blocking(operation& op) noexcept {
+using detail::operation_record;
+
+void perform_blocking(operation_record& op) noexcept {
     if (op.kind == operation_kind::barrier) {
         const barrier_range range{.offset = op.offset, .length = requested_bytes(op)};
         if (auto done = barrier_blocking(op.target->native, op.durability, range, {}); not done) {
@@ -55,7 +57,7 @@ worker_pool::~worker_pool() {
     }
 }
 
-void worker_pool::submit(operation& op) noexcept {
+void worker_pool::submit(operation_record& op) noexcept {
     worker* least = workers_.front().get();
     for (auto& each : workers_) {
         if (each->load < least->load) least = each.get();
@@ -67,13 +69,13 @@ void worker_pool::submit(operation& op) noexcept {
     least->posted.notify_one();
 }
 
-void worker_pool::cancel(operation& op, int code) noexcept {
+void worker_pool::cancel(operation_record& op, int code) noexcept {
     // relaxed: a wish; the worker that has looked already goes on.
     std::atomic_ref(op.cancel_code).store(code, std::memory_order_relaxed);
 }
 
-operation* worker_pool::take_done() noexcept {
-    operation* const op = done_.pop();
+operation_record* worker_pool::take_done() noexcept {
+    operation_record* const op = done_.pop();
     if (op != nullptr) --reinterpret_cast<worker*>(op->backend_word)->load;
     return op;
 }
@@ -82,7 +84,7 @@ void worker_pool::work(worker& self) noexcept {
     const sigpipe_guard quiet;
     std::uint32_t seen = 0;
     for (;;) {
-        while (operation* const op = self.queue.pop()) {
+        while (operation_record* const op = self.queue.pop()) {
             const int cancelled = std::atomic_ref(op->cancel_code).load(std::memory_order_relaxed);
             if (cancelled != 0) {
                 if (op->transferred == 0) op->error_code = cancelled;

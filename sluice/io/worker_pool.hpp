@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sluice/base/result.hpp"
-#include "sluice/io/operation.hpp"
+#include "sluice/io/operation_record.hpp"
 
 namespace sluice::io {
 
@@ -19,7 +19,8 @@ namespace sluice::io {
 /// Thread safety: submit() from the loop's thread; take_done() too. Allocates: in create() only.
 class worker_pool {
 public:
-    using operation_handoff = intrusive_mpsc_queue<operation, &operation::handoff_link>;
+    using operation_handoff =
+        intrusive_mpsc_queue<detail::operation_record, &detail::operation_record::handoff_link>;
 
     /// Gets told, on a worker's thread, that take_done() has something.
     class listener {
@@ -40,14 +41,14 @@ public:
 
     /// Hands an operation to the worker with the least to do. It and its buffers stay in place until taken
     /// back.
-    void submit(operation& op) noexcept;
+    void submit(detail::operation_record& op) noexcept;
 
     /// Asks that a submitted operation not be begun. One that has begun runs to its end: the kernel cannot be
     /// stopped.
-    static void cancel(operation& op, int code) noexcept;
+    static void cancel(detail::operation_record& op, int code) noexcept;
 
     /// An operation whose outcome is known; null if there is none.
-    [[nodiscard]] operation* take_done() noexcept;
+    [[nodiscard]] detail::operation_record* take_done() noexcept;
     [[nodiscard]] bool has_done() const noexcept { return not done_.empty(); }
 
 private:
@@ -68,6 +69,6 @@ private:
 };
 
 /// Carries out a file operation on the calling thread, waiting as long as it takes.
-void perform_blocking(operation& op) noexcept;
+void perform_blocking(detail::operation_record& op) noexcept;
 
 }  // namespace sluice::io

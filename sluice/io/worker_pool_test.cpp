@@ -11,9 +11,11 @@
 #include "sluice/io/registration.hpp"
 
 namespace sluice::io {
+
+using detail::operation_record;
 namespace {
 
-struct bare_operation final : operation {
+struct bare_operation final : operation_record {
     void signal_value() noexcept override {}
     void signal_done() noexcept override {}
 };

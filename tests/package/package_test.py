@@ -17,6 +17,31 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 CONSUMER = SOURCE / "tests" / "package" / "consumer"
 WITHOUT_OPENSSL = ("-DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON",)
 
+# Inline functions and the library use the same thread-local variables here: the multiplexer that runs, the frame pool.
+SHARED_PROGRAM = """\
+#include <array>
+#include <sluice/fsmutex/entity.hpp>
+#include <sluice/io/awaitable.hpp>
+#include <sluice/io/pipe_handle.hpp>
+#include <sluice/io/sync_wait.hpp>
+#include <sluice/io/task.hpp>
+using namespace sluice::io;
+
+task<std::size_t> bytes_read(pipe_handle& reader) {
+    std::array<std::byte, 8> room;
+    const auto got = co_await co_read(reader, io_request<bytes_type>{room});
+    co_return got.bytes_transferred();
+}
+int main() {
+    const auto multiplexer = best_available().value();
+    auto pipe = pipe_handle::anonymous().value();
+    pipe.reader.set_multiplexer(multiplexer.get()).value();
+    const std::array<std::byte, 5> sent{};
+    if (!pipe.writer.write(io_request<const_bytes_type>{sent})) return 2;
+    return sync_wait(*multiplexer, bytes_read(pipe.reader)) == 5 ? 0 : 1;
+}
+"""
+
 
 def old_gcc():
     """A GCC of this machine that is too old; none if there is none."""
@@ -136,6 +161,17 @@ class Installed(Package):
         run(*self.configuration(project, *WITHOUT_OPENSSL))
         run("cmake", "--build", project / "build")
         run(project / "build" / "x")
+
+    def test_the_shared_library_is_used_on_a_machine_without_liburing(self):
+        project = self.project("COMPONENTS shared", link="shared", main=SHARED_PROGRAM)
+        run(*self.configuration(project, *WITHOUT_OPENSSL, "-DCMAKE_DISABLE_FIND_PACKAGE_Uring=ON"))
+        run("cmake", "--build", project / "build")
+        run(project / "build" / "x")
+        self.assertIn("libsluice.so.0.1 => " + str(self.prefix), run("ldd", project / "build" / "x"))
+
+    def test_a_program_cannot_link_the_shared_library_and_an_archive_that_is_in_it(self):
+        project = self.project("COMPONENTS shared fat", link="fat sluice::shared")
+        self.assertIn("SLUICE_LINKAGE", refused(*self.configuration(project)))
 
     def test_a_component_whose_package_is_missing_is_refused_with_the_package_and_who_needs_it(self):
         for component in ("smb_auth", "smb_client"):

@@ -20,8 +20,8 @@ public:
     void configure(operation& op) noexcept {
         configure_external(op, multiplexer(), waiter_.emplace(*core_), {});
     }
-    [[nodiscard]] result_type collect(const operation& op) noexcept {
-        if (op.error_code != 0) return failure({op.error_code, "wait for a signal"});
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        if (const int code = code_of(completed); code != 0) return failure({code, "wait for a signal"});
         return (*waiter_).number();
     }
 

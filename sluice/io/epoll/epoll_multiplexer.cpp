@@ -15,6 +15,8 @@
 #include "sluice/io/worker_pool.hpp"
 
 namespace sluice::io {
+
+using detail::operation_record;
 namespace {
 
 // Level-triggered, and lazy: interest in a direction is added when an operation has to wait for it, and taken
@@ -42,8 +44,8 @@ public:
 private:
     result<void> backend_attach(registration& attached) noexcept override;
     void backend_detach(registration& attached) noexcept override;
-    void backend_submit(operation& op) noexcept override;
-    void backend_cancel(operation& op) noexcept override;
+    void backend_submit(operation_record& op) noexcept override;
+    void backend_cancel(operation_record& op) noexcept override;
     result<void> backend_complete(time_point until) noexcept override;
     void backend_flush() noexcept override {
         serve_dirty([this](registration::half& half) { arm(half); });
@@ -116,7 +118,7 @@ void epoll_multiplexer::set_interest(registration& target, std::uint32_t events)
             if (half.is_armed) --armed_;
             half.is_armed = false;
             if (half.in_flight != 0) continue;  // another thread tries the first, and asks again
-            while (operation* const op = half.queue.pop_front()) {
+            while (operation_record* const op = half.queue.pop_front()) {
                 op->error_code = code;
                 finish(*op);
             }
@@ -206,12 +208,12 @@ result<void> epoll_multiplexer::take_events(time_point until) noexcept {
 
 bool epoll_multiplexer::finish_files() noexcept {
     bool any = false;
-    while (operation* const op = unthreaded_.pop_front()) {
+    while (operation_record* const op = unthreaded_.pop_front()) {
         perform_blocking(*op);
         finish(*op);
         any = true;
     }
-    while (operation* const op = workers_ != nullptr ? workers_->take_done() : nullptr) {
+    while (operation_record* const op = workers_ != nullptr ? workers_->take_done() : nullptr) {
         finish(*op);
         any = true;
     }
@@ -226,17 +228,17 @@ result<void> epoll_multiplexer::backend_complete(time_point until) noexcept {
     return taken;
 }
 
-void epoll_multiplexer::backend_submit(operation& op) noexcept {
+void epoll_multiplexer::backend_submit(operation_record& op) noexcept {
     if (workers_ == nullptr) {
         unthreaded_.push_back(op);
         return;
     }
-    op.at = operation::stage::in_flight;
+    op.at = operation_record::stage::in_flight;
     workers_->submit(op);
 }
 
-void epoll_multiplexer::backend_cancel(operation& op) noexcept {
-    if (op.at == operation::stage::in_flight) {
+void epoll_multiplexer::backend_cancel(operation_record& op) noexcept {
+    if (op.at == operation_record::stage::in_flight) {
         worker_pool::cancel(op, op.cancel_code);
     } else {
         unthreaded_.erase(op);

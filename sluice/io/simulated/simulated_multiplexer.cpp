@@ -13,6 +13,8 @@
 #include "sluice/io/worker_pool.hpp"
 
 namespace sluice::io {
+
+using detail::operation_record;
 namespace {
 
 using event_kind = simulation_event::kind;
@@ -73,25 +75,25 @@ private:
     // What may happen next.
     struct choice {
         side* stream = nullptr;
-        operation* file = nullptr;
+        operation_record* file = nullptr;
         bool is_cancel = false;
     };
 
     result<void> backend_attach(registration& attached) noexcept override;
     void backend_detach(registration& attached) noexcept override;
-    void backend_submit(operation& op) noexcept override;
-    void backend_cancel(operation& op) noexcept override;
+    void backend_submit(operation_record& op) noexcept override;
+    void backend_cancel(operation_record& op) noexcept override;
     result<void> backend_complete(time_point until) noexcept override;
     void backend_wake() noexcept override {}
-    void backend_poll(operation& op) noexcept override;
-    [[nodiscard]] bool backend_attempt(operation& op) noexcept override;
+    void backend_poll(operation_record& op) noexcept override;
+    [[nodiscard]] bool backend_attempt(operation_record& op) noexcept override;
     [[nodiscard]] bool backend_is_stalled() const noexcept override { return is_stalled_; }
-    [[nodiscard]] bool may_speculate(const operation& op) const noexcept override;
+    [[nodiscard]] bool may_speculate(const operation_record& op) const noexcept override;
 
     [[nodiscard]] bool happens(permille chance) const noexcept { return random_.below(1000) < chance; }
     [[nodiscard]] duration some_delay() const noexcept;
-    [[nodiscard]] side& side_of(const operation& op) noexcept;
-    void tell(event_kind what, const operation& op, std::int64_t amount) const noexcept;
+    [[nodiscard]] side& side_of(const operation_record& op) noexcept;
+    void tell(event_kind what, const operation_record& op, std::int64_t amount) const noexcept;
     void emit(simulation_event event) const noexcept;
 
     void take_new() noexcept;
@@ -100,12 +102,12 @@ private:
     [[nodiscard]] bool step() noexcept;
     [[nodiscard]] time_point next_due() const noexcept;
     void advance_stream(side& s) noexcept;
-    void advance_file(operation& op) noexcept;
+    void advance_file(operation_record& op) noexcept;
     void after_step(side& s, operation_queue& served) noexcept;
     void fail_stream(side& s, int code) noexcept;
     void end_cancelled(const choice& chosen) noexcept;
     void break_handle(registration& target, int code) noexcept;
-    [[nodiscard]] const injected_error* drawn_error(const operation& op) noexcept;
+    [[nodiscard]] const injected_error* drawn_error(const operation_record& op) noexcept;
     [[nodiscard]] std::size_t drawn_limit(std::size_t bytes) noexcept;
     void pass_time(time_point to) noexcept;
     [[nodiscard]] bool wait_for_event(time_point until) noexcept;
@@ -143,7 +145,7 @@ std::size_t back_end::drawn_limit(std::size_t bytes) noexcept {
     return 1 + random_.below(std::min(bytes, scale));
 }
 
-const injected_error* back_end::drawn_error(const operation& op) noexcept {
+const injected_error* back_end::drawn_error(const operation_record& op) noexcept {
     for (const injected_error& each : options_.errors) {
         if (each.on != op.kind or (each.of and *each.of != op.target->native.kind)) continue;
         if (happens(each.chance)) return &each;
@@ -151,7 +153,7 @@ const injected_error* back_end::drawn_error(const operation& op) noexcept {
     return nullptr;
 }
 
-void back_end::tell(event_kind what, const operation& op, std::int64_t amount) const noexcept {
+void back_end::tell(event_kind what, const operation_record& op, std::int64_t amount) const noexcept {
     emit({.what = what, .operation = op.kind, .handle = op.target->slot, .amount = amount});
 }
 
@@ -167,7 +169,7 @@ void back_end::emit(simulation_event event) const noexcept {
     if (options_.listener != nullptr) options_.listener->on_event(event);
 }
 
-back_end::side& back_end::side_of(const operation& op) noexcept {
+back_end::side& back_end::side_of(const operation_record& op) noexcept {
     return sides_[op.target->slot * 2 + static_cast<std::size_t>(direction_of(op.kind))];
 }
 
@@ -197,13 +199,13 @@ void back_end::backend_detach(registration&) noexcept {
     // Its sides have nothing queued: the next look drops them from `active_`.
 }
 
-void back_end::backend_submit(operation& op) noexcept {
-    op.at = operation::stage::in_flight;
+void back_end::backend_submit(operation_record& op) noexcept {
+    op.at = operation_record::stage::in_flight;
     op.backend_word = static_cast<std::uint64_t>((now() + some_delay()).time_since_epoch().count());
     files_.push_back(op);
 }
 
-void back_end::backend_cancel(operation& op) noexcept {
+void back_end::backend_cancel(operation_record& op) noexcept {
     const bool is_stream = op.target->is_stream();
     const bool asked = is_stream ? side_of(op).cancel_asked : (op.backend_word & cancel_asked_bit) != 0;
     if (asked) return;
@@ -223,7 +225,7 @@ void back_end::backend_cancel(operation& op) noexcept {
 }
 
 void back_end::end_cancelled(const choice& chosen) noexcept {
-    operation& op = chosen.stream != nullptr ? *chosen.stream->half->queue.front() : *chosen.file;
+    operation_record& op = chosen.stream != nullptr ? *chosen.stream->half->queue.front() : *chosen.file;
     tell(event_kind::cancelled, op, op.cancel_code);
     if (chosen.stream != nullptr) {
         withdraw(op, op.cancel_code);
@@ -235,7 +237,7 @@ void back_end::end_cancelled(const choice& chosen) noexcept {
     finish(op);
 }
 
-bool back_end::may_speculate(const operation& op) const noexcept {
+bool back_end::may_speculate(const operation_record& op) const noexcept {
     if (options_.speculation == 0 or not op.target->is_stream()) return false;
     const side& s = sides_[op.target->slot * 2 + static_cast<std::size_t>(direction_of(op.kind))];
     if (s.error != 0 or not happens(options_.speculation)) return false;
@@ -243,7 +245,7 @@ bool back_end::may_speculate(const operation& op) const noexcept {
     return true;
 }
 
-bool back_end::backend_attempt(operation& op) noexcept {
+bool back_end::backend_attempt(operation_record& op) noexcept {
     side& s = side_of(op);
     if (op.target->is_stream() and s.error != 0) {
         op.error_code = s.error;
@@ -265,8 +267,8 @@ void back_end::show_front(side& s) noexcept {
     s.cancel_asked = false;
     s.is_blocked = false;
     if (s.half->queue.empty()) return;
-    operation& front = *s.half->queue.front();
-    front.at = operation::stage::in_flight;
+    operation_record& front = *s.half->queue.front();
+    front.at = operation_record::stage::in_flight;
     s.due = now() + some_delay();
 }
 
@@ -275,7 +277,7 @@ void back_end::take_new() noexcept {
         if (half->queue.empty()) continue;
         const std::size_t index = half->owner->slot * 2 + static_cast<std::size_t>(half->which);
         side& s = sides_[index];
-        if (half->queue.front()->at != operation::stage::in_flight) show_front(s);
+        if (half->queue.front()->at != operation_record::stage::in_flight) show_front(s);
         if (s.is_active) continue;
         s.is_active = true;
         active_.push_back(static_cast<std::uint32_t>(index));
@@ -312,7 +314,7 @@ void back_end::for_each_choice(Visit&& visit) const noexcept {
         if (not s.is_blocked or s.error != 0) visit(choice{.stream = &s}, s.due);
         if (s.cancel_asked) visit(choice{.stream = &s, .is_cancel = true}, s.cancel_due);
     }
-    for (operation& op : files_) {
+    for (operation_record& op : files_) {
         const auto due = duration(static_cast<std::int64_t>(op.backend_word & ~cancel_asked_bit));
         visit(choice{.file = &op}, time_point(due));
         const bool cancel_asked = (op.backend_word & cancel_asked_bit) != 0;
@@ -365,7 +367,7 @@ void back_end::break_handle(registration& target, int code) noexcept {
 
 // Fails the front; if it has partly gone that is told instead, and the error is for the next operation.
 void back_end::fail_stream(side& s, int code) noexcept {
-    operation& front = *s.half->queue.front();
+    operation_record& front = *s.half->queue.front();
     tell(event_kind::failed, front, code);
     if (front.transferred != 0) s.error = code;
     withdraw(front, code);
@@ -373,7 +375,7 @@ void back_end::fail_stream(side& s, int code) noexcept {
 }
 
 void back_end::advance_stream(side& s) noexcept {
-    operation& front = *s.half->queue.front();
+    operation_record& front = *s.half->queue.front();
     if (s.error != 0) {
         const int code = s.error;
         if (not s.error_stays) s.error = 0;
@@ -412,7 +414,7 @@ void back_end::advance_stream(side& s) noexcept {
 }
 
 void back_end::after_step(side& s, operation_queue& served) noexcept {
-    while (operation* const op = served.pop_front()) {
+    while (operation_record* const op = served.pop_front()) {
         const bool is_error = op->error_code != 0;
         tell(is_error ? event_kind::failed : event_kind::finished, *op,
              is_error ? op->error_code : static_cast<std::int64_t>(op->transferred));
@@ -421,7 +423,7 @@ void back_end::after_step(side& s, operation_queue& served) noexcept {
     show_front(s);
 }
 
-void back_end::advance_file(operation& op) noexcept {
+void back_end::advance_file(operation_record& op) noexcept {
     const auto done = [&](event_kind what, std::int64_t amount) {
         tell(what, op, amount);
         files_.erase(op);
@@ -498,7 +500,7 @@ result<void> back_end::backend_complete(time_point until) noexcept {
     return {};
 }
 
-void back_end::backend_poll(operation&) noexcept {
+void back_end::backend_poll(operation_record&) noexcept {
     // Operations that wait to be signalled must not keep time from passing.
     operation_queue kept = std::move(ready_);
     (void)backend_complete(no_wait);
@@ -506,7 +508,7 @@ void back_end::backend_poll(operation&) noexcept {
     ready_ = std::move(kept);
 }
 
-std::string describe(const operation& op) {
+std::string describe(const operation_record& op) {
     std::string text = operation_names[static_cast<std::size_t>(op.kind)];
     text += " on handle " + std::to_string(op.target->slot) + " (descriptor " +
             std::to_string(op.target->native.descriptor) + ")";
@@ -522,7 +524,7 @@ std::string back_end::stalled() const {
     if (not is_stalled_) return text;
     for (const side& s : sides_) {
         if (s.half == nullptr) continue;
-        for (const operation& op : s.half->queue)
+        for (const operation_record& op : s.half->queue)
             text += describe(op) + "\n";
     }
     return text;

@@ -18,6 +18,8 @@
 
 namespace sluice::io::uring {
 
+using detail::operation_record;
+
 // Address space for as many descriptors as there may ever be; memory only for those used. Without it
 // connections are accepted by calls.
 void multiplexer::reserve_links() noexcept {
@@ -48,7 +50,7 @@ void multiplexer::end_accepting(registration& listener) noexcept {
 // Returns false if the ring is full.
 bool multiplexer::give_accept(half_state& state) noexcept {
     registration::half& half = *state.half;
-    operation& front = *half.queue.front();
+    operation_record& front = *half.queue.front();
     const bool stops = static_cast<const accept_request*>(front.argument)->stops;
     if (finish_accept(state)) return true;
     if (not state.is_multishot and stops) {
@@ -66,7 +68,7 @@ bool multiplexer::give_accept(half_state& state) noexcept {
     }
     if (not state.is_multishot and not arm_accept(state)) return false;
     half.in_flight = 1;
-    front.at = operation::stage::in_flight;
+    front.at = operation_record::stage::in_flight;
     if (stops) backend_cancel(front);
     return true;
 }
@@ -87,7 +89,7 @@ bool multiplexer::arm_accept(half_state& state) noexcept {
     return true;
 }
 
-void multiplexer::tell_peer(operation& op) noexcept {
+void multiplexer::tell_peer(operation_record& op) noexcept {
     auto* const into = static_cast<socket_address*>(op.argument);
     if (into == nullptr) return;
     const auto asked = peer_address_of({.descriptor = static_cast<int>(op.transferred)});
@@ -97,7 +99,7 @@ void multiplexer::tell_peer(operation& op) noexcept {
 // Gives the front a connection, or, as an `accept_ahead`, why there will be none. Returns whether there was
 // either.
 bool multiplexer::finish_accept(half_state& state) noexcept {
-    operation& front = *state.half->queue.front();
+    operation_record& front = *state.half->queue.front();
     const bool is_single = front.kind == operation_kind::accept;  // that shares the listener with a stream
     if (state.oldest_arrived != buffer_group::none) {
         front.transferred = state.oldest_arrived;
@@ -169,7 +171,7 @@ void multiplexer::on_accept(half_state& state, int outcome, unsigned flags) noex
     }
     if (finish_accept(state) or state.is_multishot) return;
     half.in_flight = 0;
-    half.queue.front()->at = operation::stage::waiting;
+    half.queue.front()->at = operation_record::stage::waiting;
     mark_dirty(half);
 }
 

@@ -132,17 +132,17 @@ private:
     result<void> backend_attach(registration& attached) noexcept override;
     void backend_detach(registration& attached) noexcept override;
     [[nodiscard]] bool waits_for_words() const noexcept override { return ring_.supports(op_futex_wait); }
-    void backend_submit(operation& op) noexcept override;
-    void backend_cancel(operation& op) noexcept override;
+    void backend_submit(detail::operation_record& op) noexcept override;
+    void backend_cancel(detail::operation_record& op) noexcept override;
     result<void> backend_complete(time_point until) noexcept override;
     void backend_flush() noexcept override;
-    void backend_poll(operation& op) noexcept override;
+    void backend_poll(detail::operation_record& op) noexcept override;
     void backend_wake() noexcept override;
     [[nodiscard]] uncopied_sends uncopied() const noexcept override {
         return {.sends = uncopied_.sends.load(std::memory_order_relaxed),
                 .copied = uncopied_.copied.load(std::memory_order_relaxed)};
     }
-    [[nodiscard]] bool may_speculate(const operation& op) const noexcept override {
+    [[nodiscard]] bool may_speculate(const detail::operation_record& op) const noexcept override {
         return not wants_zero_copy(op);
     }
     std::optional<unsigned> backend_register(std::span<std::byte> memory) noexcept override;
@@ -181,7 +181,7 @@ private:
     void serve_by_calls() noexcept;
     void serve_by_calls(registration::half& half) noexcept;
     void accept_by_call(half_state& state) noexcept;
-    void perform_now(operation& op) noexcept;
+    void perform_now(detail::operation_record& op) noexcept;
     void pause_refused(time_point until) noexcept;
 
     // Streams.
@@ -195,13 +195,13 @@ private:
     [[nodiscard]] bool give_transfer(half_state& state) noexcept;
     void prepare_single(io_uring_sqe& entry, half_state& state, buffer piece) noexcept;
     void prepare_gathered(io_uring_sqe& entry, half_state& state) noexcept;
-    void prepare_zero_copy(io_uring_sqe& entry, half_state& state, operation& op) noexcept;
-    [[nodiscard]] bool wants_zero_copy(const operation& op) const noexcept;
+    void prepare_zero_copy(io_uring_sqe& entry, half_state& state, detail::operation_record& op) noexcept;
+    [[nodiscard]] bool wants_zero_copy(const detail::operation_record& op) const noexcept;
     void on_transfer(half_state& state, int outcome, unsigned flags) noexcept;
     void on_bytes(half_state& state, int outcome, unsigned flags) noexcept;
     static void note_readiness(half_state& state, std::size_t bytes, unsigned flags) noexcept;
     void on_poll(half_state& state, int outcome) noexcept;
-    void on_zero_copy(operation& op, int outcome, unsigned flags) noexcept;
+    void on_zero_copy(detail::operation_record& op, int outcome, unsigned flags) noexcept;
     // One thread writes, so a load and a store will do, and they order nothing.
     static void count(std::atomic<std::uint64_t>& what) noexcept {
         what.store(what.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -224,20 +224,20 @@ private:
     [[nodiscard]] bool finish_accept(half_state& state) noexcept;
     void note_connection(half_state& state, int descriptor) noexcept;
     void note_peer(half_state& state) noexcept;
-    static void tell_peer(operation& op) noexcept;
+    static void tell_peer(detail::operation_record& op) noexcept;
     void on_accept(half_state& state, int outcome, unsigned flags) noexcept;
     // Either.
     void finish_front(registration::half& half) noexcept;
 
     // Files.
     [[nodiscard]] bool give_files() noexcept;
-    void give_file(io_uring_sqe& entry, operation& op) noexcept;
-    void give_piece(io_uring_sqe& entry, operation& op) const noexcept;
-    void prepare_barrier(io_uring_sqe& entry, const operation& op) noexcept;
-    void prepare_file(io_uring_sqe& entry, const operation& op) noexcept;
-    void prepare_piece(io_uring_sqe& entry, const operation& op, buffer piece) noexcept;
+    void give_file(io_uring_sqe& entry, detail::operation_record& op) noexcept;
+    void give_piece(io_uring_sqe& entry, detail::operation_record& op) const noexcept;
+    void prepare_barrier(io_uring_sqe& entry, const detail::operation_record& op) noexcept;
+    void prepare_file(io_uring_sqe& entry, const detail::operation_record& op) noexcept;
+    void prepare_piece(io_uring_sqe& entry, const detail::operation_record& op, buffer piece) noexcept;
     // Nearly always all of it at once.
-    void on_file(operation& op, int outcome) noexcept {
+    void on_file(detail::operation_record& op, int outcome) noexcept {
         const bool is_whole = op.piece_count == 1 and op.transferred == 0 and op.cancel_code == 0 and
                               outcome > 0 and static_cast<std::size_t>(outcome) == op.pieces->size();
         if (is_whole) [[likely]] {
@@ -247,9 +247,9 @@ private:
             on_part_of_file(op, outcome);
         }
     }
-    void on_part_of_file(operation& op, int outcome) noexcept;
-    static void prepare_word(io_uring_sqe& entry, operation& op) noexcept;
-    void on_word(operation& op, int outcome) noexcept;
+    void on_part_of_file(detail::operation_record& op, int outcome) noexcept;
+    static void prepare_word(io_uring_sqe& entry, detail::operation_record& op) noexcept;
+    void on_word(detail::operation_record& op, int outcome) noexcept;
     [[nodiscard]] int registered_index(buffer piece) const noexcept;
 
     uring_options options_;

@@ -10,6 +10,8 @@
 #include "sluice/io/worker_pool.hpp"
 
 namespace sluice::io::uring {
+
+using detail::operation_record;
 namespace {
 
 constexpr std::size_t bytes_per_call_max = 0x7fff'f000;  // MAX_RW_COUNT of Linux; also fits the entry's field
@@ -19,7 +21,7 @@ constexpr std::size_t bytes_per_call_max = 0x7fff'f000;  // MAX_RW_COUNT of Linu
 constexpr std::uint64_t wants_worker = 1;
 
 // Appends ignore theirs, which need not be one then.
-std::uint64_t offset_in_file(const operation& op) noexcept {
+std::uint64_t offset_in_file(const operation_record& op) noexcept {
     if (op.kind != operation_kind::read and op.target->native.append_only) return 0;
     return op.offset + op.transferred;
 }
@@ -30,7 +32,7 @@ constexpr bool is_file_write(operation_kind kind) noexcept {
 
 // What is left to transfer, as the ring takes it: what is left of a piece that has been begun, or a list of
 // whole pieces, which is the caller's own and so stays in place.
-std::span<const buffer> left_of(const operation& op, buffer& begun) noexcept {
+std::span<const buffer> left_of(const operation_record& op, buffer& begun) noexcept {
     std::size_t skip = op.transferred;
     std::uint32_t first = 0;
     while (first < op.piece_count and skip >= op.pieces[first].size()) {
@@ -50,7 +52,7 @@ std::span<const buffer> left_of(const operation& op, buffer& begun) noexcept {
 
 // Straight into an entry of the submission queue, which it goes to the kernel with in the next pass: on the
 // way through a list it would touch its neighbours there.
-void multiplexer::backend_submit(operation& op) noexcept {
+void multiplexer::backend_submit(operation_record& op) noexcept {
     const bool is_ours = is_file_write(op.kind) and options_.inline_file_writes;
     io_uring_sqe* const entry = is_ours ? nullptr : ring_.next_if_room();
     if (entry == nullptr) [[unlikely]] {
@@ -68,7 +70,7 @@ void multiplexer::backend_submit(operation& op) noexcept {
 
 // What give_file does of a transfer of one piece, not begun, on a file in the table. Each field is written
 // once: that, for many in flight, is most of what a transfer costs here.
-void multiplexer::give_piece(io_uring_sqe& entry, operation& op) const noexcept {
+void multiplexer::give_piece(io_uring_sqe& entry, operation_record& op) const noexcept {
     static_assert(operation_kind::read < operation_kind::write and IORING_OP_READ + 1 == IORING_OP_WRITE and
                   IORING_OP_READ_FIXED + 1 == IORING_OP_WRITE_FIXED);
     const buffer piece = *op.pieces;
@@ -84,11 +86,11 @@ void multiplexer::give_piece(io_uring_sqe& entry, operation& op) const noexcept 
     filled.user_data = address(addressee::file, &op);
     filled.buf_index = static_cast<std::uint16_t>(std::max(index, 0));
     entry = filled;
-    op.at = operation::stage::in_flight;
+    op.at = operation_record::stage::in_flight;
 }
 
 bool multiplexer::give_files() noexcept {
-    while (operation* const op = files_.front()) {
+    while (operation_record* const op = files_.front()) {
         if (is_file_write(op->kind) and options_.inline_file_writes) {
             files_.erase(*op);
             perform_blocking(*op);
@@ -103,7 +105,7 @@ bool multiplexer::give_files() noexcept {
     return true;
 }
 
-void multiplexer::give_file(io_uring_sqe& entry, operation& op) noexcept {
+void multiplexer::give_file(io_uring_sqe& entry, operation_record& op) noexcept {
     if (op.kind == operation_kind::wait_word) [[unlikely]]
         return prepare_word(entry, op);
     const bool moves_bytes = is_transfer(op.kind);
@@ -118,21 +120,21 @@ void multiplexer::give_file(io_uring_sqe& entry, operation& op) noexcept {
     if (op.backend_word == wants_worker) [[unlikely]]
         entry.flags |= IOSQE_ASYNC;
     entry.user_data = address(addressee::file, &op);
-    op.at = operation::stage::in_flight;
+    op.at = operation_record::stage::in_flight;
 }
 
 // Of any process that has the word in its memory: not the private kind.
-void multiplexer::prepare_word(io_uring_sqe& entry, operation& op) noexcept {
+void multiplexer::prepare_word(io_uring_sqe& entry, operation_record& op) noexcept {
     constexpr std::uint64_t any_waker = 0xffff'ffff;
     io_uring_prep_rw(op_futex_wait, &entry, futex_of_32_bits, op.argument, 0, op.offset);
     entry.addr3 = any_waker;
     entry.user_data = address(addressee::file, &op);
-    op.at = operation::stage::in_flight;
+    op.at = operation_record::stage::in_flight;
 }
 
-void multiplexer::on_word(operation& op, int outcome) noexcept {
+void multiplexer::on_word(operation_record& op, int outcome) noexcept {
     if (op.queue_link.is_linked()) cancelled_files_.erase(op);
-    op.at = operation::stage::waiting;
+    op.at = operation_record::stage::waiting;
     // EAGAIN: it held something else. Whoever is told looks, so a wake-up too many does no harm.
     // ECANCELED unasked: the thread that submitted it has ended.
     const bool is_news = outcome == 0 or outcome == -EAGAIN or outcome == -EINTR or
@@ -141,7 +143,7 @@ void multiplexer::on_word(operation& op, int outcome) noexcept {
     finish(op);
 }
 
-void multiplexer::prepare_barrier(io_uring_sqe& entry, const operation& op) noexcept {
+void multiplexer::prepare_barrier(io_uring_sqe& entry, const operation_record& op) noexcept {
     const int descriptor = op.target->native.descriptor;
     const std::size_t bytes = requested_bytes(op);
     // 0, for all from the offset on, where the entry's field cannot hold the length.
@@ -172,7 +174,7 @@ int multiplexer::registered_index(buffer piece) const noexcept {
     return -1;
 }
 
-void multiplexer::prepare_piece(io_uring_sqe& entry, const operation& op, buffer piece) noexcept {
+void multiplexer::prepare_piece(io_uring_sqe& entry, const operation_record& op, buffer piece) noexcept {
     const int index = registered_index(piece);
     const bool is_fixed_memory = index >= 0;
     const int read = is_fixed_memory ? IORING_OP_READ_FIXED : IORING_OP_READ;
@@ -182,7 +184,7 @@ void multiplexer::prepare_piece(io_uring_sqe& entry, const operation& op, buffer
     if (is_fixed_memory) entry.buf_index = static_cast<std::uint16_t>(index);
 }
 
-void multiplexer::prepare_file(io_uring_sqe& entry, const operation& op) noexcept {
+void multiplexer::prepare_file(io_uring_sqe& entry, const operation_record& op) noexcept {
     buffer begun;
     const std::span<const buffer> left = left_of(op, begun);
     if (left.size() == 1) {
@@ -199,11 +201,11 @@ void multiplexer::prepare_file(io_uring_sqe& entry, const operation& op) noexcep
     }
 }
 
-void multiplexer::on_part_of_file(operation& op, int outcome) noexcept {
+void multiplexer::on_part_of_file(operation_record& op, int outcome) noexcept {
     if (op.kind == operation_kind::wait_word) [[unlikely]]
         return on_word(op, outcome);
     if (op.queue_link.is_linked()) cancelled_files_.erase(op);
-    op.at = operation::stage::waiting;
+    op.at = operation_record::stage::waiting;
     bool ended = true;
     if (outcome > 0) {
         op.transferred += static_cast<std::size_t>(outcome);

@@ -9,6 +9,8 @@
 
 namespace sluice::io::uring {
 
+using detail::operation_record;
+
 void unmap::operator()(void* shared) const noexcept {
     ENSURE(::munmap(shared, bytes) == 0);
 }
@@ -60,7 +62,7 @@ void multiplexer::forget_receive_buffers(unsigned group) noexcept {
 // Returns false if the ring is full.
 bool multiplexer::give_receive(half_state& state) noexcept {
     registration::half& half = *state.half;
-    operation& front = *half.queue.front();
+    operation_record& front = *half.queue.front();
     const auto& request = *static_cast<const receive_request*>(front.argument);
     if (finish_receive(state)) return true;
     if (not state.is_multishot and request.stops) {
@@ -71,7 +73,7 @@ bool multiplexer::give_receive(half_state& state) noexcept {
     if (not state.is_multishot and not arm_receive(state, request)) return false;
     state.in_flight_as = address(addressee::receive, &state);
     half.in_flight = 1;
-    front.at = operation::stage::in_flight;
+    front.at = operation_record::stage::in_flight;
     if (request.stops) backend_cancel(front);
     return true;
 }
@@ -102,7 +104,7 @@ bool multiplexer::arm_receive(half_state& state, const receive_request& request)
 // Gives the oldest `receive` what has arrived, or why nothing more will. Returns whether there was either.
 bool multiplexer::finish_receive(half_state& state) noexcept {
     registration::half& half = *state.half;
-    operation& front = *half.queue.front();
+    operation_record& front = *half.queue.front();
     auto& request = *static_cast<receive_request*>(front.argument);
     if (state.oldest_arrived != buffer_group::none) {
         const buffer_group::arrival& arrival = groups_[request.group]->arrivals[state.oldest_arrived];
@@ -153,7 +155,7 @@ void multiplexer::on_receive(half_state& state, int outcome, unsigned flags) noe
     }
     if (half.in_flight == 0 or finish_receive(state) or state.is_multishot) return;
     half.in_flight = 0;
-    half.queue.front()->at = operation::stage::waiting;
+    half.queue.front()->at = operation_record::stage::waiting;
     mark_dirty(half);
 }
 

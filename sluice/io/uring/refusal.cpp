@@ -14,6 +14,8 @@
 #include "sluice/io/worker_pool.hpp"
 
 namespace sluice::io::uring {
+
+using detail::operation_record;
 namespace {
 
 // Between two attempts: memory is not freed faster for being asked for all the time.
@@ -46,13 +48,13 @@ bool multiplexer::take_back(std::uint64_t user_data) noexcept {
         case addressee::loop:
             return false;  // cancellations and the wake-up stay in the queue
         case addressee::file:
-            perform_now(*static_cast<operation*>(whose));
+            perform_now(*static_cast<operation_record*>(whose));
             return true;
         case addressee::transfer:
             on_transfer(*static_cast<half_state*>(whose), interrupted, 0);
             return true;
         case addressee::zero_copy:
-            on_zero_copy(*static_cast<operation*>(whose), interrupted, 0);
+            on_zero_copy(*static_cast<operation_record*>(whose), interrupted, 0);
             return true;
         case addressee::receive:
             on_receive(*static_cast<half_state*>(whose), interrupted, 0);
@@ -70,9 +72,9 @@ bool multiplexer::take_back(std::uint64_t user_data) noexcept {
     return false;
 }
 
-void multiplexer::perform_now(operation& op) noexcept {
+void multiplexer::perform_now(operation_record& op) noexcept {
     if (op.queue_link.is_linked()) cancelled_files_.erase(op);
-    op.at = operation::stage::waiting;
+    op.at = operation_record::stage::waiting;
     if (op.cancel_code != 0) {
         if (op.transferred == 0) op.error_code = op.cancel_code;
     } else if (op.kind != operation_kind::wait_word) {  // a waiter checks the word itself, so a wake-up too
@@ -83,7 +85,7 @@ void multiplexer::perform_now(operation& op) noexcept {
 }
 
 void multiplexer::serve_by_calls() noexcept {
-    while (operation* const op = files_.front()) {
+    while (operation_record* const op = files_.front()) {
         files_.erase(*op);
         perform_now(*op);
     }
@@ -95,7 +97,7 @@ void multiplexer::serve_by_calls() noexcept {
 void multiplexer::serve_by_calls(registration::half& half) noexcept {
     half_state& state = state_of(half);
     if (half.in_flight != 0 or half.queue.empty()) return;
-    operation& front = *half.queue.front();
+    operation_record& front = *half.queue.front();
     const bool is_ahead = front.kind == operation_kind::accept_ahead;
     if (front.kind == operation_kind::receive) {
         (void)finish_receive(state);  // takes an arrived piece; only the ring brings more
@@ -108,7 +110,7 @@ void multiplexer::serve_by_calls(registration::half& half) noexcept {
 }
 
 void multiplexer::accept_by_call(half_state& state) noexcept {
-    operation& front = *state.half->queue.front();
+    operation_record& front = *state.half->queue.front();
     if (finish_accept(state) or state.is_multishot) return;
     if (static_cast<const accept_request*>(front.argument)->stops) {
         state.has_ended = true;

@@ -221,12 +221,12 @@ void ring::fetch_completions() noexcept {
 }
 
 result<void> ring::submit_and_wait(std::chrono::nanoseconds at_most) noexcept {
+    // Without a limit: the call that does not look for a completion before and after it waits, as ours do.
+    if (at_most == std::chrono::nanoseconds::max()) return accepted(io_uring_submit_and_wait(&ring_, 1));
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);
     __kernel_timespec limit{.tv_sec = seconds.count(), .tv_nsec = (at_most - seconds).count()};
-    const bool for_ever = at_most == std::chrono::nanoseconds::max();
     io_uring_cqe* first = nullptr;
-    return accepted(
-        io_uring_submit_and_wait_timeout(&ring_, &first, 1, for_ever ? nullptr : &limit, nullptr));
+    return accepted(io_uring_submit_and_wait_timeout(&ring_, &first, 1, &limit, nullptr));
 }
 
 result<void> ring::wait(std::chrono::nanoseconds at_most) const noexcept {

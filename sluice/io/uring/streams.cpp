@@ -8,13 +8,15 @@
 #include "sluice/io/uring/backend.hpp"
 
 namespace sluice::io::uring {
+
+using detail::operation_record;
 namespace {
 
 constexpr std::size_t bytes_per_call_max = 0x7fff'f000;  // MAX_RW_COUNT of Linux; also fits the entry's field
 
 // Reads and writes of sockets go to the ring as they are; whatever else waits, waits for readiness and is
 // then done by a call: a pipe of ours is O_NONBLOCK, where the ring would answer EAGAIN.
-bool is_native(const registration::half& half, const operation& op) noexcept {
+bool is_native(const registration::half& half, const operation_record& op) noexcept {
     return half.owner->native.kind == handle_kind::socket and is_transfer(op.kind);
 }
 
@@ -26,14 +28,14 @@ int send_flags(const registration::half& half) noexcept {
 }
 
 // The one piece that is left of an operation, or nothing.
-std::optional<buffer> only_piece(const operation& op) noexcept {
+std::optional<buffer> only_piece(const operation_record& op) noexcept {
     if (op.piece_count != 1) return std::nullopt;
     const buffer& piece = op.pieces[0];
     const std::size_t left = piece.size() - op.transferred;
     return buffer(piece.data() + op.transferred, std::min(left, bytes_per_call_max));
 }
 
-bool is_last(const registration::half& half, const operation& op) noexcept {
+bool is_last(const registration::half& half, const operation_record& op) noexcept {
     return half.queue.back() == &op;
 }
 
@@ -82,7 +84,7 @@ bool multiplexer::give_half(registration::half& half) noexcept {
 // A request of no bytes has them at once; given to the ring it would wait for others' bytes to come.
 void multiplexer::finish_empty(registration::half& half) noexcept {
     if (not half.owner->native.stream) return;
-    while (operation* const front = half.queue.front()) {
+    while (operation_record* const front = half.queue.front()) {
         if (not is_native(half, *front) or requested_bytes(*front) != 0) return;
         half.queue.erase(*front);
         finish(*front);
@@ -106,7 +108,7 @@ bool multiplexer::give_transfer(half_state& state) noexcept {
     io_uring_sqe* const entry = ring_.next();
     if (entry == nullptr) return false;
     registration::half& half = *state.half;
-    operation& front = *half.queue.front();
+    operation_record& front = *half.queue.front();
     const bool alone = not half.owner->native.stream or is_last(half, front);
     const auto piece = only_piece(front);
     if (wants_zero_copy(front)) {
@@ -121,9 +123,9 @@ bool multiplexer::give_transfer(half_state& state) noexcept {
     name_file(*entry, *half.owner);
     entry->user_data = state.in_flight_as;
     std::size_t left = half.in_flight;
-    for (operation& op : half.queue) {
+    for (operation_record& op : half.queue) {
         if (left-- == 0) break;
-        op.at = operation::stage::in_flight;
+        op.at = operation_record::stage::in_flight;
     }
     return true;
 }
@@ -143,7 +145,7 @@ void multiplexer::prepare_single(io_uring_sqe& entry, half_state& state, buffer 
 
 void multiplexer::prepare_gathered(io_uring_sqe& entry, half_state& state) noexcept {
     registration::half& half = *state.half;
-    const operation& front = *half.queue.front();
+    const operation_record& front = *half.queue.front();
     state.message = {};
     const bool whole_list = front.transferred == 0 and front.piece_count > limits::gathered_pieces_max and
                             front.piece_count <= limits::pieces_per_call_max;
@@ -179,9 +181,9 @@ void multiplexer::on_transfer(half_state& state, int outcome, unsigned flags) no
     const std::size_t members = std::exchange(half.in_flight, 0);
     ENSURE(members != 0 and not half.queue.empty(), "a completion of nothing");
     std::size_t left = members;
-    for (operation& op : half.queue) {
+    for (operation_record& op : half.queue) {
         if (left-- == 0) break;
-        op.at = operation::stage::waiting;
+        op.at = operation_record::stage::waiting;
     }
     if (state.cancel_link.is_linked()) cancelled_.erase(state);
 
@@ -206,14 +208,14 @@ void multiplexer::on_bytes(half_state& state, int outcome, unsigned flags) noexc
                              half.queue.front()->kind == operation_kind::write_some;
     // A datagram; what is content with some; or end of file, which the next request meets again.
     if (all_at_once) {
-        operation& front = *half.queue.pop_front();
+        operation_record& front = *half.queue.pop_front();
         front.transferred += bytes;
         done.push_back(front);
     } else {
         distribute(half, bytes, done);
     }
     note_readiness(state, bytes, flags);
-    while (operation* const op = done.pop_front())
+    while (operation_record* const op = done.pop_front())
         finish(*op);
 }
 
@@ -234,7 +236,7 @@ void multiplexer::note_readiness(half_state& state, std::size_t bytes, unsigned 
 }
 
 void multiplexer::fail_front(registration::half& half, int code) noexcept {
-    operation& front = *half.queue.pop_front();
+    operation_record& front = *half.queue.pop_front();
     // Bytes that have gone are reported; whoever goes on meets the error again.
     if (front.transferred == 0) front.error_code = code;
     finish(front);
@@ -244,9 +246,9 @@ void multiplexer::fail_front(registration::half& half, int code) noexcept {
 void multiplexer::withdraw_cancelled(half_state& state, std::size_t members) noexcept {
     registration::half& half = *state.half;
     for (;;) {
-        operation* found = nullptr;
+        operation_record* found = nullptr;
         std::size_t left = members;
-        for (operation& op : half.queue) {
+        for (operation_record& op : half.queue) {
             if (left-- == 0) break;
             if (op.cancel_code != 0) {
                 found = &op;
@@ -280,7 +282,7 @@ void multiplexer::on_poll(half_state& state, int outcome) noexcept {
 
 // --- sending without a copy
 
-bool multiplexer::wants_zero_copy(const operation& op) const noexcept {
+bool multiplexer::wants_zero_copy(const operation_record& op) const noexcept {
     if (op.kind != operation_kind::write or op.piece_count > limits::gathered_pieces_max or
         not has_zero_copy_ or not reports_zero_copy_usage_)
         return false;
@@ -292,7 +294,7 @@ bool multiplexer::wants_zero_copy(const operation& op) const noexcept {
     return not state.never_zero_copy and (state.was_uncopied or state.kept_by_kernel == 0);
 }
 
-void multiplexer::prepare_zero_copy(io_uring_sqe& entry, half_state& state, operation& op) noexcept {
+void multiplexer::prepare_zero_copy(io_uring_sqe& entry, half_state& state, operation_record& op) noexcept {
     registration::half& half = *state.half;
     const int descriptor = half.owner->native.descriptor;
     const auto flags = static_cast<unsigned>(send_flags(half));
@@ -321,7 +323,7 @@ void multiplexer::prepare_zero_copy(io_uring_sqe& entry, half_state& state, oper
 
 // Two completions: sent, and, unless that one says otherwise, let go of. `op.backend_word` counts how often
 // the kernel has still to let go: an operation sent in two parts is let go of twice.
-void multiplexer::on_zero_copy(operation& op, int outcome, unsigned flags) noexcept {
+void multiplexer::on_zero_copy(operation_record& op, int outcome, unsigned flags) noexcept {
     half_state& state = state_of(op.target->side(direction::out));
     if ((flags & IORING_CQE_F_NOTIF) != 0) {
         const bool copied = (static_cast<std::uint32_t>(outcome) & notification_usage_copied) != 0;

@@ -10,6 +10,8 @@
 #include "sluice/io/uring/backend.hpp"
 
 namespace sluice::io::uring {
+
+using detail::operation_record;
 // --- making and attaching
 
 result<void> multiplexer::open() noexcept {
@@ -176,7 +178,7 @@ bool multiplexer::give_cancellations() noexcept {
         if (not give_cancellation(state->in_flight_as)) return false;
         cancelled_.erase(*state);
     }
-    while (operation* const op = cancelled_files_.front()) {
+    while (operation_record* const op = cancelled_files_.front()) {
         if (not give_cancellation(address(addressee::file, op))) return false;
         cancelled_files_.erase(*op);
     }
@@ -227,7 +229,7 @@ void multiplexer::take_completions() noexcept {
         ring_.reap(count, [this](std::uint64_t user_data, int outcome, unsigned flags) noexcept {
             // Of a file many may come at once, each of little work: those are spared the switch.
             if ((user_data & addressee_mask) == static_cast<std::uint64_t>(addressee::file)) {
-                on_file(*static_cast<operation*>(addressed(user_data)), outcome);
+                on_file(*static_cast<operation_record*>(addressed(user_data)), outcome);
             } else {
                 on_completion(user_data, outcome, flags);
             }
@@ -251,7 +253,7 @@ void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned f
             on_poll(*static_cast<half_state*>(whose), outcome);
             break;
         case addressee::zero_copy:
-            on_zero_copy(*static_cast<operation*>(whose), outcome, flags);
+            on_zero_copy(*static_cast<operation_record*>(whose), outcome, flags);
             break;
         case addressee::receive:
             on_receive(*static_cast<half_state*>(whose), outcome, flags);
@@ -260,7 +262,7 @@ void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned f
             on_accept(*static_cast<half_state*>(whose), outcome, flags);
             break;
         case addressee::file:
-            on_file(*static_cast<operation*>(whose), outcome);
+            on_file(*static_cast<operation_record*>(whose), outcome);
             break;
     }
 }
@@ -278,7 +280,7 @@ result<void> multiplexer::backend_complete(time_point until) noexcept {
     return submitted;
 }
 
-void multiplexer::backend_poll(operation& op) noexcept {
+void multiplexer::backend_poll(operation_record& op) noexcept {
     const bool is_stream = op.target->is_stream() and op.kind != operation_kind::sleep;
     registration::half& half = op.target->side(direction_of(op.kind));
     // With one of the half's operations in the kernel, or served there, another call would overtake it.
@@ -291,13 +293,13 @@ void multiplexer::backend_poll(operation& op) noexcept {
     }
 }
 
-void multiplexer::backend_cancel(operation& op) noexcept {
+void multiplexer::backend_cancel(operation_record& op) noexcept {
     if (op.target->is_stream()) {
         half_state& state = state_of(op.target->side(direction_of(op.kind)));
         state.has_cancelled = true;
         if (not state.cancel_link.is_linked()) cancelled_.push_back(state);
-    } else if (op.at == operation::stage::waiting or ring_.take_back(address(addressee::file, &op))) {
-        if (op.at == operation::stage::waiting) files_.erase(op);
+    } else if (op.at == operation_record::stage::waiting or ring_.take_back(address(addressee::file, &op))) {
+        if (op.at == operation_record::stage::waiting) files_.erase(op);
         if (op.transferred == 0) op.error_code = op.cancel_code;
         finish(op);
     } else if (not op.queue_link.is_linked()) {

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "bench/harness/benchmark.hpp"
+
+namespace sluice::bench {
+
+/// What is pending: reads on datagram sockets to which nobody sends, and one on a socket that gets a byte
+/// each round. A descriptor for each read, up to `descriptors_max`, which a usual limit of open files allows;
+/// beyond that several reads share a socket.
+class pending_reads {
+public:
+    static constexpr std::size_t descriptors_max = 10'000;
+
+    explicit pending_reads(std::size_t count);
+    pending_reads(const pending_reads&) = delete;
+    pending_reads& operator=(const pending_reads&) = delete;
+    ~pending_reads();
+
+    /// The sockets nobody sends to, and the one that gets bytes; who takes them closes them.
+    [[nodiscard]] const std::vector<int>& quiet() const noexcept { return quiet_; }
+    [[nodiscard]] std::size_t reads_on_each() const noexcept { return reads_on_each_; }
+    [[nodiscard]] int active() const noexcept { return active_; }
+    /// Has the active socket's read become ready.
+    void send_byte() const noexcept;
+
+private:
+    std::vector<int> quiet_;
+    std::size_t reads_on_each_ = 1;
+    int active_ = -1;
+    int sender_ = -1;
+};
+
+namespace peers {
+
+/// The system calls of such a round by hand: send and recv, and, with `asks`, an epoll_wait between them that
+/// watches all sockets.
+void pending_by_hand(run& repeat, std::size_t pending, bool asks);
+void pending_asio(run& repeat, std::size_t pending, bool sleeps);
+
+}  // namespace peers
+}  // namespace sluice::bench

@@ -1,0 +1,120 @@
+// One byte echoed on many connections by a server that several threads run, and a client on its own thread.
+// What is measured is the processor time of the server's threads for an echo, and how many echoes there are
+// in a second.
+
+#include <pthread.h>
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/echo_load.hpp"
+#include "bench/harness/benchmark.hpp"
+#include "bench/io_threads_peers.hpp"
+#include "sluice/io/epoll/epoll_multiplexer.hpp"
+#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/sender.hpp"
+#include "sluice/io/socket_handle.hpp"
+#include "sluice/io/uring/uring_multiplexer.hpp"
+
+namespace sluice::bench {
+namespace {
+
+using namespace sluice::io;
+
+// A connection: its read's completion starts its write, and the other way round, on whatever thread.
+class session {
+public:
+    session(int descriptor, io_multiplexer& multiplexer) : socket_(socket_handle::adopt(descriptor).value()) {
+        socket_.set_multiplexer(&multiplexer).value();
+        read_.emplace(connect(async_read(socket_, io_request<bytes_type>{{&byte_, 1}}), on_read{this}));
+        write_.emplace(
+            connect(async_write(socket_, io_request<const_bytes_type>{{&byte_, 1}}), on_write{this}));
+    }
+
+    void start() noexcept { read_->start(); }
+
+private:
+    struct on_read {
+        session* self;
+        void set_value(io_result<bytes_type>&& got) noexcept {
+            self->is_over_ = got.bytes_transferred() == 0;
+        }
+        void set_done() noexcept {
+            if (not self->is_over_) self->write_->start();
+        }
+    };
+    struct on_write {
+        session* self;
+        void set_value(io_result<const_bytes_type>&& put) noexcept { ENSURE(put.bytes_transferred() == 1); }
+        void set_done() noexcept { self->read_->start(); }
+    };
+
+    socket_handle socket_;
+    std::byte byte_{};
+    bool is_over_ = false;
+    std::optional<io_operation_connection<transfer_sender<bytes_type>, on_read>> read_;
+    std::optional<io_operation_connection<transfer_sender<const_bytes_type>, on_write>> write_;
+};
+
+using make_multiplexer = std::unique_ptr<io_multiplexer> (*)(run_by);
+
+void serve(run& repeat, unsigned connections, unsigned threads, run_by how, make_multiplexer make) {
+    echo_load load(connections, repeat.operations());
+    const auto multiplexer = make(how);
+    std::deque<session> sessions;
+    for (const int each : load.server_ends())
+        sessions.emplace_back(each, *multiplexer);
+    load.begin();
+    peers::run_threads(
+        repeat, threads,
+        [&] {
+            for (auto& each : sessions)
+                each.start();
+        },
+        [&] {
+            while (multiplexer->run().value_or(0) > 0) {}
+        });
+}
+
+std::unique_ptr<io_multiplexer> make_ring(run_by how) {
+    return make_uring_multiplexer({.threads = how}).value();
+}
+
+std::unique_ptr<io_multiplexer> make_epoll(run_by how) {
+    return make_epoll_multiplexer(1, how).value();
+}
+
+}  // namespace
+}  // namespace sluice::bench
+
+int main(int argc, char** argv) {
+    using namespace sluice::bench;
+    using sluice::io::run_by;
+    benchmark echo(
+        "io_threads",
+        "What does the echo of one byte cost a server that 1 to 8 threads run, and how many are there?");
+    constexpr unsigned connections = 64;
+    for (const unsigned threads : {1U, 2U, 4U, 8U}) {
+        for (const metric by : {metric::cpu_per_operation, metric::operations_per_second}) {
+            auto& workload = echo.add(
+                {.name = (by == metric::cpu_per_operation ? "cpu_" : "rate_") + std::to_string(threads),
+                 .metric = by,
+                 .operations = 100'000U});
+            workload.subject("limit", [=](run& r) { peers::echo_epoll_threads(r, connections, threads); })
+                .subject("sluice.epoll",
+                         [=](run& r) { serve(r, connections, threads, run_by::several, make_epoll); })
+                .subject("sluice.io_uring",
+                         [=](run& r) { serve(r, connections, threads, run_by::several, make_ring); })
+                .subject("libasio-dev", [=](run& r) { peers::echo_asio_threads(r, connections, threads); });
+            if (threads == 1) {
+                workload.subject("sluice.one_thread",
+                                 [=](run& r) { serve(r, connections, 1, run_by::one, make_epoll); });
+            }
+        }
+    }
+    return echo.main(argc, argv);
+}

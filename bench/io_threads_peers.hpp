@@ -1,0 +1,22 @@
+#pragma once
+
+#include <functional>
+
+#include "bench/harness/benchmark.hpp"
+
+namespace sluice::bench::peers {
+
+/// Measures a server that so many threads run: `begin` on one, then `serve` on each. The processor time
+/// counted is theirs together, without the client's.
+void run_threads(run& repeat, unsigned threads, const std::function<void()>& begin,
+                 const std::function<void()>& serve);
+
+/// The bare system calls: all threads wait on one epoll, which gives each event to one of them
+/// (EPOLLONESHOT).
+void echo_epoll_threads(run& repeat, unsigned connections, unsigned threads);
+
+/// An echo server on Asio's io_context, run by so many threads. No strand is needed: each handler starts the
+/// next one of its connection.
+void echo_asio_threads(run& repeat, unsigned connections, unsigned threads);
+
+}  // namespace sluice::bench::peers
