@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "sluice/io/asio/testing.hpp"
+#include "sluice/io/asio/io_context_testing.hpp"
 
 namespace sluice::io {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "sluice/io/asio/testing.hpp"
+#include "sluice/io/asio/io_context_testing.hpp"
 
 namespace sluice::io {
 namespace {

@@ -15,10 +15,12 @@
 #include <asio/experimental/prepend.hpp>
 #endif
 #include <asio/experimental/as_single.hpp>
-#include <asio/experimental/awaitable_operators.hpp>
 #include <asio/experimental/channel.hpp>
 #include <asio/experimental/concurrent_channel.hpp>
 #include <asio/experimental/parallel_group.hpp>
+#if defined(ASIO_HAS_CO_AWAIT)
+#include <asio/experimental/awaitable_operators.hpp>
+#endif
 #include <asio/ts/buffer.hpp>
 #include <asio/ts/executor.hpp>
 #include <asio/ts/internet.hpp>

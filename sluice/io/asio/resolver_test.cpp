@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "sluice/io/asio/testing.hpp"
+#include "sluice/io/asio/io_context_testing.hpp"
 
 namespace sluice::io {
 namespace {

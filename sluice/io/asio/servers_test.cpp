@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/io/asio/testing.hpp"
+#include "sluice/io/asio/io_context_testing.hpp"
 
 namespace {
 

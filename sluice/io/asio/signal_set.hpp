@@ -17,8 +17,8 @@ public:
     explicit asio_signal_sender(asio_signal_core& from) noexcept : core_(&from) {}
 
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return core_->context.multiplexer(); }
-    void configure(operation& op) noexcept {
-        configure_external(op, multiplexer(), waiter_.emplace(*core_), {});
+    void configure(operation& configured) noexcept {
+        configure_external(configured, multiplexer(), waiter_.emplace(*core_), {});
     }
     [[nodiscard]] result_type collect(const operation& completed) noexcept {
         if (const int code = code_of(completed); code != 0) return failure({code, "wait for a signal"});
