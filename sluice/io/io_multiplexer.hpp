@@ -234,20 +234,7 @@ public:
     /// Begins an operation for a caller that wants no signals if it is done at once: returns true, and the
     /// outcome stands in `op`, which is idle again. Otherwise as start(), but for several threads only
     /// `begun`: publish() follows, once the coroutine is suspended and so may be resumed.
-    [[nodiscard]] bool start_or_finish(operation& op) noexcept {
-        if (not is_inside()) [[unlikely]]
-            return start_or_finish_outside(op);
-        if (not begin(op, initiation::automatic)) return false;
-        if (inline_left_ <= 0) [[unlikely]] {
-            // Its turn comes after those of others: something always ready must not starve the rest.
-            ready_.push_back(op);
-            return false;
-        }
-        --inline_left_;
-        op.has_completed = true;
-        retire(op);
-        return true;
-    }
+    [[nodiscard]] bool start_or_finish(operation& op) noexcept;
 
     /// Begins an operation that start_or_finish() has left `begun`. `op` may be gone when this returns.
     void publish(operation& op, initiation how) noexcept;
@@ -396,29 +383,11 @@ protected:
     void ask_before_speculating() noexcept { asks_before_speculating_ = true; }
 
     /// The outcome stands in `op`: queues the signals. With `op.notification_pending` only the first of them.
-    void finish(operation& op) noexcept {
-        if (not op.notification_pending) --queued_;
-        if (op.timer_link.is_linked()) disarm_timer(op);
-        if (op.cancel_code != 0 and op.error_code == ECANCELED) op.error_code = op.cancel_code;
-        op.at = operation::stage::ready;
-        ready_.push_back(op);
-        ++finished_;
-    }
+    void finish(operation& op) noexcept;
     /// As finish(), but gives the signals at once if they would be the next to be given anyway: with many in
     /// flight, the way through the queue shows. From within backend_complete only, and with nothing half done
     /// there: `op` may be gone afterwards, and its receivers may have done anything.
-    void finish_directly(operation& op) noexcept {
-        const bool waits_its_turn = not ready_.empty() or signalling_ or not op.limit.is_none();
-        if (waits_its_turn or direct_left_ <= 0 or inline_left_ <= 0) [[unlikely]] {
-            finish(op);
-            return;
-        }
-        --direct_left_;
-        --queued_;
-        signalling_ = true;
-        op.signal_both(*this);
-        signalling_ = false;
-    }
+    void finish_directly(operation& op) noexcept;
     /// To be called before finish_directly: how many the kernel has completed together.
     void note_completions(unsigned count) noexcept {
         if (direct_left_ > 0 and not signalling_)
@@ -623,72 +592,7 @@ private:
     std::atomic<std::uint64_t> turn_{0};
 };
 
-/// By how many threads a multiplexer may be used; see io_multiplexer::is_for_threads().
-enum class run_by : std::uint8_t { one, several };
-
-/// Makes the best multiplexer this system allows: io_uring, else epoll. Whether io_uring works is tried once
-/// for each process. The environment variable SLUICE_MULTIPLEXER=io_uring or =epoll overrides the choice.
-///
-/// Order of degradation, each step only if the one before it fails: a ring of the default size; rings of a
-/// quarter, a sixteenth and so on, for lack of memory (ENOMEM); an epoll multiplexer, for this loop only,
-/// unless the variable requires io_uring. A ring that runs out of memory later carries out by system calls
-/// what the kernel does not take, and returns to the ring when the kernel takes requests again.
-///
-/// `threads` is how many threads may use it. 1: it belongs to one, and has no lock. More: see
-/// io_multiplexer::is_for_threads(). It starts none of them. `file_threads` is the number of worker threads
-/// an epoll multiplexer may start for files that would block. 0: its loop waits for files that are not in
-/// memory; with several threads it starts one at least. Errors: EINVAL if `threads` is 0, or, naming it, if
-/// the variable has another value; ENOMEM, EMFILE and the like if the last step fails too. Allocates: yes.
-/// Thread safety: any thread.
-[[nodiscard]] result<std::unique_ptr<io_multiplexer>> best_available(std::size_t threads = 1,
-                                                                     std::size_t file_threads = 1) noexcept;
-
-/// Returns what best_available makes and why, as text: "io_uring", or "epoll: io_uring_setup, denied by
-/// seccomp or kernel.io_uring_disabled: Operation not permitted". After a loop had to use epoll although
-/// io_uring works: "epoll for some loops: " and the cause of the first. Thread safety: any thread.
-[[nodiscard]] std::string_view best_available_reason() noexcept;
-
-namespace this_thread {
-
-/// The calling thread's own multiplexer, made by best_available on first use and destroyed with the thread.
-/// Errors: those of best_available. Allocates: on first use.
-[[nodiscard]] result<io_multiplexer*> multiplexer() noexcept;
-
-/// Makes another multiplexer the calling thread's own; null: the next use makes one again. The caller keeps
-/// it alive.
-void set_multiplexer(io_multiplexer* multiplexer) noexcept;
-
-}  // namespace this_thread
-
-// -----------------------------------------------------------------------------------------------------------------
-
-template <std::invocable Invocable>
-result<void> io_multiplexer::post(Invocable&& invocable) noexcept {
-    struct node final : posted_item {
-        explicit node(Invocable&& from) : callable(std::forward<Invocable>(from)) {}
-        void invoke() noexcept override {
-            std::decay_t<Invocable> taken = std::move(callable);
-            delete this;  // first, so that the callable may do anything, even destroy the multiplexer's user
-            std::move(taken)();
-        }
-        std::decay_t<Invocable> callable;
-    };
-    static_assert(std::is_nothrow_constructible_v<std::decay_t<Invocable>, Invocable>,
-                  "post: moving the callable must not throw");
-    auto* const fresh = new (std::nothrow) node(std::forward<Invocable>(invocable));
-    if (fresh == nullptr) return failure({ENOMEM, "post"});
-    post(*fresh);
-    return {};
-}
-
-template <class Arm>
-void io_multiplexer::serve_dirty(Arm&& arm) noexcept {
-    // What is marked again meanwhile (more to do than one pass allows) waits for the next pass.
-    dirty_list now = std::move(dirty_);
-    while (registration::half* half = now.pop_front()) {
-        if (half->queue.empty()) continue;
-        if (serve_half(*half)) arm(*half);
-    }
-}
-
 }  // namespace sluice::io
+
+#include "sluice/io/best_available.hpp"
+#include "sluice/io/io_multiplexer_inline.hpp"
