@@ -227,13 +227,16 @@ bool io_multiplexer::stay_in_queue(operation& op, registration::half& half) noex
 
 // The outcome is known: gives the signals, or has them given.
 void io_multiplexer::deliver(operation& op) noexcept {
-    // A receiver that runs here must return first; and a coroutine may not be resumed while it is suspending.
-    if (op.value_is_empty or is_receiving()) {
+    const bool nests = is_receiving();
+    // A receiver that runs here must return first; and a coroutine is resumed by the loop.
+    if (op.value_is_empty or nests) {
         ready_.push_back(op);
     } else {
         signal_shared(op);
-        if (signals_all_in_start_) (void)signal_some_shared(limits::completions_per_pass_max);
     }
+    // Where there is no loop.
+    if (not signals_all_in_start_ or nests) return;
+    while (signal_some_shared(limits::completions_per_pass_max) > 0) {}
 }
 
 // Gives the signals of an operation that this thread has taken.
