@@ -6,7 +6,9 @@
 #include <coroutine>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
+#include "sluice/io/atomic_sender.hpp"
 #include "sluice/io/awaitable.hpp"
 #include "sluice/io/io_multiplexer.hpp"
 #include "sluice/io/pipe_handle.hpp"
@@ -145,6 +147,26 @@ TEST(best_available, what_a_receiver_starts_and_cannot_have_is_signalled) {
     });
     ::unsetenv("SLUICE_MULTIPLEXER");
     EXPECT_EQ(answer, "100000");
+}
+
+TEST(best_available, what_another_thread_starts_and_cannot_have_is_signalled) {
+    ::setenv("SLUICE_MULTIPLEXER", "kqueue", 1);
+    const std::string answer = ask_in_child([] {
+        auto pipe = pipe_handle::anonymous().value();
+        std::array<std::byte, 1> memory{};
+        struct counting {
+            int* signals;
+            void set_value(io_result<bytes_type>&& got) const noexcept { *signals += got ? 100 : 1; }
+            void set_done() const noexcept { ++*signals; }
+        };
+        int signals = 0;
+        auto read =
+            connect(atomic(async_read(pipe.reader, io_request<bytes_type>{memory})), counting{&signals});
+        std::thread([&] { read.start(); }).join();
+        return std::to_string(signals) + (read.started() ? ", started" : "");
+    });
+    ::unsetenv("SLUICE_MULTIPLEXER");
+    EXPECT_EQ(answer, "2");
 }
 
 TEST(best_available, an_unknown_name_in_the_environment_is_an_error_that_names_it) {

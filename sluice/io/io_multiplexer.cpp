@@ -241,12 +241,6 @@ void io_multiplexer::post_last(posted_item& item) noexcept {
     completing_.fetch_sub(1, std::memory_order_release);
 }
 
-void io_multiplexer::let_finish() noexcept {
-    // acquire: what those threads did to us comes before our end. They are a few instructions from theirs.
-    while (completing_.load(std::memory_order_acquire) != 0)
-        std::this_thread::yield();
-}
-
 void io_multiplexer::poll_external(operation_record& op) noexcept {
     external_work& work = *static_cast<external_work*>(op.argument);
     if (sharing_ != nullptr) return call_pinned(op, &external_work::poll);

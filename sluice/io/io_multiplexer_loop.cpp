@@ -1,6 +1,7 @@
 // The loop of a multiplexer, and posted items.
 
 #include <algorithm>
+#include <thread>
 
 #include "sluice/io/io_multiplexer.hpp"
 #include "sluice/io/limits.hpp"
@@ -16,6 +17,12 @@ using namespace passes;
 void io_multiplexer::post(posted_item& item) noexcept {
     (void)posted_.push(item);
     wake_if_sleeping();
+}
+
+void io_multiplexer::let_finish() noexcept {
+    // acquire: what those threads did to us comes before our end. They are a few instructions from theirs.
+    while (completing_.load(std::memory_order_acquire) != 0)
+        std::this_thread::yield();
 }
 
 void io_multiplexer::wake_if_sleeping() noexcept {

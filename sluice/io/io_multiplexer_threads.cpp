@@ -21,14 +21,12 @@
 //   5. `busy` counts the threads in user code; the multiplexer is exhausted only if there is none.
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include "sluice/io/attempt.hpp"
 #include "sluice/io/external_work.hpp"
 #include "sluice/io/failure_handler.hpp"
-#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/io_multiplexer_sharing.hpp"
 #include "sluice/io/passes.hpp"
 
 namespace sluice::io {
@@ -36,24 +34,6 @@ namespace sluice::io {
 using detail::operation_record;
 
 using namespace passes;
-
-// On the stack of a thread that follows. Guarded by the lock.
-struct io_multiplexer::waiting_thread {
-    std::condition_variable signal;
-    bool is_woken = false;  // and no longer in the list
-    list_hook<waiting_thread> link;
-};
-
-// Guarded by its lock.
-struct io_multiplexer::sharing {
-    std::mutex lock;
-    intrusive_list<waiting_thread, &waiting_thread::link> waiting;
-    bool has_leader = false;
-    bool is_asleep = false;     // the leader
-    time_point leader_until{};  // when it wakes by itself
-    int busy = 0;
-    int on_their_way = 0;  // threads that were woken and have not had the lock since
-};
 
 void io_multiplexer::free_sharing::operator()(sharing* of) const noexcept {
     delete of;
@@ -80,34 +60,6 @@ void io_multiplexer::leave() const noexcept {
     owner_.store(nullptr, std::memory_order_relaxed);
     sharing_->lock.unlock();
 }
-
-// Lets others in while this exists.
-class io_multiplexer::outside {
-public:
-    enum class why : std::uint8_t { call, item, receiver };
-
-    outside(io_multiplexer& of, why reason) noexcept
-        : of_(of), reason_(reason), around_(std::exchange(innermost_, this)), here_(of) {
-        of_.leave();
-    }
-    outside(const outside&) = delete;
-    outside& operator=(const outside&) = delete;
-    ~outside() {
-        (void)of_.enter();
-        innermost_ = around_;
-    }
-
-    [[nodiscard]] bool is(const io_multiplexer& of, why reason) const noexcept {
-        return &of_ == &of and reason_ == reason;
-    }
-    [[nodiscard]] const outside* around() const noexcept { return around_; }
-
-private:
-    io_multiplexer& of_;
-    why reason_;
-    const outside* around_;  // the one on this thread within which this is
-    runs_here here_;         // for handles that adopt it, and tasks that come home
-};
 
 // Whether a receiver of this runs on this thread, however deep below.
 bool io_multiplexer::is_receiving() const noexcept {
@@ -277,13 +229,16 @@ bool io_multiplexer::stay_in_queue(operation_record& op, registration::half& hal
 
 // The outcome is known: gives the signals, or has them given.
 void io_multiplexer::deliver(operation_record& op) noexcept {
-    // A receiver that runs here must return first; and a coroutine may not be resumed while it is suspending.
-    if (op.value_is_empty or is_receiving()) {
+    const bool nests = is_receiving();
+    // A receiver that runs here must return first; and a coroutine is resumed by the loop.
+    if (op.value_is_empty or nests) {
         ready_.push_back(op);
     } else {
         signal_shared(op);
-        if (signals_all_in_start_) (void)signal_some_shared(limits::completions_per_pass_max);
     }
+    // Where there is no loop.
+    if (not signals_all_in_start_ or nests) return;
+    while (signal_some_shared(limits::completions_per_pass_max) > 0) {}
 }
 
 // Gives the signals of an operation that this thread has taken.
@@ -413,198 +368,6 @@ void io_multiplexer::abandon_shared(operation_record& op) noexcept {
         retire(op);
     }
     settle_shared();
-}
-
-// --- between threads
-// --------------------------------------------------------------------------------------------------
-
-bool io_multiplexer::has_work() const noexcept {
-    return not(ready_.empty() and posted_.empty() and completed_elsewhere_.empty());
-}
-
-bool io_multiplexer::is_exhausted_shared() const noexcept {
-    return sharing_->busy == 0 and is_exhausted();
-}
-
-// Has one thread that follows look for work; false if there is none. One that is on its way will see what
-// there is, and wake the next one if that is more than it takes.
-bool io_multiplexer::wake_waiting() noexcept {
-    return sharing_->on_their_way != 0 or wake_another();
-}
-
-bool io_multiplexer::wake_another() noexcept {
-    waiting_thread* const next = sharing_->waiting.pop_front();
-    if (next == nullptr) return false;
-    next->is_woken = true;
-    ++sharing_->on_their_way;
-    next->signal.notify_one();  // under the lock: the node goes as soon as its thread has it
-    return true;
-}
-
-// Has some thread of run… look for work.
-void io_multiplexer::notify_one() noexcept {
-    if (not wake_waiting() and sharing_->is_asleep) backend_wake();
-}
-
-// After the engine was changed by a thread that may not be in run…: what the leader would do before it
-// sleeps.
-void io_multiplexer::settle_shared() noexcept {
-    const sharing& all = *sharing_;
-    if (all.is_asleep) {
-        backend_flush();
-        if (not timers_.empty() and timers_.top()->expires < all.leader_until) backend_wake();
-    }
-    // A thread of run… looks itself, when the receiver or item that it runs has returned.
-    if (looping_ != this and (has_work() or is_exhausted_shared())) notify_one();
-}
-
-// Before a thread leaves run…, where it would have found what is left.
-void io_multiplexer::hand_on() noexcept {
-    const sharing& all = *sharing_;
-    if (not all.has_leader or has_work() or is_exhausted_shared()) notify_one();
-}
-
-// --- running
-// ----------------------------------------------------------------------------------------------------------
-
-// Waits to be woken.
-void io_multiplexer::follow(time_point until) noexcept {
-    waiting_thread self;
-    sharing_->waiting.push_front(self);  // the last to come is the first to go: its caches are warm
-    owner_.store(nullptr, std::memory_order_relaxed);
-    {
-        std::unique_lock held(sharing_->lock, std::adopt_lock);
-        const auto is_woken = [&self] { return self.is_woken; };
-        if (until == for_ever) {
-            self.signal.wait(held, is_woken);
-        } else {
-            (void)self.signal.wait_until(held, until, is_woken);
-        }
-        (void)held.release();
-    }
-    owner_.store(&thread_mark_, std::memory_order_relaxed);
-    if (self.is_woken) {
-        --sharing_->on_their_way;
-    } else {
-        sharing_->waiting.erase(self);
-    }
-}
-
-result<void> io_multiplexer::wait_shared(time_point until) noexcept {
-    sharing& all = *sharing_;
-    if (all.has_leader) {
-        follow(until);
-        return {};
-    }
-    all.has_leader = true;
-    all.leader_until = timers_.empty() ? until : std::min(until, timers_.top()->expires);
-    const result<void> asked = backend_complete(all.leader_until);
-    all.has_leader = false;
-    return asked;
-}
-
-int io_multiplexer::invoke_some_shared(int max) noexcept {
-    int count = 0;
-    max = std::min(max, limits::posted_items_per_pass_max);
-    while (count < max) {
-        posted_item* const item = posted_.pop();
-        if (item == nullptr) break;
-        if (has_work() or not sharing_->has_leader) (void)wake_waiting();
-        invoke_shared(*item);
-        ++count;
-    }
-    return count;
-}
-
-int io_multiplexer::signal_some_shared(int max) noexcept {
-    int count = 0;
-    max = std::min(max, limits::completions_per_pass_max);
-    constexpr int signals_without_backend_max = 16;
-    while (count < max) {
-        take_completed_elsewhere();
-        operation_record* const op = ready_.pop_front();
-        if (op == nullptr) break;
-        if (has_work() or not sharing_->has_leader) (void)wake_waiting();
-        signal_shared(*op);
-        ++count;
-        const bool is_long = count % signals_without_backend_max == 0 and queued_ != 0;
-        if (is_long and not sharing_->is_asleep) (void)backend_complete(no_wait);  // an error: by the next
-    }
-    return count;
-}
-
-// One pass over everything there is to do. If that is nothing, waits until then.
-result<int> io_multiplexer::pass_shared(share_of_work what, int max, time_point until) noexcept {
-    int count = 0;
-    if (what == share_of_work::posted) return invoke_some_shared(max);
-    if (what == share_of_work::all) count = invoke_some_shared(max);
-    if (what != share_of_work::io) {
-        const int expired = expire_some(std::min(max - count, limits::completions_per_pass_max));
-        if (what == share_of_work::timers)
-            return expired == 0 ? idle_value() : std::max(expired, signal_some_shared(max));
-    }
-    take_completed_elsewhere();
-    const bool is_idle = count == 0 and ready_.empty();
-    result<void> asked;
-    if (is_idle and until != no_wait and not is_exhausted_shared()) {
-        asked = wait_shared(until);
-    } else {
-        // A thread that sleeps in the kernel sees what is ready there before we do.
-        const bool is_anothers = sharing_->is_asleep and until != no_wait;
-        constexpr int passes_without_backend_max = 4;
-        const bool is_due = ready_.empty() or ++passes_without_backend_ >= passes_without_backend_max;
-        if (queued_ != 0 and not is_anothers and is_due) {
-            passes_without_backend_ = 0;
-            asked = backend_complete(no_wait);
-        }
-    }
-    count += signal_some_shared(max - count);
-    if (count > 0) return count;
-    if (not asked) [[unlikely]]
-        return failure(asked.error());
-    return idle_value();
-}
-
-result<int> io_multiplexer::run_shared(share_of_work what, int max, time_point until,
-                                       const bool* done) noexcept {
-    ENSURE(max == 0 or not is_in_user_code(),
-           "complete_io and run must not be called from a receiver; nor, with several threads, from an item");
-    const runs_here here(*this);
-    const io_multiplexer* const looping_before = std::exchange(looping_, this);
-    const entry in(*this);
-    result<int> count = nothing_ready;
-    // Looked at whenever the lock has been had, before this thread waits: finish_run() wakes those that wait.
-    const auto is_done = [done] { return done != nullptr and * done; };
-    for (bool goes_on = max != 0 and not is_done(); goes_on;) {
-        count = pass_shared(what, max, until);
-        if (not count or *count > 0 or what != share_of_work::all) break;
-        count = is_exhausted_shared() ? nothing_pending : nothing_ready;
-        const bool is_over = until == no_wait or (until != for_ever and now() >= until);
-        goes_on = *count != nothing_pending and not is_over and not is_done();
-    }
-    hand_on();
-    looping_ = looping_before;
-    return count;
-}
-
-void io_multiplexer::run_until(const bool& done) noexcept {
-    const auto is_done = [&] {
-        const entry in(*this);
-        return done;
-    };
-    while (not is_done()) {
-        const result<int> ran = run_shared(share_of_work::all, passes::maximum(unlimited), for_ever, &done);
-        if (not ran) [[unlikely]]
-            report_unreturned(unreturned_failure::loop_cannot_run, ran.error().message().c_str());
-    }
-}
-
-void io_multiplexer::finish_run(bool& done) noexcept {
-    const entry in(*this);
-    done = true;
-    // Which thread waits for it is not known.
-    while (wake_another()) {}
-    if (sharing_->is_asleep) backend_wake();
 }
 
 }  // namespace sluice::io

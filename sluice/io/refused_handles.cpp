@@ -16,6 +16,7 @@ public:
             half.never_speculate = true;
         no_handle().refusal = &why;
         signal_all_in_start();
+        (void)share();  // else, for lack of memory, only this thread may start what is refused
     }
 
     error why{0, "attach to multiplexer"};
