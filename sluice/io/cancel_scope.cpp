@@ -31,9 +31,10 @@ private:
     std::unique_lock<std::recursive_mutex> held_;
 };
 
-// Whether that is known.
+// Whether that is known: by its multiplexer, or, while nothing was waited for here, by the one that runs.
 bool cancel_scope::is_for_one_thread() const noexcept {
-    const io_multiplexer* const of = multiplexer_.load(std::memory_order_relaxed);
+    const io_multiplexer* of = multiplexer_.load(std::memory_order_relaxed);
+    if (of == nullptr) of = io_multiplexer::running_here();
     return of != nullptr and not of->is_for_threads();
 }
 
@@ -86,7 +87,9 @@ void awaited_operation::signal_both(io_multiplexer& by) noexcept {
 }
 
 cancel_scope::~cancel_scope() {
-    const guard held(not is_for_one_thread() and (outer_ != nullptr or not nested_.empty()));
+    const bool is_known = multiplexer_.load(std::memory_order_relaxed) != nullptr;
+    const bool is_alone = not is_known and outer_ == nullptr and nested_.empty();
+    const guard held(not is_alone and not is_for_one_thread());
     ENSURE(pending_.empty(), "a cancel scope is destroyed while operations are pending in it");
     while (cancel_scope* const inner = nested_.pop_front())
         inner->outer_ = nullptr;
@@ -120,6 +123,7 @@ void cancel_scope::cancel() noexcept {
 }
 
 void cancel_scope::note_cut_short() noexcept {
+    const guard held(not is_for_one_thread());
     for (cancel_scope* at = this; at != nullptr and at->is_cancelled(); at = at->outer_)
         at->has_cut_short_.store(true, std::memory_order_relaxed);
 }

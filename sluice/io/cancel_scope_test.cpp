@@ -165,6 +165,26 @@ TEST_P(cancellation, a_task_can_ask_for_the_scope_it_runs_in) {
     EXPECT_EQ(run(uncancelled(ask())), nullptr);
 }
 
+TEST_P(cancellation, an_operation_without_a_handle_fails_and_leaves_the_scope_usable) {
+    auto pipe = make_pipe();
+    cancel_scope scope;
+    const auto work = [&]() -> task<int> {
+        (void)co_await co_sleep(*multiplexer_, std::chrono::milliseconds(0));
+        const auto refused = co_await transfer_sender<bytes_type>();
+        EXPECT_TRUE(write_one(pipe.writer).has_value());
+        const int code = co_await read_one(pipe.reader);
+        co_return refused ? -1 : refused.error().code() + code;
+    };
+    EXPECT_EQ(run(in_scope(scope, work())), EBADF);
+    const auto first = [&]() -> task<int> {
+        const auto refused = co_await transfer_sender<bytes_type>();
+        (void)co_await co_sleep(*multiplexer_, std::chrono::milliseconds(1));
+        co_return refused ? -1 : refused.error().code();
+    };
+    cancel_scope other;
+    EXPECT_EQ(run(in_scope(other, first())), EBADF);
+}
+
 TEST_P(cancellation, a_scope_with_io_of_two_multiplexers_stops_the_program) {
     EXPECT_DEATH(
         {

@@ -485,11 +485,11 @@ void io_multiplexer::cancel(operation_record& op, int code) noexcept {
     const std::atomic_ref wish(op.cancel_code);
     const bool is_first = wish.load(std::memory_order_relaxed) == 0;
     if (is_first) wish.store(code, std::memory_order_relaxed);
+    if (op.timer_link.is_linked()) timers_.erase(op);
     if (op.at == operation_record::stage::trying or op.at == operation_record::stage::begun) {
         if (is_first) op.backend_word |= end_is_due;
         return;  // it is seen to by the thread that has it
     }
-    if (op.timer_link.is_linked()) timers_.erase(op);
     if (op.kind == operation_kind::external) {
         if (not is_first) return;
         external_work& work = *static_cast<external_work*>(op.argument);

@@ -439,6 +439,7 @@ private:
     [[nodiscard]] bool start_or_finish_outside(detail::operation_record& op) noexcept;
     [[nodiscard]] bool poll_outside(detail::operation_record& op) noexcept;
     void cancel_outside(detail::operation_record& op, int code) noexcept;
+    [[nodiscard]] bool abandon_pinned(detail::operation_record& op) noexcept;
     void abandon_shared(detail::operation_record& op) noexcept;
     [[nodiscard]] bool begin_shared(detail::operation_record& op, initiation how) noexcept;
     [[nodiscard]] bool try_shared(detail::operation_record& op) noexcept;

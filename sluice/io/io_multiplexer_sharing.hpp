@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "sluice/io/io_multiplexer.hpp"
@@ -35,7 +36,8 @@ public:
     enum class why : std::uint8_t { call, item, receiver };
 
     outside(io_multiplexer& of, why reason) noexcept
-        : of_(of), reason_(reason), around_(std::exchange(innermost_, this)), here_(of) {
+        : of_(of), reason_(reason), around_(std::exchange(innermost_, this)) {
+        if (not of.signals_all_in_start_) here_.emplace(of);
         of_.leave();
     }
     outside(const outside&) = delete;
@@ -54,7 +56,8 @@ private:
     io_multiplexer& of_;
     why reason_;
     const outside* around_;  // the one on this thread within which this is
-    runs_here here_;         // for handles that adopt it, and tasks that come home
+    // For handles that adopt it, and tasks that come home; not if no thread runs it.
+    std::optional<runs_here> here_;
 };
 
 }  // namespace sluice::io

@@ -129,9 +129,16 @@ bool io_multiplexer::start_or_finish_outside(operation_record& op) noexcept {
         become_owner();
         return start_or_finish(op);
     }
-    // If it were started now, another thread could resume the coroutine before it is suspended.
     const entry in(*this);
     reset(op);
+    if (op.target->refusal != nullptr) [[unlikely]] {
+        // It must neither enter a cancel scope nor resume its coroutine on a multiplexer that no thread runs.
+        op.error_code = op.target->refusal->code();
+        op.has_completed = true;
+        retire(op);
+        return true;
+    }
+    // If it were started now, another thread could resume the coroutine before it is suspended.
     op.at = operation_record::stage::begun;
     return false;
 }
@@ -245,12 +252,12 @@ void io_multiplexer::deliver(operation_record& op) noexcept {
 void io_multiplexer::signal_shared(operation_record& op) noexcept {
     ENSURE(op.at == operation_record::stage::ready and not op.notification_pending);
     op.at = operation_record::stage::valued;
+    op.has_completed = true;
     ++sharing_->busy;
     if (not op.value_is_empty) {
         const outside out(*this, outside::why::receiver);
         op.signal_value();
     }
-    op.has_completed = true;
     retire(op);
     {
         const outside out(*this, outside::why::receiver);
@@ -342,18 +349,33 @@ void io_multiplexer::cancel_outside(operation_record& op, int code) noexcept {
     const entry in(*this);
     cancel(op, code);
     settle_shared();
+    // Its signals are another's to wait for, and the receiver that runs here may take long.
+    if (looping_ == this and has_work()) notify_one();
+}
+
+// As call_pinned, for external_work::abandon(). Returns whether it is over.
+bool io_multiplexer::abandon_pinned(operation_record& op) noexcept {
+    op.at = operation_record::stage::trying;
+    bool is_abandoned = false;
+    {
+        const outside out(*this, outside::why::call);
+        is_abandoned = static_cast<external_work*>(op.argument)->abandon();
+    }
+    take_completed_elsewhere();
+    op.at = operation_record::stage::in_flight;
+    const std::uint64_t meanwhile = std::exchange(op.backend_word, 0);
+    if (is_abandoned) op.error_code = ECANCELED;
+    const bool is_over = is_abandoned or (meanwhile & is_complete) != 0;
+    if (is_over) finish(op);
+    return is_over;
 }
 
 void io_multiplexer::abandon_shared(operation_record& op) noexcept {
     const entry in(*this);
     take_completed_elsewhere();
-    const bool is_external = op.kind == operation_kind::external and not is_over(op);
-    if (is_external and static_cast<external_work*>(op.argument)->abandon()) {
-        op.error_code = ECANCELED;
-        finish(op);
-    } else {
-        cancel(op, ECANCELED);
-    }
+    const bool is_external =
+        op.kind == operation_kind::external and op.at == operation_record::stage::in_flight;
+    if (not(is_external and abandon_pinned(op))) cancel(op, ECANCELED);
     // While another thread gives its signals, it is not over either.
     while (not is_over(op) or (op.at == operation_record::stage::valued and not is_in_user_code())) {
         const result<void> asked = backend_complete(no_wait);

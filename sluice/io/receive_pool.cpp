@@ -80,6 +80,8 @@ result<receive_pool> receive_pool::make(io_multiplexer& multiplexer, receive_poo
     const bool is_sane = size.count != 0 and size.count <= count_max and size.bytes_each != 0 and
                          size.bytes_each <= std::numeric_limits<std::uint32_t>::max() / 2;
     if (not is_sane) return failure({EINVAL, "make a receive pool"});
+    if (multiplexer.is_for_threads())
+        return failure({EOPNOTSUPP, "make a receive pool on a multiplexer for several threads"});
     std::unique_ptr<detail::receive_slots> slots(
         new (std::nothrow) detail::receive_slots(multiplexer, size.count, size.bytes_each));
     if (slots == nullptr) return failure({ENOMEM, "make a receive pool"});

@@ -115,7 +115,8 @@ class receive_pool {
 public:
     static constexpr std::uint32_t count_max = 32768;  // what one buffer ring of the kernel holds
 
-    /// Errors: EINVAL for no buffers, no bytes, or more than `count_max`; ENOMEM. Allocates: all the pool
+    /// Errors: EINVAL for no buffers, no bytes, or more than `count_max`; EOPNOTSUPP for a multiplexer for
+    /// several threads; ENOMEM. Allocates: all the pool
     /// ever needs; with io_uring also a page or more that the kernel pins.
     [[nodiscard]] static result<receive_pool> make(io_multiplexer& multiplexer,
                                                    receive_pool_size size) noexcept;

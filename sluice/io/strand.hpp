@@ -105,8 +105,9 @@ private:
 
 /// Has the signals of an operation given in a strand: `connect(what, serialised<result_type>(strand,
 /// receiver))`, where `result_type` is the sender's. The state may be started again or destroyed from the
-/// done signal, as without. Signals of one direction of a stream enter the strand in the order in which
-/// threads got to give them: to keep the stream's order, have one operation of a direction pending at a time.
+/// done signal, as without; started() is false before that, while the signals wait in the strand. Signals of
+/// one direction of a stream enter the strand in the order in which threads got to give them: to keep the
+/// stream's order, have one operation of a direction pending at a time.
 template <class Outcome, class Receiver>
 [[nodiscard]] auto serialised(strand& in, Receiver to) noexcept {
     return serialised_receiver<Receiver, Outcome>(in, std::move(to));

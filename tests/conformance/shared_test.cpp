@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "sluice/io/atomic_sender.hpp"
+#include "sluice/io/external_work.hpp"
+#include "sluice/io/receive_pool.hpp"
 #include "tests/conformance/harness.hpp"
 
 // What several threads may do with one multiplexer that is made for them. Runs under ThreadSanitizer.
@@ -66,6 +68,59 @@ INSTANTIATE_TEST_SUITE_P(conformance, shared,
                              return std::get<0>(info.param).name + "_" +
                                     std::to_string(std::get<1>(info.param));
                          });
+
+// An external wait whose poll() takes until another thread has run the loop past the deadline.
+class slow_to_poll final : public external_work {
+public:
+    explicit slow_to_poll(std::atomic<bool>& lets_go) : lets_go_(lets_go) {}
+
+    std::atomic<bool> is_polled = false;
+
+private:
+    std::optional<int> begin(bool) noexcept override { return std::nullopt; }
+    void end() noexcept override { complete(ECANCELED); }
+    void poll() noexcept override {
+        is_polled = true;
+        while (not lets_go_.load())
+            std::this_thread::yield();
+    }
+
+    std::atomic<bool>& lets_go_;
+};
+class slow_sender {
+public:
+    using result_type = result<void>;
+
+    slow_sender(io_multiplexer& on, slow_to_poll& work) noexcept : on_(&on), work_(&work) {}
+    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *on_; }
+    void configure(operation& op) noexcept { configure_external(op, *on_, *work_, 1ms); }
+    [[nodiscard]] result_type collect(const operation& op) noexcept {
+        return code_of(op) == 0 ? result_type() : failure({code_of(op), "wait"});
+    }
+
+private:
+    io_multiplexer* on_;
+    slow_to_poll* work_;
+};
+
+TEST_P(shared, a_deadline_passes_while_a_thread_is_inside_the_poll_of_an_external_wait) {
+    std::atomic<bool> lets_go = false;
+    slow_to_poll work(lets_go);
+    tracked waiting(slow_sender(multiplexer(), work));
+    waiting.state.start();
+    std::jthread polls([&] { (void)waiting.state.poll(); });
+    while (not work.is_polled.load())
+        std::this_thread::yield();
+    (void)multiplexer().try_run_for(20ms);  // past the deadline; it returns although the other is inside
+    lets_go = true;
+    polls.join();
+    ASSERT_TRUE(run_until_done(waiting.is));
+    EXPECT_TRUE(failed(waiting.is, ETIMEDOUT));
+}
+
+TEST_P(shared, receive_pools_are_refused) {
+    EXPECT_EQ(receive_pool::make(multiplexer(), {.count = 1, .bytes_each = 1}).error().code(), EOPNOTSUPP);
+}
 
 // One end of a conversation: sends a byte back for each that comes, so many times.
 struct echo {

@@ -66,7 +66,8 @@ bool multiplexer::give_half(registration::half& half) noexcept {
     half_state& state = state_of(half);
     if (state.is_stale) [[unlikely]]
         settle(state);
-    if (state.is_stale) return false;
+    // Its completion has it looked at again. Without memory for the cancellation only a later pass does.
+    if (state.is_stale) return not ring_.is_refusing();
     if (half.in_flight != 0) return true;
     finish_empty(half);
     while (not half.queue.empty() and has_too_many_pieces(*half.queue.front()))

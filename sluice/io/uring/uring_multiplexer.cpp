@@ -17,6 +17,7 @@ using detail::operation_record;
 result<void> multiplexer::open() noexcept {
     const bool is_shared = options_.threads == run_by::several;
     if (is_shared) {
+        options_.inline_file_writes = false;  // a call that waits would hold up all threads
         if (auto shared = share(); not shared) return shared;
     }
     if (auto opened = ring_.open({.submissions = options_.submission_entries,
