@@ -413,7 +413,6 @@ protected:
 
 private:
     struct sharing;
-    struct waiting_thread;
     class outside;
     struct free_sharing {
         void operator()(sharing* of) const noexcept;
@@ -450,8 +449,6 @@ private:
     void invoke_shared(posted_item& item) noexcept;
     void settle_shared() noexcept;
     void notify_one() noexcept;
-    [[nodiscard]] bool wake_waiting() noexcept;
-    [[nodiscard]] bool wake_another() noexcept;
     void hand_on() noexcept;
     [[nodiscard]] bool has_work() const noexcept;
     [[nodiscard]] bool is_receiving() const noexcept;

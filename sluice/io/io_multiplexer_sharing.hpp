@@ -6,28 +6,19 @@
 #include <utility>
 
 #include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/leadership.hpp"
 
 // Internal to io: what the parts of a multiplexer for several threads have in common; see
 // io_multiplexer_threads.cpp.
 
 namespace sluice::io {
 
-// On the stack of a thread that follows. Guarded by the lock.
-struct io_multiplexer::waiting_thread {
-    std::condition_variable signal;
-    bool is_woken = false;  // and no longer in the list
-    list_hook<waiting_thread> link;
-};
-
 // Guarded by its lock.
 struct io_multiplexer::sharing {
     std::mutex lock;
-    intrusive_list<waiting_thread, &waiting_thread::link> waiting;
-    bool has_leader = false;
-    bool is_asleep = false;     // the leader
-    time_point leader_until{};  // when it wakes by itself
+    leadership<std::condition_variable> threads;
+    time_point leader_until{};  // when the leader wakes by itself
     int busy = 0;
-    int on_their_way = 0;  // threads that were woken and have not had the lock since
 };
 
 // Lets others in while this exists.

@@ -5,19 +5,17 @@
 // long: while a receiver or a posted item runs, while start() tries an operation by a system call, and while
 // a thread waits in the kernel or for another thread. User code therefore never runs inside.
 //
-// Of the threads that find nothing to do one leads: it waits in the kernel for all. The others follow: each
-// waits to be woken.
+// `leadership` decides which of the threads that find nothing to do waits in the kernel, and which is woken.
 //
 // Invariants:
-//   1. At most one thread leads. It holds the lock except while it is asleep, so whoever holds the lock and
-//   sees `has_leader` sees a leader asleep (or awake and about to take the lock).
-//   2. A thread begins to follow only while another leads. While any follows, one leads, or one that was
-//   woken (taken from `waiting`) is on its way to look for work, and then takes it, leads or follows. Kept
-//   by: who ends leading and takes work, or leaves run, wakes one that follows, as does who takes work and
-//   sees more.
+//   1. The leader holds the lock except while it is asleep. A thread that holds the lock and sees a leader
+//   therefore sees one that is asleep, or awake and about to take the lock.
+//   2. While a thread follows, another one leads, or was woken and is going to look for work, and then takes
+//   it, leads or follows. For that, a thread wakes another one when it leaves run, and when it takes work and
+//   sees more, or no leader.
 //   3. An operation whose outcome is known is in `ready_`, or belongs to the one thread that took it out.
 //   4. One thread at a time makes calls on one direction of a stream: an operation that start() tries is at
-//   the front of its queue, counted in `in_flight`, as if it were with the kernel. Others queue behind it.
+//   the front of its queue, counted in `in_flight`, as if it were with the kernel. Others queue after it.
 //   5. `busy` counts the threads in user code; the multiplexer is exhausted only if there is none.
 
 #include <algorithm>
@@ -77,17 +75,17 @@ bool io_multiplexer::is_in_user_code() const noexcept {
 }
 
 bool io_multiplexer::another_sleeps() const noexcept {
-    return sharing_ != nullptr and sharing_->is_asleep;
+    return sharing_ != nullptr and sharing_->threads.is_asleep();
 }
 
 void io_multiplexer::fall_asleep() noexcept {
-    sharing_->is_asleep = true;
+    sharing_->threads.fall_asleep();
     leave();
 }
 
 void io_multiplexer::awake() noexcept {
     (void)enter();
-    sharing_->is_asleep = false;
+    sharing_->threads.wake_up();
 }
 
 std::size_t io_multiplexer::pending_of_threads() const noexcept {

@@ -25,31 +25,16 @@ bool io_multiplexer::is_exhausted_shared() const noexcept {
     return sharing_->busy == 0 and is_exhausted();
 }
 
-// Has one thread that follows look for work; false if there is none. One that is on its way will see what
-// there is, and wake the next one if that is more than it takes.
-bool io_multiplexer::wake_waiting() noexcept {
-    return sharing_->on_their_way != 0 or wake_another();
-}
-
-bool io_multiplexer::wake_another() noexcept {
-    waiting_thread* const next = sharing_->waiting.pop_front();
-    if (next == nullptr) return false;
-    next->is_woken = true;
-    ++sharing_->on_their_way;
-    next->signal.notify_one();  // under the lock: the node goes as soon as its thread has it
-    return true;
-}
-
 // Has some thread of run… look for work.
 void io_multiplexer::notify_one() noexcept {
-    if (not wake_waiting() and sharing_->is_asleep) backend_wake();
+    sharing_->threads.notify_one([this] { backend_wake(); });
 }
 
 // After the engine was changed by a thread that may not be in run…: what the leader would do before it
 // sleeps.
 void io_multiplexer::settle_shared() noexcept {
     const sharing& all = *sharing_;
-    if (all.is_asleep) {
+    if (all.threads.is_asleep()) {
         backend_flush();
         if (not timers_.empty() and timers_.top()->expires < all.leader_until) backend_wake();
     }
@@ -59,8 +44,7 @@ void io_multiplexer::settle_shared() noexcept {
 
 // Before a thread leaves run…, where it would have found what is left.
 void io_multiplexer::hand_on() noexcept {
-    const sharing& all = *sharing_;
-    if (not all.has_leader or has_work() or is_exhausted_shared()) notify_one();
+    sharing_->threads.hand_on(has_work() or is_exhausted_shared(), [this] { backend_wake(); });
 }
 
 // --- running
@@ -68,8 +52,8 @@ void io_multiplexer::hand_on() noexcept {
 
 // Waits to be woken.
 void io_multiplexer::follow(time_point until) noexcept {
-    waiting_thread self;
-    sharing_->waiting.push_front(self);  // the last to come is the first to go: its caches are warm
+    leadership<std::condition_variable>::follower self;
+    sharing_->threads.follow(self);
     owner_.store(nullptr, std::memory_order_relaxed);
     {
         std::unique_lock held(sharing_->lock, std::adopt_lock);
@@ -82,23 +66,19 @@ void io_multiplexer::follow(time_point until) noexcept {
         (void)held.release();
     }
     owner_.store(&thread_mark_, std::memory_order_relaxed);
-    if (self.is_woken) {
-        --sharing_->on_their_way;
-    } else {
-        sharing_->waiting.erase(self);
-    }
+    sharing_->threads.stop_following(self);
 }
 
 result<void> io_multiplexer::wait_shared(time_point until) noexcept {
     sharing& all = *sharing_;
-    if (all.has_leader) {
+    if (all.threads.has_leader()) {
         follow(until);
         return {};
     }
-    all.has_leader = true;
+    all.threads.lead();
     all.leader_until = timers_.empty() ? until : std::min(until, timers_.top()->expires);
     const result<void> asked = backend_complete(all.leader_until);
-    all.has_leader = false;
+    all.threads.stop_leading();
     return asked;
 }
 
@@ -108,7 +88,7 @@ int io_multiplexer::invoke_some_shared(int max) noexcept {
     while (count < max) {
         posted_item* const item = posted_.pop();
         if (item == nullptr) break;
-        if (has_work() or not sharing_->has_leader) (void)wake_waiting();
+        sharing_->threads.share_work(has_work());
         invoke_shared(*item);
         ++count;
     }
@@ -123,11 +103,12 @@ int io_multiplexer::signal_some_shared(int max) noexcept {
         take_completed_elsewhere();
         operation_record* const op = ready_.pop_front();
         if (op == nullptr) break;
-        if (has_work() or not sharing_->has_leader) (void)wake_waiting();
+        sharing_->threads.share_work(has_work());
         signal_shared(*op);
         ++count;
         const bool is_long = count % signals_without_backend_max == 0 and queued_ != 0;
-        if (is_long and not sharing_->is_asleep) (void)backend_complete(no_wait);  // an error: by the next
+        if (is_long and not sharing_->threads.is_asleep())
+            (void)backend_complete(no_wait);  // an error: by the next
     }
     return count;
 }
@@ -149,7 +130,7 @@ result<int> io_multiplexer::pass_shared(share_of_work what, int max, time_point 
         asked = wait_shared(until);
     } else {
         // A thread that sleeps in the kernel sees what is ready there before we do.
-        const bool is_anothers = sharing_->is_asleep and until != no_wait;
+        const bool is_anothers = sharing_->threads.is_asleep() and until != no_wait;
         constexpr int passes_without_backend_max = 4;
         const bool is_due = ready_.empty() or ++passes_without_backend_ >= passes_without_backend_max;
         if (queued_ != 0 and not is_anothers and is_due) {
@@ -202,8 +183,8 @@ void io_multiplexer::finish_run(bool& done) noexcept {
     const entry in(*this);
     done = true;
     // Which thread waits for it is not known.
-    while (wake_another()) {}
-    if (sharing_->is_asleep) backend_wake();
+    while (sharing_->threads.wake_another()) {}
+    if (sharing_->threads.is_asleep()) backend_wake();
 }
 
 }  // namespace sluice::io

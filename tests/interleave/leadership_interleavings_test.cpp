@@ -1,0 +1,217 @@
+#include <gtest/gtest.h>
+
+#include "sluice/io/leadership.hpp"
+#include "tests/interleave/scheduler.hpp"
+
+// The threads that run one multiplexer, in every order: which one waits in the kernel, and who wakes whom.
+// The loop here is that of io_multiplexer_threads_loop.cpp, without what does not decide about that.
+
+namespace sluice::interleave {
+namespace {
+
+class lock {
+public:
+    void acquire() {
+        step();
+        while (is_held_)
+            sleep_on(this, false);
+        is_held_ = true;
+    }
+    void release() {
+        is_held_ = false;
+        note_change();
+        wake_one_on(this);
+    }
+
+private:
+    bool is_held_ = false;
+};
+
+struct condition {
+    void notify_one() { wake_one_on(this); }
+};
+using leadership = io::leadership<condition>;
+
+/// What is left out, to see that it is found.
+enum class fault : unsigned char { none, no_hand_on, no_sharing, no_second_look };
+
+/// What there is to do. `everything`: one read, which the kernel completes, one posted item, and what these
+/// two start. `posted`: the item alone, for which run() waits because of a work_guard; nothing else ends a
+/// sleep.
+enum class work : unsigned char { everything, posted };
+
+class running final : public scenario {
+public:
+    running(int runners, work what, fault left_out) : runners_(runners), what_(what), left_out_(left_out) {
+        if (what == work::posted) pending_ = 0;
+    }
+
+    std::vector<std::function<void()>> threads() override {
+        std::vector<std::function<void()>> all;
+        for (int i = 0; i < runners_; ++i)
+            all.emplace_back([this] { run_all(); });
+        all.emplace_back([this] { post(); });
+        if (what_ == work::everything) all.emplace_back([this] { complete_read(); });
+        return all;
+    }
+    std::string verdict() override {
+        if (done_ != works()) return "a thread's run() ended before all was done";
+        return {};
+    }
+
+private:
+    [[nodiscard]] int works() const { return what_ == work::everything ? 4 : 1; }
+
+    void run_all() {
+        while (run()) {}
+    }
+    bool run() {
+        lock_.acquire();
+        bool has_run = false;
+        for (;;) {
+            if (posted_ > 0) {
+                --posted_;
+                has_run = true;
+                user_code();
+                break;
+            }
+            if (ready_ > 0) {
+                --ready_;
+                has_run = true;
+                user_code();
+                --pending_;
+                break;
+            }
+            if (is_exhausted()) break;
+            wait();
+        }
+        if (left_out_ != fault::no_hand_on)
+            threads_.hand_on(has_work() or is_exhausted(), [this] { wake_leader(); });
+        lock_.release();
+        return has_run;
+    }
+    void user_code() {
+        if (left_out_ != fault::no_sharing) threads_.share_work(has_work());
+        ++busy_;
+        const bool waits_for_another =
+            what_ == work::everything and runners_ > 1 and busy_ == 1 and done_ == 0;
+        lock_.release();
+        step();
+        // A receiver may wait for one that another thread runs.
+        while (waits_for_another and done_ == 0)
+            sleep_on(&done_, false);
+        lock_.acquire();
+        ++done_;
+        note_change();
+        wake_all_on(&done_);
+        if (what_ == work::posted) {
+            guards_ = 0;
+        } else if (done_ <= works() / 2) {  // it starts an operation that is ready at once
+            ++pending_;
+            ++ready_;
+        }
+        --busy_;
+    }
+    [[nodiscard]] bool has_work() const { return posted_ > 0 or ready_ > 0; }
+    [[nodiscard]] bool is_exhausted() const {
+        return pending_ == 0 and guards_ == 0 and posted_ == 0 and busy_ == 0;
+    }
+
+    void wait() {
+        if (threads_.has_leader()) {
+            leadership::follower self;
+            threads_.follow(self);
+            lock_.release();
+            while (not self.is_woken)
+                sleep_on(&self.signal, false);
+            lock_.acquire();
+            threads_.stop_following(self);
+            return;
+        }
+        threads_.lead();
+        step();  // the queue of posted items was looked at before
+        is_sleeping_ = true;
+        step();
+        if (posted_ == 0 or left_out_ == fault::no_second_look) {
+            threads_.fall_asleep();
+            lock_.release();
+            while (kernel_events_ == 0)
+                sleep_on(&kernel_events_, false);
+            lock_.acquire();
+            kernel_events_ = 0;
+            threads_.wake_up();
+        }
+        is_sleeping_ = false;
+        if (std::exchange(is_read_complete_, false)) ++ready_;
+        threads_.stop_leading();
+    }
+    void wake_leader() {
+        ++kernel_events_;
+        note_change();
+        wake_one_on(&kernel_events_);
+    }
+
+    // Other threads, without the lock.
+    void post() {
+        step();
+        ++posted_;
+        note_change();
+        step();
+        if (is_sleeping_) wake_leader();
+        if (what_ == work::posted) return;
+        step();
+        guards_ = 0;
+        note_change();
+        wake_leader();
+    }
+    void complete_read() {
+        step();
+        is_read_complete_ = true;
+        wake_leader();
+    }
+
+    int runners_;
+    work what_;
+    fault left_out_;
+    lock lock_;
+    leadership threads_;
+    int pending_ = 1;
+    int ready_ = 0;
+    int busy_ = 0;
+    int done_ = 0;
+    int posted_ = 0;
+    int guards_ = 1;
+    int kernel_events_ = 0;
+    bool is_sleeping_ = false;
+    bool is_read_complete_ = false;
+};
+
+report explored(int runners, work what, fault left_out) {
+    const limits within{.preemptions_max = runners < 3 ? 2U : 1U};
+    return explore([=] { return std::make_unique<running>(runners, what, left_out); }, within);
+}
+
+TEST(leadership_interleavings, no_wake_up_is_lost_and_every_thread_returns) {
+    for (const work what : {work::everything, work::posted}) {
+        for (const int runners : {1, 2, 3}) {
+            const report found = explored(runners, what, fault::none);
+            EXPECT_EQ(found.problem, "") << runners << " threads";
+            EXPECT_TRUE(found.is_complete) << found.schedules << " schedules";
+        }
+    }
+}
+
+TEST(leadership_interleavings, to_leave_without_handing_on_is_found_to_be_wrong) {
+    EXPECT_NE(explored(2, work::everything, fault::no_hand_on).problem, "");
+}
+
+TEST(leadership_interleavings, to_keep_work_from_others_is_found_to_be_wrong) {
+    EXPECT_NE(explored(2, work::everything, fault::no_sharing).problem, "");
+}
+
+TEST(leadership_interleavings, to_sleep_without_a_second_look_is_found_to_be_wrong) {
+    EXPECT_NE(explored(1, work::posted, fault::no_second_look).problem, "");
+}
+
+}  // namespace
+}  // namespace sluice::interleave
