@@ -41,7 +41,12 @@ void atomic_operation::begin() noexcept {
 // A cancellation from now on finds the operation in the multiplexer.
 void atomic_operation::begin_here(io_multiplexer& multiplexer) noexcept {
     configure_io();
-    (void)detail::engine::start_or_finish(multiplexer, *this);
+    if (detail::engine::start_or_finish(multiplexer, *this)) [[unlikely]] {
+        // It cannot start: its handle has no multiplexer. start() signals the error.
+        (void)state_.begin();
+        (void)detail::engine::start(multiplexer, *this, how_);
+        return;
+    }
     if (not state_.begin()) detail::engine::cancel(multiplexer, *this, ECANCELED);
     detail::engine::publish(multiplexer, *this, how_);
 }
