@@ -7,7 +7,7 @@
 
 namespace sluice::bench {
 
-/// What is pending: reads on datagram sockets to which nobody sends, and one on a socket that gets a byte
+/// The pending operations are reads on silent datagram sockets, and one on a socket that gets a byte
 /// each round. A descriptor for each read, up to `descriptors_max`, which a usual limit of open files allows;
 /// beyond that several reads share a socket.
 class pending_reads {
@@ -19,7 +19,7 @@ public:
     pending_reads& operator=(const pending_reads&) = delete;
     ~pending_reads();
 
-    /// The sockets nobody sends to, and the one that gets bytes; who takes them closes them.
+    /// The silent sockets, and the one that gets bytes; the caller closes them.
     [[nodiscard]] const std::vector<int>& quiet() const noexcept { return quiet_; }
     [[nodiscard]] std::size_t reads_on_each() const noexcept { return reads_on_each_; }
     [[nodiscard]] int active() const noexcept { return active_; }

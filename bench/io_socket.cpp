@@ -163,7 +163,7 @@ int main(int argc, char** argv) {
             .subject("libuv1-dev", [=](run& r) { peers::echo_uv(r, connections); })
             .subject("liburing-dev", [=](run& r) { peers::echo_uring(r, connections); });
     }
-    // The same in processor time, most of which is that of falling asleep and waking up. What a loop costs at
+    // The same in CPU time, most of which is that of falling asleep and waking up. What a loop costs at
     // least, which has to ask what is ready before it receives, is `limit.epoll`.
     echo.add({.name = "one_connection",
               .metric = metric::cpu_per_operation,

@@ -1,5 +1,5 @@
 // One byte echoed on many connections by a server that several threads run, and a client on its own thread.
-// What is measured is the processor time of the server's threads for an echo, and how many echoes there are
+// It measures the CPU time of the server's threads for an echo, and how many echoes there are
 // in a second.
 
 #include <pthread.h>

@@ -6,8 +6,8 @@
 
 namespace sluice::bench::peers {
 
-/// Measures a server that so many threads run: `begin` on one, then `serve` on each. The processor time
-/// counted is theirs together, without the client's.
+/// Measures a server that so many threads run: `begin` on one, then `serve` on each. The CPU time counted is
+/// the sum of theirs, without the client's.
 void run_threads(run& repeat, unsigned threads, const std::function<void()>& begin,
                  const std::function<void()>& serve);
 
@@ -15,8 +15,8 @@ void run_threads(run& repeat, unsigned threads, const std::function<void()>& beg
 /// (EPOLLONESHOT).
 void echo_epoll_threads(run& repeat, unsigned connections, unsigned threads);
 
-/// An echo server on Asio's io_context, run by so many threads. No strand is needed: each handler starts the
-/// next one of its connection.
+/// An echo server on Asio's io_context, run by `threads` threads. No strand is needed: each handler starts
+/// the next one of its connection.
 void echo_asio_threads(run& repeat, unsigned connections, unsigned threads);
 
 }  // namespace sluice::bench::peers

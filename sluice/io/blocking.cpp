@@ -108,7 +108,7 @@ result<std::size_t> transfer_blocking(const native_handle& native, direction whi
     if (is_message and pieces.size() > limits::pieces_per_call_max)
         return failure({EMSGSIZE, message_in_too_many_pieces(which), native.descriptor});
     const bool wants_all = wanted == amount::all and (is_file or which == direction::out);
-    // Asked to wait, the kernel goes on until all of a stream's write has gone.
+    // A write that may wait returns only when the kernel has taken all of it.
     const bool kernel_waits =
         within.is_none() and (wanted == amount::all or which == direction::in or is_file);
     wait waits = kernel_waits ? wait::yes : wait::no;

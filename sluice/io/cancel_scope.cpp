@@ -11,7 +11,7 @@ namespace sluice::io {
 namespace {
 
 // One for all scopes of multiplexers for several threads, because scopes are nested, and each may be walked
-// from any that it is nested in. Recursive: what is ended may run code that cancels.
+// from any that it is nested in. Recursive: ending an operation may run code that cancels.
 std::recursive_mutex& scopes_lock() noexcept {
     static std::recursive_mutex lock;
     return lock;

@@ -135,7 +135,7 @@ private:
     // Atomic because of several threads; they order nothing, all else is under a lock then.
     std::atomic<bool> is_cancelled_{false};
     std::atomic<bool> has_cut_short_{false};
-    std::atomic<io_multiplexer*> multiplexer_{nullptr};  // of what was waited for here
+    std::atomic<io_multiplexer*> multiplexer_{nullptr};  // that of the operations here
     cancel_scope* outer_ = nullptr;
     intrusive_list<awaited, &awaited::scope_link_> pending_;
     list_hook<cancel_scope> sibling_link_;

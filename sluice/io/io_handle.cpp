@@ -86,7 +86,7 @@ io_result<const_buffers_type> io_handle::write_some(io_request<const_buffers_typ
 
 io_result<const_bytes_type> io_handle::write_some(io_request<const_bytes_type> request,
                                                   deadline within) noexcept {
-    // The kernel only reads what a write names.
+    // A write only reads the buffer.
     const buffer piece(const_cast<std::byte*>(request.buffers.data()), request.buffers.size());
     const auto moved =
         transfer_blocking(native_, direction::out, {&piece, 1}, request.offset, within, amount::some);

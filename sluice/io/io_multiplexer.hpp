@@ -164,7 +164,7 @@ public:
     ///   2. A receiver runs on whichever thread finds its operation complete, no lock held: two receivers may
     ///   run at the same time, those of one operation never. A `strand` makes them take turns.
     ///   3. started() and completed() of a state are for its receivers; other threads call poll(), or use an
-    ///   atomic_ sender. Whoever calls a member of a state keeps it alive during the call.
+    ///   atomic_ sender. The caller of a member of a state keeps it alive during the call.
     ///   4. run() returns 0 only when no thread's receiver is running either.
     [[nodiscard]] bool is_for_threads() const noexcept { return sharing_ != nullptr; }
 
@@ -456,7 +456,7 @@ private:
     [[nodiscard]] bool begin_external_shared(detail::operation_record& op, external_work& work) noexcept;
     void call_pinned(detail::operation_record& op, void (external_work::*function)() noexcept) noexcept;
     void unpin(detail::operation_record& op) noexcept;
-    // What has become of an external operation, in its `backend_word`, while a thread is in its function.
+    // The progress of an external operation, in its `backend_word`, while a thread is in its function.
     static constexpr std::uint64_t is_complete = 1;
     static constexpr std::uint64_t end_is_due = 2;
     [[nodiscard]] bool is_exhausted_shared() const noexcept;
@@ -520,7 +520,7 @@ private:
     // Its address tells threads apart, cheaper than their names.
     static inline thread_local constinit char thread_mark_ = 0;
     static inline thread_local constinit io_multiplexer* running_ = nullptr;
-    // Of those for several threads: whose loop runs on this thread, and what user code of which.
+    // For several threads: the multiplexer whose loop runs on this thread, and the user code on it.
     static inline thread_local constinit const io_multiplexer* looping_ = nullptr;
     static inline thread_local constinit const outside* innermost_ = nullptr;
 

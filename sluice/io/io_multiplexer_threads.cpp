@@ -210,7 +210,7 @@ bool io_multiplexer::try_shared(operation_record& op) noexcept {
     return finished ? leave_queue(op, half) : stay_in_queue(op, half);
 }
 
-// It is over, and those that came behind it are served next.
+// It is over, and those that came after it are served next.
 bool io_multiplexer::leave_queue(operation_record& op, registration::half& half) noexcept {
     half.pause = half.skipped = 0;
     operation_queue over;

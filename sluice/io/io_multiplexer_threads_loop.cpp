@@ -1,5 +1,4 @@
-// The loop of a multiplexer for several threads: who leads, who follows, and who wakes whom; see
-// io_multiplexer_threads.cpp.
+// The loop of a multiplexer for several threads; see io_multiplexer_threads.cpp and leadership.hpp.
 
 #include <algorithm>
 
@@ -153,7 +152,8 @@ result<int> io_multiplexer::run_shared(share_of_work what, int max, time_point u
     const io_multiplexer* const looping_before = std::exchange(looping_, this);
     const entry in(*this);
     result<int> count = nothing_ready;
-    // Looked at whenever the lock has been had, before this thread waits: finish_run() wakes those that wait.
+    // Read after every wait for the lock and before this thread waits: finish_run() wakes the waiting
+    // threads.
     const auto is_done = [done] { return done != nullptr and * done; };
     for (bool goes_on = max != 0 and not is_done(); goes_on;) {
         count = pass_shared(what, max, until);

@@ -65,7 +65,7 @@ public:
         if (next == nullptr) return false;
         next->is_woken = true;
         ++on_their_way_;
-        next->signal.notify_one();  // under the lock: the node is gone as soon as its thread has it
+        next->signal.notify_one();  // under the lock: once its thread holds that, the node may be gone
         return true;
     }
     /// Has a follower look for work that this thread leaves to others: if there is more, or no leader to find
@@ -78,7 +78,7 @@ public:
     void notify_one(WakeLeader&& wake_leader) noexcept {
         if (not wake_one() and is_asleep_) wake_leader();
     }
-    /// Before a thread stops running: others look for what it would have found. `must_look`: there is work,
+    /// Before a thread stops running: others look for work instead. `must_look`: there is work,
     /// or they are to find that there will be none.
     template <class WakeLeader>
     void hand_on(bool must_look, WakeLeader&& wake_leader) noexcept {

@@ -59,7 +59,7 @@ registration& multiplexable_handle::adopt() noexcept {
 
 void multiplexable_handle::note_nonblocking() noexcept {
     native_.nonblocking = true;
-    // With several threads, another may be looking at it now; what is not noted only costs a call.
+    // With several threads, another may be reading it now; without the note, a transfer costs one more call.
     if (registration_ == nullptr or registration_->multiplexer->is_for_threads()) return;
     registration_->native.nonblocking = true;
     choose_calls(*registration_);

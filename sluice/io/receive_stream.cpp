@@ -108,7 +108,7 @@ void receiving::abandon() noexcept {
         request_.stops = true;
         engine::abandon(multiplexer(), *this);
         drop_bytes();
-        // What the back end has received ahead comes first, then ECANCELED.
+        // Bytes that the back end has received ahead come first, then ECANCELED.
         if (kind == operation_kind::receive and error_code == 0) begin(operation_kind::receive);
     }
     leave();

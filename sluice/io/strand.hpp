@@ -16,11 +16,11 @@ namespace sluice::io {
 /// Items that take turns on a multiplexer for several threads: each runs on some thread of it, none while
 /// another runs, in the order in which they were posted. What one has written the next one sees.
 ///
-/// `co_await strand.schedule()` goes on as such an item; `serialised(strand, receiver)` has a receiver called
+/// `co_await strand.schedule()` continues as such an item; `serialised(strand, receiver)` calls a receiver
 /// as one. No lock is held while an item runs, and none is taken.
 ///
 /// Thread safety: any thread may post. The strand outlives its last item's run, and so does the multiplexer:
-/// whoever destroys them joins its threads first. Allocates: nothing. Complexity: O(1).
+/// join its threads before destroying them. Allocates: nothing. Complexity: O(1).
 ///
 /// Invariants:
 ///   1. `posted_` counts the items from before their push until after their run; see turn_count.
@@ -41,7 +41,7 @@ public:
     /// Whether the calling thread runs an item of this strand.
     [[nodiscard]] bool runs_here() const noexcept { return running_ == this; }
 
-    /// `co_await strand.schedule()`: goes on in the strand, until the coroutine next waits for something
+    /// `co_await strand.schedule()`: continues in the strand, until the coroutine next waits for something
     /// else. Suspends: always.
     [[nodiscard]] auto schedule() noexcept { return turn(*this); }
 

@@ -59,8 +59,8 @@ private:
 
     io_multiplexer& multiplexer_;
     cancel_scope scope_;
-    // Children that have not ended, and whether a task waits for that. Whoever takes it to `has_joiner` alone
-    // resumes that task; nobody else touches the group behind its own change of this.
+    // Children that have not ended, and whether a task waits for that. The thread that takes it to
+    // `has_joiner` alone resumes that task; no other thread touches the group behind its own change of this.
     static constexpr std::size_t has_joiner = 1;
     static constexpr std::size_t one_child = 2;
     std::atomic<std::size_t> state_{0};

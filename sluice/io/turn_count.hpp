@@ -9,9 +9,9 @@ namespace sluice::io {
 /// How many items of a strand wait or run, and with that, who has them run: a word of its own so that a test
 /// can walk through every order of events (`Word` is std::atomic outside tests).
 ///
-/// Thread safety: add() from any thread; the others from the run under way.
+/// Thread safety: add() from any thread; the others from the current run.
 ///
-/// Invariant: of the runs that add() and remove() ask for, one begins only after the one before has ended.
+/// Invariant: a run that add() or remove() asks for begins only after the previous one has ended.
 template <class Word = std::atomic<std::size_t>>
 class turn_count {
 public:

@@ -14,7 +14,7 @@
 #include "sluice/io/receive_pool.hpp"
 #include "tests/conformance/harness.hpp"
 
-// What several threads may do with one multiplexer that is made for them. Runs under ThreadSanitizer.
+// Several threads use one multiplexer that is made for them. Runs under ThreadSanitizer.
 
 namespace sluice::io::conformance {
 namespace {

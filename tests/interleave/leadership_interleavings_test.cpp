@@ -3,8 +3,8 @@
 #include "sluice/io/leadership.hpp"
 #include "tests/interleave/scheduler.hpp"
 
-// The threads that run one multiplexer, in every order: which one waits in the kernel, and who wakes whom.
-// The loop here is that of io_multiplexer_threads_loop.cpp, without what does not decide about that.
+// The threads that run one multiplexer, in every order: which one waits in the kernel, and which one it
+// wakes. The loop here is that of io_multiplexer_threads_loop.cpp, reduced to the decisions about that.
 
 namespace sluice::interleave {
 namespace {
@@ -32,10 +32,10 @@ struct condition {
 };
 using leadership = io::leadership<condition>;
 
-/// What is left out, to see that it is found.
+/// A part that is left out, to see that the exploration finds it.
 enum class fault : unsigned char { none, no_hand_on, no_sharing, no_second_look };
 
-/// What there is to do. `everything`: one read, which the kernel completes, one posted item, and what these
+/// The work. `everything`: one read, which the kernel completes, one posted item, and what these
 /// two start. `posted`: the item alone, for which run() waits because of a work_guard; nothing else ends a
 /// sleep.
 enum class work : unsigned char { everything, posted };
@@ -129,7 +129,7 @@ private:
             return;
         }
         threads_.lead();
-        step();  // the queue of posted items was looked at before
+        step();  // the queue of posted items was read before
         is_sleeping_ = true;
         step();
         if (posted_ == 0 or left_out_ == fault::no_second_look) {

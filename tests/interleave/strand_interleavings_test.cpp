@@ -86,7 +86,7 @@ private:
             ++count;
             ++done_;
         }
-        // The run ends with this step; whoever begins the next does so behind it.
+        // The run ends with this step; the next begins after it.
         --runs_under_way_;
         const bool more = count_.remove(count);
         if (more) ask();

@@ -63,7 +63,7 @@ template <class Executor>
     }
 }
 
-/// The context that an executor runs on. Throws: asio::system_error (EINVAL) if it is of another type.
+/// The context that an executor runs on. Throws: asio::system_error (EINVAL) if it is another context.
 template <class Executor>
 [[nodiscard]] asio_context& asio_context_of(const Executor& executor) {
     if (const auto* const own = asio_own_executor(executor)) return own->query(asio::execution::context);

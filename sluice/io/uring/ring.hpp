@@ -102,8 +102,8 @@ public:
     [[nodiscard]] result<void> submit() noexcept;
     /// Lets the kernel post what is complete, without submitting. A system call.
     void fetch_completions() noexcept;
-    /// Waits for a completion, at most so long; duration::max() for ever. Unlike all else this may be called
-    /// while another thread uses the ring, if it is shared. Errors: as submit().
+    /// Waits for a completion, at most so long; duration::max() for ever. Unlike the other members, this may
+    /// be called while another thread uses the ring, if it is shared. Errors: as submit().
     [[nodiscard]] result<void> wait(std::chrono::nanoseconds at_most) const noexcept;
     /// Submits, and waits for a completion, at most so long; duration::max() for ever.
     [[nodiscard]] result<void> submit_and_wait(std::chrono::nanoseconds at_most) noexcept;

@@ -218,7 +218,7 @@ result<void> multiplexer::submit_shared(bool may_sleep, duration left) noexcept 
 }
 
 void multiplexer::backend_flush() noexcept {
-    // What does not fit is given, and an error found, by the thread that is woken.
+    // The woken thread submits the rest, and finds an error.
     const bool all_given = give_all();
     if (not all_given or not ring_.submit() or ring_.is_refusing()) backend_wake();
 }
