@@ -44,8 +44,8 @@ protected:
     // Has `threads()` of them run it until nothing is left, `each(i)` on each before.
     template <class Each>
     void run_by_all(Each&& each) const {
-        std::vector<std::jthread> running;
         std::atomic<int> here = 0;
+        std::vector<std::jthread> running;  // joined before that goes
         for (int i = 0; i < threads(); ++i) {
             running.emplace_back([&, i, promise = io_multiplexer::work_guard(multiplexer())]() mutable {
                 each(i);
