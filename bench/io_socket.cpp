@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bench/echo_load.hpp"
+#include "bench/echo_session.hpp"
 #include "bench/harness/benchmark.hpp"
 #include "bench/io_socket_peers.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
@@ -19,46 +20,7 @@ namespace {
 
 using namespace sluice::io;
 
-// A connection: its read's completion starts its write, and the other way round.
-class session {
-public:
-    session(int descriptor, io_multiplexer& multiplexer) : socket_(socket_handle::adopt(descriptor).value()) {
-        socket_.set_multiplexer(&multiplexer).value();
-        read_.emplace(connect(async_read(socket_, io_request<bytes_type>{{&byte_, 1}}), on_read{this}));
-        write_.emplace(
-            connect(async_write(socket_, io_request<const_bytes_type>{{&byte_, 1}}), on_write{this}));
-    }
-
-    void start() noexcept { read_->start(); }
-    bool poll() noexcept {
-        read_->poll();
-        return not is_over_;
-    }
-
-private:
-    struct on_read {
-        session* self;
-        void set_value(io_result<bytes_type>&& got) noexcept {
-            self->is_over_ = got.bytes_transferred() == 0;
-        }
-        void set_done() noexcept {
-            if (not self->is_over_) self->write_->start();
-        }
-    };
-    struct on_write {
-        session* self;
-        void set_value(io_result<const_bytes_type>&& put) noexcept { ENSURE(put.bytes_transferred() == 1); }
-        void set_done() noexcept { self->read_->start(); }
-    };
-
-    socket_handle socket_;
-    std::byte byte_{};
-    bool is_over_ = false;
-    std::optional<io_operation_connection<transfer_sender<bytes_type>, on_read>> read_;
-    std::optional<io_operation_connection<transfer_sender<const_bytes_type>, on_write>> write_;
-};
-
-// The same with one receive that goes on, into the buffers of a pool that all connections share.
+// As echo_session, with one receive that continues, into the buffers of a pool that all connections share.
 class streaming_session {
 public:
     streaming_session(int descriptor, io_multiplexer& multiplexer, receive_pool& pool)
@@ -114,7 +76,7 @@ using make_multiplexer = std::unique_ptr<io_multiplexer> (*)();
 void serve(run& repeat, unsigned connections, make_multiplexer make, bool by_polling) {
     echo_load load(connections, repeat.operations());
     const auto multiplexer = make();
-    std::deque<session> sessions;
+    std::deque<echo_session> sessions;
     for (const int each : load.server_ends())
         sessions.emplace_back(each, *multiplexer);
     load.begin();

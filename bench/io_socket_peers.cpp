@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bench/echo_load.hpp"
+#include "bench/echo_session_asio.hpp"
 #include "sluice/base/ensure.hpp"
 
 namespace sluice::bench::peers {
@@ -71,27 +72,6 @@ void echo_in_turn(run& repeat, unsigned connections) {
     for (const int each : load.server_ends())
         (void)close(each);
 }
-
-namespace {
-
-struct asio_session {
-    asio::ip::tcp::socket socket;
-    std::array<char, 1> byte{};
-
-    void read() {
-        socket.async_read_some(asio::buffer(byte), [this](asio::error_code ended, std::size_t) {
-            if (not ended) write();
-        });
-    }
-    void write() {
-        asio::async_write(socket, asio::buffer(byte), [this](asio::error_code failed, std::size_t) {
-            ENSURE(not failed);
-            read();
-        });
-    }
-};
-
-}  // namespace
 
 void echo_asio(run& repeat, unsigned connections) {
     echo_load load(connections, repeat.operations());

@@ -68,27 +68,26 @@ std::size_t asio_transferred(const Result& outcome, bool end_if_none, asio::erro
 // that may have nothing to do has `nothing()`.
 
 template <class Handle, class Piece, class Buffers>
-class asio_transfer {
+class asio_transfer : public asio_handle_work<Handle> {
 public:
     static constexpr bool is_read = std::same_as<Piece, buffer>;
     using core_type = asio_core<Handle>;
 
-    asio_transfer(core_type& core, const Buffers& buffers) noexcept : core_(core), pieces_(buffers) {}
+    asio_transfer(core_type& core, const Buffers& buffers) noexcept
+        : asio_handle_work<Handle>(core), pieces_(buffers) {}
 
     [[nodiscard]] auto sender() noexcept {
         if constexpr (is_read) {
-            return async_read(core_.handle, io_request<buffers_type>{pieces_.all()});
+            return async_read(this->handle(), io_request<buffers_type>{pieces_.all()});
         } else {
-            return io::async_write_some(core_.handle, io_request<const_buffers_type>{pieces_.all()});
+            return io::async_write_some(this->handle(), io_request<const_buffers_type>{pieces_.all()});
         }
     }
     // A read of nothing would wait for data on a socket.
     [[nodiscard]] bool is_nothing() noexcept {
-        if (pieces_.is_empty()) return true;
-        refused_ = core_.attach();
-        return static_cast<bool>(refused_);
+        return pieces_.is_empty() or asio_handle_work<Handle>::is_nothing();
     }
-    [[nodiscard]] auto nothing() const noexcept { return std::tuple(refused_, std::size_t{0}); }
+    [[nodiscard]] auto nothing() const noexcept { return std::tuple(this->refused(), std::size_t{0}); }
 
     template <class Result>
     [[nodiscard]] auto finish(Result&& outcome) noexcept {
@@ -98,9 +97,7 @@ public:
     }
 
 private:
-    core_type& core_;
     asio_pieces<Piece, Buffers> pieces_;
-    asio::error_code refused_;
 };
 
 /// An executor that is not ours, kept busy until a handler has been given to it.

@@ -274,7 +274,7 @@ private:
     void backend_wake() noexcept override {}
 };
 
-TEST(receive_stream, of_a_socket_that_cannot_be_attached_ends_with_the_error) {
+TEST(receive_stream, whose_socket_cannot_be_attached_ends_with_the_error) {
     attaches_nothing none;
     auto pool = receive_pool::make(none, {.count = 1, .bytes_each = 64}).value();
     struct keeping {

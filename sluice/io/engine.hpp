@@ -13,7 +13,6 @@ namespace sluice::io::detail {
 /// do not. io_multiplexer says what each function does; all are inline and cost nothing.
 struct engine {
     using runs_here = io_multiplexer::runs_here;
-    using entry = io_multiplexer::entry;
 
     // --- operations
 

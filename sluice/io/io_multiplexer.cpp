@@ -404,7 +404,7 @@ result<int> io_multiplexer::complete_io_until(time_point until, int max) noexcep
 
 bool io_multiplexer::serve_half(registration::half& half) noexcept {
     if (half.in_flight != 0) [[unlikely]]
-        return false;  // another thread's call is under way, which is followed by a look at this half
+        return false;  // another thread's call is in progress, after which it serves this half
     operation_queue served;
     constexpr int calls_per_pass = 4;
     const bool would_block = serve(half, served, calls_per_pass);

@@ -118,7 +118,7 @@ result<void> io_multiplexer::post(Invocable&& invocable) noexcept {
 
 template <class Arm>
 void io_multiplexer::serve_dirty(Arm&& arm) noexcept {
-    // What is marked again meanwhile (more to do than one pass allows) waits for the next pass.
+    // A half that is marked again in the meantime has more to do than one pass allows. It waits for the next.
     dirty_list now = std::move(dirty_);
     while (registration::half* half = now.pop_front()) {
         if (half->queue.empty()) continue;

@@ -32,7 +32,7 @@ namespace detail {
 ///
 /// Lifetime rules, checked by ENSURE:
 ///   1. Before start() it may be moved; from start() to the second signal it may be neither moved nor
-///   destroyed. A connected state that is destroyed nevertheless reports that to the failure handler.
+///   destroyed. A connected state that is destroyed then reports that to the failure handler.
 ///   2. Signals come in pairs, in this order: value (the outcome), done (the state may be reused or
 ///   destroyed). Each
 ///      exactly once per start(), whatever happened: success, error, deadline, cancellation.
@@ -90,7 +90,7 @@ public:
     bool value_is_empty =
         false;  // for several threads: a coroutine waits, which needs only the second signal
 
-    // What to do, of the rarer kinds.
+    // The request, for rarer kinds.
     void* argument = nullptr;
     deadline limit;
 

@@ -128,7 +128,7 @@ public:
     /// Adds an object that has operations on the loop, for the destructor. The multiplexer's thread.
     void enlist(detail::asio_core_base& one) noexcept;
     /// Destroys what has been enlisted: now, or on the thread that runs the loop. Any thread.
-    void bury(detail::asio_core_base& one) noexcept;
+    void destroy_core(detail::asio_core_base& one) noexcept;
     void delist(detail::asio_core_base& one) noexcept;
     [[nodiscard]] bool is_discarding() const noexcept { return is_discarding_; }
 
@@ -148,8 +148,8 @@ private:
     [[nodiscard]] bool may_be_run_here() const noexcept;
     void leave() noexcept;
     [[nodiscard]] std::exception_ptr take_thrown() noexcept;
-    void bury_all() noexcept;
-    void bury_all_locked() noexcept;
+    void destroy_unowned() noexcept;
+    void destroy_unowned_locked() noexcept;
     void discard_pending() noexcept;
 
     std::unique_ptr<io_multiplexer> owned_;

@@ -6,8 +6,8 @@
 // The members of asio_context; for asio_context.hpp, not for users.
 namespace sluice::io {
 
-/// Ends a wait of the multiplexer, and has bury_all() called. Belongs to its context; if that goes while this
-/// is in the multiplexer's queue, to itself.
+/// Ends a wait of the multiplexer, and has destroy_unowned() called. Belongs to its context; if that goes
+/// while this is in the multiplexer's queue, to itself.
 class asio_context::waker final : public posted_item {
 public:
     explicit waker(asio_context& of) noexcept : context_(&of) {}
@@ -29,7 +29,7 @@ private:
             return;
         }
         (void)is_posted_.exchange(false, std::memory_order_acq_rel);  // pairs with post()
-        context_->bury_all();
+        context_->destroy_unowned();
     }
 
     asio_context* context_;
@@ -40,7 +40,7 @@ struct asio_context::lists {
     // The multiplexer's thread's; another's under the mutex while nothing runs.
     intrusive_list<detail::asio_core_base, &detail::asio_core_base::enlisted_link> enlisted;
     // Guarded by the mutex.
-    intrusive_list<detail::asio_core_base, &detail::asio_core_base::buried_link> buried;
+    intrusive_list<detail::asio_core_base, &detail::asio_core_base::unowned_link> unowned;
 };
 
 inline std::unique_ptr<io_multiplexer> asio_context::make_multiplexer(int concurrency_hint) {
@@ -73,7 +73,7 @@ inline asio_context::~asio_context() {
 }
 
 inline void asio_context::discard_pending() noexcept {
-    bury_all();
+    destroy_unowned();
     // acquire: pairs with end_outstanding() on a thread that has run this.
     if (outstanding_.load(std::memory_order_acquire) == 0) return;
     ENSURE(
@@ -140,7 +140,7 @@ inline bool asio_context::may_be_run_here() const noexcept {
 
 inline void asio_context::leave() noexcept {
     const std::scoped_lock lock(mutex_);
-    bury_all_locked();
+    destroy_unowned_locked();
     is_running_ = false;
     has_changed_.notify_all();
 }
@@ -173,7 +173,7 @@ inline void asio_context::delist(detail::asio_core_base& one) noexcept {
     if (one.is_enlisted) lists_->enlisted.erase(one);
 }
 
-inline void asio_context::bury(detail::asio_core_base& one) noexcept {
+inline void asio_context::destroy_core(detail::asio_core_base& one) noexcept {
     if (multiplexer_->is_owner()) {
         delete &one;
         return;
@@ -183,17 +183,17 @@ inline void asio_context::bury(detail::asio_core_base& one) noexcept {
         delete &one;
         return;
     }
-    lists_->buried.push_back(one);
+    lists_->unowned.push_back(one);
     waker_->post();
 }
 
-inline void asio_context::bury_all() noexcept {
+inline void asio_context::destroy_unowned() noexcept {
     const std::scoped_lock lock(mutex_);
-    bury_all_locked();
+    destroy_unowned_locked();
 }
 
-inline void asio_context::bury_all_locked() noexcept {
-    while (detail::asio_core_base* const one = lists_->buried.pop_front())
+inline void asio_context::destroy_unowned_locked() noexcept {
+    while (detail::asio_core_base* const one = lists_->unowned.pop_front())
         delete one;
 }
 

@@ -147,7 +147,7 @@ TEST_P(asio_contexts, destruction_destroys_pending_handlers_without_invoking_the
     EXPECT_EQ(destroyed, 5);
 }
 
-TEST_P(asio_contexts, destruction_ends_what_was_never_run) {
+TEST_P(asio_contexts, destruction_ends_operations_of_a_context_that_never_ran) {
     int destroyed = 0;
     {
         net::ip::udp::socket socket(*context, net::ip::udp::v4());
@@ -158,7 +158,7 @@ TEST_P(asio_contexts, destruction_ends_what_was_never_run) {
     EXPECT_EQ(destroyed, 1);
 }
 
-TEST_P(asio_contexts, objects_may_be_used_and_destroyed_on_threads_beside_the_loop) {
+TEST_P(asio_contexts, objects_may_be_used_and_destroyed_on_other_threads_than_the_loop) {
     auto work = net::make_work_guard(*context);
     std::thread loop([&] { context->run(); });
     for (int i = 0; i < 50; ++i) {

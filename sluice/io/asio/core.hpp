@@ -129,7 +129,7 @@ public:
     list_hook<asio_core_base> enlisted_link;
     bool is_enlisted =
         false;  // for the thread that drops the last reference; the link is its neighbours', too
-    list_hook<asio_core_base> buried_link;
+    list_hook<asio_core_base> unowned_link;
     intrusive_list<asio_pending, &asio_pending::pending_link> pending;
 
 private:
@@ -147,16 +147,16 @@ private:
 /// Makes a core. One that has had operations on the loop is destroyed by its thread, others at once.
 template <class Core, class... Arguments>
 [[nodiscard]] std::shared_ptr<Core> make_asio_core(asio_context& on, Arguments&&... arguments) {
-    struct burier {
+    struct destroyer {
         void operator()(Core* one) const noexcept {
             if (one->is_enlisted) {
-                one->context.bury(*one);
+                one->context.destroy_core(*one);
             } else {
                 delete one;
             }
         }
     };
-    return std::shared_ptr<Core>(new Core(on, std::forward<Arguments>(arguments)...), burier());
+    return std::shared_ptr<Core>(new Core(on, std::forward<Arguments>(arguments)...), destroyer());
 }
 
 template <class Handle>
@@ -172,6 +172,27 @@ public:
     }
 
     Handle handle;
+};
+
+/// The part of an operation's work that all works on a handle share: its handle is attached to the loop
+/// first, and if that fails, or the work is refused, it ends with the error instead of i/o.
+template <class Handle>
+class asio_handle_work {
+public:
+    [[nodiscard]] bool is_nothing() noexcept {
+        if (not refused_) refused_ = core_.attach();
+        return static_cast<bool>(refused_);
+    }
+
+protected:
+    explicit asio_handle_work(asio_core<Handle>& core, asio::error_code refused = {}) noexcept
+        : core_(core), refused_(refused) {}
+    [[nodiscard]] Handle& handle() const noexcept { return core_.handle; }
+    [[nodiscard]] const asio::error_code& refused() const noexcept { return refused_; }
+
+private:
+    asio_core<Handle>& core_;
+    asio::error_code refused_;
 };
 
 }  // namespace sluice::io::detail

@@ -14,59 +14,47 @@ namespace detail {
 template <class Endpoint>
 std::size_t asio_received(const received_datagram<buffers_type>& from, Endpoint* peer) {
     if (peer != nullptr) *peer = endpoint_of<Endpoint>(from.peer);
-    std::size_t count = 0;
-    for (const auto& piece : from.buffers)
-        count += piece.size();
-    return count;
+    return bytes_in(from.buffers);
 }
 
 /// Receives a datagram, and stores who sent it unless `peer` is null.
 template <class Buffers, class Endpoint>
-class asio_receive_from {
+class asio_receive_from : public asio_handle_work<socket_handle> {
 public:
     struct argument {
         Buffers buffers;
         Endpoint* peer;
+        asio::error_code refused;  // if it is not to begin
     };
     asio_receive_from(asio_core<socket_handle>& core, const argument& from) noexcept
-        : core_(core), peer_(from.peer), pieces_(from.buffers) {}
+        : asio_handle_work(core, from.refused), peer_(from.peer), pieces_(from.buffers) {}
     [[nodiscard]] auto sender() noexcept {
-        return async_recvfrom(core_.handle, io_request<buffers_type>{pieces_.all()});
+        return async_recvfrom(handle(), io_request<buffers_type>{pieces_.all()});
     }
-    [[nodiscard]] bool is_nothing() noexcept {
-        refused_ = core_.attach();
-        return static_cast<bool>(refused_);
-    }
-    [[nodiscard]] auto nothing() const noexcept { return std::tuple(refused_, std::size_t{0}); }
+    [[nodiscard]] auto nothing() const noexcept { return std::tuple(refused(), std::size_t{0}); }
     [[nodiscard]] auto finish(result<received_datagram<buffers_type>>&& outcome) {
         if (not outcome) return std::tuple(asio_error(outcome.error()), std::size_t{0});
         return std::tuple(asio::error_code(), asio_received(*outcome, peer_));
     }
 
 private:
-    asio_core<socket_handle>& core_;
     Endpoint* peer_;
     asio_pieces<buffer, Buffers> pieces_;
-    asio::error_code refused_;
 };
 
 template <class Buffers>
-class asio_send_to {
+class asio_send_to : public asio_handle_work<socket_handle> {
 public:
     struct argument {
         Buffers buffers;
         socket_address to;  // unspecified: the connected peer
     };
     asio_send_to(asio_core<socket_handle>& core, const argument& from) noexcept
-        : core_(core), to_(from.to), pieces_(from.buffers) {}
+        : asio_handle_work(core), to_(from.to), pieces_(from.buffers) {}
     [[nodiscard]] auto sender() noexcept {
-        return async_sendto(core_.handle, io_request<const_buffers_type>{pieces_.all()}, to_);
+        return async_sendto(handle(), io_request<const_buffers_type>{pieces_.all()}, to_);
     }
-    [[nodiscard]] bool is_nothing() noexcept {
-        refused_ = core_.attach();
-        return static_cast<bool>(refused_);
-    }
-    [[nodiscard]] auto nothing() const noexcept { return std::tuple(refused_, std::size_t{0}); }
+    [[nodiscard]] auto nothing() const noexcept { return std::tuple(refused(), std::size_t{0}); }
     template <class Result>
     [[nodiscard]] static auto finish(Result&& outcome) noexcept {
         asio::error_code why;
@@ -75,10 +63,8 @@ public:
     }
 
 private:
-    asio_core<socket_handle>& core_;
     socket_address to_;
     asio_pieces<const_buffer, Buffers> pieces_;
-    asio::error_code refused_;
 };
 
 }  // namespace detail
@@ -103,30 +89,7 @@ public:
         using other = basic_datagram_socket<Protocol, Other>;
     };
 
-    explicit basic_datagram_socket(const executor_type& executor) : base(executor) {}
-    template <asio_execution_context Context>
-    explicit basic_datagram_socket(Context& context) : base(context.get_executor()) {}
-    /// Opens it, and, given an endpoint, binds it.
-    basic_datagram_socket(const executor_type& executor, const protocol_type& protocol) : base(executor) {
-        this->open(protocol);
-    }
-    basic_datagram_socket(const executor_type& executor, const endpoint_type& local) : base(executor) {
-        this->open_as(local);
-    }
-    template <asio_execution_context Context>
-    basic_datagram_socket(Context& context, const protocol_type& protocol)
-        : basic_datagram_socket(executor_type(context.get_executor()), protocol) {}
-    template <asio_execution_context Context>
-    basic_datagram_socket(Context& context, const endpoint_type& local)
-        : basic_datagram_socket(executor_type(context.get_executor()), local) {}
-    /// Takes over a descriptor.
-    basic_datagram_socket(const executor_type& executor, const protocol_type& protocol, int native)
-        : base(executor) {
-        this->assign(protocol, native);
-    }
-    template <asio_execution_context Context>
-    basic_datagram_socket(Context& context, const protocol_type& protocol, int native)
-        : basic_datagram_socket(executor_type(context.get_executor()), protocol, native) {}
+    using base::base;
     basic_datagram_socket(basic_datagram_socket&&) noexcept = default;
     basic_datagram_socket& operator=(basic_datagram_socket&&) noexcept = default;
     template <class Other>
@@ -228,8 +191,9 @@ public:
     }
     template <class Buffers, class Token>
     auto async_receive(const Buffers& buffers, message_flags flags, Token&& token) {
-        ENSURE(flags == 0, "the only supported message flag is 0");
-        return receive_later(buffers, nullptr, token);
+        asio::error_code refused;
+        (void)refuses(flags, refused);
+        return receive_later(buffers, nullptr, token, refused);
     }
 
 private:
@@ -238,10 +202,11 @@ private:
         return flags != 0;
     }
     template <class Buffers, class Token>
-    auto receive_later(const Buffers& buffers, endpoint_type* peer, Token& token) {
+    auto receive_later(const Buffers& buffers, endpoint_type* peer, Token& token,
+                       asio::error_code refused = {}) {
         using work = detail::asio_receive_from<Buffers, endpoint_type>;
         return detail::asio_initiate<transferred, work>(this->core_in_use(), this->executor_, token,
-                                                        typename work::argument{buffers, peer});
+                                                        typename work::argument{buffers, peer, refused});
     }
     template <class Buffers, class Token>
     auto send_later(const Buffers& buffers, const socket_address& to, Token& token) {
@@ -252,18 +217,18 @@ private:
     template <class Buffers>
     std::size_t receive_now(const Buffers& buffers, endpoint_type* peer, asio::error_code& why) {
         detail::asio_pieces<buffer, Buffers> pieces(buffers);
-        auto outcome = this->handle().recvfrom(io_request<buffers_type>{pieces.all()}, this->patience());
+        auto outcome = this->handle().recvfrom(io_request<buffers_type>{pieces.all()}, this->time_limit());
         why = outcome.has_value() ? asio::error_code()
-                                  : detail::asio_blocked(outcome.error(), this->patience());
+                                  : detail::asio_blocked(outcome.error(), this->time_limit());
         return why ? 0 : detail::asio_received(*outcome, peer);
     }
     template <class Buffers>
     std::size_t send_now(const Buffers& buffers, const socket_address& to, asio::error_code& why) {
         detail::asio_pieces<const_buffer, Buffers> pieces(buffers);
         const auto outcome =
-            this->handle().sendto(io_request<const_buffers_type>{pieces.all()}, to, this->patience());
+            this->handle().sendto(io_request<const_buffers_type>{pieces.all()}, to, this->time_limit());
         const std::size_t count = detail::asio_transferred(outcome, false, why);
-        if (not outcome.has_value()) why = detail::asio_blocked(outcome.error(), this->patience());
+        if (not outcome.has_value()) why = detail::asio_blocked(outcome.error(), this->time_limit());
         return count;
     }
 };

@@ -71,7 +71,7 @@ TEST_P(asio_resolvers, connecting_goes_on_to_the_endpoint_that_answers) {
     EXPECT_EQ(seen, asio::error::not_found);
 }
 
-TEST_P(asio_resolvers, queries_that_need_nobody_are_answered_from_the_loop) {
+TEST_P(asio_resolvers, queries_without_a_lookup_are_answered_from_the_loop) {
     tcp::resolver resolver(*context);
     const auto passive = resolver.resolve("", "80", tcp::resolver::passive);
     EXPECT_TRUE(passive.begin()->endpoint().address().is_unspecified());

@@ -33,7 +33,7 @@ TEST_P(asio_signals, a_wait_ends_with_the_signal_and_what_came_before_it_is_kept
     context->poll();
     EXPECT_TRUE(got.empty());
     send(SIGUSR2);
-    context->run();  // which ends: nobody waits any more
+    context->run();  // which ends: no operation waits any more
     EXPECT_EQ(got, (std::vector{SIGUSR2}));
 
     send(SIGUSR1);

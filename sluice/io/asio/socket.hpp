@@ -7,24 +7,18 @@ namespace sluice::io {
 
 namespace detail {
 
-class asio_socket_connect {
+class asio_socket_connect : public asio_handle_work<socket_handle> {
 public:
     asio_socket_connect(asio_core<socket_handle>& core, const socket_address& peer) noexcept
-        : core_(core), peer_(peer) {}
-    [[nodiscard]] auto sender() noexcept { return async_connect(core_.handle, peer_); }
-    [[nodiscard]] bool is_nothing() noexcept {
-        refused_ = core_.attach();
-        return static_cast<bool>(refused_);
-    }
-    [[nodiscard]] auto nothing() const noexcept { return std::tuple(refused_); }
+        : asio_handle_work(core), peer_(peer) {}
+    [[nodiscard]] auto sender() noexcept { return async_connect(handle(), peer_); }
+    [[nodiscard]] auto nothing() const noexcept { return std::tuple(refused()); }
     [[nodiscard]] static auto finish(result<void>&& outcome) noexcept {
         return std::tuple(asio_outcome(outcome));
     }
 
 private:
-    asio_core<socket_handle>& core_;
     socket_address peer_;
-    asio::error_code refused_;
 };
 
 }  // namespace detail
@@ -39,7 +33,33 @@ class basic_socket : public socket_object<Protocol, Executor, socket_handle> {
 public:
     using typename base::endpoint_type;
     using typename base::executor_type;
+    using typename base::protocol_type;
     using typename base::shutdown_type;
+
+    explicit basic_socket(const executor_type& executor) : base(executor) {}
+    template <asio_execution_context Context>
+    explicit basic_socket(Context& context) : base(context.get_executor()) {}
+    /// Opens it, and, given an endpoint, binds it.
+    basic_socket(const executor_type& executor, const protocol_type& protocol) : base(executor) {
+        this->open(protocol);
+    }
+    basic_socket(const executor_type& executor, const endpoint_type& local) : base(executor) {
+        this->open(local.protocol());
+        this->bind(local);
+    }
+    template <asio_execution_context Context>
+    basic_socket(Context& context, const protocol_type& protocol)
+        : basic_socket(executor_type(context.get_executor()), protocol) {}
+    template <asio_execution_context Context>
+    basic_socket(Context& context, const endpoint_type& local)
+        : basic_socket(executor_type(context.get_executor()), local) {}
+    /// Takes over a descriptor.
+    basic_socket(const executor_type& executor, const protocol_type& protocol, int native) : base(executor) {
+        this->assign(protocol, native);
+    }
+    template <asio_execution_context Context>
+    basic_socket(Context& context, const protocol_type& protocol, int native)
+        : basic_socket(executor_type(context.get_executor()), protocol, native) {}
 
     [[nodiscard]] endpoint_type remote_endpoint(asio::error_code& why) const {
         why = this->is_open() ? asio::error_code() : detail::asio_errno(EBADF);
@@ -98,6 +118,8 @@ public:
 
     /// Blocks: until a read, or a write, would not wait.
     void wait(asio::socket_base::wait_type what, asio::error_code& why) {
+        why = detail::asio_unsupported(what);
+        if (why) return;
         const auto outcome =
             wait_ready(this->handle().native(),
                        what == asio::socket_base::wait_write ? direction::out : direction::in, deadline());
@@ -110,20 +132,16 @@ public:
     }
 
 protected:
-    using base::base;
+    basic_socket(basic_socket&&) noexcept = default;
+    basic_socket& operator=(basic_socket&&) noexcept = default;
+    // Of the same socket with another executor.
+    template <class Other>
+        requires std::convertible_to<Other, Executor>
+    explicit basic_socket(basic_socket<Protocol, Other>&& other) noexcept : base(std::move(other)) {}
+    ~basic_socket() = default;
 
     void open_for(const endpoint_type& peer, asio::error_code& why) {
         if (not this->is_open()) this->open(peer.protocol(), why);
-    }
-    // The part of a constructor that opens the socket.
-    template <class What>
-    void open_as(const What& what) {
-        if constexpr (std::same_as<What, endpoint_type>) {
-            this->open(what.protocol());
-            this->bind(what);
-        } else {
-            this->open(what);
-        }
     }
 };
 

@@ -10,25 +10,19 @@ namespace detail {
 
 /// Accepts a connection, from which `Into` makes the handler's arguments.
 template <class Into>
-class asio_socket_accept {
+class asio_socket_accept : public asio_handle_work<listening_socket_handle> {
 public:
     asio_socket_accept(asio_core<listening_socket_handle>& core, const Into& into)
-        : core_(core), into_(into) {}
-    [[nodiscard]] auto sender() noexcept { return async_accept(core_.handle); }
-    [[nodiscard]] bool is_nothing() noexcept {
-        refused_ = core_.attach();
-        return static_cast<bool>(refused_);
-    }
-    [[nodiscard]] auto nothing() { return into_.fail(refused_); }
+        : asio_handle_work(core), into_(into) {}
+    [[nodiscard]] auto sender() noexcept { return async_accept(handle()); }
+    [[nodiscard]] auto nothing() { return into_.fail(refused()); }
     [[nodiscard]] auto finish(result<accepted>&& outcome) {
         return outcome.has_value() ? into_.take(std::move(*outcome))
                                    : into_.fail(asio_error(outcome.error()));
     }
 
 private:
-    asio_core<listening_socket_handle>& core_;
     Into into_;
-    asio::error_code refused_;
 };
 
 /// Into a new socket, the handler's second argument.
@@ -224,9 +218,9 @@ private:
               : this->is_open() ? asio::error_code()
                                 : detail::asio_errno(EBADF);
         if (why) return;
-        auto outcome = this->handle().accept(this->patience());
+        auto outcome = this->handle().accept(this->time_limit());
         if (not outcome) {
-            why = detail::asio_blocked(outcome.error(), this->patience());
+            why = detail::asio_blocked(outcome.error(), this->time_limit());
             return;
         }
         if (peer != nullptr) *peer = detail::endpoint_of<endpoint_type>(outcome->peer);

@@ -54,24 +54,26 @@ template <class Endpoint>
     return made;
 }
 
+/// The error of a wait that is not offered: for out-of-band data.
+[[nodiscard]] inline asio::error_code asio_unsupported(asio::socket_base::wait_type what) noexcept {
+    return what == asio::socket_base::wait_error ? asio::error_code(asio::error::operation_not_supported)
+                                                 : asio::error_code();
+}
+
 template <class Handle>
-class asio_ready {
+class asio_ready : public asio_handle_work<Handle> {
 public:
-    asio_ready(asio_core<Handle>& core, direction which) noexcept : core_(core), which_(which) {}
-    [[nodiscard]] auto sender() noexcept { return async_ready(core_.handle, which_); }
-    [[nodiscard]] bool is_nothing() noexcept {
-        refused_ = core_.attach();
-        return static_cast<bool>(refused_);
-    }
-    [[nodiscard]] auto nothing() const noexcept { return std::tuple(refused_); }
+    asio_ready(asio_core<Handle>& core, asio::socket_base::wait_type what) noexcept
+        : asio_handle_work<Handle>(core, asio_unsupported(what)),
+          which_(what == asio::socket_base::wait_write ? direction::out : direction::in) {}
+    [[nodiscard]] auto sender() noexcept { return async_ready(this->handle(), which_); }
+    [[nodiscard]] auto nothing() const noexcept { return std::tuple(this->refused()); }
     [[nodiscard]] static auto finish(result<void>&& outcome) noexcept {
         return std::tuple(asio_outcome(outcome));
     }
 
 private:
-    asio_core<Handle>& core_;
     direction which_;
-    asio::error_code refused_;
 };
 
 }  // namespace detail
@@ -223,10 +225,10 @@ public:
     }
 
     /// Whether the operations that block fail with would_block instead.
-    [[nodiscard]] bool non_blocking() const noexcept { return is_impatient_; }
+    [[nodiscard]] bool non_blocking() const noexcept { return is_non_blocking_; }
     void non_blocking(bool mode, asio::error_code& why) noexcept {
         why = is_open() ? asio::error_code() : detail::asio_errno(EBADF);
-        if (not why) is_impatient_ = mode;
+        if (not why) is_non_blocking_ = mode;
     }
     void non_blocking(bool mode) {
         asio::error_code why;
@@ -260,12 +262,12 @@ public:
         return found;
     }
 
-    /// void(asio::error_code), once a read (or accept), or a write, would not wait. wait_error: not offered.
+    /// void(asio::error_code), once a read (or accept), or a write, would not wait. wait_error is not offered
+    /// and ends with operation_not_supported: an error ends a wait to read, too.
     template <class Token = asio::default_completion_token_t<executor_type>>
     auto async_wait(wait_type what, Token&& token = Token()) {
-        ENSURE(what != wait_error, "wait_error is not supported: wait to read, which an error ends too");
         return detail::asio_initiate<void(asio::error_code), detail::asio_ready<Handle>>(
-            core_in_use(), executor_, token, what == wait_write ? direction::out : direction::in);
+            core_in_use(), executor_, token, what);
     }
 
 protected:
@@ -282,19 +284,19 @@ protected:
         : executor_(other.executor_),
           context_(other.context_),
           core_(std::move(other.core_)),
-          is_impatient_(std::exchange(other.is_impatient_, false)) {}
+          is_non_blocking_(std::exchange(other.is_non_blocking_, false)) {}
     socket_object(socket_object&& other) noexcept
         : executor_(other.executor_),
           context_(other.context_),
           core_(std::move(other.core_)),
-          is_impatient_(std::exchange(other.is_impatient_, false)) {}
+          is_non_blocking_(std::exchange(other.is_non_blocking_, false)) {}
     socket_object& operator=(socket_object&& other) noexcept {
         if (this == &other) return *this;
         let_go();
         executor_ = other.executor_;
         context_ = other.context_;
         core_ = std::move(other.core_);
-        is_impatient_ = std::exchange(other.is_impatient_, false);
+        is_non_blocking_ = std::exchange(other.is_non_blocking_, false);
         return *this;
     }
     ~socket_object() { let_go(); }
@@ -326,10 +328,8 @@ protected:
         return static_cast<socklen_t>(from.size());
     }
     // How long the operations that block wait.
-    [[nodiscard]] deadline patience() const noexcept { return is_impatient_ ? deadline::zero() : deadline(); }
-    [[nodiscard]] asio::error_code blocked(const error& why) const noexcept {
-        return is_impatient_ and why.code() == ETIMEDOUT ? detail::asio_errno(EWOULDBLOCK)
-                                                         : detail::asio_error(why);
+    [[nodiscard]] deadline time_limit() const noexcept {
+        return is_non_blocking_ ? deadline::zero() : deadline();
     }
     // Options that depend on the protocol (hop limits) want to know which it is.
     [[nodiscard]] auto protocol_in_use() const noexcept {
@@ -343,7 +343,7 @@ protected:
     executor_type executor_;
     asio_context* context_;
     std::shared_ptr<core> core_;  // null: closed
-    bool is_impatient_ = false;
+    bool is_non_blocking_ = false;
 };
 
 }  // namespace asio_names

@@ -23,30 +23,7 @@ public:
         using other = basic_stream_socket<Protocol, Other>;
     };
 
-    explicit basic_stream_socket(const executor_type& executor) : base(executor) {}
-    template <asio_execution_context Context>
-    explicit basic_stream_socket(Context& context) : base(context.get_executor()) {}
-    /// Opens it, and, given an endpoint, binds it.
-    basic_stream_socket(const executor_type& executor, const protocol_type& protocol) : base(executor) {
-        this->open(protocol);
-    }
-    basic_stream_socket(const executor_type& executor, const endpoint_type& local) : base(executor) {
-        this->open_as(local);
-    }
-    template <asio_execution_context Context>
-    basic_stream_socket(Context& context, const protocol_type& protocol)
-        : basic_stream_socket(executor_type(context.get_executor()), protocol) {}
-    template <asio_execution_context Context>
-    basic_stream_socket(Context& context, const endpoint_type& local)
-        : basic_stream_socket(executor_type(context.get_executor()), local) {}
-    /// Takes over a descriptor.
-    basic_stream_socket(const executor_type& executor, const protocol_type& protocol, int native)
-        : base(executor) {
-        this->assign(protocol, native);
-    }
-    template <asio_execution_context Context>
-    basic_stream_socket(Context& context, const protocol_type& protocol, int native)
-        : basic_stream_socket(executor_type(context.get_executor()), protocol, native) {}
+    using base::base;
     basic_stream_socket(basic_stream_socket&&) noexcept = default;
     basic_stream_socket& operator=(basic_stream_socket&&) noexcept = default;
     template <class Other>
@@ -79,11 +56,11 @@ public:
     /// Blocks: until something could be read; until something could be written.
     template <class Buffers>
     std::size_t read_some(const Buffers& buffers, asio::error_code& why) {
-        return detail::asio_read_now(this->handle(), buffers, this->patience(), why);
+        return detail::asio_read_now(this->handle(), buffers, this->time_limit(), why);
     }
     template <class Buffers>
     std::size_t write_some(const Buffers& buffers, asio::error_code& why) {
-        return detail::asio_write_now(this->handle(), buffers, this->patience(), why);
+        return detail::asio_write_now(this->handle(), buffers, this->time_limit(), why);
     }
     template <class Buffers>
     std::size_t read_some(const Buffers& buffers) {

@@ -14,7 +14,7 @@ class asio_timers : public test_kit::with_io_context {};
 INSTANTIATE_TEST_SUITE_P(over, asio_timers, ::testing::ValuesIn(test_kit::io_context_kinds()),
                          test_kit::kind_name);
 
-TEST_P(asio_timers, end_in_the_order_of_their_times_and_tell_how_many_they_cancel) {
+TEST_P(asio_timers, end_in_the_order_of_their_times_and_return_how_many_they_cancel) {
     std::vector<int> order;
     net::steady_timer late(*context, 3ms);
     net::steady_timer early(*context, 1ms);

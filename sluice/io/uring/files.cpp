@@ -213,7 +213,7 @@ void multiplexer::on_part_of_file(operation_record& op, int outcome) noexcept {
     } else if (outcome == -ECANCELED and op.cancel_code == 0) {
         ended = false;  // the thread that submitted it has ended
     } else if (outcome == -EFAULT and is_for_threads() and is_transfer(op.kind)) {
-        perform_blocking(op);  // the same, or the buffer is bad: a call tells which
+        perform_blocking(op);  // the same, or the buffer is bad: a call shows which
     } else if (outcome == -EINTR or outcome == -EAGAIN) {
         ended = false;
         if (outcome == -EAGAIN) op.backend_word = wants_worker;
