@@ -1,5 +1,5 @@
-// How long one read takes, up to the 99.9999th percentile, in each form: of a byte from a pipe that is never
-// empty, of 4 KiB from a cached file, and of 4 KiB from a block device, past the cache.
+// How long one read takes, up to the 99.9999th percentile, in each form. The reads are one byte from a
+// pipe that is never empty, 4 KiB from a cached file, and 4 KiB from a block device, past the cache.
 
 #include <fcntl.h>
 
@@ -25,7 +25,7 @@ namespace {
 
 using namespace sluice::io;
 
-// The places of what is read, and the memory it is read into.
+// The offsets of the reads, and their buffer.
 class pipe_bytes {
 public:
     pipe_bytes() {

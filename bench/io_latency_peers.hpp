@@ -5,7 +5,7 @@
 namespace sluice::bench::peers {
 
 /// Reads one at a time, each timed, as the peers' documentation does it: the completion of a read starts the
-/// next. Of the files they close `descriptor`.
+/// next. They close `descriptor`.
 void uv_pipe_latency(run& repeat);
 void uv_file_latency(run& repeat, int descriptor);
 void asio_file_latency(run& repeat, int descriptor);
