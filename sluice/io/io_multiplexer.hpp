@@ -216,7 +216,7 @@ protected:
     void give_both(detail::operation_record& op, Value&& value, Done&& done) noexcept;
 
     /// Begins an operation for a caller that wants no signals if it is done at once: returns true, and the
-    /// outcome stands in `op`, which is idle again. Otherwise as start(), but for several threads only
+    /// outcome is in `op`, which is idle again. Otherwise as start(), but for several threads only
     /// `begun`: publish() follows, once the coroutine is suspended and so may be resumed.
     [[nodiscard]] bool start_or_finish(detail::operation_record& op) noexcept;
 

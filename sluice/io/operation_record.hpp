@@ -16,8 +16,8 @@ namespace sluice::io {
 class io_multiplexer;
 struct registration;
 
-/// What a `receive` asks for, and which buffer it got. With no bytes, or an error, it got none. ENOBUFS: no
-/// buffer is free, and there is something to receive.
+/// The request of a `receive`, and the buffer that it got. With no bytes, or an error, it got none. ENOBUFS:
+/// no buffer is free, and there is something to receive.
 struct receive_request {
     unsigned group = 0;       // what io_multiplexer::provide_receive_buffers returned
     std::uint32_t index = 0;  // the outcome
@@ -58,11 +58,11 @@ public:
 
     [[nodiscard]] bool is_idle() const noexcept { return at == stage::idle; }
 
-    // What to do: set by the connection before start(). The members are ordered so that what a batched
+    // The request, set by the connection before start(). The members are ordered so that what a batched
     // operation on a file needs from start() to done, and its deadline if it had one, lies in two cache
     // lines: with many in flight, each line more shows.
     registration* target = nullptr;
-    const buffer* pieces = nullptr;  // an iovec array: of a write too, the kernel's has no const either
+    const buffer* pieces = nullptr;  // an iovec array, also for a write: the kernel's type has no const
     extent_type offset = 0;
     std::uint32_t piece_count = 0;
     operation_kind kind = operation_kind::read;
@@ -72,8 +72,8 @@ public:
     stage at = stage::idle;
     bool has_completed = false;
 
-    // What came of it: the multiplexer's until the first signal.
-    std::size_t transferred = 0;  // bytes; of an accept the descriptor
+    // The outcome; the multiplexer's until the first signal.
+    std::size_t transferred = 0;  // bytes, or the descriptor of an accept
     int error_code = 0;           // an errno value, 0 for success
 
     // The multiplexer's own.
@@ -100,7 +100,7 @@ protected:
         ENSURE(is_idle(), "destroyed while the operation is pending: wait for the done signal");
     }
 
-    /// Moves what is to be done; only while both are idle.
+    /// Moves the request; only while both are idle.
     operation_record& operator=(operation_record&& other) noexcept {
         ENSURE(is_idle() and other.is_idle(), "moved while the operation is pending");
         target = other.target;

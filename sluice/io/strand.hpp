@@ -24,8 +24,8 @@ namespace sluice::io {
 ///
 /// Invariants:
 ///   1. `posted_` counts the items from before their push until after their run; see turn_count.
-///   2. The strand's own item is queued on the multiplexer, or running, exactly while `posted_` is not 0: who
-///   takes it from 0 posts it, and only its run takes it back there.
+///   2. The strand's own item is queued on the multiplexer, or running, exactly while `posted_` is not 0: the
+///   thread that takes it from 0 posts it, and only its run takes it back there.
 class strand final : private posted_item {
 public:
     explicit strand(io_multiplexer& on) noexcept : multiplexer_(on) {}

@@ -134,7 +134,7 @@ public:
 protected:
     basic_socket(basic_socket&&) noexcept = default;
     basic_socket& operator=(basic_socket&&) noexcept = default;
-    // Of the same socket with another executor.
+    // Converts from the same socket with another executor.
     template <class Other>
         requires std::convertible_to<Other, Executor>
     explicit basic_socket(basic_socket<Protocol, Other>&& other) noexcept : base(std::move(other)) {}

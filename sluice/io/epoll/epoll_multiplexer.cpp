@@ -70,7 +70,7 @@ private:
     handle waker_;
     std::unique_ptr<worker_pool> workers_;
     operation_queue unthreaded_;  // files to be read and written by the loop itself
-    std::size_t armed_ = 0;       // halves somebody waits for
+    std::size_t armed_ = 0;       // halves with waiting operations
     // Until the kernel says it cannot. Atomic for several threads; orders nothing.
     std::atomic<bool> waits_in_nanoseconds_ = true;
 };

@@ -102,10 +102,10 @@ public:
     [[nodiscard]] result<void> submit() noexcept;
     /// Lets the kernel post what is complete, without submitting. A system call.
     void fetch_completions() noexcept;
-    /// Waits for a completion, at most so long; duration::max() for ever. Unlike the other members, this may
-    /// be called while another thread uses the ring, if it is shared. Errors: as submit().
+    /// Waits for a completion, at most so long; duration::max() means no limit. Unlike the other members,
+    /// this may be called while another thread uses the ring, if it is shared. Errors: as submit().
     [[nodiscard]] result<void> wait(std::chrono::nanoseconds at_most) const noexcept;
-    /// Submits, and waits for a completion, at most so long; duration::max() for ever.
+    /// Submits, and waits for a completion, at most so long; duration::max() means no limit.
     [[nodiscard]] result<void> submit_and_wait(std::chrono::nanoseconds at_most) noexcept;
 
     [[nodiscard]] bool has_completions() const noexcept { return io_uring_cq_ready(&ring_) != 0; }

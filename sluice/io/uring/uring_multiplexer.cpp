@@ -109,8 +109,7 @@ void multiplexer::settle(half_state& state) noexcept {
         take_completions();
     }
     if (ring_.is_refusing()) take_back_refused();
-    // What that processor has, or the kernel does not let us end for lack of memory, is settled later:
-    // closing never waits.
+    // Otherwise, and if the kernel lacks memory to end it, the poll is settled later: closing never waits.
     state.is_stale = state.is_polling;
 }
 
