@@ -3,8 +3,9 @@
 #include "sluice/io/leadership.hpp"
 #include "tests/interleave/scheduler.hpp"
 
-// The threads that run one multiplexer, in every order: which one waits in the kernel, and which one it
-// wakes. The loop here is that of io_multiplexer_threads_loop.cpp, reduced to the decisions about that.
+// The threads that run one multiplexer, in every order with few preemptions: which one waits in the kernel,
+// and which one it wakes. The loop here is that of io_multiplexer_threads_loop.cpp, reduced to the decisions
+// about that.
 
 namespace sluice::interleave {
 namespace {
