@@ -57,6 +57,29 @@ void echo_epoll(run& repeat, unsigned connections) {
     (void)close(poller);
 }
 
+void echo_epoll_trying(run& repeat) {
+    echo_load load(1, repeat.operations());
+    const int socket = load.server_ends()[0];
+    const int poller = epoll_create1(EPOLL_CLOEXEC);
+    ENSURE(poller >= 0);
+    epoll_event event{.events = EPOLLIN, .data = {.fd = socket}};
+    ENSURE(epoll_ctl(poller, EPOLL_CTL_ADD, socket, &event) == 0);
+    load.begin();
+    repeat.measure([&] {
+        char byte = 0;
+        for (;;) {
+            const ssize_t got = recv(socket, &byte, 1, MSG_DONTWAIT);
+            if (got == 0) return;
+            if (got == 1)
+                ENSURE(send(socket, &byte, 1, MSG_NOSIGNAL) == 1);
+            else
+                ENSURE(epoll_wait(poller, &event, 1, -1) == 1);
+        }
+    });
+    (void)close(socket);
+    (void)close(poller);
+}
+
 void echo_in_turn(run& repeat, unsigned connections) {
     echo_load load(connections, repeat.operations());
     load.begin();

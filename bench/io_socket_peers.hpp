@@ -7,6 +7,8 @@ namespace sluice::bench::peers {
 /// Echo servers by others, each as its own documentation does it, and the bare system calls.
 void echo_blocking(run& repeat);  // one connection
 void echo_epoll(run& repeat, unsigned connections);
+/// On one connection: tries to receive before it waits, as an operation of P2052 does when it is started.
+void echo_epoll_trying(run& repeat);
 /// No server: the two calls alone, on one connection after the other, which each time has its byte, or soon
 /// will. What TCP itself takes.
 void echo_in_turn(run& repeat, unsigned connections);

@@ -134,7 +134,7 @@ world::world(const circumstances& how)
     if (how.expires_sessions) configuration.session_lifetime = std::chrono::hours(1);
     configuration.shares = shares(~0U, 0);
     server_ = std::make_unique<smb::server::smb_server>(
-        smb::server::server_seams{
+        smb::server::server_dependencies{
             .loop = *loop_, .clock = clock(), .random = secrets_, .accounts = accounts_, .log = log_},
         std::move(configuration));
     ENSURE(server_->start({}).has_value());
@@ -206,7 +206,7 @@ void world::reload(unsigned stays, unsigned changes) {
 }
 
 void world::admit(unsigned set) {
-    const smb::server::server_latch::hold held(server_->latch());
+    const smb::server::server_latch::hold held(server_->context().latch());
     accounts_.admit(set);
     (void)server_->end_sessions_of_removed_users();
 }

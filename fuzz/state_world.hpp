@@ -11,7 +11,7 @@
 
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
 #include "sluice/smb/server/server.hpp"
-#include "sluice/smb/server/user_database.hpp"
+#include "sluice/smb/server/session/user_database.hpp"
 #include "sluice/vfs/memory_volume.hpp"
 
 namespace sluice::fuzz {

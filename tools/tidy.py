@@ -17,6 +17,8 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
+from tidy_standard_names import STANDARD_NAMES
+
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 TEST_NAME_WORDS_MIN = 3
@@ -37,6 +39,12 @@ LAYERS = {
 LAYERS["cli"] = tuple(LAYERS)
 LAYERS["sync/skiplist"] = ("base", "sync")  # optional, so not even the program includes it
 
+# The order of the modules of a component: each may include itself and those before it; the component's own folder comes
+# last. A component without an entry has no order yet.
+MODULES = {
+    "smb/server": ("core", "report", "file", "session", "open", "metadata", "net", "operation", "command"),
+}
+
 SYSTEM_IO_HEADER = re.compile(
     r"(sys|netinet|arpa|net|linux)/.*|(fcntl|unistd|poll|netdb|dirent|aio|termios|ifaddrs)\.h|liburing(/.*|\.h)")
 # In those folders, yet neither files nor sockets: random numbers, and how sync waits and wakes.
@@ -46,66 +54,6 @@ SYSTEM_IO_COMPONENTS = {"io", "fsmutex", "vfs", "cli"}
 SYSCALL_SOURCES = ("sluice/sync/atomics.cpp",)
 LIBURING_FOLDERS = ("sluice/io/uring/", "bench/")  # bench: the floor to compare with is raw liburing
 
-# What of the standard library a source may use only with an include of its own or of a header of ours it includes. The
-# builds parse most of these ahead (cmake/sluice_precompiled.cmake), so a forgotten include would pass there and fail in
-# a consumer's build.
-STANDARD_NAMES = {
-    "algorithm": "adjacent_find all_of any_of clamp copy copy_if copy_n count_if equal fill fill_n find find_if "
-                 "find_if_not generate is_sorted lower_bound max max_element min min_element minmax mismatch none_of "
-                 "partition_point ranges remove_if replace reverse rotate search sort stable_sort transform unique "
-                 "upper_bound",
-    "array": "array to_array",
-    "atomic": "atomic atomic_ref atomic_thread_fence memory_order memory_order_acquire memory_order_acq_rel "
-              "memory_order_relaxed memory_order_release memory_order_seq_cst",
-    "bit": "bit_cast bit_ceil bit_floor bit_width byteswap countl_zero countr_one countr_zero endian has_single_bit "
-           "popcount",
-    "bitset": "bitset",
-    "charconv": "chars_format from_chars to_chars",
-    "chrono": "chrono",
-    "condition_variable": "condition_variable condition_variable_any",
-    "coroutine": "coroutine_handle coroutine_traits noop_coroutine suspend_always suspend_never",
-    "cstdio": "FILE fclose fflush fopen fread fwrite printf snprintf",
-    "cstdlib": "_Exit abort aligned_alloc exit free getenv malloc strtoull",
-    "cstring": "memchr memcmp memcpy memmove memset strerror strlen",
-    "ctime": "mktime time_t tm",
-    "deque": "deque",
-    "exception": "current_exception exception_ptr rethrow_exception terminate uncaught_exceptions",
-    "expected": "expected unexpect unexpected",
-    "filesystem": "filesystem",
-    "fstream": "ifstream ofstream",
-    "functional": "bind_front cref equal_to function greater hash invoke less move_only_function ref reference_wrapper",
-    "initializer_list": "initializer_list",
-    "iterator": "advance back_inserter distance forward_iterator_tag input_iterator_tag inserter next prev ssize",
-    "limits": "numeric_limits",
-    "list": "list",
-    "map": "map multimap",
-    "memory": "addressof align allocator construct_at destroy_at enable_shared_from_this make_shared make_unique "
-              "shared_ptr to_address unique_ptr weak_ptr",
-    "mutex": "call_once lock_guard mutex once_flag recursive_mutex scoped_lock unique_lock",
-    "new": "align_val_t bad_alloc launder nothrow",
-    "numeric": "accumulate gcd iota reduce",
-    "optional": "make_optional nullopt optional",
-    "queue": "priority_queue queue",
-    "random": "mt19937 mt19937_64 random_device uniform_int_distribution",
-    "semaphore": "binary_semaphore counting_semaphore",
-    "set": "multiset set",
-    "shared_mutex": "shared_lock shared_mutex",
-    "span": "as_bytes as_writable_bytes span",
-    "sstream": "istringstream ostringstream stringstream",
-    "stdexcept": "invalid_argument length_error logic_error out_of_range runtime_error",
-    "stop_token": "stop_callback stop_source stop_token",
-    "string": "getline stoi stoul string to_string u16string",
-    "string_view": "string_view u16string_view",
-    "system_error": "errc error_category error_code generic_category system_category system_error",
-    "thread": "jthread this_thread thread",
-    "tuple": "apply make_tuple tie tuple",
-    "unordered_map": "unordered_map unordered_multimap",
-    "unordered_set": "unordered_multiset unordered_set",
-    "utility": "cmp_less exchange in_place index_sequence make_index_sequence make_pair pair piecewise_construct "
-               "to_underlying unreachable",
-    "variant": "get_if holds_alternative monostate variant visit",
-    "vector": "vector",
-}
 STANDARD_HOMES = {name: header for header, names in STANDARD_NAMES.items() for name in names.split()}
 
 STANDARD_OUTPUT_FREE = ("sluice/cli/", "bench/", "examples/", "sluice/base/ensure.cpp")
@@ -268,6 +216,75 @@ def layering(repository):
                 yield source.path, include.line, f"sluice/ does not include from {include.target.split('/')[0]}/"
             elif other != own and other not in LAYERS[own]:
                 yield source.path, include.line, f"{own} may not include {other}, only: {', '.join(LAYERS[own])}"
+
+
+def module_of(path):
+    """sluice/smb/server/net/reply.hpp -> ("smb/server", "net"); the module is "" in the component's own folder."""
+    component = component_of(path)
+    if component not in MODULES:
+        return None, None
+    rest = path[len(f"sluice/{component}/"):].split("/")
+    return component, rest[0] if len(rest) > 1 else ""
+
+
+@rule
+def module_order(repository):
+    """A module of a component with an order includes only itself and the modules before it."""
+    for source in repository.sources.values():
+        component, own = module_of(source.path)
+        if component is None:
+            continue
+        order = MODULES[component] + ("",)
+        if own not in order:
+            yield source.path, 1, f"{own}/ is not in the order of the modules of {component} (tools/tidy.py)"
+            continue
+        for include in source.includes:
+            other_component, other = module_of(include.target)
+            if include.quoted and other_component == component and other in order and not source.is_test:
+                if order.index(other) > order.index(own):
+                    yield (source.path, include.line,
+                           f"{own}/ comes before {other + '/' if other else 'the component itself'}: move the code, or pass what it needs")
+
+
+def unit_of(path):
+    """A header, its source and its test are one unit: the path without the ending."""
+    return re.sub(r"(_test)?\.[ch]pp$", "", path)
+
+
+# Components whose units may still include each other in a circle.
+CYCLES_ALLOWED_IN = ("io", "vfs", "fat", "sync", "smb/client")
+
+
+@rule
+def include_cycles(repository):
+    """No unit includes itself by way of others."""
+    edges = {}
+    for source in repository.sources.values():
+        if source.is_test or source.component in CYCLES_ALLOWED_IN:
+            continue
+        for include in source.includes:
+            if include.quoted and include.target in repository.sources and unit_of(include.target) != unit_of(source.path):
+                edges.setdefault(unit_of(source.path), {}).setdefault(unit_of(include.target), (source.path, include.line))
+
+    def way_back(start):
+        seen, ways = {start}, [(start, (start,))]
+        while ways:
+            at, way = ways.pop()
+            for onward in edges.get(at, ()):
+                if onward == start:
+                    return way
+                if onward not in seen:
+                    seen.add(onward)
+                    ways.append((onward, way + (onward,)))
+        return None
+
+    reported = set()
+    for unit in sorted(edges):
+        way = way_back(unit) if unit not in reported else None
+        if way:
+            reported.update(way)
+            path, line = edges[unit][way[1] if len(way) > 1 else unit]
+            yield path, line, "a circle of includes: " + " -> ".join([*way, unit])
 
 
 @rule

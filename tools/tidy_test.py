@@ -49,13 +49,13 @@ class Layering(TidyTest):
 
     def test_the_server_never_includes_fat(self):
         self.refuses("layering", "smb/server may not include fat",
-                     {"sluice/smb/server/share.hpp": '#include "sluice/fat/volume.hpp"\n'})
+                     {"sluice/smb/server/session/share.hpp": '#include "sluice/fat/volume.hpp"\n'})
 
     def test_the_program_includes_everything(self):
         self.accepts({"sluice/cli/serve.hpp": '#include "sluice/fat/volume.hpp"\n#include "sluice/smb/server/x.hpp"\n'})
 
     def test_a_folder_of_a_component_belongs_to_it(self):
-        self.accepts({"sluice/smb/server/command/read.hpp": '#include "sluice/smb/server/session.hpp"\n'})
+        self.accepts({"sluice/smb/server/command/read.hpp": '#include "sluice/smb/server/session/session.hpp"\n'})
 
     def test_a_component_outside_the_table_is_refused(self):
         self.refuses("layering", "utils is not in the layer table", {"sluice/utils/misc.hpp": "#pragma once\n"})
@@ -69,6 +69,34 @@ class Layering(TidyTest):
 
     def test_a_commented_include_is_no_include(self):
         self.accepts({"sluice/base/error.hpp": '// #include "sluice/io/request.hpp"\n'})
+
+
+class Structure(TidyTest):
+    LISTED = {"sluice/smb/server/CMakeLists.txt": "sluice_component(smb_server SOURCES net/reply.cpp open/pipe.cpp)\n"}
+
+    def test_a_module_includes_those_before_it(self):
+        self.accepts({**self.LISTED, "sluice/smb/server/core/event.hpp": "",
+                      "sluice/smb/server/net/reply.cpp": '#include "sluice/smb/server/core/event.hpp"\n'})
+
+    def test_a_module_does_not_include_those_after_it(self):
+        self.refuses("module_order", "open/ comes before net/",
+                     {**self.LISTED, "sluice/smb/server/net/reply.hpp": "",
+                      "sluice/smb/server/open/pipe.cpp": '#include "sluice/smb/server/net/reply.hpp"\n'})
+
+    def test_no_module_includes_the_whole(self):
+        self.refuses("module_order", "net/ comes before the component itself",
+                     {**self.LISTED, "sluice/smb/server/server.hpp": "",
+                      "sluice/smb/server/net/reply.cpp": '#include "sluice/smb/server/server.hpp"\n'})
+
+    def test_a_module_outside_the_order_is_refused(self):
+        self.refuses("module_order", "misc/ is not in the order", {"sluice/smb/server/misc/things.hpp": ""})
+
+    def test_units_do_not_include_each_other_in_a_circle(self):
+        self.refuses("include_cycles", "net/a -> sluice/smb/server/net/b -> sluice/smb/server/net/a",
+                     {"sluice/smb/server/CMakeLists.txt": "sluice_component(smb_server SOURCES net/b.cpp)\n",
+                      "sluice/smb/server/net/a.hpp": '#include "sluice/smb/server/net/b.hpp"\n',
+                      "sluice/smb/server/net/b.hpp": "",
+                      "sluice/smb/server/net/b.cpp": '#include "sluice/smb/server/net/a.hpp"\n'})
 
 
 class StandardIncludes(TidyTest):

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/smb/server/configuration.hpp"
+#include "sluice/smb/server/session/configuration.hpp"
 
 namespace sluice::cli {
 

@@ -6,7 +6,7 @@
 
 #include "sluice/cli/process_resources.hpp"
 #include "sluice/smb/auth/limits.hpp"
-#include "sluice/smb/server/snapshot.hpp"
+#include "sluice/smb/server/report/snapshot.hpp"
 
 namespace sluice::cli {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/smb/server/event_log.hpp"
+#include "sluice/smb/server/report/event_log.hpp"
 
 namespace sluice::cli {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/smb/server/server_bounds.hpp"
+#include "sluice/smb/server/report/server_bounds.hpp"
 
 namespace sluice::cli {
 

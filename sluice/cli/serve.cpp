@@ -35,7 +35,7 @@
 #include "sluice/io/sigpipe_guard.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/smb/server/server.hpp"
-#include "sluice/smb/server/user_database.hpp"
+#include "sluice/smb/server/session/user_database.hpp"
 #include "sluice/vfs/host_volume.hpp"
 
 namespace sluice::cli {
@@ -196,7 +196,7 @@ void reload(smb_server& server, user_database& users, const serve_options& given
             served_images& images, const server_hardening& hardening, log_writer& log) {
     using smb::server::event_severity;
     // Users are looked at by every loop.
-    std::optional<smb::server::server_latch::hold> latched(std::in_place, server.latch());
+    std::optional<smb::server::server_latch::hold> latched(std::in_place, server.context().latch());
     const auto fresh_users = users.reload();
     if (not fresh_users)
         log.write(event_severity::error, "users could not be read again; the old ones stay",
@@ -209,7 +209,7 @@ void reload(smb_server& server, user_database& users, const serve_options& given
         log.write(event_severity::info, "ended sessions of removed users",
                   {{"sessions", std::to_string(removed)}});
     latched.reset();
-    auto shares = options ? open_shares(*options, server.loop(), images, hardening)
+    auto shares = options ? open_shares(*options, server.context().loop(), images, hardening)
                           : opened_shares(std::unexpected(options.error()));
     if (not shares) {
         log.write(event_severity::error, "shares could not be read again; the old ones stay",
@@ -319,7 +319,7 @@ void print_banner(const smb_server& server, const serve_options& options, const 
     std::error_code unknown;
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
     banner_facts facts{.program = unknown ? std::string("$(command -v sluice)") : program.string(),
-                       .server_name = server.configuration().name,
+                       .server_name = server.context().configuration().name,
                        .shares = options.shares,
                        .addresses = own_addresses(),
                        .listening = {},

@@ -5,7 +5,7 @@
 
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 #include "sluice/io/path_handle.hpp"
-#include "sluice/smb/server/peer_servers.hpp"
+#include "sluice/smb/server/file/peer_servers.hpp"
 
 namespace sluice::cli {
 

@@ -10,8 +10,8 @@
 #include <list>
 
 #include "sluice/base/random.hpp"
-#include "sluice/smb/server/open.hpp"
-#include "sluice/smb/server/peer_claims.hpp"
+#include "sluice/smb/server/file/peer_claims.hpp"
+#include "sluice/smb/server/open/open.hpp"
 
 // Several objects stand for several servers here: each has open file descriptions of its own, and to the
 // kernel nothing else tells processes apart.

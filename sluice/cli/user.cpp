@@ -10,7 +10,7 @@
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/password.hpp"
 #include "sluice/cli/user_edits.hpp"
-#include "sluice/smb/server/user_database.hpp"
+#include "sluice/smb/server/session/user_database.hpp"
 
 namespace sluice::cli {
 namespace {

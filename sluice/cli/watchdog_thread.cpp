@@ -2,7 +2,7 @@
 
 #include <system_error>
 
-#include "sluice/smb/server/limits.hpp"
+#include "sluice/smb/server/core/limits.hpp"
 
 namespace sluice::cli {
 

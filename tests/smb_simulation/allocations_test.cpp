@@ -177,7 +177,7 @@ protected:
         configuration.shares.back().name = "files";
         configuration.shares.back().volume = vfs::host_volume::open(*loop_, folder_.c_str()).value();
         server_ = std::make_unique<server::smb_server>(
-            server::server_seams{
+            server::server_dependencies{
                 .loop = *loop_, .clock = clock_, .random = secrets_, .accounts = users_, .log = log_},
             std::move(configuration));
         EXPECT_TRUE(server_->start({}));

@@ -58,7 +58,7 @@ TEST_F(app_instances, wait_for_the_writes_of_what_they_close) {
     auto how = polite_client::for_everything();
     how.contexts.app_instance_id.emplace().bytes[0] = some_id;
     const auto before = client().create("f", how);
-    dynamic_cast<vfs::memory_volume&>(server_of_test().find_share("files")->volume())
+    dynamic_cast<vfs::memory_volume&>(server_of_test().context().find_share("files")->volume())
         .set_faults({.seed = 3, .delay_max = std::chrono::seconds(1000)});
     const std::uint64_t writing = send_write(before);
     const std::uint64_t opening = second_.send_create("f", how);

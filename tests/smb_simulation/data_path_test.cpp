@@ -6,7 +6,7 @@
 #include "sluice/fat/file_device.hpp"
 #include "sluice/fat/image_testing.hpp"
 #include "sluice/fat/volume.hpp"
-#include "sluice/smb/server/read_path.hpp"
+#include "sluice/smb/server/net/read_path.hpp"
 #include "sluice/smb/wire/close.hpp"
 #include "sluice/smb/wire/echo.hpp"
 #include "sluice/smb/wire/read.hpp"
@@ -108,7 +108,7 @@ protected:
             ASSERT_EQ(reply->data[i], byte_at(offset + i)) << "at " << offset + i;
     }
     [[nodiscard]] std::uint64_t taken(read_path which) const {
-        return world_->server->loops().front()->data.counted.of(which).requests;
+        return world_->server->context().loops().front()->data.counted.of(which).requests;
     }
     // Lets the server do what it can while the client takes nothing.
     void let_server_work() { world_->run(); }
@@ -379,7 +379,7 @@ TEST_F(data_path_in_memory, is_a_buffer_and_a_client_that_takes_nothing_binds_fe
     client().charge = 1;
     // A frame for each request, and of the replies those that are being sent.
     EXPECT_LE(server_of_test().gauges().buffers, 32U + 6U);
-    EXPECT_EQ(server_of_test().loops().front()->data.counted.of(read_path::spliced).requests, 0U);
+    EXPECT_EQ(server_of_test().context().loops().front()->data.counted.of(read_path::spliced).requests, 0U);
     for (const std::uint64_t id : reads) {
         const auto answer = client().answer_to(id);
         ASSERT_EQ(answer.status(), nt_status::success);

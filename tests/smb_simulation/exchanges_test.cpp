@@ -1,4 +1,4 @@
-#include "sluice/smb/server/limits.hpp"
+#include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/wire/change_notify.hpp"
 #include "sluice/smb/wire/close.hpp"
 #include "sluice/smb/wire/echo.hpp"

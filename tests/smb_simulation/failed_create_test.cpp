@@ -13,7 +13,8 @@ class failed_create : public served {
 protected:
     // A CREATE asks for the status of the file several times; each time, this may fail.
     void make_unreliable(std::uint32_t per_mille) {
-        auto& volume = dynamic_cast<vfs::memory_volume&>(server_of_test().find_share("files")->volume());
+        auto& volume =
+            dynamic_cast<vfs::memory_volume&>(server_of_test().context().find_share("files")->volume());
         volume.set_faults({.seed = 5, .status_fails = per_mille});
     }
     static constexpr unsigned attempts = 100;

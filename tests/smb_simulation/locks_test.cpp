@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "sluice/smb/server/limits.hpp"
+#include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/wire/close.hpp"
 #include "sluice/smb/wire/echo.hpp"
 #include "sluice/smb/wire/lock.hpp"

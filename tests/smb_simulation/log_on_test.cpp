@@ -49,7 +49,7 @@ TEST_F(log_on, as_nobody_that_is_refused_is_no_wrong_password) {
         polite_client prober(where);
         EXPECT_EQ(prober.log_on("", ""), nt_status::access_denied);
     }
-    EXPECT_EQ(where.server->logons.addresses(), 0U);
+    EXPECT_EQ(where.server->context().logons.addresses(), 0U);
     const auto before = where.clock.steady_now();
     polite_client client(where);
     EXPECT_EQ(client.log_on("u", "p"), nt_status::success);

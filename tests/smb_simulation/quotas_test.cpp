@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "sluice/smb/server/limits.hpp"
+#include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/wire/change_notify.hpp"
 #include "sluice/smb/wire/close.hpp"
 #include "sluice/smb/wire/echo.hpp"
@@ -47,9 +47,10 @@ protected:
         silent_.clear();
         clients_.clear();
         where_.run();
-        EXPECT_EQ(where_.server->quotas.clients(), 0U) << "no client is remembered that holds nothing";
-        EXPECT_EQ(where_.server->admission.connections_without_session(), 0U);
-        EXPECT_EQ(where_.server->admission.sessions_in_progress(), 0U);
+        EXPECT_EQ(where_.server->context().quotas.clients(), 0U)
+            << "no client is remembered that holds nothing";
+        EXPECT_EQ(where_.server->context().admission.connections_without_session(), 0U);
+        EXPECT_EQ(where_.server->context().admission.sessions_in_progress(), 0U);
         where_.stop();
     }
 
@@ -67,7 +68,9 @@ protected:
         for (std::size_t i = 0; i != count; ++i)
             silent_.push_back(where_.connect(address(from)));
     }
-    [[nodiscard]] std::uint64_t rejections(limit which) { return where_.server->rejections.of(which); }
+    [[nodiscard]] std::uint64_t rejections(limit which) {
+        return where_.server->context().rejections.of(which);
+    }
     static nt_status open(polite_client& by, const std::string& name, bool is_directory = false,
                           wire::file_id* made = nullptr) {
         auto how = polite_client::for_everything();
@@ -100,7 +103,7 @@ protected:
 TEST_F(quotas, silent_connections_of_one_address_are_closed_for_a_client_of_another) {
     polite_client& early = connect("10.0.0.2");
     connect_silently(5 * bound);
-    EXPECT_EQ(where_.server->admission.connections_without_session(), bound);
+    EXPECT_EQ(where_.server->context().admission.connections_without_session(), bound);
     EXPECT_GT(rejections(limit::connections_without_session), 0U);
     EXPECT_EQ(early.log_on("honest", "p"), nt_status::success)
         << "its connection is not of the address with most";
@@ -115,7 +118,7 @@ TEST_F(quotas, unfinished_sessions_of_one_address_end_for_a_client_of_another) {
             if (attacker.begin_session() == nt_status::more_processing_required) ++begun;
     }
     EXPECT_GT(begun, bound);
-    EXPECT_EQ(where_.server->admission.sessions_in_progress(), bound);
+    EXPECT_EQ(where_.server->context().admission.sessions_in_progress(), bound);
     EXPECT_GT(rejections(limit::sessions_in_progress), 0U);
     EXPECT_EQ(connect("10.0.0.2").log_on("honest", "p"), nt_status::success);
 }
@@ -124,7 +127,7 @@ TEST_F(quotas, unfinished_sessions_of_one_connection_end_the_oldest_of_them) {
     polite_client& attacker = connect();
     for (std::size_t i = 0; i != server::limits::sessions_in_progress_per_connection_max; ++i)
         ASSERT_EQ(attacker.begin_session(), nt_status::more_processing_required) << i;
-    EXPECT_EQ(where_.server->admission.sessions_in_progress(), bound) << "the oldest of them ended";
+    EXPECT_EQ(where_.server->context().admission.sessions_in_progress(), bound) << "the oldest of them ended";
 }
 
 TEST_F(quotas, a_user_gets_half_of_the_connections_and_others_find_room) {
@@ -181,15 +184,15 @@ TEST_F(quotas, locks_of_a_user_are_rejected_while_others_can_lock) {
     EXPECT_EQ(locked, bound / 2);
     EXPECT_EQ(lock(honest, of_honest, 1000), nt_status::success);
     EXPECT_EQ(lock(honest, of_honest, 0), nt_status::lock_not_granted);
-    EXPECT_EQ(where_.server->quotas.in_use(limit::locks), bound / 2 + 1)
+    EXPECT_EQ(where_.server->context().quotas.in_use(limit::locks), bound / 2 + 1)
         << "a lock that was not granted does not count";
     EXPECT_EQ(greedy.call(command::close, wire::close_args{.file = of_greedy}).status(), nt_status::success);
-    EXPECT_EQ(where_.server->quotas.in_use(limit::locks), 1U);
+    EXPECT_EQ(where_.server->context().quotas.in_use(limit::locks), 1U);
 }
 
 TEST_F(quotas, an_open_made_while_its_user_can_lock_no_more_can_lock_when_there_is_room_again) {
     polite_client& greedy = log_on("greedy");
-    server::client_quotas& all = where_.server->quotas;
+    server::client_quotas& all = where_.server->context().quotas;
     server::quota_hold most = all.take(all.user("greedy"), limit::locks, bound / 2);
     const server::quota_hold of_other = all.take(all.user("honest"), limit::locks, bound / 4);
     wire::file_id file{};
@@ -212,7 +215,7 @@ TEST_F(quotas, requests_of_a_user_that_wait_are_rejected_while_those_of_others_c
     EXPECT_EQ(greedy.answer_to(watch(greedy, of_greedy)).status(), nt_status::insufficient_resources);
     const std::uint64_t of_other = watch(honest, of_honest);
     EXPECT_FALSE(honest.is_answered(of_other));
-    EXPECT_EQ(where_.server->quotas.in_use(limit::pending_requests), bound / 2 + 1);
+    EXPECT_EQ(where_.server->context().quotas.in_use(limit::pending_requests), bound / 2 + 1);
 }
 
 TEST_F(quotas, watches_of_a_user_are_rejected_while_others_can_watch) {
@@ -220,8 +223,8 @@ TEST_F(quotas, watches_of_a_user_are_rejected_while_others_can_watch) {
     polite_client& honest = log_on("honest");
     std::vector<wire::file_id> directories(3);
     // A smaller bound than that of the opens, which the directories count among.
-    const server::client_reference by = where_.server->quotas.user("greedy");
-    const server::quota_hold before = where_.server->quotas.take(by, limit::watches, bound / 2 - 1);
+    const server::client_reference by = where_.server->context().quotas.user("greedy");
+    const server::quota_hold before = where_.server->context().quotas.take(by, limit::watches, bound / 2 - 1);
     for (wire::file_id& one : directories)
         ASSERT_EQ(open(greedy, "d", true, &one), nt_status::success);
     (void)watch(greedy, directories[0]);
@@ -242,12 +245,12 @@ TEST_F(quotas, queued_changes_beyond_the_memory_of_a_user_are_dropped_and_its_cl
     ASSERT_EQ(open(greedy, "d\\new"), nt_status::success);
     EXPECT_EQ(greedy.answer_to(watch(greedy, directory)).status(), nt_status::notify_enum_dir);
     EXPECT_GT(rejections(limit::queued_change_bytes), 0U);
-    EXPECT_EQ(where_.server->quotas.in_use(limit::queued_change_bytes), 0U);
+    EXPECT_EQ(where_.server->context().quotas.in_use(limit::queued_change_bytes), 0U);
 }
 
 TEST_F(quotas, queued_changes_of_a_watch_count_that_was_begun_while_its_user_had_no_memory_for_any) {
     polite_client& greedy = log_on("greedy");
-    server::client_quotas& all = where_.server->quotas;
+    server::client_quotas& all = where_.server->context().quotas;
     const server::quota_hold most = all.take(all.user("greedy"), limit::queued_change_bytes, bound / 2);
     const server::quota_hold other = all.take(all.user("honest"), limit::queued_change_bytes, bound / 4);
     wire::file_id directory{};
@@ -273,8 +276,9 @@ TEST_F(quotas, durable_opens_beyond_the_share_of_a_user_end_with_their_connectio
     auto how = polite_client::for_everything();
     how.oplock_level = wire::oplock_level::batch;
     how.contexts.durable = true;
-    const server::client_reference by = where_.server->quotas.user("greedy");
-    const server::quota_hold before = where_.server->quotas.take(by, limit::kept_opens, bound / 2 - 1);
+    const server::client_reference by = where_.server->context().quotas.user("greedy");
+    const server::quota_hold before =
+        where_.server->context().quotas.take(by, limit::kept_opens, bound / 2 - 1);
     for (int i = 0; i != 3; ++i)
         (void)greedy.create(std::to_string(i), how);
     greedy.hang_up();
@@ -362,13 +366,13 @@ TEST_F(password_guessing, in_parallel_has_few_attempts_wait_and_the_others_rejec
         polite_client& one = connect();
         sent.emplace_back(&one, one.send_proof("honest", "wrong"));
     }
-    EXPECT_EQ(where_.server->logons.waiting(), sent.size());
+    EXPECT_EQ(where_.server->context().logons.waiting(), sent.size());
     polite_client& beyond = connect();
     EXPECT_EQ(beyond.answer_to(beyond.send_proof("honest", "p")).status(), nt_status::request_not_accepted);
     EXPECT_EQ(rejections(limit::logon_waiters_per_address), 1U);
     for (const auto& [one, id] : sent)
         EXPECT_EQ(one->answer_to(id).status(), nt_status::logon_failure) << "checked when its turn comes";
-    EXPECT_EQ(where_.server->logons.waiting(), 0U);
+    EXPECT_EQ(where_.server->context().logons.waiting(), 0U);
 }
 
 TEST_F(password_guessing, that_closes_its_connection_before_its_turn_is_never_checked) {
@@ -376,11 +380,11 @@ TEST_F(password_guessing, that_closes_its_connection_before_its_turn_is_never_ch
     polite_client& abandoned = connect();
     (void)abandoned.send_proof("honest", "p");
     (void)connect("10.0.0.3");  // until the proof has arrived
-    EXPECT_EQ(where_.server->logons.waiting(), 1U);
+    EXPECT_EQ(where_.server->context().logons.waiting(), 1U);
     const auto sessions = where_.server->gauges().sessions;
     abandoned.hang_up();
     EXPECT_LT(time_to_log_on("10.0.0.2"), std::chrono::milliseconds(50));
-    EXPECT_EQ(where_.server->logons.waiting(), 0U);
+    EXPECT_EQ(where_.server->context().logons.waiting(), 0U);
     EXPECT_EQ(where_.server->gauges().sessions, sessions)
         << "its own session is gone, and that of the other address there";
 }

@@ -53,13 +53,14 @@ public:
         configuration.shares.push_back({});
         configuration.shares.back().name = "files";
         configuration.shares.back().volume = make(*first_, clock_);
-        server_ = std::make_unique<smb::server::smb_server>(smb::server::server_seams{.loop = *first_,
-                                                                                      .clock = clock_,
-                                                                                      .random = secrets_,
-                                                                                      .accounts = users_,
-                                                                                      .log = log_,
-                                                                                      .other_loops = others},
-                                                            std::move(configuration));
+        server_ =
+            std::make_unique<smb::server::smb_server>(smb::server::server_dependencies{.loop = *first_,
+                                                                                       .clock = clock_,
+                                                                                       .random = secrets_,
+                                                                                       .accounts = users_,
+                                                                                       .log = log_,
+                                                                                       .other_loops = others},
+                                                      std::move(configuration));
         EXPECT_TRUE(server_->start({}));
     }
 

@@ -148,7 +148,7 @@ TEST_F(signed_client, gets_no_channel_by_the_copy_of_a_binding) {
     EXPECT_EQ(first.status(), nt_status::more_processing_required);
     const auto last = attacker.answer_to(attacker.send_copy(second.last_sent()));
     EXPECT_EQ(last.status(), nt_status::logon_failure) << "the challenge was another";
-    EXPECT_EQ(where_.server->quotas.in_use(server::limit::channels), 2U);
+    EXPECT_EQ(where_.server->context().quotas.in_use(server::limit::channels), 2U);
 }
 
 // The other exception: the request proves knowledge of the password.

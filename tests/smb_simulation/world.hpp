@@ -13,7 +13,7 @@
 #include "sluice/io/task_group.hpp"
 #include "sluice/smb/auth/nonce_witness.hpp"
 #include "sluice/smb/server/server.hpp"
-#include "sluice/smb/server/user_database.hpp"
+#include "sluice/smb/server/session/user_database.hpp"
 #include "sluice/vfs/memory_volume.hpp"
 
 namespace sluice::smb_simulation {
@@ -95,13 +95,14 @@ struct world {
         configuration.shares.back().name = "files";
         configuration.shares.back().volume = std::make_unique<vfs::memory_volume>(*loop, clock);
         if (adjust != nullptr) adjust(configuration);
-        server = std::make_unique<smb::server::smb_server>(smb::server::server_seams{.loop = *loop,
-                                                                                     .clock = clock,
-                                                                                     .random = secrets,
-                                                                                     .accounts = accounts,
-                                                                                     .log = log,
-                                                                                     .peers = peers},
-                                                           std::move(configuration));
+        server =
+            std::make_unique<smb::server::smb_server>(smb::server::server_dependencies{.loop = *loop,
+                                                                                       .clock = clock,
+                                                                                       .random = secrets,
+                                                                                       .accounts = accounts,
+                                                                                       .log = log,
+                                                                                       .peers = peers},
+                                                      std::move(configuration));
         EXPECT_TRUE(server->start({}));
     }
 

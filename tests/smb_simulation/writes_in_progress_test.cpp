@@ -26,7 +26,8 @@ protected:
 
     // From now on transfers take some seconds of simulated time.
     void slow_down() {
-        auto& volume = dynamic_cast<vfs::memory_volume&>(server_of_test().find_share("files")->volume());
+        auto& volume =
+            dynamic_cast<vfs::memory_volume&>(server_of_test().context().find_share("files")->volume());
         volume.set_faults({.seed = 3, .delay_max = std::chrono::seconds(1000)});
     }
     std::uint64_t send_write(const wire::file_id& to) {

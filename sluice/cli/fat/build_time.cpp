@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "sluice/cli/fat/image.hpp"
+#include "sluice/cli/fat/failure.hpp"
 
 namespace sluice::cli {
 

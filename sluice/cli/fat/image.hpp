@@ -7,6 +7,7 @@
 
 #include "sluice/base/clock.hpp"
 #include "sluice/cli/fat/build_time.hpp"
+#include "sluice/cli/fat/failure.hpp"
 #include "sluice/cli/fat/image_stack.hpp"
 #include "sluice/fat/file_system.hpp"
 
@@ -58,28 +59,6 @@ private:
     build_clock clock_{source_date()};
     std::unique_ptr<fat::file_system> system_;
 };
-
-/// Prints "sluice fat: why" to standard error, safe for a terminal, and leaves.
-[[noreturn]] void fail_fat(const std::string& why);
-/// The value, or leaves with "what: why".
-template <class T>
-T value_or_fail(result<T> got, const std::string& what);
-void succeed_or_fail(const result<void>& got, const std::string& what);
-
-/// Returns "No space left on device", or the rule and the remedy where FAT has a rule of its own.
-[[nodiscard]] std::string fat_reason(const error& why);
-/// Returns "what: reason".
-[[nodiscard]] std::string fat_message(const error& why, const std::string& what);
-
-/// Returns "/a/b" for the path "a/b" of a volume, safe for a terminal. Names from an image are printed
-/// through this or terminal_text() only.
-[[nodiscard]] std::string shown(const std::string& path);
-
-template <class T>
-T value_or_fail(result<T> got, const std::string& what) {
-    if (not got) fail_fat(fat_message(got.error(), what));
-    return *std::move(got);
-}
 
 /// "5m", "64 MiB" or "1474560" in bytes; units are powers of 1024. Nothing if it is none.
 [[nodiscard]] std::optional<std::uint64_t> parse_size(std::string text);

@@ -48,15 +48,15 @@ result<std::unique_ptr<metrics_service>> metrics_service::open(smb_server& serve
                                                                const io::socket_address& at) noexcept {
     auto listener = io::listening_socket_handle::listen(at);
     if (not listener) return failure(listener.error());
-    if (const auto attached = listener->set_multiplexer(&server.loop()); not attached)
+    if (const auto attached = listener->set_multiplexer(&server.context().loop()); not attached)
         return failure(attached.error());
     return std::unique_ptr<metrics_service>(new metrics_service(server, *std::move(listener)));
 }
 
 metrics_service::metrics_service(smb_server& server, io::listening_socket_handle listener)
-    : server_(server), conversations_(server.loop(), std::move(listener), [this](io::socket_handle& socket) {
-          return answer(socket);
-      }) {}
+    : server_(server),
+      conversations_(server.context().loop(), std::move(listener),
+                     [this](io::socket_handle& socket) { return answer(socket); }) {}
 
 io::task<void> metrics_service::answer(io::socket_handle& socket) noexcept {
     const std::string read = co_await co_read_until(socket, http_request_bytes_max, has_http_headers);
@@ -82,7 +82,7 @@ io::task<std::string> metrics_service::metrics() noexcept {
         const server_snapshot seen = server_.snapshot({.opens = slice});
         for (const auto& one : seen.opens)
             sum.add(one);
-        co_await io::yield(server_.loop());
+        co_await io::yield(server_.context().loop());
     }
     co_return metrics_text(totals, sum, process_use_now());
 }

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "sluice/cli/status/open_totals.hpp"
-#include "sluice/smb/server/snapshot.hpp"
+#include "sluice/smb/server/report/snapshot.hpp"
 
 namespace sluice::cli {
 

@@ -53,8 +53,9 @@ std::expected<std::unique_ptr<observers>, std::string> observers::open(smb_serve
     else if (not is_usual)
         return std::unexpected("--status-socket: " + status.error().message());
     else
-        server.log().write(smb::server::event_severity::warning, "sluice status will not see this server",
-                           {{"folder", status_folder()}, {"why", status.error().message()}});
+        server.context().log().write(smb::server::event_severity::warning,
+                                     "sluice status will not see this server",
+                                     {{"folder", status_folder()}, {"why", status.error().message()}});
     if (made->status_ != nullptr) made->status_->start();
     if (made->metrics_ != nullptr) made->metrics_->start();
     return made;

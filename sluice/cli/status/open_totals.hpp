@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "sluice/smb/server/snapshot.hpp"
+#include "sluice/smb/server/report/snapshot.hpp"
 
 namespace sluice::cli {
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "sluice/base/clock.hpp"
-#include "sluice/smb/server/traffic.hpp"
+#include "sluice/smb/server/report/traffic.hpp"
 
 namespace sluice::cli {
 

@@ -6,7 +6,7 @@
 #include "sluice/cli/status/json_writer.hpp"
 #include "sluice/cli/status/open_totals.hpp"
 #include "sluice/cli/status/rate_window.hpp"
-#include "sluice/smb/server/snapshot.hpp"
+#include "sluice/smb/server/report/snapshot.hpp"
 
 // The document a running server answers `sluice status` with: docs/formats/status.md. It is written piece by
 // piece, in the order of the functions below.

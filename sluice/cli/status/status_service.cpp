@@ -49,7 +49,7 @@ result<std::unique_ptr<status_service>> status_service::open(smb_server& server,
     auto listener = io::listening_socket_handle::listen(*address, {.replace_stale = true});
     (void)::umask(before);
     if (not listener) return failure(listener.error());
-    if (const auto attached = listener->set_multiplexer(&server.loop()); not attached)
+    if (const auto attached = listener->set_multiplexer(&server.context().loop()); not attached)
         return failure(attached.error());
     return std::unique_ptr<status_service>(new status_service(server, *std::move(listener), path));
 }
@@ -57,8 +57,8 @@ result<std::unique_ptr<status_service>> status_service::open(smb_server& server,
 status_service::status_service(smb_server& server, io::listening_socket_handle listener, std::string path)
     : server_(server),
       path_(std::move(path)),
-      sampling_(server.loop()),
-      conversations_(server.loop(), std::move(listener),
+      sampling_(server.context().loop()),
+      conversations_(server.context().loop(), std::move(listener),
                      [this](io::socket_handle& socket) { return answer(socket); }) {}
 
 status_service::~status_service() {
@@ -83,8 +83,8 @@ io::task<void> status_service::done() noexcept {
 
 io::task<void> status_service::sample() noexcept {
     for (;;) {
-        rates_.add(server_.clock().steady_now(), server_.snapshot({}).traffic);
-        const auto slept = co_await io::co_sleep(server_.loop(), sampling_every);
+        rates_.add(server_.context().clock().steady_now(), server_.snapshot({}).traffic);
+        const auto slept = co_await io::co_sleep(server_.context().loop(), sampling_every);
         if (not slept) co_return;
     }
 }
@@ -122,7 +122,7 @@ io::task<bool> status_service::tell_sessions(io::socket_handle& socket, json_wri
             write_session(to, one);
         const auto sent = co_await co_write_all(socket, to.take());
         if (not sent) co_return false;
-        co_await io::yield(server_.loop());
+        co_await io::yield(server_.context().loop());
     }
     to.end_array();
     co_return true;
@@ -142,7 +142,7 @@ io::task<bool> status_service::tell_opens(io::socket_handle& socket, json_writer
         }
         const auto sent = co_await co_write_all(socket, to.take());
         if (not sent) co_return false;
-        co_await io::yield(server_.loop());
+        co_await io::yield(server_.context().loop());
     }
     if (lists) to.end_array();
     co_return true;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "sluice/smb/server/command.hpp"
-#include "sluice/smb/server/connection.hpp"
-#include "sluice/smb/server/server.hpp"
-#include "sluice/smb/server/status_of_error.hpp"
+#include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/wire/output_body.hpp"
 
 namespace sluice::smb::server {

@@ -1,10 +1,11 @@
 #include "sluice/smb/wire/close.hpp"
 
-#include "sluice/smb/server/closing.hpp"
-#include "sluice/smb/server/command.hpp"
-#include "sluice/smb/server/description.hpp"
-#include "sluice/smb/server/file_times.hpp"
-#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/metadata/description.hpp"
+#include "sluice/smb/server/metadata/file_times.hpp"
+#include "sluice/smb/server/net/request.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/operation/closing.hpp"
 
 namespace sluice::smb::server {
 

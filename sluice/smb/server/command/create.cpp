@@ -2,17 +2,18 @@
 
 #include <chrono>
 
-#include "sluice/smb/server/authorisation.hpp"
-#include "sluice/smb/server/caching.hpp"
-#include "sluice/smb/server/closing.hpp"
-#include "sluice/smb/server/command.hpp"
-#include "sluice/smb/server/connection.hpp"
-#include "sluice/smb/server/description.hpp"
-#include "sluice/smb/server/durable.hpp"
-#include "sluice/smb/server/file_times.hpp"
-#include "sluice/smb/server/opening.hpp"
-#include "sluice/smb/server/server.hpp"
-#include "sluice/smb/server/status_of_error.hpp"
+#include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/metadata/authorisation.hpp"
+#include "sluice/smb/server/metadata/description.hpp"
+#include "sluice/smb/server/metadata/file_times.hpp"
+#include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/operation/caching.hpp"
+#include "sluice/smb/server/operation/closing.hpp"
+#include "sluice/smb/server/operation/durable.hpp"
+#include "sluice/smb/server/operation/opening.hpp"
+#include "sluice/smb/server/operation/rpc_named_pipe.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 
 namespace sluice::smb::server {
@@ -93,7 +94,7 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     const wire::maximal_access_query& query) noexcept {
     if (query.timestamp and *query.timestamp == wire::filetime_of(status.modified))
         return {.status = nt_status::none_mapped};
-    return {.status = nt_status::success, .access = rights_to(r, node)};
+    return {.status = nt_status::success, .access = rights_to(r.accessor(), node)};
 }
 
 // What Finder asks once for each connection. That we are Unix lets it use names as they are; of a flush it

@@ -1,6 +1,7 @@
 #include "sluice/smb/wire/echo.hpp"
 
-#include "sluice/smb/server/command.hpp"
+#include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/net/request.hpp"
 
 namespace sluice::smb::server {
 

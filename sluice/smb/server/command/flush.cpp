@@ -1,8 +1,9 @@
 #include "sluice/smb/wire/flush.hpp"
 
-#include "sluice/smb/server/command.hpp"
-#include "sluice/smb/server/server.hpp"
-#include "sluice/smb/server/status_of_error.hpp"
+#include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/request.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
 
 namespace sluice::smb::server {
 

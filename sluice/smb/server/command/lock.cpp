@@ -1,9 +1,9 @@
 #include "sluice/smb/wire/lock.hpp"
 
-#include "sluice/smb/server/caching.hpp"
-#include "sluice/smb/server/command.hpp"
-#include "sluice/smb/server/connection.hpp"
-#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/operation/caching.hpp"
 
 namespace sluice::smb::server {
 
@@ -87,7 +87,7 @@ void count_locks(open& of) noexcept {
 }
 
 // Other servers do not say when they unlock: while somebody waits, one tries again.
-[[nodiscard]] io::task<void> retry_locks(smb_server& host, std::shared_ptr<file_state> of) noexcept {
+[[nodiscard]] io::task<void> retry_locks(server_context& host, std::shared_ptr<file_state> of) noexcept {
     of->retries_locks = true;
     for (std::chrono::milliseconds pause = limits::peer_pause_min; of->locks().has_waiters();
          pause = std::min(2 * pause, limits::peer_pause_max)) {

@@ -1,7 +1,8 @@
 #include "sluice/smb/wire/logoff.hpp"
 
-#include "sluice/smb/server/command.hpp"
-#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/operation/session_life.hpp"
 
 namespace sluice::smb::server {
 
@@ -12,7 +13,7 @@ io::task<wire::nt_status> serve_logoff(request& r) {
     encode(*body, wire::logoff_reply{});
     // The request still holds the session, whose key signs the reply. A user who logs off may come back for
     // what is durable, as one whose connection was lost ([MS-SMB2] 3.3.5.6).
-    r.host().end_session(*r.session, true);
+    end_session(r.host(), *r.session, true);
     co_return wire::nt_status::success;
 }
 

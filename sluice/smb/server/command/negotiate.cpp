@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "sluice/smb/server/command.hpp"
-#include "sluice/smb/server/connection.hpp"
-#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/wire/smb1_negotiate.hpp"
 
 namespace sluice::smb::server {
@@ -113,7 +113,7 @@ void settle(connection& with, dialect chosen, const wire::negotiate_args& args) 
 }
 
 [[nodiscard]] wire::negotiate_reply reply_for(connection& with, dialect chosen) noexcept {
-    smb_server& host = with.host();
+    server_context& host = with.host();
     with.agreed.security_mode = wire::security_mode::signing_enabled;
     if (host.configuration().signing == protection::required)
         with.agreed.security_mode |= wire::security_mode::signing_required;

@@ -1,9 +1,9 @@
 #include "sluice/smb/wire/oplock_break.hpp"
 
-#include "sluice/smb/server/command.hpp"
-#include "sluice/smb/server/connection.hpp"
-#include "sluice/smb/server/lease_breaks.hpp"
-#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/operation/lease_breaks.hpp"
 
 namespace sluice::smb::server {
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "sluice/smb/server/authorisation.hpp"
-#include "sluice/smb/server/command.hpp"
-#include "sluice/smb/server/connection.hpp"
-#include "sluice/smb/server/default_security.hpp"
-#include "sluice/smb/server/file_information.hpp"
-#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/command/file_information.hpp"
+#include "sluice/smb/server/metadata/authorisation.hpp"
+#include "sluice/smb/server/metadata/default_security.hpp"
+#include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
 
 namespace sluice::smb::server {
 
@@ -66,7 +66,7 @@ constexpr std::size_t reply_fixed_bytes = 16;
 
     std::vector<std::byte> room(wire::security_descriptor_bytes_max);
     byte_writer writer{mutable_bytes(room)};
-    if (not encode(writer, selected(security_of(r, *one.node), parts)))
+    if (not encode(writer, selected(security_of(r.accessor(), *one.node), parts)))
         return nt_status::invalid_security_descr;
     const auto bytes = writer.finish();
     if (not bytes) return nt_status::insufficient_resources;

@@ -1,10 +1,10 @@
 #include "sluice/smb/wire/read.hpp"
 
 #include "sluice/io/page_cache.hpp"
-#include "sluice/smb/server/command.hpp"
-#include "sluice/smb/server/connection.hpp"
-#include "sluice/smb/server/server.hpp"
-#include "sluice/smb/server/status_of_error.hpp"
+#include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
 
 namespace sluice::smb::server {
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
-#include "sluice/smb/server/binding.hpp"
-#include "sluice/smb/server/command.hpp"
-#include "sluice/smb/server/connection.hpp"
-#include "sluice/smb/server/logon_turn.hpp"
-#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/server/command/binding.hpp"
+#include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/command/logon_turn.hpp"
+#include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/operation/loss_notice.hpp"
+#include "sluice/smb/server/operation/session_life.hpp"
 
 namespace sluice::smb::server {
 
@@ -47,7 +49,7 @@ constexpr std::size_t reply_fixed_bytes = 16;
         return nt_status::logon_failure;
     known.proved = proof_of(r, known.user);
     known.state = session::phase::valid;
-    r.host().begin_lifetime(known);
+    begin_lifetime(r.host(), known);
     return nt_status::success;
 }
 
@@ -76,17 +78,17 @@ constexpr std::size_t reply_fixed_bytes = 16;
                              auth::used_message_ids({.first = first_signed, .end = ~std::uint64_t{0}}));
     if (not signer) return failure(signer.error());
     r.channel->signer = std::make_shared<auth::signer>(*std::move(signer));
-    return r.channel->make_ciphers(r.host().random());
+    return fresh.make_ciphers(*r.channel, r.host().random());
 }
 
 // A client that lost its connection may name the session it had, which then ends ([MS-SMB2] 3.3.5.5.3).
 void end_previous(request& r, std::uint64_t previous_id, const session& fresh) noexcept {
     if (previous_id == 0 or previous_id == fresh.id) return;
-    const std::shared_ptr<session> previous = r.host().find_session(previous_id);
+    const std::shared_ptr<session> previous = r.host().sessions.find(previous_id);
     if (previous == nullptr or previous->state == session::phase::in_progress) return;
     // An anonymous client proves no identity, so that it matches no session.
     if (not is_same_account(r.host().accounts(), previous->user, fresh.user)) return;
-    r.host().end_session(*previous, true);
+    end_session(r.host(), *previous, true);
 }
 
 // One client does not use two dialects: an attacker may have changed the negotiation ([MS-SMB2] 3.3.5.5.3).
@@ -94,7 +96,7 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
 [[nodiscard]] bool has_other_dialect(const request& r) {
     const session& fresh = *r.session;
     if (fresh.agreed.client == wire::guid{} or fresh.user.is_anonymous or fresh.user.is_guest) return false;
-    return std::ranges::any_of(r.host().sessions_like(fresh), [&](const session* other) {
+    return std::ranges::any_of(r.host().sessions.alike(fresh), [&](const session* other) {
         return other->signing_key and other->agreed.dialect != fresh.agreed.dialect;
     });
 }
@@ -133,12 +135,13 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
             r.host().configuration().encryption == protection::required and fresh.sealing;
     }
     end_previous(r, args.previous_session_id, fresh);
-    if (not r.host().admission.establish(*r.channel)) return nt_status::insufficient_resources;
+    if (not r.host().admission.establish(*r.channel, r.connection().admitted))
+        return nt_status::insufficient_resources;
     r.channel->is_established = true;
     r.host().log().write(event_severity::info, "a user has logged on",
                          {{"user", fresh.user.name}, {"peer", r.connection().peer_text()}});
     fresh.state = session::phase::valid;
-    r.host().begin_lifetime(fresh);
+    begin_lifetime(r.host(), fresh);
     return nt_status::success;
 }
 
@@ -162,7 +165,7 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
         const nt_status refused = find_or_begin_binding(r);
         if (refused != nt_status::success) return refused;
     } else if (r.header().session_id == 0) {
-        r.channel = r.host().make_session(r.connection());
+        r.channel = make_session(r.host(), r.connection());
         if (r.channel == nullptr) return nt_status::insufficient_resources;
         r.session = r.channel->session;
     } else if (r.session == nullptr) {
@@ -198,7 +201,7 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
 // never did; what it waits for is answered at once. One that could not be bound goes on where it was.
 [[nodiscard]] io::task<nt_status> refuse(request& r, auth::step_refused refused, bool is_binding,
                                          bool is_wrong_proof) noexcept {
-    smb_server& host = r.host();
+    server_context& host = r.host();
     host.log().write(
         event_severity::warning, "a log-on was refused",
         {{"peer", r.connection().peer_text()},
@@ -211,9 +214,9 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     }
     r.channel->negotiator.reset();
     if (is_binding)
-        host.end_channel(*r.channel);
+        end_channel(host, *r.channel);
     else
-        host.end_session(*r.session, false);
+        end_session(host, *r.session, false);
     co_return refused.why;
 }
 
@@ -224,7 +227,7 @@ io::task<nt_status> serve_session_setup(request& r) {
     if (not args) co_return nt_status::invalid_parameter;
     const bool is_binding = wire::has(args->flags, wire::session_setup_flags::binding);
     if (r.header().session_id == 0) {
-        io::task<void> noticing = r.host().notice_losses(r.connection());
+        io::task<void> noticing = notice_losses(r.host(), r.connection());
         co_await std::move(noticing);
     } else {
         io::task<nt_status> waiting = wait_for_logon_turn(r);

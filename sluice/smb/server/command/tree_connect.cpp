@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "sluice/base/case_fold.hpp"
-#include "sluice/smb/server/command.hpp"
-#include "sluice/smb/server/connection.hpp"
-#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 
 namespace sluice::smb::server {

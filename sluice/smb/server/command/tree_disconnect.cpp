@@ -1,7 +1,8 @@
 #include "sluice/smb/wire/tree_disconnect.hpp"
 
-#include "sluice/smb/server/command.hpp"
-#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/operation/session_life.hpp"
 
 namespace sluice::smb::server {
 
@@ -10,7 +11,7 @@ io::task<wire::nt_status> serve_tree_disconnect(request& r) {
     byte_writer* const body = r.begin_reply(8);
     if (body == nullptr) co_return wire::nt_status::insufficient_resources;
     encode(*body, wire::tree_disconnect_reply{});
-    r.host().end_tree(*r.session, *r.tree);
+    end_tree(r.host(), *r.session, *r.tree);
     co_return wire::nt_status::success;
 }
 

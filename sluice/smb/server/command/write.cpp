@@ -1,11 +1,11 @@
 #include "sluice/smb/wire/write.hpp"
 
-#include "sluice/smb/server/closing.hpp"
-#include "sluice/smb/server/command.hpp"
-#include "sluice/smb/server/connection.hpp"
-#include "sluice/smb/server/file_times.hpp"
-#include "sluice/smb/server/server.hpp"
-#include "sluice/smb/server/status_of_error.hpp"
+#include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/metadata/file_times.hpp"
+#include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/operation/closing.hpp"
 
 namespace sluice::smb::server {
 

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "sluice/smb/server/net/request.hpp"
+#include "sluice/smb/wire/set_info.hpp"
+
+// What SET_INFO changes of a file without waiting for anybody: one function for each class of [MS-FSCC] 2.4.
+// The open is of a file, directory or stream; the access a class needs is checked by change_file().
+
+namespace sluice::smb::server {
+
+/// Carries a class out. Errors: INVALID_INFO_CLASS for one that cannot be set here, ACCESS_DENIED without the
+/// right it needs, INFO_LENGTH_MISMATCH for too few bytes, INVALID_PARAMETER, those of the file system.
+[[nodiscard]] wire::nt_status change_file(request& r, open& one, const wire::set_info_args& args);
+
+/// Whether an open may have its file removed. Errors: ACCESS_DENIED, CANNOT_DELETE (it is read-only, and
+/// that is not to be ignored), DIRECTORY_NOT_EMPTY.
+[[nodiscard]] wire::nt_status may_remove(open& one, bool ignores_read_only);
+
+/// Stores the parts of a security descriptor that are given. Errors: ACCESS_DENIED, INVALID_SECURITY_DESCR,
+/// and those of the file system.
+[[nodiscard]] wire::nt_status change_security(request& r, open& one, const wire::set_info_args& args);
+
+}  // namespace sluice::smb::server

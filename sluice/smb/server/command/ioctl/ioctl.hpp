@@ -1,0 +1,69 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "sluice/smb/server/net/request.hpp"
+#include "sluice/smb/server/open/open.hpp"
+#include "sluice/smb/wire/ioctl.hpp"
+
+// Internal to IOCTL ([MS-SMB2] 3.3.5.15): what its groups of controls share, and what they serve.
+
+namespace sluice::smb::server {
+
+/// One IOCTL under way. A control writes its output, if it has any, and says the status of the reply; with
+/// output the reply has a body whatever the status.
+class control {
+public:
+    control(request& of, const wire::ioctl_args& asked) noexcept : r(of), args(asked) {}
+    control(const control&) = delete;
+    control& operator=(const control&) = delete;
+
+    /// Where output of up to `bytes_max` goes. Null if there is no memory: INSUFFICIENT_RESOURCES.
+    [[nodiscard]] byte_writer* begin_output(std::size_t bytes_max) noexcept;
+    /// Makes the output the reply's.
+    [[nodiscard]] wire::nt_status reply_with_output() noexcept;
+    [[nodiscard]] bool has_output() const noexcept { return output_.has_value(); }
+
+    request& r;
+    const wire::ioctl_args& args;
+    std::shared_ptr<open> file;  // not null, but for the controls of the server
+
+private:
+    pool_buffer memory_;
+    std::optional<byte_writer> output_;
+};
+
+using control_handler = io::task<wire::nt_status> (*)(control& c);
+
+// clang-format off
+// ioctl_session.cpp: of the connection.
+[[nodiscard]] io::task<wire::nt_status> validate_negotiate(control& c);        // [MS-SMB2] 3.3.5.15.12
+[[nodiscard]] io::task<wire::nt_status> query_network_interfaces(control& c);  // 3.3.5.15.11
+[[nodiscard]] io::task<wire::nt_status> request_resiliency(control& c);        // 3.3.5.15.9
+[[nodiscard]] io::task<wire::nt_status> get_dfs_referrals(control& c);         // 3.3.5.15.2
+// ioctl_pipe.cpp: of a named pipe.
+[[nodiscard]] io::task<wire::nt_status> transceive_pipe(control& c);           // 3.3.5.15.3
+[[nodiscard]] io::task<wire::nt_status> peek_at_pipe(control& c);              // 3.3.5.15.4
+[[nodiscard]] io::task<wire::nt_status> wait_for_pipe(control& c);             // 3.3.5.15.10
+// ioctl_copy.cpp: copies between opens.
+[[nodiscard]] io::task<wire::nt_status> request_resume_key(control& c);        // [MS-SMB2] 3.3.5.15.5
+[[nodiscard]] io::task<wire::nt_status> copy_chunks(control& c);               // 3.3.5.15.6
+[[nodiscard]] io::task<wire::nt_status> duplicate_extents(control& c);         // [MS-FSA] 2.1.5.10
+// ioctl_range.cpp: ranges of a file.
+[[nodiscard]] io::task<wire::nt_status> set_sparse(control& c);
+[[nodiscard]] io::task<wire::nt_status> set_zero_data(control& c);
+[[nodiscard]] io::task<wire::nt_status> query_allocated_ranges(control& c);
+[[nodiscard]] io::task<wire::nt_status> trim_file(control& c);
+// ioctl_attributes.cpp: properties of a file.
+[[nodiscard]] io::task<wire::nt_status> get_compression(control& c);
+[[nodiscard]] io::task<wire::nt_status> set_compression(control& c);
+[[nodiscard]] io::task<wire::nt_status> get_object_id(control& c);
+[[nodiscard]] io::task<wire::nt_status> enumerate_snapshots(control& c);
+// ioctl_reparse.cpp: symbolic links.
+[[nodiscard]] io::task<wire::nt_status> get_reparse_point(control& c);
+[[nodiscard]] io::task<wire::nt_status> set_reparse_point(control& c);
+[[nodiscard]] io::task<wire::nt_status> delete_reparse_point(control& c);
+// clang-format on
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,58 @@
+// Properties of a file that only controls tell and set.
+
+#include "sluice/smb/server/command/ioctl/ioctl.hpp"
+#include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/wire/fsctl_attributes.hpp"
+
+namespace sluice::smb::server {
+
+using wire::access_mask;
+using wire::nt_status;
+
+// Whatever the file system below compresses, it does unseen.
+io::task<nt_status> get_compression(control& c) {
+    constexpr std::size_t reply_bytes = 2;
+    if (c.args.output_bytes_max < reply_bytes) co_return nt_status::buffer_too_small;
+    byte_writer* const output = c.begin_output(reply_bytes);
+    if (output == nullptr) co_return nt_status::insufficient_resources;
+    encode(*output, wire::compression_state{});
+    co_return nt_status::success;
+}
+
+io::task<nt_status> set_compression(control& c) {
+    if (not wire::has_any(c.file->access, access_mask::write_data)) co_return nt_status::access_denied;
+    const auto wanted = wire::decode_compression_state(c.args.input);
+    if (not wanted) co_return nt_status::invalid_parameter;
+    co_return wanted->format == wire::compression_format::none ? nt_status::success
+                                                               : nt_status::not_supported;
+}
+
+// The file's number is as good an identifier as one we would have to keep: it, too, lasts as long as the
+// file.
+io::task<nt_status> get_object_id(control& c) {
+    constexpr std::size_t reply_bytes = 64;
+    if (c.args.output_bytes_max < reply_bytes) co_return nt_status::buffer_too_small;
+    const result<vfs::metadata> status = c.file->node->status();
+    if (not status) co_return status_of(status.error());
+    byte_writer* const output = c.begin_output(reply_bytes);
+    if (output == nullptr) co_return nt_status::insufficient_resources;
+    const std::array<le64, 2> numbers{le64(status->id), le64(status->volume)};
+    wire::object_id known;
+    static_assert(sizeof numbers == sizeof known.id);
+    std::memcpy(&known.id, numbers.data(), sizeof numbers);
+    known.birth_volume_object_and_domain[1] = known.id;
+    encode(*output, known);
+    co_return nt_status::success;
+}
+
+// What Windows shows as former versions. Files have none here.
+io::task<nt_status> enumerate_snapshots(control& c) {
+    if (c.args.output_bytes_max < wire::no_snapshots_bytes) co_return nt_status::invalid_parameter;
+    byte_writer* const output = c.begin_output(wire::no_snapshots_bytes);
+    if (output == nullptr) co_return nt_status::insufficient_resources;
+    wire::encode_no_snapshots(*output);
+    co_return nt_status::success;
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,199 @@
+// Copies that the server carries out, so that the data need not travel to the client and back.
+
+#include <algorithm>
+
+#include "sluice/smb/server/command/ioctl/ioctl.hpp"
+#include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/operation/closing.hpp"
+#include "sluice/smb/wire/fsctl_copy.hpp"
+
+namespace sluice::smb::server {
+
+using wire::access_mask;
+using wire::nt_status;
+
+namespace {
+
+constexpr std::size_t copy_response_bytes = 12;
+constexpr std::uint64_t offset_max = INT64_MAX;
+
+// The open a resume key was given for; as good as absent if it belongs to somebody else.
+[[nodiscard]] std::shared_ptr<open> find_source(const control& c, const wire::resume_key& key) noexcept {
+    wire::file_id id{};
+    static_assert(sizeof id <= sizeof key);
+    std::memcpy(&id, key.data(), sizeof id);
+    std::shared_ptr<open> found = c.r.host().opens.find(id);
+    if (found == nullptr or found->is_closed or found->session != c.r.session.get()) return nullptr;
+    return found;
+}
+
+[[nodiscard]] nt_status check_ends(const control& c, const open& source) noexcept {
+    const open& target = *c.file;
+    if (target.is_directory() or source.is_pipe() or source.is_directory())
+        return nt_status::invalid_device_request;
+    if (not wire::has_any(target.access, access_mask::write_data | access_mask::append_data))
+        return nt_status::access_denied;
+    // The plain form promises that the copy can be read back ([MS-SMB2] 3.3.5.15.6).
+    if (c.args.code == wire::control_code::srv_copychunk and not target.grants(access_mask::read_data))
+        return nt_status::access_denied;
+    return wire::has_any(source.access, access_mask::read_data | access_mask::execute)
+               ? nt_status::success
+               : nt_status::access_denied;
+}
+
+// Whether the request keeps within what we allow; otherwise the answer says how much that is.
+[[nodiscard]] bool is_within(const wire::copy_chunk_limits& allowed, const wire::copy_chunk_request& asked) {
+    std::uint64_t total = 0;
+    for (const wire::copy_chunk& chunk : asked.chunks) {
+        if (chunk.length == 0 or chunk.length > allowed.chunk_bytes_max) return false;
+        total += chunk.length;
+    }
+    return total <= allowed.total_bytes_max;
+}
+
+[[nodiscard]] nt_status answer(control& c, const wire::copy_chunk_response& with, nt_status status) noexcept {
+    byte_writer* const output = c.begin_output(copy_response_bytes);
+    if (output == nullptr) return nt_status::insufficient_resources;
+    encode(*output, with);
+    return status;
+}
+
+[[nodiscard]] nt_status answer_with_limits(control& c, const wire::copy_chunk_limits& allowed) noexcept {
+    return answer(c,
+                  {.chunks_written = allowed.chunks_max,
+                   .chunk_bytes_written = allowed.chunk_bytes_max,
+                   .total_bytes_written = allowed.total_bytes_max},
+                  nt_status::invalid_parameter);
+}
+
+[[nodiscard]] nt_status check_chunk(const open& source, const open& target,
+                                    const wire::copy_chunk& chunk) noexcept {
+    if (source.is_closed or target.is_closed) return nt_status::file_closed;
+    if (chunk.source_offset > offset_max - chunk.length or chunk.target_offset > offset_max - chunk.length)
+        return nt_status::invalid_parameter;
+    const result<vfs::metadata> status = source.node->status();
+    if (not status) return status_of(status.error());
+    if (chunk.source_offset > status->size_bytes or chunk.length > status->size_bytes - chunk.source_offset)
+        return nt_status::invalid_view_size;
+    const bool may_read =
+        source.file->locks().allows_read(source, {.offset = chunk.source_offset, .length = chunk.length});
+    const bool may_write =
+        target.file->locks().allows_write(target, {.offset = chunk.target_offset, .length = chunk.length});
+    return may_read and may_write ? nt_status::success : nt_status::file_lock_conflict;
+}
+
+// Through our memory: where the system cannot copy by itself, as within one file or between volumes.
+[[nodiscard]] io::task<nt_status> carry(control& c, std::shared_ptr<open> source, wire::copy_chunk chunk) {
+    pool_buffer data = c.r.answer.buffers().take(chunk.length);
+    if (not data) co_return nt_status::insufficient_resources;
+    io::task<result<std::size_t>> reading = source->node->co_read(data.bytes(), chunk.source_offset);
+    const result<std::size_t> got = co_await c.r.host().transfer(*source->node, std::move(reading));
+    if (not got) co_return status_of(got.error());
+    if (*got != chunk.length) co_return nt_status::invalid_view_size;  // cut meanwhile
+    if (c.file->is_closed) co_return nt_status::file_closed;
+    const write_under_way before_its_end(c.r.host(), c.file);
+    io::task<result<void>> writing = c.file->node->co_write(data.bytes(), chunk.target_offset);
+    const result<void> written = co_await c.r.host().transfer(*c.file->node, std::move(writing));
+    co_return written ? nt_status::success : status_of(written.error());
+}
+
+[[nodiscard]] io::task<nt_status> copy(control& c, std::shared_ptr<open> source, wire::copy_chunk chunk) {
+    if (const nt_status refused = check_chunk(*source, *c.file, chunk); refused != nt_status::success)
+        co_return refused;
+    if (source->tree->target == c.file->tree->target and source->file != c.file->file) {
+        const write_under_way before_its_end(c.r.host(), c.file);
+        const result<std::uint64_t> cloned =
+            source->node->clone_to(*c.file->node, {.offset = chunk.source_offset, .length = chunk.length},
+                                   chunk.target_offset, false);
+        if (cloned and *cloned == chunk.length) co_return nt_status::success;
+    }
+    io::task<nt_status> carrying = carry(c, source, chunk);
+    co_return co_await std::move(carrying);
+}
+
+}  // namespace
+
+io::task<nt_status> request_resume_key(control& c) {
+    constexpr std::size_t reply_bytes = 32;
+    if (c.args.output_bytes_max < reply_bytes) co_return nt_status::invalid_parameter;
+    byte_writer* const output = c.begin_output(reply_bytes);
+    if (output == nullptr) co_return nt_status::insufficient_resources;
+    wire::resume_key key{};
+    std::memcpy(key.data(), &c.file->id, sizeof c.file->id);
+    wire::encode_resume_key(*output, key);
+    co_return nt_status::success;
+}
+
+io::task<nt_status> copy_chunks(control& c) {
+    if (c.args.output_bytes_max < copy_response_bytes) co_return nt_status::invalid_parameter;
+    constexpr wire::copy_chunk_limits allowed;
+    const auto asked = wire::decode_copy_chunk_request(c.args.input, allowed);
+    if (not asked) {
+        if (asked.error() == wire::decode_error::too_many) co_return answer_with_limits(c, allowed);
+        co_return nt_status::invalid_parameter;
+    }
+    const std::shared_ptr<open> source = find_source(c, asked->source);
+    if (source == nullptr) co_return nt_status::object_name_not_found;
+    if (const nt_status refused = check_ends(c, *source); refused != nt_status::success) co_return refused;
+    if (not is_within(allowed, *asked)) co_return answer_with_limits(c, allowed);
+
+    wire::copy_chunk_response done;
+    for (const wire::copy_chunk& chunk : asked->chunks) {
+        io::task<nt_status> copying = copy(c, source, chunk);
+        const nt_status status = co_await std::move(copying);
+        if (status != nt_status::success) co_return answer(c, done, status);
+        ++done.chunks_written;
+        done.total_bytes_written += chunk.length;
+    }
+    co_return answer(c, done, nt_status::success);
+}
+
+namespace {
+
+[[nodiscard]] nt_status share_extents(control& c, const wire::duplicate_extents_request& asked) {
+    if (not c.file->tree->volume().features().has_block_sharing) return nt_status::invalid_device_request;
+    const std::shared_ptr<open> source = c.r.host().opens.find(asked.source);
+    if (source == nullptr or source->session != c.r.session.get()) return nt_status::invalid_handle;
+    if (source->is_pipe() or source->is_directory() or c.file->is_directory())
+        return nt_status::invalid_parameter;
+    if (source->tree->target != c.file->tree->target) return nt_status::invalid_parameter;
+    if (not wire::has_any(source->access, access_mask::read_data | access_mask::execute) or
+        not c.file->grants(access_mask::write_data))
+        return nt_status::access_denied;
+    if (asked.source_offset > offset_max - asked.byte_count or
+        asked.target_offset > offset_max - asked.byte_count)
+        return nt_status::invalid_parameter;
+    if (asked.byte_count == 0) return nt_status::success;
+    const bool may_read = source->file->locks().allows_read(
+        *source, {.offset = asked.source_offset, .length = asked.byte_count});
+    const bool may_write = c.file->file->locks().allows_write(
+        *c.file, {.offset = asked.target_offset, .length = asked.byte_count});
+    if (not may_read or not may_write) return nt_status::file_lock_conflict;
+    const result<vfs::metadata> from = source->node->status();
+    const result<vfs::metadata> to = c.file->node->status();
+    if (not from) return status_of(from.error());
+    if (not to) return status_of(to.error());
+    // Blocks can only be shared where both files have them.
+    if (asked.source_offset + asked.byte_count > from->size_bytes or
+        asked.target_offset + asked.byte_count > to->size_bytes or from->is_sparse != to->is_sparse)
+        return nt_status::not_supported;
+    const write_under_way before_its_end(c.r.host(), c.file);
+    const result<std::uint64_t> shared =
+        source->node->clone_to(*c.file->node, {.offset = asked.source_offset, .length = asked.byte_count},
+                               asked.target_offset, true);
+    return shared ? nt_status::success : status_of(shared.error());
+}
+
+}  // namespace
+
+io::task<nt_status> duplicate_extents(control& c) {
+    if (c.args.code == wire::control_code::duplicate_extents_to_file_ex) {
+        const auto asked = wire::decode_duplicate_extents_ex_request(c.args.input);
+        co_return asked ? share_extents(c, asked->range) : nt_status::invalid_parameter;
+    }
+    const auto asked = wire::decode_duplicate_extents_request(c.args.input);
+    co_return asked ? share_extents(c, *asked) : nt_status::invalid_parameter;
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,89 @@
+// Reparse points, of which a volume has one kind: symbolic links.
+
+#include <algorithm>
+
+#include "sluice/smb/server/command/ioctl/ioctl.hpp"
+#include "sluice/smb/server/metadata/link_target.hpp"
+#include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/wire/reparse_point.hpp"
+#include "sluice/vfs/path.hpp"
+
+namespace sluice::smb::server {
+
+using wire::access_mask;
+using wire::nt_status;
+
+namespace {
+
+constexpr std::size_t buffer_bytes_max = 8 + wire::reparse_data_bytes_max;
+
+[[nodiscard]] std::string with_separators(std::string path, char from, char to) {
+    std::ranges::replace(path, from, to);
+    return path;
+}
+
+[[nodiscard]] nt_status check_writer(const open& of) noexcept {
+    return wire::has_any(of.access, access_mask::write_data | access_mask::write_attributes)
+               ? nt_status::success
+               : nt_status::access_denied;
+}
+
+// To become a link, or to stop being one, makes the file another inode. Its state goes along; other opens of
+// the old inode, writes to it, and the signs that tell other servers of it could not.
+[[nodiscard]] nt_status become_link(control& c, std::string_view target) {
+    file_table& files = c.r.host().files;
+    file_state& file = *c.file->file;
+    if (file.peers() != nullptr) return nt_status::not_supported;
+    if (c.file->writes_under_way != 0) return nt_status::sharing_violation;
+    if (file.opens().size() != 1 or files.has_open_streams(file.key())) return nt_status::sharing_violation;
+    const result<void> made = c.file->node->become_link(target);
+    files.change_key(file, c.file->node->key());
+    return made ? nt_status::success : status_of(made.error());
+}
+
+}  // namespace
+
+io::task<nt_status> get_reparse_point(control& c) {
+    if (c.file->node->kind() != vfs::node_kind::symlink) co_return nt_status::not_a_reparse_point;
+    result<std::string> target = c.file->node->read_link();
+    if (not target) co_return status_of(target.error());
+    const bool is_relative = not target->starts_with('/');
+    const std::string shown = with_separators(*std::move(target), '/', '\\');
+    pool_buffer memory = c.r.answer.buffers().take(buffer_bytes_max);
+    if (not memory) co_return nt_status::insufficient_resources;
+    byte_writer writer(memory.bytes());
+    const auto encoded =
+        encode(writer, wire::reparse_symlink{.substitute = shown, .print = shown, .relative = is_relative});
+    const auto point = writer.finish();
+    if (not encoded or not point) co_return nt_status::io_reparse_data_invalid;
+    if (point->size() > c.args.output_bytes_max) co_return nt_status::buffer_too_small;
+    byte_writer* const output = c.begin_output(point->size());
+    if (output == nullptr) co_return nt_status::insufficient_resources;
+    output->put_bytes(*point);
+    co_return nt_status::success;
+}
+
+io::task<nt_status> set_reparse_point(control& c) {
+    if (const nt_status refused = check_writer(*c.file); refused != nt_status::success) co_return refused;
+    const auto point = wire::decode_reparse_point(c.args.input);
+    if (not point) co_return nt_status::io_reparse_data_invalid;
+    const auto* const link = std::get_if<wire::reparse_symlink>(&*point);
+    if (link == nullptr) co_return nt_status::io_reparse_tag_not_handled;
+    const std::string target = with_separators(link->substitute, '\\', '/');
+    const std::string path = c.file->node->path();
+    if (not link->relative or not stays_in_share(target, vfs::split_path(path).parent))
+        co_return nt_status::io_reparse_data_invalid;
+    co_return become_link(c, target);
+}
+
+io::task<nt_status> delete_reparse_point(control& c) {
+    if (const nt_status refused = check_writer(*c.file); refused != nt_status::success) co_return refused;
+    if (c.file->node->kind() != vfs::node_kind::symlink) co_return nt_status::not_a_reparse_point;
+    const auto tag = c.args.input.take<le32>();
+    if (not tag) co_return nt_status::io_reparse_data_invalid;
+    if (tag->value() != wire::reparse_tag_symlink) co_return nt_status::io_reparse_tag_mismatch;
+    co_return become_link(c, {});
+}
+
+}  // namespace sluice::smb::server

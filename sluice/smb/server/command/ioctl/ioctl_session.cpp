@@ -1,0 +1,105 @@
+#include <algorithm>
+
+#include "sluice/smb/server/command/ioctl/ioctl.hpp"
+#include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/wire/fsctl_session.hpp"
+
+namespace sluice::smb::server {
+
+using wire::nt_status;
+
+namespace {
+
+[[nodiscard]] bool is_what_was_negotiated(const negotiated& agreed,
+                                          const wire::validate_negotiate_request& said) {
+    return said.client == agreed.client and
+           said.capabilities == wire::bits_of(agreed.offered_capabilities) and
+           said.security_mode == wire::bits_of(agreed.offered_security_mode) and
+           std::ranges::equal(said.dialects, agreed.offered_dialects, {}, {},
+                              [](wire::dialect offered) { return static_cast<std::uint16_t>(offered); });
+}
+
+[[nodiscard]] std::optional<wire::network_interface> described(const network_interface& from) noexcept {
+    wire::network_interface told{
+        .index = from.index,
+        .capability = from.can_spread_receives ? wire::network_interface::rss_capable : 0U,
+        .link_speed_bits_per_second = from.bits_per_second,
+        .ipv6 = from.address.family() == io::address_family::ip_v6};
+    // The kernel's form: the address stands behind family and port, that of IPv6 behind its flow, too.
+    const bytes_view kernels(static_cast<const std::byte*>(from.address.data()), from.address.size());
+    const auto address =
+        told.ipv6 ? kernels.slice({.offset = 8, .length = 16}) : kernels.slice({.offset = 4, .length = 4});
+    const bool is_ip = told.ipv6 or from.address.family() == io::address_family::ip_v4;
+    if (not is_ip or not address) return std::nullopt;
+    std::ranges::copy(*address, told.address.begin());
+    return told;
+}
+
+}  // namespace
+
+// Whoever stands between could have weakened NEGOTIATE, which was not signed; this is. A client that was
+// deceived, or deceives, gets no answer ([MS-SMB2] 3.3.5.15.12). In 3.1.1 NEGOTIATE is protected otherwise.
+io::task<nt_status> validate_negotiate(control& c) {
+    constexpr std::size_t reply_bytes = 24;
+    connection& with = c.r.connection();
+    const auto said = wire::decode_validate_negotiate_request(c.args.input);
+    if (with.agreed.dialect == wire::dialect::smb_3_1_1 or not said or
+        c.args.output_bytes_max < reply_bytes or not is_what_was_negotiated(with.agreed, *said)) {
+        with.close("what was negotiated is not what the client says");
+        co_return nt_status::access_denied;
+    }
+    byte_writer* const output = c.begin_output(reply_bytes);
+    if (output == nullptr) co_return nt_status::insufficient_resources;
+    encode(*output, wire::validate_negotiate_reply{
+                        .capabilities = wire::bits_of(with.agreed.capabilities),
+                        .server = c.r.host().identity(),
+                        .security_mode = wire::bits_of(with.agreed.security_mode),
+                        .dialect_revision = static_cast<std::uint16_t>(*with.agreed.dialect)});
+    co_return nt_status::success;
+}
+
+io::task<nt_status> query_network_interfaces(control& c) {
+    constexpr std::size_t bytes_per_interface = 152;
+    if (not c.r.connection().agreed.is_at_least(wire::dialect::smb_3_0)) co_return nt_status::not_supported;
+    std::vector<wire::network_interface> told;
+    const auto& interfaces = c.r.host().configuration().interfaces;
+    for (const network_interface& one : interfaces ? interfaces() : std::vector<network_interface>())
+        if (const auto known = described(one)) told.push_back(*known);
+    const std::size_t bytes = told.size() * bytes_per_interface;
+    if (bytes > c.args.output_bytes_max) co_return nt_status::buffer_too_small;
+    byte_writer* const output = c.begin_output(bytes);
+    if (output == nullptr) co_return nt_status::insufficient_resources;
+    wire::encode_network_interfaces(*output, told);
+    co_return nt_status::success;
+}
+
+io::task<nt_status> request_resiliency(control& c) {
+    if (not c.r.connection().agreed.is_at_least(wire::dialect::smb_2_1) or c.file->is_pipe() or
+        c.file->is_directory())
+        co_return nt_status::invalid_device_request;
+    const auto asked = wire::decode_resiliency_request(c.args.input);
+    if (not asked) co_return nt_status::invalid_parameter;
+    const std::chrono::milliseconds timeout(asked->timeout_ms);
+    if (timeout > limits::durable_timeout_max) co_return nt_status::invalid_parameter;
+    if (not c.file->durable) {
+        const user_identity& user = c.r.session->user;
+        c.file->durable = durability{.owner = user.name,
+                                     .owner_domain = user.domain,
+                                     .is_second_generation = false,
+                                     .is_resilient = true,
+                                     .timeout = {},
+                                     .end = {}};
+    }
+    c.file->durable->is_resilient = true;
+    c.file->durable->timeout =
+        timeout != timeout.zero() ? timeout : std::chrono::milliseconds(limits::durable_timeout_default);
+    co_return nt_status::success;
+}
+
+// Nothing here is part of a distributed file system, which clients are to know from this very status.
+io::task<nt_status> get_dfs_referrals(control& c) {
+    co_return c.r.tree->target->is_pipes() ? nt_status::fs_driver_required : nt_status::not_found;
+}
+
+}  // namespace sluice::smb::server

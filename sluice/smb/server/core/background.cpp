@@ -1,0 +1,13 @@
+#include "sluice/smb/server/core/background.hpp"
+
+#include "sluice/smb/server/core/hand_over.hpp"
+
+namespace sluice::smb::server {
+
+void background_work::spawn(io::task<void> work) noexcept {
+    do_on(loop_, [this, given = std::move(work)]() mutable noexcept {
+        tasks_.spawn(latched(latch_, std::move(given)));
+    });
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "sluice/base/recycled_memory.hpp"
+#include "sluice/smb/server/file/byte_range_locks.hpp"
+#include "sluice/smb/server/file/peer_claims.hpp"
+#include "sluice/smb/server/file/share_modes.hpp"
+#include "sluice/vfs/metadata.hpp"
+
+namespace sluice::smb::server {
+
+class open;
+class file_table;
+
+/// What all opens of one file (or stream) share: who they are, what they allow each other, which bytes are
+/// locked, whether the file is to be removed when the last of them closes.
+///
+/// Lives as long as an open, or a request that is about to become one, holds it.
+/// Thread safety: under the server's latch.
+class file_state : public std::enable_shared_from_this<file_state> {
+public:
+    file_state(file_table& table, const vfs::file_key& key) noexcept;
+    file_state(const file_state&) = delete;
+    file_state& operator=(const file_state&) = delete;
+    ~file_state();
+
+    [[nodiscard]] const vfs::file_key& key() const noexcept { return key_; }
+    [[nodiscard]] std::pmr::vector<open*>& opens() noexcept { return opens_; }
+    [[nodiscard]] byte_range_locks& locks() noexcept { return locks_; }
+
+    /// Adds an open with its share mode; remove() takes the same.
+    void add(open& one, const sharing& mode);
+    void remove(open& one, const sharing& mode) noexcept;
+    [[nodiscard]] const share_mode_counts& share_modes() const noexcept { return share_modes_; }
+
+    /// Who waits until caching of the file has changed, or an open has gone; sets all of them.
+    [[nodiscard]] std::vector<event<wire::nt_status>*>& caching_waiters() noexcept { return waiters_; }
+    void wake_caching_waiters() noexcept;
+
+    /// A change time that a client has set, and what the host said of it then: hosts let nobody set it, so it
+    /// is told for as long as the file is open and has not changed since.
+    struct set_change_time {
+        vfs::time_point shown{};
+        vfs::time_point of_host{};
+    };
+    std::optional<set_change_time> change_time;
+
+    /// Writes through any open of it that have begun and not ended: counted by write_under_way.
+    std::uint32_t writes_under_way = 0;
+
+    /// Whether the file is removed when its last open ends: new opens are refused then, also by other
+    /// servers.
+    [[nodiscard]] bool is_delete_pending() const noexcept { return is_delete_pending_; }
+    /// `by` has the right to delete the file, and removes the name that it was opened by, even after it has
+    /// ended: the open that ends last may belong to a read-only share, to another account, or to another name
+    /// of the file.
+    void set_delete_pending(std::shared_ptr<open> by);
+    void clear_delete_pending() noexcept;
+    /// The opens by which to remove the file, after the last has ended: one for each that asked for it.
+    [[nodiscard]] std::vector<std::shared_ptr<open>> take_removers() noexcept {
+        return std::exchange(removers_, {});
+    }
+
+    /// Where the file stands with other servers of it; null if there are none to be minded. It tells them of
+    /// the byte ranges that are locked, too.
+    [[nodiscard]] peer_signs* peers() noexcept { return peers_ ? &*peers_ : nullptr; }
+    /// The same, begun if it has not been.
+    [[nodiscard]] peer_signs& peers_among(peer_servers& all);
+
+    /// Somebody tries locks that wait for other servers' again from time to time.
+    bool retries_locks = false;
+
+    /// Of an open stream: the file it belongs to, which may have no open of its own.
+    std::shared_ptr<file_state> base;
+    /// The last open of a file to be removed has ended while streams of it are still open: the file is
+    /// removed when the last of them ends.
+    bool waits_for_streams = false;
+
+private:
+    friend class file_table;
+    file_table& table_;
+    vfs::file_key key_;
+    std::optional<peer_signs> peers_;
+    peer_claim goes_;
+    std::pmr::vector<open*> opens_;
+    share_mode_counts share_modes_;  // of opens_
+    byte_range_locks locks_;
+    std::vector<event<wire::nt_status>*> waiters_;
+    bool is_delete_pending_ = false;
+    std::vector<std::shared_ptr<open>> removers_;  // they hold this; none once the file has no opens
+};
+
+/// The open files of a server, by key: every share that reaches a file finds the same state, before and after
+/// a reload. Outlives its states. Thread safety: the caller holds the server's latch.
+class file_table {
+public:
+    file_table() noexcept = default;
+    file_table(const file_table&) = delete;
+    file_table& operator=(const file_table&) = delete;
+
+    /// The state of a file, made if nobody has it open.
+    [[nodiscard]] std::shared_ptr<file_state> of(const vfs::file_key& key);
+    /// The same, or null if nobody has it open.
+    [[nodiscard]] std::shared_ptr<file_state> find(const vfs::file_key& key) noexcept;
+    /// All that are open, for the few who must look at each. Complexity: linear. Allocates: the list.
+    [[nodiscard]] std::vector<std::shared_ptr<file_state>> all();
+    /// The named streams of a file that are open; `file` is the key of the file itself.
+    [[nodiscard]] const std::vector<file_state*>& streams_of(const vfs::file_key& file) const noexcept;
+    /// Whether any stream of `file` has opens.
+    [[nodiscard]] bool has_open_streams(const vfs::file_key& file) const noexcept;
+    /// A stream has another name, or an open file has become another inode, and so another key. Another state
+    /// that had this key is of a stream that was replaced: it is not found any more, and lasts as long as
+    /// those who hold it.
+    void change_key(file_state& of, const vfs::file_key& key);
+    /// The file is about to be removed, and has no opens: requests may still hold its state, but it is not
+    /// that of the next file, which may get the same key.
+    void forget(file_state& removed) noexcept;
+    [[nodiscard]] std::size_t size() const noexcept { return files_.size(); }
+
+private:
+    friend class file_state;
+    void note_stream(file_state& one);
+    void forget_stream(file_state& one) noexcept;
+
+    recycled_memory memory_;  // of the states and what is in them; outlives both
+    // By the key of the file, those of its streams.
+    std::unordered_map<vfs::file_key, std::vector<file_state*>> streams_;
+    std::pmr::unordered_map<vfs::file_key, std::weak_ptr<file_state>> files_{&memory_};
+};
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,63 @@
+#include "sluice/smb/server/file/file_state.hpp"
+
+#include <gtest/gtest.h>
+
+namespace sluice::smb::server {
+namespace {
+
+constexpr vfs::file_key stream_key(std::uint64_t stream) noexcept {
+    return {.volume = 1, .file = 2, .stream = stream};
+}
+
+TEST(file_table, finds_a_renamed_stream_under_its_new_key_only) {
+    file_table files;
+    const auto one = files.of(stream_key(10));
+    files.change_key(*one, stream_key(11));
+    EXPECT_EQ(files.find(stream_key(10)), nullptr);
+    EXPECT_EQ(files.find(stream_key(11)), one);
+    EXPECT_EQ(files.streams_of(stream_key(0)).size(), 1U);
+}
+
+TEST(file_table, keeps_the_state_of_a_replaced_stream_apart_from_that_of_its_successor) {
+    file_table files;
+    auto replaced = files.of(stream_key(10));
+    const auto successor = files.of(stream_key(11));
+    files.change_key(*successor, stream_key(10));
+    EXPECT_EQ(files.find(stream_key(10)), successor);
+    EXPECT_EQ(files.find(stream_key(11)), nullptr);
+    EXPECT_EQ(files.size(), 1U);
+    EXPECT_EQ(files.streams_of(stream_key(0)).size(), 2U) << "either keeps the file";
+
+    // By an open that outlived the replacement.
+    files.change_key(*replaced, stream_key(12));
+    EXPECT_EQ(files.find(stream_key(10)), successor);
+    EXPECT_EQ(files.find(stream_key(12)), replaced);
+
+    files.change_key(*replaced, stream_key(11));
+    files.change_key(*successor, stream_key(11));
+    replaced.reset();
+    EXPECT_EQ(files.find(stream_key(11)), successor) << "a state that ends removes only its own entry";
+    EXPECT_EQ(files.size(), 1U);
+}
+
+TEST(file_table, gives_a_stream_that_takes_a_free_name_again_a_state_of_its_own) {
+    file_table files;
+    const auto renamed = files.of(stream_key(10));
+    files.change_key(*renamed, stream_key(11));
+    const auto fresh = files.of(stream_key(10));
+    EXPECT_NE(fresh, renamed);
+    EXPECT_EQ(files.size(), 2U);
+}
+
+TEST(file_table, gives_the_next_file_with_the_key_of_a_removed_one_a_state_of_its_own) {
+    file_table files;
+    auto removed = files.of(stream_key(0));
+    files.forget(*removed);
+    const auto next = files.of(stream_key(0));
+    EXPECT_NE(next, removed);
+    removed.reset();
+    EXPECT_EQ(files.find(stream_key(0)), next) << "a state that ends removes only its own entry";
+}
+
+}  // namespace
+}  // namespace sluice::smb::server

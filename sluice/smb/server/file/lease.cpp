@@ -1,0 +1,83 @@
+#include "sluice/smb/server/file/lease.hpp"
+
+#include "sluice/base/ensure.hpp"
+
+namespace sluice::smb::server {
+
+using wire::lease_state;
+using wire::nt_status;
+using wire::oplock_level;
+
+void lease::raise(lease_state requested, lease_state grantable) noexcept {
+    const bool adds = wire::has(requested, held_) and requested != held_;
+    if (is_breaking_ or not adds or grantable != requested) return;
+    held_ = grantable;
+    ++epoch_;
+}
+
+std::optional<break_notice> lease::ask(lease_state keep) noexcept {
+    if (is_breaking_) {
+        // An oplock knows no second step: what is left is asked for once it has answered.
+        if (not is_oplock()) wanted_ &= keep;
+        return std::nullopt;
+    }
+    const lease_state to = held_ & keep;
+    if (to == held_) return std::nullopt;
+    const lease_state from = held_;
+    ++epoch_;
+    // Who only reads from his cache has nothing to write back, and need not answer ([MS-SMB2] 3.3.4.7).
+    if (from == lease_state::read) {
+        held_ = lease_state::none;
+        return break_notice{.from = from, .to = to, .needs_answer = false};
+    }
+    is_breaking_ = true;
+    asked_ = to;
+    wanted_ = to;
+    return break_notice{.from = from, .to = to, .needs_answer = true};
+}
+
+lease::answer lease::acknowledge(lease_state kept) noexcept {
+    if (not is_breaking_) return {.status = nt_status::unsuccessful};
+    if (not wire::has(asked_, kept)) return {.status = nt_status::request_not_accepted};
+    held_ = kept;
+    is_breaking_ = false;
+    if (wire::has(wanted_, held_)) return {};
+
+    // More was wanted meanwhile. Clients are led down in steps: what is cached for reading goes last.
+    if (held_ == lease_state::read) {
+        held_ = lease_state::none;
+        return {.next = break_notice{.from = lease_state::read, .to = lease_state::none}};
+    }
+    is_breaking_ = true;
+    asked_ = (wanted_ | lease_state::read) & held_;
+    if (asked_ == held_) asked_ = wanted_ & held_;
+    return {.next = break_notice{.from = held_, .to = asked_, .needs_answer = true}};
+}
+
+void lease::time_out() noexcept {
+    held_ = lease_state::none;
+    is_breaking_ = false;
+}
+
+lease_state state_of(oplock_level level) noexcept {
+    switch (level) {
+        case oplock_level::level_2:
+            return lease_state::read;
+        case oplock_level::exclusive:
+            return lease_state::read | lease_state::write;
+        case oplock_level::batch:
+            return lease_state::read | lease_state::write | lease_state::handle;
+        case oplock_level::none:
+        case oplock_level::lease:
+            break;
+    }
+    return lease_state::none;
+}
+
+oplock_level level_of(lease_state state) noexcept {
+    if (not wire::has(state, lease_state::read)) return oplock_level::none;
+    if (not wire::has(state, lease_state::write)) return oplock_level::level_2;
+    return wire::has(state, lease_state::handle) ? oplock_level::batch : oplock_level::exclusive;
+}
+
+}  // namespace sluice::smb::server

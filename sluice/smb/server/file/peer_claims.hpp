@@ -1,0 +1,97 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "sluice/smb/server/file/peer_servers.hpp"
+#include "sluice/smb/server/file/share_modes.hpp"
+
+// What the opens of one server add up to before the others.
+
+namespace sluice::smb::server {
+
+/// What an open shows the others, and what none of them may show meanwhile.
+struct peer_terms {
+    peer_sign up = peer_sign::none;
+    peer_sign unless = peer_sign::none;
+};
+/// Of an open with these rights, which lets others do so much: so that it comes beside the opens of other
+/// servers exactly if can_coexist() says so of each of them.
+[[nodiscard]] peer_terms terms_of(const sharing& open) noexcept;
+/// The same of an open of a file, which streams of it that must stay keep from being removed; and what an
+/// open of a stream shows of its file.
+[[nodiscard]] peer_terms terms_of_file(const sharing& file) noexcept;
+[[nodiscard]] peer_terms terms_of_stream_at_file(const sharing& stream) noexcept;
+
+class peer_claim;
+
+/// The signs of one file, each shown for as long as somebody here has a claim to it. Thread safety: under
+/// the server's latch.
+class peer_signs {
+public:
+    explicit peer_signs(std::unique_ptr<peer_file> of) noexcept : file_(std::move(of)) {}
+    peer_signs(const peer_signs&) = delete;
+    peer_signs& operator=(const peer_signs&) = delete;
+
+    /// As peer_file::raise; gives the claim if nothing is in the way, otherwise says what.
+    [[nodiscard]] result<peer_sign> claim(const peer_terms& terms, peer_claim& into) noexcept;
+    [[nodiscard]] peer_file& file() noexcept { return *file_; }
+
+private:
+    friend class peer_claim;
+    void give_up(peer_sign down) noexcept;
+
+    std::unique_ptr<peer_file> file_;
+    std::array<std::uint32_t, peer_sign_bits> claims_{};  // by bit
+};
+
+/// Signs that stay up until this goes; of nothing, or of a peer_signs that outlives it. Move-only.
+class peer_claim {
+public:
+    peer_claim() noexcept = default;
+    peer_claim(peer_claim&& other) noexcept : of_(std::exchange(other.of_, nullptr)), signs_(other.signs_) {}
+    peer_claim& operator=(peer_claim&& other) noexcept {
+        if (this == &other) return *this;
+        give_up();
+        of_ = std::exchange(other.of_, nullptr);
+        signs_ = other.signs_;
+        return *this;
+    }
+    ~peer_claim() { give_up(); }
+
+    void give_up() noexcept {
+        if (of_ != nullptr) std::exchange(of_, nullptr)->give_up(signs_);
+    }
+    /// Keeps no more than these.
+    void keep(peer_sign only) noexcept;
+    [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
+
+private:
+    friend class peer_signs;
+    peer_claim(peer_signs& of, peer_sign signs) noexcept : of_(&of), signs_(signs) {}
+
+    peer_signs* of_ = nullptr;
+    peer_sign signs_ = peer_sign::none;
+};
+
+/// Nobody else has the file open until this goes, if it was had. Not copied, not moved.
+class peer_seal {
+public:
+    explicit peer_seal(peer_file& of) noexcept : file_(of), had_(of.seal()) {}
+    peer_seal(const peer_seal&) = delete;
+    peer_seal& operator=(const peer_seal&) = delete;
+    ~peer_seal() {
+        if (had_) file_.unseal();
+    }
+    [[nodiscard]] explicit operator bool() const noexcept { return had_.has_value(); }
+    [[nodiscard]] bool is_busy() const noexcept {
+        return not had_ and had_.error() == std::errc::resource_unavailable_try_again;
+    }
+
+private:
+    peer_file& file_;
+    result<void> had_;
+};
+
+}  // namespace sluice::smb::server

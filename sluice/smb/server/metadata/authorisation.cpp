@@ -1,0 +1,140 @@
+#include "sluice/smb/server/metadata/authorisation.hpp"
+
+#include "sluice/smb/server/metadata/default_security.hpp"
+#include "sluice/smb/server/metadata/user_sids.hpp"
+#include "sluice/smb/wire/access_check.hpp"
+
+namespace sluice::smb::server {
+
+using wire::access_mask;
+using wire::security_descriptor;
+
+namespace {
+
+[[nodiscard]] const std::optional<vfs::acting_user>& acting_user_of(const accessor& by) noexcept {
+    return by.tree.volume().identity().acts_as;
+}
+
+[[nodiscard]] vfs::metadata status_or_nobodys(vfs::node& file) noexcept {
+    return file.status().value_or(vfs::metadata{.user_id = ~0U, .group_id = ~0U});
+}
+
+// The stored one; nothing if there is none, or the volume keeps none.
+[[nodiscard]] result<std::optional<security_descriptor>> stored_security(const accessor& by, vfs::node& file,
+                                                                         const vfs::metadata& status) {
+    if (not by.tree.volume().features().has_security) return std::nullopt;
+    const result<std::vector<std::byte>> stored = file.security_as_of(status);
+    if (not stored) return failure(stored.error());
+    if (stored->empty()) return std::nullopt;
+    auto decoded = wire::decode_security_descriptor(std::span<const std::byte>(*stored));
+    if (not decoded) return failure({EIO, "decode security descriptor"});
+    return *std::move(decoded);
+}
+
+[[nodiscard]] security_descriptor default_for(const accessor& by, const vfs::metadata& status) {
+    return default_security(status, by.session.user, acting_user_of(by));
+}
+
+[[nodiscard]] access_mask granted_by(const accessor& by, const security_descriptor& descriptor) {
+    const std::vector<wire::sid> token = token_of(by.session.user, acting_user_of(by));
+    return wire::access_check(descriptor, token, access_mask::maximum_allowed).granted;
+}
+
+[[nodiscard]] access_mask granted_by_default(const accessor& by, const vfs::metadata& status) {
+    const tree::default_rights of{.kind = status.kind,
+                                  .user_id = status.user_id,
+                                  .group_id = status.group_id,
+                                  .permission_bits = status.permission_bits,
+                                  .is_anonymous = by.session.user.is_anonymous};
+    auto& known = by.tree.known_rights;
+    if (not known or known->first != of) known.emplace(of, granted_by(by, default_for(by, status)));
+    return known->second;
+}
+
+[[nodiscard]] access_mask granted_by(const accessor& by, vfs::node& file, const vfs::metadata& status) {
+    const auto stored = stored_security(by, file, status);
+    if (not stored) return granted_by(by, security_of(by, file));
+    return *stored ? granted_by(by, **stored) : granted_by_default(by, status);
+}
+
+// Rights to a file that those to its directory bring along. Asked only where the file itself does not give
+// them.
+[[nodiscard]] access_mask granted_by_directory(const accessor& by, const vfs::node& file) {
+    const std::string path = file.path();
+    if (path.empty()) return access_mask::none;
+    const std::size_t slash = path.rfind('/');
+    const std::string above = slash == std::string::npos ? std::string{} : path.substr(0, slash);
+    const auto directory =
+        by.tree.volume().find_with_status(above, vfs::follow_links::yes, {}, vfs::name_match::any_case);
+    if (not directory) return access_mask::none;
+    const access_mask there = granted_by(by, *directory->node, directory->status);
+    access_mask brought = access_mask::none;
+    if (wire::has(there, access_mask::delete_child)) brought |= access_mask::delete_object;
+    if (wire::has(there, access_mask::list_directory)) brought |= access_mask::read_attributes;
+    return brought;
+}
+
+}  // namespace
+
+security_descriptor security_of(const accessor& by, vfs::node& file) {
+    const vfs::metadata status = status_or_nobodys(file);
+    auto stored = stored_security(by, file, status);
+    if (stored and *stored) return **std::move(stored);
+    security_descriptor fallback = default_for(by, status);
+    if (not stored) fallback.dacl = wire::acl{};
+    return fallback;
+}
+
+access_mask rights_to(const accessor& by, vfs::node& file) noexcept {
+    return rights_to(by, file, status_or_nobodys(file));
+}
+
+access_mask rights_to(const accessor& by, vfs::node& file, const vfs::metadata& status) noexcept {
+    access_mask rights = granted_by(by, file, status);
+    constexpr access_mask from_above = access_mask::delete_object | access_mask::read_attributes;
+    if (not wire::has(rights, from_above)) rights |= granted_by_directory(by, file);
+    return rights & by.tree.access_max;
+}
+
+void explain_refusal(refusal_log& log, const accessor& by, std::string_view path, access_mask wanted) {
+    const bool is_share = not wire::has(by.tree.access_max, without(wanted, access_mask::maximum_allowed));
+    log.explain(
+        {.user = by.session.user.name,
+         .share = by.tree.target->configuration().name,
+         .path = path,
+         .rule = is_share ? "the share is served for reading only" : "the file's permissions do not allow it",
+         .remedy = is_share ? "serve the share for writing"
+                            : "change the permissions, on the host or as the file's owner"});
+}
+
+result<std::optional<security_descriptor>> security_for_new(const accessor& by,
+                                                            const vfs::found_node& directory,
+                                                            const vfs::node& made,
+                                                            const std::optional<security_descriptor>& given) {
+    const auto above = stored_security(by, *directory.node, directory.status);
+    if (not above) return failure(above.error());
+    if (not*above and not given) return std::nullopt;
+    const file_creator creator{.owner = sid_of(by.session.user),
+                               .group = wire::sid_of_unix_group(directory.status.group_id)};
+    const bool makes_directory = made.kind() == vfs::node_kind::directory;
+    security_descriptor fresh =
+        inherited_security(*above ? **above : security_descriptor{}, creator, makes_directory);
+    if (not given) return fresh;
+    wire::security_information parts = wire::security_information::owner | wire::security_information::group;
+    if (wire::has(given->control, wire::descriptor_control::dacl_present))
+        parts |= wire::security_information::dacl;
+    if (wire::has(given->control, wire::descriptor_control::sacl_present))
+        parts |= wire::security_information::sacl;
+    return merged(fresh, *given, parts);
+}
+
+result<void> store_security(vfs::node& file, const security_descriptor& descriptor) {
+    std::vector<std::byte> room(wire::security_descriptor_bytes_max);
+    byte_writer writer(room);
+    if (not wire::encode(writer, descriptor)) return failure({EINVAL, "encode security descriptor"});
+    const auto written = writer.finish();
+    if (not written) return failure({EINVAL, "encode security descriptor"});
+    return file.set_security(written->span());
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,35 @@
+#include "sluice/smb/server/metadata/extended_attributes.hpp"
+
+#include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/wire/fscc_file_lists.hpp"
+
+namespace sluice::smb::server {
+
+using wire::nt_status;
+
+namespace {
+
+// What a list of EAs may contain as a name: characters of a file's, and not those of a path or a stream.
+[[nodiscard]] bool is_ea_name(std::string_view name) noexcept {
+    return name.find_first_of("\\/:*?\"<>|,+=[];") == std::string_view::npos;
+}
+
+}  // namespace
+
+nt_status change_extended_attributes(vfs::node& node, bytes_view list) {
+    wire::ea_list_reader checked(list);
+    for (;;) {
+        const auto next = checked.next();
+        if (not next) return nt_status::ea_list_inconsistent;
+        if (not*next) break;
+        if (not is_ea_name((*next)->name)) return nt_status::invalid_ea_name;
+    }
+    wire::ea_list_reader reader(list);
+    for (auto next = reader.next(); next and *next; next = reader.next()) {
+        const auto written = node.set_extended_attribute((*next)->name, (*next)->value.span());
+        if (not written) return status_of(written.error());
+    }
+    return nt_status::success;
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,207 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sluice/base/intrusive_list.hpp"
+#include "sluice/io/task_group.hpp"
+#include "sluice/smb/auth/preauth_integrity.hpp"
+#include "sluice/smb/server/net/credit_window.hpp"
+#include "sluice/smb/server/net/data_path.hpp"
+#include "sluice/smb/server/net/frame_stream.hpp"
+#include "sluice/smb/server/net/request.hpp"
+#include "sluice/smb/server/net/server_loop.hpp"
+#include "sluice/smb/server/report/snapshot.hpp"
+#include "sluice/smb/server/session/admitted.hpp"
+#include "sluice/smb/server/session/channel.hpp"
+#include "sluice/smb/server/session/negotiated.hpp"
+
+namespace sluice::smb::server {
+
+/// One connection of a client ([MS-SMB2] 3.3.1.7): takes its messages, has each served, sends the replies.
+///
+/// Frames are served in the order they come, each in a coroutine of its own, which runs until it first has to
+/// wait; so what does not wait is done in order, and what waits holds up nobody.
+///
+/// Invariants:
+///   1. Every request in `requests_` lives in the frame of a task in `tasks_`.
+///   2. run() returns after all of them have ended; then the connection is a channel of no session any more.
+/// Thread safety: the thread of its home loop. Other threads of the server may, under the latch, look at
+/// `agreed` and the channels, and call what says so. Shared by pointer only so that what is posted to its
+/// loop can tell whether it is still there.
+class connection final : public replier, public std::enable_shared_from_this<connection> {
+public:
+    connection(server_context& host, server_loop& home, io::socket_handle socket,
+               const io::socket_address& peer) noexcept;
+    connection(const connection&) = delete;
+    connection& operator=(const connection&) = delete;
+    ~connection();
+
+    /// Serves the client until it goes, breaks the protocol, or close() is called. Suspends.
+    [[nodiscard]] io::task<void> run() noexcept;
+
+    /// Ends the connection soon; `why`, which stays where it is, is for the log. Any thread, under the latch.
+    void close(std::string_view why) noexcept;
+    /// Nothing is sent any more, and nobody is let in. Any thread.
+    [[nodiscard]] bool is_closing() const noexcept {
+        // relaxed: only whether; what follows from it happens on the home loop or under the latch.
+        return is_closing_.load(std::memory_order_relaxed);
+    }
+
+    /// Whether the client has hung up and what it had here is not let go yet. The home loop.
+    [[nodiscard]] bool has_loss_to_notice() const noexcept {
+        return not has_lost_channels_ and socket_.has_hung_up();
+    }
+
+    [[nodiscard]] data_path& data() const noexcept { return home_.data; }
+    [[nodiscard]] const io::socket_address& peer() const noexcept { return peer_; }
+    [[nodiscard]] const std::string& peer_text() const noexcept { return peer_text_; }
+    /// The address without its port: for the choice of a loop.
+    [[nodiscard]] std::string peer_host() const { return peer_text_.substr(0, peer_text_.rfind(':')); }
+
+    /// What `sluice status` tells of it. Allocates: the texts.
+    [[nodiscard]] channel_status status() const;
+    /// Takes part in who has most of each.
+    void add_to(limits_in_use& sum) const noexcept;
+
+    traffic_counters counters;
+    auth::preauth_integrity preauth;
+
+    /// The sessions this connection is a channel of, or is to become one of, by the session's id.
+    std::unordered_map<std::uint64_t, std::shared_ptr<channel>> channels;
+    admitted_connection admitted;
+
+    void enter(request& fresh) noexcept override { requests_.push_back(fresh); }
+    void leave(request& ending) noexcept override;
+    [[nodiscard]] bool count_pending(request& r) noexcept override;
+    [[nodiscard]] bool send_interim(request& r) noexcept override;
+    /// Where something ends among all that is sent, once that is known: it may be another loop's to send.
+    using place_in_stream = std::shared_ptr<std::atomic<std::uint64_t>>;
+    /// Sends an unsolicited message, an oplock or lease break, `via` a channel of this connection;
+    /// encrypted if `is_sealed`. `encode` writes the body. Where the message ends, for has_delivered(), is
+    /// said in `end`. Any thread, under the latch.
+    template <class Body>
+    void notify(std::shared_ptr<channel> via, bool is_sealed, wire::command code, const Body& body,
+                place_in_stream end) noexcept {
+        at_home(
+            [by = std::move(via), is_sealed, code, body, end = std::move(end)](connection& self) noexcept {
+                reply message(self.buffers());
+                if (byte_writer* const writer = message.begin(notification_bytes_max)) {
+                    encode(*writer, body);
+                    self.send_notification(is_sealed ? by.get() : nullptr, code, message);
+                }
+                // relaxed: a number, that orders nothing.
+                end->store(self.writer_.queued_bytes(), std::memory_order_relaxed);
+            });
+        count_until_sent();
+    }
+    [[nodiscard]] static place_in_stream no_place_yet() {
+        return std::make_shared<std::atomic<std::uint64_t>>(~std::uint64_t{0});
+    }
+    /// See frame_writer. Any thread, under the latch, as is_stuck() and note_stuck().
+    [[nodiscard]] bool has_delivered(std::uint64_t up_to) const noexcept {
+        return writer_.has_delivered(up_to);
+    }
+    /// What was last told without being asked for is not delivered: not to be told more by this way.
+    [[nodiscard]] bool is_stuck() const noexcept { return stuck_at_ and not has_delivered(*stuck_at_); }
+    void note_stuck(std::uint64_t at) noexcept { stuck_at_ = at; }
+
+    /// Waits until a large reply would soon be sent; see frame_writer::has_room().
+    [[nodiscard]] io::task<void> room_to_send() noexcept { return writer_.has_room(); }
+
+    /// Keeps the key of a channel that ends, for the errors to requests that it has signed. Under the latch.
+    void remember(const channel& ended) noexcept;
+
+    /// Ends what `of` waits for, with `why`: all requests of a session, or of a tree of it. Any thread, under
+    /// the latch.
+    void interrupt(const session& of, const tree* only, wire::nt_status why) noexcept;
+
+private:
+    void count_until_sent() noexcept;
+    void close_here(std::string_view why) noexcept;
+    /// Closes a connection of the home loop when its buffers exceed its part of the memory: the one with most
+    /// bytes of the client with most. Complexity: O(n log n) in the connections. Takes the latch.
+    void relieve_buffers() const noexcept;
+    /// Has `what(*this)` done on the home loop, at once if this is its thread, if the connection is still
+    /// there.
+    template <class What>
+    void at_home(What what) noexcept {
+        home_.do_here([self = weak_from_this(), done = std::move(what)]() mutable noexcept {
+            if (const std::shared_ptr<connection> still = self.lock()) done(*still);
+        });
+    }
+    static constexpr std::size_t notification_bytes_max = 64;
+
+    // connection.cpp: bytes in and out.
+    [[nodiscard]] io::task<void> receive_all() noexcept;
+    [[nodiscard]] bool may_receive() const noexcept;
+    [[nodiscard]] io::task<void> room_to_receive() noexcept;
+    [[nodiscard]] io::task<void> send_all() noexcept;
+    [[nodiscard]] io::task<void> expect_session() noexcept;
+    void end_channels() noexcept;
+
+    // incoming.cpp: what a frame holds, and whether it may.
+    [[nodiscard]] io::task<void> serve_frame(pool_buffer frame) noexcept;
+    [[nodiscard]] io::task<void> serve_messages(bytes_view messages,
+                                                std::shared_ptr<channel> sealed_by) noexcept;
+    [[nodiscard]] std::optional<bytes_view> unseal(pool_buffer& frame, std::shared_ptr<channel>& by) noexcept;
+    [[nodiscard]] bool admit(bytes_view messages) noexcept;
+    [[nodiscard]] io::task<wire::nt_status> serve(request& r) noexcept;
+    [[nodiscard]] wire::nt_status authorise(request& r) noexcept;
+    [[nodiscard]] wire::nt_status find_session(request& r) noexcept;
+    void find_signer(request& r) noexcept;
+    [[nodiscard]] wire::nt_status may_sign_reply(request& r,
+                                                 const std::shared_ptr<auth::signer>& by) noexcept;
+    [[nodiscard]] wire::nt_status check_signature(request& r) noexcept;
+    [[nodiscard]] wire::nt_status find_tree(request& r) noexcept;
+    void serve_cancel(request& r) noexcept;
+    void answer_smb1(bytes_view frame) noexcept;
+
+    // outgoing.cpp: replies become frames.
+    [[nodiscard]] finished_reply finish(request& r, wire::nt_status status) noexcept;
+    void extend_preauth(request& r, wire::nt_status status, finished_reply& finished) noexcept;
+    void add(reply_batch& replies, finished_reply&& one, channel* sealed_by) noexcept;
+    void send(reply_batch& replies, channel* sealed_by) noexcept;
+    void send(std::span<finished_reply> replies, channel* sealed_by) noexcept;
+    void put_pieces(const reply_payload::file_pieces& what) noexcept;
+    void send_sealed(std::span<const finished_reply> replies, channel& by) noexcept;
+    void send_notification(channel* sealed_by, wire::command code, reply& message) noexcept;
+    void send_unasked(const wire::header& header, reply& message, channel* sealed_by) noexcept;
+    [[nodiscard]] std::uint16_t grant_credits(const request& r) noexcept;
+
+    io::socket_handle socket_;
+    io::socket_address peer_;
+    std::string peer_text_;
+    credit_window credits_;
+    frame_reader reader_;
+    frame_writer writer_;
+    io::task_group tasks_;
+    intrusive_list<request, &request::link> requests_;
+    // Kept from frame to frame: room for what each would otherwise allocate.
+    std::vector<finished_reply> spare_replies_;
+    std::vector<bytes_view> parts_to_seal_;
+    // Sessions that ended while this was one of their channels. Under the latch, the latest last.
+    struct former_channel {
+        std::uint64_t session_id = 0;
+        std::shared_ptr<auth::signer> signer;
+    };
+    std::vector<former_channel> former_channels_;
+    std::uint64_t next_async_id_ = 1;
+    told_count pending_count_;
+    std::size_t pending_bytes_ = 0;  // total size of the frames of those requests
+    std::optional<std::uint64_t> stuck_at_;
+    std::atomic<bool> is_closing_{false};  // the home loop writes
+    bool has_lost_channels_ = false;
+};
+
+inline connection& request::connection() const noexcept {
+    return static_cast<server::connection&>(replier_);
+}
+
+}  // namespace sluice::smb::server

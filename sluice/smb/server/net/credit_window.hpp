@@ -1,0 +1,46 @@
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+
+#include "sluice/smb/server/core/limits.hpp"
+#include "sluice/smb/server/core/told_count.hpp"
+
+namespace sluice::smb::server {
+
+/// Which message ids a client may use: its credits ([MS-SMB2] 3.3.1.1, 3.3.1.2).
+///
+/// A window of ids begins at the lowest one not yet used. Each id granted can be used once, in any order; ids
+/// are granted at the window's end. So a message that is replayed, or one sent beyond what was granted, is
+/// told by looking at one bit.
+///
+/// Invariants: ids in [first_, end_) have been granted; bit (id mod capacity) of `used_` tells which of them
+/// have been used; end_ - first_ <= capacity, for a client that never uses its lowest id could otherwise make
+/// the window grow for ever. Complexity: O(charge). Thread safety: one thread;
+/// outstanding() any.
+class credit_window {
+public:
+    static constexpr std::uint64_t capacity = 2 * limits::credits_max;
+
+    /// One credit: for the first NEGOTIATE.
+    credit_window() noexcept = default;
+
+    /// Uses the ids of a request: `charge` of them from `message_id` on. False if any was not granted or is
+    /// used already; nothing is used then, and the connection is to be closed.
+    [[nodiscard]] bool use(std::uint64_t message_id, std::uint16_t charge) noexcept;
+
+    /// Grants up to `asked` more (at least one if the window would otherwise be empty), so that no more than
+    /// `outstanding_max` stay granted and unused. Returns how many.
+    [[nodiscard]] std::uint16_t grant(std::uint16_t asked, std::uint16_t outstanding_max) noexcept;
+
+    /// Granted and not used.
+    [[nodiscard]] std::uint64_t outstanding() const noexcept { return outstanding_.value(); }
+
+private:
+    std::uint64_t first_ = 0;
+    std::uint64_t end_ = 1;
+    told_count outstanding_{1};
+    std::bitset<capacity> used_;
+};
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "sluice/smb/server/net/path_counters.hpp"
+#include "sluice/smb/server/net/splice_pipes.hpp"
+
+namespace sluice::smb::server {
+
+/// What the data of a loop's connections take their way by, beside its buffers. Thread safety: one thread.
+struct data_path {
+    splice_pipes pipes;
+    path_counters counted;
+};
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sluice/io/task.hpp"
+#include "sluice/smb/wire/header.hpp"
+#include "sluice/smb/wire/nt_status.hpp"
+
+namespace sluice::smb::server {
+
+class channel;
+class open;
+class request;
+class server_context;
+class session;
+
+/// What serves a command: decodes, authorises, does, replies. The status is that of the reply; with a body
+/// when the handler has begun one, otherwise with an error body.
+using command_handler = io::task<wire::nt_status> (*)(request& r);
+
+/// What a command needs before it is served.
+struct command_rule {
+    command_handler serve = nullptr;
+    bool needs_session = true;
+    bool needs_tree = true;
+    bool allowed_when_expired = false;  // the session must be authenticated again first, except for these
+};
+
+/// The functions of later modules that earlier ones call: a connection does not know the commands, and the
+/// end of an open and the break of a lease can cause each other. Immutable.
+struct dispatcher {
+    /// The rule of a command; null for a code that is none. CANCEL has none: it has no reply.
+    const command_rule* (*rule_of)(wire::command code) noexcept;
+    /// See prove_session_key() (command/binding.hpp).
+    void (*prove_session_key)(request& r);
+    /// See end_session() and end_channel() (operation/session_life.hpp).
+    void (*end_session)(server_context& host, session& ending, bool keep_durable) noexcept;
+    void (*end_channel)(server_context& host, channel& ending) noexcept;
+    /// See end_open() (operation/closing.hpp).
+    wire::nt_status (*end_open)(server_context& host, open& one) noexcept;
+};
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,140 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "sluice/base/intrusive_list.hpp"
+
+#include "sluice/base/buffer_pool.hpp"
+#include "sluice/io/awaitable.hpp"
+#include "sluice/io/receive_low_water.hpp"
+#include "sluice/io/socket_handle.hpp"
+#include "sluice/io/task.hpp"
+#include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/core/ring_queue.hpp"
+#include "sluice/smb/server/core/told_count.hpp"
+#include "sluice/smb/server/net/reply_payload.hpp"
+#include "sluice/smb/server/net/splice_pipes.hpp"
+
+namespace sluice::smb::server {
+
+/// Takes frames off a connection: SMB over TCP puts four bytes with the length before each ([MS-SMB2] 2.1).
+///
+/// Small frames are read several at a time into a small buffer of its own and copied out of it; while more
+/// come than that holds, into a buffer of the pool's, so that a connection has none once it has received
+/// less. What is left of a large frame goes straight to where it stays, and while large ones come that is all
+/// but the first bytes. Allocates: its own buffer; all others are the pool's. Thread safety: the loop's
+/// thread; one receive at a time.
+class frame_reader {
+public:
+    frame_reader(io::socket_handle& socket, buffer_source buffers) noexcept;
+
+    /// The next frame, without its length. Errors: those of the socket; EMSGSIZE if it is longer than
+    /// `bytes_max`; EPROTO if its first byte is not zero, or the stream ends within it; ENOMEM. An empty
+    /// buffer: the peer has closed between two frames. Suspends: until it is there.
+    [[nodiscard]] io::task<result<pool_buffer>> next(std::size_t bytes_max) noexcept;
+
+private:
+    [[nodiscard]] io::task<result<std::size_t>> read_some(std::span<std::byte> into) noexcept;
+    [[nodiscard]] std::span<std::byte> room_to_stage() noexcept;
+    [[nodiscard]] const std::byte* staged() const noexcept { return many_ ? many_.data() : few_.data(); }
+    void note_staged(std::size_t bytes) noexcept;
+
+    io::socket_handle& socket_;
+    io::receive_low_water low_water_;
+    buffer_source buffers_;
+    std::vector<std::byte> few_;
+    pool_buffer many_;       // what is staged stands here, if there is one
+    std::size_t begin_ = 0;  // of what is staged and not yet taken
+    std::size_t end_ = 0;
+    bool last_was_large_ = false;  // and so will be the next: little of it is to be copied twice
+    bool many_come_ = false;       // more at a time than `few_` holds
+};
+
+/// A piece of a frame: the bytes of a buffer behind the first `skipped`; or, without a buffer, bytes that are
+/// always there; or part of a file.
+struct frame_piece {
+    pool_buffer memory{};
+    std::size_t skipped = 0;
+    std::span<const std::byte> constant{};
+    file_range range{};
+
+    [[nodiscard]] bool is_file() const noexcept { return range.file != nullptr; }
+    [[nodiscard]] std::size_t size() const noexcept { return is_file() ? range.length : bytes().size(); }
+    /// Of what is in memory.
+    [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
+        return memory ? memory.bytes().subspan(skipped) : constant;
+    }
+};
+
+/// Puts frames on a connection, in the order they were given: those in memory many in one system call, those
+/// that end in a part of a file by a call of their own that the file's pages go by.
+///
+/// Invariant: `unsent_bytes_` is the sum of the pieces in `pieces_`, less `sent_of_first_`.
+/// Thread safety: the loop's thread; has_delivered() any, as long as the connection stays.
+class frame_writer {
+public:
+    frame_writer(io::io_multiplexer& loop, io::socket_handle& socket, splice_pipes& pipes) noexcept;
+    frame_writer(const frame_writer&) = delete;
+    frame_writer& operator=(const frame_writer&) = delete;
+    ~frame_writer() { ENSURE(waiters_.empty(), "those who wait for room go before the writer does"); }
+
+    /// Queues the next piece; dropped if the connection is broken. Those of one frame, its length first, are
+    /// given without suspending in between; a file never comes first. Allocates: the queue, amortised.
+    void put(frame_piece piece);
+    /// Lets run() end once everything has been sent.
+    void finish() noexcept;
+
+    /// Sends what is queued until finish() or an error, which is returned. Spawned once.
+    [[nodiscard]] io::task<result<void>> run() noexcept;
+
+    [[nodiscard]] std::size_t unsent_bytes() const noexcept { return unsent_bytes_.value(); }
+    /// All that was ever queued: where in the stream the last frame ends.
+    [[nodiscard]] std::uint64_t queued_bytes() const noexcept { return queued_bytes_.value(); }
+    /// Whether the peer has everything up to there, as far as one can tell: our kernel waits for no
+    /// acknowledgement of it any more.
+    [[nodiscard]] bool has_delivered(std::uint64_t up_to) const noexcept;
+
+    /// Waits until at most `bytes` are unsent, or the connection is broken. One waiter at a time.
+    [[nodiscard]] io::task<void> drained_to(std::size_t bytes) noexcept;
+
+    /// Waits until little is left to be sent, or the connection is broken: whoever is about to fill a large
+    /// buffer does so just before it goes, so that one buffer, still in the processor's cache, does for many
+    /// replies, and a client that takes nothing binds no memory. First come, first served; whoever goes on
+    /// and then waits for something else lets the next one pass.
+    [[nodiscard]] io::task<void> has_room() noexcept;
+
+private:
+    struct waiter {
+        explicit waiter(io::io_multiplexer& loop) noexcept : turn(loop) {}
+        event<bool> turn;
+        list_hook<waiter> link;
+    };
+
+    [[nodiscard]] io::task<result<void>> send_some() noexcept;
+    [[nodiscard]] io::task<result<void>> send_memory(std::size_t pieces) noexcept;
+    [[nodiscard]] io::task<result<void>> send_file(std::size_t piece) noexcept;
+    void forget_sent(std::size_t sent_bytes) noexcept;
+    void wake_drained() noexcept;
+    void wake_waiter() noexcept;
+    [[nodiscard]] bool is_nearly_drained() const noexcept;
+
+    io::io_multiplexer& loop_;
+    io::socket_handle& socket_;
+    splice_pipes& pipes_;
+    ring_queue<frame_piece> pieces_;
+    std::size_t sent_of_first_ = 0;
+    told_count unsent_bytes_;
+    told_count queued_bytes_;
+    std::size_t drained_bytes_ = 0;
+    bool is_finishing_ = false;
+    std::atomic<bool> is_broken_{false};
+    event<bool> has_work_;
+    event<bool> is_drained_;
+    bool awaits_drained_ = false;
+    intrusive_list<waiter, &waiter::link> waiters_;
+};
+
+}  // namespace sluice::smb::server

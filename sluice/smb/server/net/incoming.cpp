@@ -1,0 +1,257 @@
+// What a frame holds, and whether it may ([MS-SMB2] 3.3.5.2).
+
+#include <algorithm>
+
+#include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/net/request_signature.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/wire/compound.hpp"
+#include "sluice/smb/wire/smb1_negotiate.hpp"
+#include "sluice/smb/wire/transform_header.hpp"
+
+namespace sluice::smb::server {
+
+using wire::nt_status;
+
+io::task<void> connection::serve_frame(pool_buffer frame) noexcept {
+    const auto kind = wire::kind_of_frame(frame.bytes());
+    if (not kind or *kind == wire::frame_kind::compressed) {
+        close("not an SMB2 message");
+        co_return;
+    }
+    if (*kind == wire::frame_kind::smb1) {
+        answer_smb1(frame.bytes());
+        co_return;
+    }
+    std::shared_ptr<channel> sealed_by;
+    bytes_view messages = frame.bytes();
+    if (*kind == wire::frame_kind::encrypted) {
+        const std::optional<bytes_view> opened = unseal(frame, sealed_by);
+        if (not opened) {
+            close("an encrypted message that no session of this connection can have sent");
+            co_return;
+        }
+        messages = *opened;
+    }
+    if (not admit(messages)) co_return;
+    co_await serve_messages(messages, std::move(sealed_by));
+}
+
+std::optional<bytes_view> connection::unseal(pool_buffer& frame, std::shared_ptr<channel>& by) noexcept {
+    const auto sealed = wire::decode_transform(frame.bytes());
+    if (not sealed) return std::nullopt;
+    {
+        const server_latch::hold held(host_.latch());
+        const auto found = channels.find(sealed->header.session_id);
+        if (found == channels.end() or not found->second->opener) return std::nullopt;
+        by = found->second;
+    }
+    const bytes_view header(frame.data(), wire::transform_header_bytes);
+    const mutable_bytes plain(frame.data() + wire::transform_header_bytes, sealed->ciphertext.size());
+    const bytes_view ciphertext = sealed->ciphertext;
+    if (not by->opener->open(header, std::span(&ciphertext, 1), plain)) return std::nullopt;
+    // One transform in another would have the same bytes opened twice.
+    const auto inner = wire::kind_of_frame(plain);
+    if (not inner or *inner != wire::frame_kind::smb2) return std::nullopt;
+    return plain;
+}
+
+// Looks at every message of the frame before any is served: its ids are used up in the order of arrival, and
+// a frame that cannot be taken apart does nothing at all.
+bool connection::admit(bytes_view messages) noexcept {
+    if (not wire::count_messages(messages, limits::messages_per_compound_max)) {
+        close("a compound that cannot be taken apart");
+        return false;
+    }
+    wire::compound_reader reader(messages, limits::messages_per_compound_max);
+    while (not reader.done()) {
+        const auto message = reader.next();
+        const wire::header& header = message->header();
+        if (wire::has(header.flags, wire::header_flags::response)) {
+            close("a response where a request belongs");
+            return false;
+        }
+        if (header.command == wire::command::cancel) continue;
+        if (not agreed.is_done() and header.command != wire::command::negotiate) {
+            close("a request before the dialect was negotiated");
+            return false;
+        }
+        const bool counts_charge = wire::has(agreed.capabilities, wire::capabilities::large_mtu);
+        if (not credits_.use(header.message_id, counts_charge ? header.credit_charge : std::uint16_t{1})) {
+            close("a message id that was not granted, or was used before");
+            return false;
+        }
+    }
+    return true;
+}
+
+io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<channel> sealed_by) noexcept {
+    compound_state compound;
+    reply_batch replies(std::move(spare_replies_));
+    wire::compound_reader reader(messages, limits::messages_per_compound_max);
+    bool is_first = true;
+    while (not reader.done()) {
+        const auto message = reader.next();
+        request r(*this, *message, compound);
+        r.is_last_of_frame = reader.done();
+        r.frame_bytes = messages.size();
+        r.sealed_by = sealed_by;
+        r.is_related = wire::has(r.header().flags, wire::header_flags::related);
+        r.replies_before = &replies;
+        if (not r.is_related) compound = {};
+        if (r.header().command == wire::command::cancel) {
+            serve_cancel(r);
+            continue;
+        }
+        nt_status status = nt_status::invalid_parameter;
+        if (not(is_first and r.is_related)) status = co_await serve(r);  // else nothing to be related to
+        is_first = false;
+        compound.status = status;
+        const bool has_failed = wire::is_error(status) and status != nt_status::more_processing_required;
+        counters.served(r.header().command, has_failed);
+        if (has_failed)
+            host_.log().write(event_severity::detail, "a request failed",
+                              {{"peer", peer_text_},
+                               {"command", wire::name_of(r.header().command)},
+                               {"status", wire::name_of(status)}});
+        add(replies, finish(r, status), sealed_by.get());
+    }
+    if (not replies.empty()) send(replies, sealed_by.get());
+    spare_replies_ = std::move(replies).room();
+}
+
+io::task<nt_status> connection::serve(request& r) noexcept {
+    const server_latch::hold held(host_.latch());
+    const nt_status refused = authorise(r);
+    if (refused != nt_status::success) co_return refused;
+    if (r.replies_before->bytes_of_all() > limits::reply_bytes_per_frame_max)
+        co_return nt_status::insufficient_resources;
+    const command_rule* const rule = host_.functions().rule_of(r.header().command);
+    const nt_status status = co_await rule->serve(r);
+    if (host_.breaks.any()) {
+        io::task<void> telling = host_.breaks.none_left(host_.latch(), loop());
+        co_await std::move(telling);
+    }
+    if (r.lateness()) co_return *r.lateness();
+    // What relates to an open that was never made fails as that did ([MS-SMB2] 3.3.5.2.7.2).
+    if (status == nt_status::file_closed and r.is_related and not r.compound().file and
+        wire::is_error(r.compound().status))
+        co_return r.compound().status;
+    co_return status;
+}
+
+nt_status connection::authorise(request& r) noexcept {
+    const command_rule* const rule = host_.functions().rule_of(r.header().command);
+    if (rule == nullptr) return nt_status::invalid_parameter;
+    nt_status status = find_session(r);
+    if (r.session == nullptr and r.sealed_by == nullptr and r.header().command != wire::command::negotiate)
+        find_signer(r);
+    // A message without a session is no fault of those that need none; a wrong signature is, always.
+    if (status != nt_status::success and (rule->needs_session or r.session != nullptr)) return status;
+    if (r.session != nullptr) {
+        status = check_signature(r);
+        if (status != nt_status::success) return status;
+        // While that was checked.
+        if (r.channel->connection == nullptr) return nt_status::user_session_deleted;
+        if (r.session->state == session::phase::expired and rule->needs_session and
+            not rule->allowed_when_expired)
+            return nt_status::network_session_expired;
+    }
+    return rule->needs_tree ? find_tree(r) : nt_status::success;
+}
+
+nt_status connection::find_session(request& r) noexcept {
+    if (r.is_related and not r.compound().session_id) return nt_status::invalid_parameter;
+    const std::uint64_t id = r.is_related ? *r.compound().session_id : r.header().session_id;
+    r.compound().session_id.reset();
+    if (r.header().command == wire::command::negotiate) return nt_status::success;
+    const auto found = channels.find(id);
+    if (found == channels.end()) return nt_status::user_session_deleted;
+    // A session that is being made goes on by SESSION_SETUP; one that is being bound is not here yet.
+    const std::shared_ptr<channel>& by = found->second;
+    const bool is_made_here = r.header().command == wire::command::session_setup and
+                              by->session->state == session::phase::in_progress;
+    if (not by->is_established and not is_made_here) return nt_status::user_session_deleted;
+    r.channel = by;
+    r.session = by->session;
+    r.compound().session_id = id;
+    return nt_status::success;
+}
+
+// Finds the signer for a request whose session is not one of this connection's. If the session was one
+// before, the key of its channel still signs the error; or the request binds the session.
+void connection::find_signer(request& r) noexcept {
+    if (not wire::has(r.header().flags, wire::header_flags::signed_message)) return;
+    const auto former =
+        std::ranges::find(former_channels_, r.header().session_id, &former_channel::session_id);
+    if (former == former_channels_.end()) {
+        host_.functions().prove_session_key(r);
+        return;
+    }
+    const std::shared_ptr<auth::signer> by = former->signer;  // the list may change meanwhile
+    if (has_signed(*by, r)) (void)may_sign_reply(r, by);
+}
+
+nt_status connection::may_sign_reply(request& r, const std::shared_ptr<auth::signer>& by) noexcept {
+    // CANCEL has no reply, and the message id of another request.
+    if (r.header().command == wire::command::cancel or r.sign_reply_with(by)) return nt_status::success;
+    close("a request so late that its signing key may have been used for it before");
+    return nt_status::access_denied;
+}
+
+void connection::remember(const channel& ended) noexcept {
+    ENSURE(host_.latch().is_mine());
+    if (ended.signer == nullptr) return;
+    if (former_channels_.size() == limits::former_channels_max)
+        former_channels_.erase(former_channels_.begin());
+    former_channels_.push_back({.session_id = ended.session->id, .signer = ended.signer});
+}
+
+nt_status connection::check_signature(request& r) noexcept {
+    session& by = *r.session;
+    const bool is_signed = wire::has(r.header().flags, wire::header_flags::signed_message);
+    if (r.sealed_by != nullptr)
+        return r.sealed_by == r.channel ? nt_status::success : nt_status::access_denied;
+    const bool sets_up = r.header().command == wire::command::session_setup;
+    if (by.requires_encryption and by.state != session::phase::in_progress and not sets_up)
+        return nt_status::access_denied;
+    if (is_signed) {
+        if (not r.channel->signer) return sets_up ? nt_status::success : nt_status::access_denied;
+        if (not has_signed(*r.channel->signer, r)) return nt_status::access_denied;
+        return may_sign_reply(r, r.channel->signer);
+    }
+    if (by.requires_signing and r.channel->signer) return nt_status::access_denied;
+    return nt_status::success;
+}
+
+nt_status connection::find_tree(request& r) noexcept {
+    if (r.is_related and not r.compound().tree_id) return nt_status::invalid_parameter;
+    const std::uint32_t id = r.is_related ? *r.compound().tree_id : r.header().tree_id;
+    r.compound().tree_id.reset();
+    const auto found = r.session->trees.find(id);
+    if (found == r.session->trees.end()) return nt_status::network_name_deleted;
+    r.tree = found->second;
+    r.compound().tree_id = id;
+    if (r.tree->requires_encryption and r.sealed_by == nullptr) return nt_status::access_denied;
+    return nt_status::success;
+}
+
+// CANCEL names what it ends by the async id it was given, or else by its message id ([MS-SMB2] 3.3.5.16). It
+// is never answered, so one that may not end it, or is not of its session, does nothing.
+void connection::serve_cancel(request& cancel) noexcept {
+    const server_latch::hold held(host_.latch());
+    if (find_session(cancel) != nt_status::success or check_signature(cancel) != nt_status::success) return;
+    const bool by_async = wire::has(cancel.header().flags, wire::header_flags::async);
+    for (request& waiting : requests_) {
+        if (&waiting == &cancel or waiting.session != cancel.session) continue;
+        const bool is_meant = by_async
+                                  ? waiting.async_id != 0 and waiting.async_id == cancel.header().async_id
+                                  : waiting.header().message_id == cancel.header().message_id;
+        if (is_meant) {
+            waiting.interrupt(nt_status::cancelled);
+            return;
+        }
+    }
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,109 @@
+#include "sluice/smb/server/net/request.hpp"
+
+#include "sluice/smb/server/core/limits.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+
+namespace sluice::smb::server {
+
+request::request(replier& from, const wire::message_view& message, compound_state& compound) noexcept
+    : answer(from.buffers()), replier_(from), message_(message), compound_(compound) {
+    const server_latch::hold held(host().latch());
+    from.enter(*this);
+}
+
+request::~request() {
+    const server_latch::hold held(host().latch());
+    if (in_sequence_of_ != nullptr) in_sequence_of_->sequence.finished(header().channel_sequence);
+    replier_.leave(*this);
+    counted.reset();
+    // With the latch: it may be the last to hold them.
+    in_sequence_of_.reset();
+    tree.reset();
+    channel.reset();
+    session.reset();
+}
+
+server_context& request::host() const noexcept {
+    return replier_.host();
+}
+
+bool request::sign_reply_with(const std::shared_ptr<auth::signer>& by) noexcept {
+    if (signs_reply_ and signs_reply_->with == by) return true;
+    auto once = by->permit({.message_id = header().message_id,
+                            .sender = auth::message_sender::server,
+                            .is_cancel = false,
+                            .ids = header().credit_charge});
+    if (not once) return false;
+    signs_reply_.emplace(by, *std::move(once));
+    return true;
+}
+
+io::io_multiplexer& request::loop() const noexcept {
+    return replier_.loop();
+}
+
+std::shared_ptr<open> request::find_open(const wire::file_id& named) noexcept {
+    ENSURE(host().latch().is_mine());
+    wire::file_id id = named;
+    if (is_related and named == wire::file_id_of_previous) {
+        if (not compound_.file) return nullptr;
+        id = *compound_.file;
+    }
+    std::shared_ptr<open> found = host().opens.find(id);
+    if (found == nullptr or found->session != session.get() or found->is_closed) return nullptr;
+    if (tree != nullptr and found->tree != tree) return nullptr;
+    compound_.file = id;
+    host().replays.end_eligibility(*found);
+    return comes_in_sequence(found) ? found : nullptr;
+}
+
+bool request::comes_in_sequence(const std::shared_ptr<open>& to) noexcept {
+    if (in_sequence_of_ == to or not replier_.agreed.is_at_least(wire::dialect::smb_3_0)) return true;
+    const bool is_replay = wire::has(header().flags, wire::header_flags::replay);
+    const auto said = to->sequence.arrived(header().channel_sequence, is_replay);
+    if (said == channel_sequence::verdict::current) {
+        in_sequence_of_ = to;
+        return true;
+    }
+    if (not is_refused_when_late(header().command)) return true;
+    lateness_ = wire::nt_status::file_not_available;
+    return false;
+}
+
+bool request::affords(std::uint64_t payload_bytes) const noexcept {
+    if (not wire::has(replier_.agreed.capabilities, wire::capabilities::large_mtu))
+        return payload_bytes <= limits::transfer_bytes_max_single_credit;
+    return wire::credit_charge_of(payload_bytes) <= std::max<std::uint64_t>(header().credit_charge, 1);
+}
+
+io::task<wire::nt_status> request::pend(event<wire::nt_status>& until) noexcept {
+    ENSURE(host().latch().is_mine());
+    if (interrupted_) co_return *interrupted_;
+    // What opens something, or gives or takes a name, waits for caches to be given up, which ends in time:
+    // what stands behind can wait as long.
+    const bool names = header().command == wire::command::set_info;
+    const bool ends_in_time = names or header().command == wire::command::create;
+    if (not until.is_set() and not is_last_of_frame and not ends_in_time)
+        co_return wire::nt_status::internal_error;
+    if (host().breaks.any()) {
+        io::task<void> telling = host().breaks.none_left(host().latch(), loop());
+        co_await std::move(telling);
+        if (interrupted_) co_return *interrupted_;
+    }
+    const bool is_told = is_last_of_frame and not names;
+    if (not until.is_set() and not replier_.count_pending(*this))
+        co_return wire::nt_status::insufficient_resources;
+    if (not until.is_set() and is_told and async_id == 0 and not replier_.send_interim(*this))
+        co_return wire::nt_status::insufficient_resources;
+    waits_for_ = &until;
+    const wire::nt_status outcome = co_await unlatched(host().latch(), until.wait());
+    waits_for_ = nullptr;
+    co_return outcome;
+}
+
+void request::interrupt(wire::nt_status why) noexcept {
+    if (not interrupted_) interrupted_ = why;
+    if (waits_for_ != nullptr) waits_for_->set(why);
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "sluice/base/intrusive_list.hpp"
+#include "sluice/io/task.hpp"
+#include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/net/replier.hpp"
+#include "sluice/smb/server/net/reply.hpp"
+#include "sluice/smb/server/open/open.hpp"
+#include "sluice/smb/server/session/accessor.hpp"
+#include "sluice/smb/server/session/channel.hpp"
+#include "sluice/smb/wire/file_id.hpp"
+
+namespace sluice::smb::server {
+
+class connection;
+
+/// What the messages of a compound hand on to the related ones behind them ([MS-SMB2] 3.3.5.2.7.2).
+struct compound_state {
+    std::optional<wire::file_id> file;                  // that the last CREATE made, or the last command used
+    wire::nt_status status = wire::nt_status::success;  // of the message before
+    std::optional<std::uint64_t> session_id;            // of the message before, if it had one that exists
+    std::optional<std::uint32_t> tree_id;
+};
+
+/// One message of a client while it is served: what it says, on whose behalf, and the reply as it grows. What
+/// a command's file is given.
+///
+/// Lives in the frame of the coroutine that serves it, and so until the reply is on its way; the connection
+/// joins all of them before it goes. Thread safety: the thread of the
+/// connection's loop; what others look at, and all that changes of it while it waits, under the server's
+/// latch.
+class request {
+public:
+    request(replier& from, const wire::message_view& message, compound_state& compound) noexcept;
+    request(const request&) = delete;
+    request& operator=(const request&) = delete;
+    ~request();
+
+    [[nodiscard]] const wire::message_view& message() const noexcept { return message_; }
+    [[nodiscard]] const wire::header& header() const noexcept { return message_.header(); }
+    [[nodiscard]] server_context& host() const noexcept;
+    /// Defined in connection.hpp.
+    [[nodiscard]] server::connection& connection() const noexcept;
+    [[nodiscard]] compound_state& compound() const noexcept { return compound_; }
+    [[nodiscard]] io::io_multiplexer& loop() const noexcept;
+
+    /// Where the reply's body goes; see reply::begin().
+    [[nodiscard]] byte_writer* begin_reply(std::size_t bytes_max) noexcept { return answer.begin(bytes_max); }
+
+    /// The open a message names, or, in a related compound, the one before it used. Null: FILE_CLOSED. What
+    /// is found is what related messages behind it mean, too. Null also for a request that would change
+    /// something too late; then lateness() says with what it is answered.
+    [[nodiscard]] std::shared_ptr<open> find_open(const wire::file_id& named) noexcept;
+
+    /// FILE_NOT_AVAILABLE if find_open() found the request to be from before its channel failed.
+    [[nodiscard]] std::optional<wire::nt_status> lateness() const noexcept { return lateness_; }
+
+    /// Whether the message paid for that many bytes of payload, asked for or sent ([MS-SMB2] 3.3.5.2.5).
+    [[nodiscard]] bool affords(std::uint64_t payload_bytes) const noexcept;
+
+    /// Waits for `until`, having told the client that it may take long (an interim reply, [MS-SMB2] 3.3.4.2),
+    /// where it may be told: the last message of a frame, and no new name (clients rename in the middle of a
+    /// compound, and smbtorture has it that Windows tells them nothing). CANCEL, and the end of the session
+    /// or connection, set it to `cancelled`. Gives INSUFFICIENT_RESOURCES at once when the connection has too
+    /// many that wait, and INTERNAL_ERROR, as Windows does, for what may wait for ever with other messages
+    /// behind it. Suspends.
+    [[nodiscard]] io::task<wire::nt_status> pend(event<wire::nt_status>& until) noexcept;
+    /// Ends what the request waits for in pend(), now or when it comes to it.
+    void interrupt(wire::nt_status why) noexcept;
+    /// Why it is to end, if it is: after every suspension, whoever is about to leave something with the
+    /// session or the tree asks, for they may have ended meanwhile.
+    [[nodiscard]] const std::optional<wire::nt_status>& interrupted() const noexcept { return interrupted_; }
+    /// The answer to what waited for caches in vain: it was ended, or too many wait.
+    [[nodiscard]] wire::nt_status why_in_vain() const noexcept {
+        return interrupted_.value_or(wire::nt_status::insufficient_resources);
+    }
+
+    /// On whose behalf it accesses files; of a request with a session and a tree.
+    [[nodiscard]] server::accessor accessor() const noexcept { return {*session, *tree}; }
+
+    std::shared_ptr<server::channel> channel;  // of the session, by which the request came
+    std::shared_ptr<server::session> session;
+    std::shared_ptr<server::tree> tree;
+    reply answer;
+    std::vector<std::byte> error_data;           // what some errors tell beside their status
+    std::shared_ptr<server::channel> sealed_by;  // not null: encrypted, and so is the reply
+    /// Has the reply signed. Only where the request has proved that its sender knows the key: see
+    /// docs/formats/smb2-signing.md. False if the key may not sign a reply of that id any more: then nothing
+    /// has changed, and the connection is to be closed.
+    [[nodiscard]] bool sign_reply_with(const std::shared_ptr<auth::signer>& by) noexcept;
+    [[nodiscard]] bool is_reply_signed() const noexcept { return signs_reply_.has_value(); }
+    bool knows_session_key = false;  // it binds a session, whose key has signed it
+    bool is_last_of_frame = true;
+    bool is_related = false;
+    std::size_t frame_bytes = 0;            // of the frame that it came in, and keeps
+    bool is_pending = false;                // counted among those of its connection that wait
+    quota_hold counted;                     // and among those of its client
+    std::uint64_t async_id = 0;             // not zero: an interim reply was sent
+    reply_batch* replies_before = nullptr;  // of its frame
+
+private:
+    friend class connection;
+
+    [[nodiscard]] bool comes_in_sequence(const std::shared_ptr<open>& to) noexcept;
+
+    replier& replier_;
+    wire::message_view message_;
+    compound_state& compound_;
+    event<wire::nt_status>* waits_for_ = nullptr;
+    std::optional<wire::nt_status> interrupted_;
+    std::optional<wire::nt_status> lateness_;
+    std::optional<reply_signer> signs_reply_;
+    std::shared_ptr<open> in_sequence_of_;  // where it counts as under way
+
+public:
+    list_hook<request> link;  // in its connection's list
+};
+
+}  // namespace sluice::smb::server

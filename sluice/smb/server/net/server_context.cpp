@@ -1,0 +1,51 @@
+#include "sluice/smb/server/net/server_context.hpp"
+
+#include <algorithm>
+
+#include "sluice/base/case_fold.hpp"
+
+namespace sluice::smb::server {
+
+server_context::server_context(const server_dependencies& given, server_configuration configuration,
+                               const dispatcher& functions) noexcept
+    : log_(given.log, given.clock),
+      rejections(log_, given.clock),
+      quotas(configuration.bounds.shared, rejections),
+      admission(configuration.bounds, quotas, rejections),
+      logons(given.clock, rejections),
+      refusals(log_, given.clock),
+      background(given.loop, latch_),
+      later(given.clock, background),
+      // Session IDs begin anywhere, so that one of the server's last run means nothing to this one; but below
+      // 2^32, because some clients keep no more of them.
+      sessions(given.random.next_u64() >> 33),
+      homes(1 + given.other_loops.size()),
+      dependencies_(given),
+      configuration_(std::move(configuration)),
+      functions_(functions),
+      started_at_(given.clock.utc_now()) {
+    const std::size_t loop_bytes_max =
+        admission.bounds().buffer_bytes / (1 + dependencies_.other_loops.size());
+    loops_.push_back(std::make_unique<server_loop>(dependencies_.loop, loop_bytes_max));
+    for (io::io_multiplexer* const other : dependencies_.other_loops)
+        loops_.push_back(std::make_unique<server_loop>(*other, loop_bytes_max));
+    dependencies_.random.fill(identity_.bytes);
+    names_.netbios_computer = configuration_.name;
+    names_.dns_computer = configuration_.name;
+    security_offer_ = auth::negotiator::offer();
+}
+
+std::size_t server_context::number_of(const server_loop& one) const noexcept {
+    const auto found = std::ranges::find_if(loops_, [&](const auto& each) { return each.get() == &one; });
+    ENSURE(found != loops_.end(), "a loop of this server");
+    return static_cast<std::size_t>(found - loops_.begin());
+}
+
+std::shared_ptr<share> server_context::find_share(std::string_view name) const noexcept {
+    const auto found = std::ranges::find_if(shares, [&](const std::shared_ptr<share>& one) {
+        return not one->is_withdrawn() and equal_ignoring_case(one->configuration().name, name);
+    });
+    return found == shares.end() ? nullptr : *found;
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "sluice/base/clock.hpp"
+#include "sluice/base/random.hpp"
+#include "sluice/smb/auth/negotiator.hpp"
+#include "sluice/smb/server/core/agenda.hpp"
+#include "sluice/smb/server/core/background.hpp"
+#include "sluice/smb/server/core/breaks_under_way.hpp"
+#include "sluice/smb/server/file/file_state.hpp"
+#include "sluice/smb/server/file/lease_table.hpp"
+#include "sluice/smb/server/file/peer_servers.hpp"
+#include "sluice/smb/server/net/dispatcher.hpp"
+#include "sluice/smb/server/net/loop_watchdog.hpp"
+#include "sluice/smb/server/net/server_loop.hpp"
+#include "sluice/smb/server/open/open_table.hpp"
+#include "sluice/smb/server/open/replay.hpp"
+#include "sluice/smb/server/report/bounded_log.hpp"
+#include "sluice/smb/server/report/event_log.hpp"
+#include "sluice/smb/server/report/limit_rejections.hpp"
+#include "sluice/smb/server/report/refusal_log.hpp"
+#include "sluice/smb/server/session/admission.hpp"
+#include "sluice/smb/server/session/client_quotas.hpp"
+#include "sluice/smb/server/session/configuration.hpp"
+#include "sluice/smb/server/session/logon_throttle.hpp"
+#include "sluice/smb/server/session/session_table.hpp"
+#include "sluice/smb/server/session/share.hpp"
+
+namespace sluice::smb::server {
+
+class connection;
+
+/// The environment of a server, passed in so that a simulation can replace it. Every part outlives the
+/// server.
+struct server_dependencies {
+    io::io_multiplexer& loop;
+    clock_source& clock;
+    secret_random_source& random;
+    auth::account_source& accounts;
+    event_log& log;
+    peer_servers* peers = nullptr;  // null: no other server serves these files
+    /// More loops to serve connections on, each run by a thread of its own; `loop` is the first, whose thread
+    /// makes, starts and stops the server.
+    std::span<io::io_multiplexer* const> other_loops{};
+    const loop_watchdog* watchdog = nullptr;  // of these loops, for the snapshot; null: none
+};
+
+/// The state that the connections and commands of a server share: tables, limits, timers, logs, loops.
+///
+/// Thread safety: the latch guards everything that changes here (core/latch.hpp), except where a class says
+/// otherwise. Commands run with the latch held, and release it while they wait or transfer data. What the
+/// constructor sets never changes.
+class server_context {
+public:
+    server_context(const server_dependencies& given, server_configuration configuration,
+                   const dispatcher& functions) noexcept;
+    server_context(const server_context&) = delete;
+    server_context& operator=(const server_context&) = delete;
+
+    /// The first loop.
+    [[nodiscard]] io::io_multiplexer& loop() const noexcept { return dependencies_.loop; }
+    /// The index of one of the loops.
+    [[nodiscard]] std::size_t number_of(const server_loop& one) const noexcept;
+    /// All of them, the first one first.
+    [[nodiscard]] const std::vector<std::unique_ptr<server_loop>>& loops() const noexcept { return loops_; }
+    [[nodiscard]] server_latch& latch() const noexcept { return latch_; }
+    /// `co_await host.transfer(node, std::move(reading))`: runs a transfer of a node without the latch, which
+    /// the caller has before and after; with it, if the node takes one at a time and there are several loops.
+    template <class T>
+    [[nodiscard]] auto transfer(const vfs::node& of, io::task<T>&& work) const noexcept {
+        return unlatched_if(loops_.size() == 1 or of.transfers_at_once(), latch_, std::move(work));
+    }
+    [[nodiscard]] clock_source& clock() const noexcept { return dependencies_.clock; }
+    [[nodiscard]] secret_random_source& random() const noexcept { return dependencies_.random; }
+    [[nodiscard]] auth::account_source& accounts() const noexcept { return dependencies_.accounts; }
+    [[nodiscard]] event_log& log() const noexcept { return log_; }
+    /// Null if no other server serves the same files.
+    [[nodiscard]] peer_servers* peers() const noexcept { return dependencies_.peers; }
+    /// Null if there is none.
+    [[nodiscard]] const loop_watchdog* watchdog() const noexcept { return dependencies_.watchdog; }
+    [[nodiscard]] const server_configuration& configuration() const noexcept { return configuration_; }
+    [[nodiscard]] const wire::guid& identity() const noexcept { return identity_; }
+    /// The names that the server gives itself when a client logs on, and the mechanisms it offers.
+    [[nodiscard]] const auth::server_names& names() const noexcept { return names_; }
+    [[nodiscard]] bytes_view security_offer() const noexcept { return security_offer_; }
+    [[nodiscard]] vfs::time_point started_at() const noexcept { return started_at_; }
+    [[nodiscard]] const dispatcher& functions() const noexcept { return functions_; }
+    /// A share that clients can connect to by this name, in any case; null if there is none.
+    [[nodiscard]] std::shared_ptr<share> find_share(std::string_view name) const noexcept;
+
+private:
+    mutable server_latch latch_;  // first, because all that follows may use it
+    mutable bounded_log log_;
+
+public:
+    limit_rejections rejections;
+    client_quotas quotas;  // before everything that is counted
+    server::admission admission;
+    logon_throttle logons;
+    file_table files;  // before whatever holds a file's state
+    open_table opens;
+    lease_table leases;  // before the objects that refer to leases
+    refusal_log refusals;
+    /// Work that belongs to no connection: time limits of breaks and of durable opens.
+    background_work background;
+    /// When breaks are to have been answered, durable opens end and sessions expire.
+    agenda later;
+    breaks_under_way breaks;
+    replay_table replays;
+    session_table sessions;
+    std::vector<std::shared_ptr<share>> shares;
+    std::unordered_set<connection*> connections;
+    loop_choice homes;
+    clock_source::steady_time relieve_buffers_next{};  // see buffer_relief.cpp
+
+private:
+    server_dependencies dependencies_;
+    server_configuration configuration_;
+    const dispatcher& functions_;
+    std::vector<std::unique_ptr<server_loop>> loops_;  // the first one is dependencies_.loop
+    wire::guid identity_{};
+    auth::server_names names_;
+    std::vector<std::byte> security_offer_;
+    vfs::time_point started_at_{};
+};
+
+}  // namespace sluice::smb::server

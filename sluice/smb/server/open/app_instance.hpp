@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+
+#include "sluice/smb/wire/create_contexts.hpp"
+#include "sluice/smb/wire/guid.hpp"
+
+namespace sluice::smb::server {
+
+/// The instance of an application that an open was made for ([MS-SMB2] 3.3.1.10, Open.AppInstanceId).
+/// An ID of zeros is an ID like any other: an open without one matches nothing. Immutable.
+struct app_instance {
+    wire::guid id{};
+    std::optional<wire::app_instance_version> version;  // of SMB 3.1.1 only
+};
+
+}  // namespace sluice::smb::server

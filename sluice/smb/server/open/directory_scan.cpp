@@ -1,0 +1,126 @@
+#include "sluice/smb/server/open/directory_scan.hpp"
+
+#include "sluice/smb/wire/wildcard.hpp"
+#include "sluice/vfs/path.hpp"
+
+namespace sluice::smb::server {
+
+namespace {
+
+// What a look-up fails with when there is just no such name, however strange the name.
+[[nodiscard]] bool is_absence(const error& why) noexcept {
+    return why == std::errc::no_such_file_or_directory or why == std::errc::not_a_directory or
+           why == std::errc::illegal_byte_sequence or why == std::errc::filename_too_long;
+}
+
+[[nodiscard]] std::string child_of(const std::string& directory, std::string_view name) {
+    return directory.empty() ? std::string(name) : directory + '/' + std::string(name);
+}
+
+}  // namespace
+
+void directory_scan::start(std::string pattern) {
+    if (pattern.empty()) pattern = "*";
+    pattern_ = std::move(pattern);
+    matches_all_ = pattern_ == "*";
+    has_wildcards_ = wire::has_wildcard(pattern_);
+    has_given_any_ = false;
+    stage_ = stage::dot;
+    listing_.reset();
+    next_ = nullptr;
+}
+
+bool directory_scan::matches(std::string_view name) const noexcept {
+    return matches_all_ or wire::wildcard_matches(pattern_, name);
+}
+
+result<const vfs::listed_name*> directory_scan::peek() noexcept {
+    while (next_ == nullptr and stage_ != stage::end) {
+        const result<const vfs::listed_name*> next = advance();
+        if (not next) return next;
+        next_ = *next;
+    }
+    return next_;
+}
+
+void directory_scan::take() noexcept {
+    ENSURE(next_ != nullptr, "nothing was peeked at");
+    next_ = nullptr;
+    has_given_any_ = true;
+}
+
+// One step; null if it brought nothing.
+result<const vfs::listed_name*> directory_scan::advance() noexcept {
+    switch (stage_) {
+        case stage::dot: {
+            stage_ = stage::dot_dot;
+            if (not matches(".")) return nullptr;
+            const result<vfs::metadata> status = directory_.status();
+            if (not status) return failure(status.error());
+            found_ = {.name = ".", .status = *status};
+            return &found_;
+        }
+        case stage::dot_dot:
+            stage_ = stage::names;
+            return matches("..") ? describe_parent() : nullptr;
+        case stage::names:
+            return has_wildcards_ ? next_name() : look_up();
+        case stage::end:
+            break;
+    }
+    return nullptr;
+}
+
+result<const vfs::listed_name*> directory_scan::next_name() noexcept {
+    if (listing_ == nullptr) {
+        auto listing = directory_.list();
+        if (not listing) return failure(listing.error());
+        listing_ = *std::move(listing);
+    }
+    for (;;) {
+        const result<const vfs::listed_name*> name = listing_->next();
+        if (not name) return name;
+        if (*name == nullptr) {
+            stage_ = stage::end;
+            listing_.reset();
+            return nullptr;
+        }
+        if (matches((*name)->name)) return name;
+    }
+}
+
+// The root's parent is no business of clients: it stands for itself.
+result<const vfs::listed_name*> directory_scan::describe_parent() {
+    const std::string path = directory_.path();
+    const std::string_view parent = vfs::split_path(path).parent;
+    return describe("..", volume_.find(parent, vfs::follow_links::yes));
+}
+
+result<const vfs::listed_name*> directory_scan::look_up() {
+    stage_ = stage::end;
+    if (pattern_ == "." or pattern_ == "..") return nullptr;  // given before
+    const std::string path = child_of(directory_.path(), pattern_);
+    result<vfs::node_ptr> found = volume_.find(path, vfs::follow_links::no);
+    if (not found) {
+        if (is_absence(found.error())) return nullptr;
+        return failure(found.error());
+    }
+    // The name as it stands in the directory; what it leads to is told under that name.
+    const std::string stands_at = (*found)->path();
+    found_name_ = vfs::split_path(stands_at).name;
+    if ((*found)->kind() == vfs::node_kind::symlink) {
+        result<vfs::node_ptr> target = volume_.find(path, vfs::follow_links::yes);
+        if (target) return describe(found_name_, std::move(target));
+    }
+    return describe(found_name_, std::move(found));
+}
+
+result<const vfs::listed_name*> directory_scan::describe(std::string_view name, result<vfs::node_ptr> found) {
+    if (not found) return failure(found.error());
+    const result<vfs::metadata> status = (*found)->status();
+    if (not status) return failure(status.error());
+    found_ = {.name = name, .status = *status, .leads_nowhere = (*found)->kind() == vfs::node_kind::symlink};
+    return &found_;
+}
+
+}  // namespace sluice::smb::server

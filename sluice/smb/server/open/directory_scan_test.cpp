@@ -1,0 +1,110 @@
+#include "sluice/smb/server/open/directory_scan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "sluice/base/clock.hpp"
+#include "sluice/io/epoll/epoll_multiplexer.hpp"
+#include "sluice/vfs/memory_volume.hpp"
+
+namespace sluice::smb::server {
+
+namespace {
+
+class directory_scan_test : public testing::Test {
+protected:
+    directory_scan_test() {
+        make("sub", vfs::node_kind::directory);
+        make("sub/One.txt");
+        make("sub/two.txt");
+        make("sub/three");
+        directory = volume.find("sub", vfs::follow_links::yes).value();
+        scan.emplace(volume, *directory);
+    }
+
+    void make(std::string_view path, vfs::node_kind kind = vfs::node_kind::file) {
+        ASSERT_TRUE(volume.create(path, {.kind = kind}));
+    }
+    [[nodiscard]] std::vector<std::string> all(std::string pattern) {
+        scan->start(std::move(pattern));
+        return rest();
+    }
+    [[nodiscard]] std::vector<std::string> rest() {
+        std::vector<std::string> names;
+        while (const vfs::listed_name* const next = scan->peek().value()) {
+            names.emplace_back(next->name);
+            scan->take();
+        }
+        return names;
+    }
+
+    system_clock_source clock;
+    std::unique_ptr<io::io_multiplexer> loop = io::make_epoll_multiplexer().value();
+    vfs::memory_volume volume{*loop, clock};
+    vfs::node_ptr directory;
+    std::optional<directory_scan> scan;
+};
+
+using names = std::vector<std::string>;
+
+TEST_F(directory_scan_test, the_dots_come_first_then_every_name) {
+    names found = all("*");
+    ASSERT_EQ(found.size(), 5U);
+    EXPECT_EQ(found[0], ".");
+    EXPECT_EQ(found[1], "..");
+    std::ranges::sort(found);
+    EXPECT_EQ(found, (names{".", "..", "One.txt", "three", "two.txt"}));
+}
+
+TEST_F(directory_scan_test, no_pattern_means_all) {
+    EXPECT_EQ(all("").size(), 5U);
+}
+
+TEST_F(directory_scan_test, a_pattern_is_compared_without_case) {
+    names found = all("*.TXT");
+    std::ranges::sort(found);
+    EXPECT_EQ(found, (names{"One.txt", "two.txt"}));
+}
+
+TEST_F(directory_scan_test, a_name_without_wildcards_is_told_as_it_was_created) {
+    EXPECT_EQ(all("ONE.TXT"), names{"One.txt"});
+    EXPECT_EQ(all("four"), names{});
+    EXPECT_EQ(all("."), names{"."});
+}
+
+TEST_F(directory_scan_test, a_name_no_file_can_have_is_just_not_there) {
+    EXPECT_EQ(all("a:b"), names{});
+    EXPECT_EQ(all(std::string(300, 'x')), names{});
+}
+
+TEST_F(directory_scan_test, what_was_peeked_at_and_not_taken_comes_again) {
+    scan->start("*.txt");
+    const std::string first(scan->peek().value()->name);
+    EXPECT_FALSE(scan->has_given_any());
+    EXPECT_EQ(scan->peek().value()->name, first);
+    EXPECT_EQ(rest().size(), 2U);
+    EXPECT_TRUE(scan->has_given_any());
+}
+
+TEST_F(directory_scan_test, the_parent_of_the_root_is_the_root) {
+    const vfs::node_ptr root = volume.find("", vfs::follow_links::yes).value();
+    directory_scan of_root(volume, *root);
+    of_root.start("..");
+    const vfs::listed_name* const parent = of_root.peek().value();
+    ASSERT_NE(parent, nullptr);
+    EXPECT_EQ(parent->name, "..");
+    EXPECT_EQ(parent->status.id, root->status().value().id);
+}
+
+TEST_F(directory_scan_test, a_new_start_sees_what_was_made_meanwhile) {
+    ASSERT_EQ(all("*").size(), 5U);
+    make("sub/four");
+    EXPECT_EQ(rest(), names{}) << "the end stays the end";
+    EXPECT_EQ(all("*").size(), 6U);
+}
+
+}  // namespace
+
+}  // namespace sluice::smb::server

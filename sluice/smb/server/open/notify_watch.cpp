@@ -1,0 +1,151 @@
+#include "sluice/smb/server/open/notify_watch.hpp"
+
+#include <algorithm>
+
+#include "sluice/smb/server/core/limits.hpp"
+#include "sluice/smb/server/file/file_state.hpp"
+#include "sluice/vfs/limits.hpp"
+
+namespace sluice::smb::server {
+
+using wire::completion_filter;
+using wire::notify_action;
+using wire::nt_status;
+
+namespace {
+
+// So that what one client has watched leaves room in each volume for the share of any other.
+static_assert(vfs::limits::watched_directories_max >= limits::watches_max);
+
+// Which filters a change passes. The system does not tell which attribute was changed, so each of them may
+// have been.
+[[nodiscard]] completion_filter filters_passed(const vfs::change& what) noexcept {
+    switch (what.kind) {
+        case vfs::change_kind::modified:
+            return completion_filter::size | completion_filter::last_write;
+        case vfs::change_kind::attributes:
+            return completion_filter::attributes | completion_filter::last_write |
+                   completion_filter::last_access | completion_filter::creation |
+                   completion_filter::extended_attributes | completion_filter::security;
+        default:
+            return what.is_directory ? completion_filter::directory_name : completion_filter::file_name;
+    }
+}
+
+[[nodiscard]] notify_action action_of(vfs::change_kind kind) noexcept {
+    switch (kind) {
+        case vfs::change_kind::added:
+            return notify_action::added;
+        case vfs::change_kind::removed:
+            return notify_action::removed;
+        case vfs::change_kind::renamed_old_name:
+            return notify_action::renamed_old_name;
+        case vfs::change_kind::renamed_new_name:
+            return notify_action::renamed_new_name;
+        case vfs::change_kind::modified:
+        case vfs::change_kind::attributes:
+            break;
+    }
+    return notify_action::modified;
+}
+
+}  // namespace
+
+result<std::unique_ptr<notify_watch>> notify_watch::begin(vfs::change_feed& feed, vfs::node& directory,
+                                                          const interest& wanted, counted by) {
+    std::unique_ptr<notify_watch> fresh(new notify_watch(wanted, std::move(by)));
+    auto watch = feed.watch(directory, wanted.recursive, *fresh);
+    if (not watch) return failure(watch.error());
+    fresh->watch_ = *std::move(watch);
+    return fresh;
+}
+
+notify_watch::~notify_watch() {
+    end(nt_status::notify_cleanup);
+}
+
+void notify_watch::wait(event<nt_status>& told) {
+    if (ended_by_ != nt_status::success) {
+        told.set(ended_by_);
+        return;
+    }
+    waiting_.push_back(&told);
+    wake_next();
+}
+
+void notify_watch::forget(event<nt_status>& told) noexcept {
+    std::erase(waiting_, &told);
+    if (woken_ == &told) woken_ = nullptr;
+    wake_next();
+}
+
+nt_status notify_watch::take(wire::notify_writer& into) noexcept {
+    bool is_all = not std::exchange(has_lost_some_, false);
+    for (const kept_change& change : std::exchange(changes_, {})) {
+        if (not is_all) break;
+        is_all = into.put({.action = change.action, .name = change.path}) != wire::entry_outcome::no_room;
+    }
+    (void)counted_.change_bytes.resize(0);
+    return is_all and into.count() != 0 ? nt_status::success : nt_status::notify_enum_dir;
+}
+
+void notify_watch::changed(const vfs::change& what) noexcept {
+    if (wire::has_any(filter_, filters_passed(what))) keep(action_of(what.kind), what.path);
+    // To Windows, a file (not a directory) of another name has other attributes.
+    constexpr completion_filter of_renamed = completion_filter::attributes | completion_filter::creation;
+    const bool is_renamed = what.kind == vfs::change_kind::renamed_new_name and not what.is_directory;
+    if (is_renamed and wire::has_any(filter_, of_renamed)) keep(notify_action::modified, what.path);
+    wake_next();
+}
+
+// One at least, however few are left: the watch is there.
+bool notify_watch::may_watch(std::size_t directories) noexcept {
+    quota_hold& held = counted_.directories;
+    return not held.client() or held.resize(std::max(directories, std::size_t{1}));
+}
+
+void notify_watch::overflowed() noexcept {
+    has_lost_some_ = true;
+    std::exchange(changes_, {});
+    (void)counted_.change_bytes.resize(0);
+    wake_next();
+}
+
+void notify_watch::keep(notify_action action, std::string_view path) {
+    if (has_lost_some_) return;
+    if (changes_.size() >= limits::notify_changes_max) {
+        if (const client_reference& of = counted_.change_bytes.client())
+            of.quotas().rejections().add(limit::notify_changes, of.name());
+        overflowed();
+        return;
+    }
+    std::string told(path);
+    std::ranges::replace(told, '/', '\\');
+    // One write after another is one change.
+    const bool is_repeated = action == notify_action::modified and not changes_.empty() and
+                             changes_.back().action == action and changes_.back().path == told;
+    if (is_repeated) return;
+    const std::size_t bytes = sizeof(kept_change) + told.capacity();
+    const bool is_counted = static_cast<bool>(counted_.directories.client());
+    quota_hold& held = counted_.change_bytes;
+    if (is_counted and not held.resize(held.amount() + bytes)) {
+        overflowed();
+        return;
+    }
+    changes_.push_back({.action = action, .path = std::move(told)});
+}
+
+void notify_watch::end(nt_status why) noexcept {
+    if (ended_by_ == nt_status::success) ended_by_ = why;
+    for (event<nt_status>* const one : std::exchange(waiting_, {}))
+        one->set(ended_by_);
+}
+
+void notify_watch::wake_next() noexcept {
+    if (woken_ != nullptr or waiting_.empty() or not has_news()) return;
+    woken_ = waiting_.front();
+    waiting_.erase(waiting_.begin());
+    woken_->set(nt_status::success);
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,38 @@
+#include "sluice/smb/server/open/open.hpp"
+
+#include <algorithm>
+
+namespace sluice::smb::server {
+
+namespace {
+
+[[nodiscard]] sharing share_mode_of(const open& one) noexcept {
+    return {.access = one.access, .share = one.share_access};
+}
+
+// Whether no other open of the file was made through the same share.
+[[nodiscard]] bool is_only_of_share(const open& one) noexcept {
+    return std::ranges::none_of(one.file->opens(), [&](const open* other) {
+        return other != &one and other->tree->target == one.tree->target;
+    });
+}
+
+}  // namespace
+
+open::open() noexcept = default;
+
+open::~open() {
+    ENSURE(is_closed or file == nullptr, "an open is ended before it goes");
+}
+
+void open::enter_file() {
+    file->add(*this, share_mode_of(*this));
+    if (is_only_of_share(*this)) ++tree->target->open_files;
+}
+
+void open::leave_file() noexcept {
+    if (is_only_of_share(*this)) --tree->target->open_files;
+    file->remove(*this, share_mode_of(*this));
+}
+
+}  // namespace sluice::smb::server

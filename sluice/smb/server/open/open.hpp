@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "sluice/smb/server/core/agenda.hpp"
+#include "sluice/smb/server/file/file_state.hpp"
+#include "sluice/smb/server/open/app_instance.hpp"
+#include "sluice/smb/server/open/channel_sequence.hpp"
+#include "sluice/smb/server/open/directory_scan.hpp"
+#include "sluice/smb/server/open/lock_sequences.hpp"
+#include "sluice/smb/server/open/named_pipe.hpp"
+#include "sluice/smb/server/open/notify_watch.hpp"
+#include "sluice/smb/server/session/client_quotas.hpp"
+#include "sluice/smb/server/session/tree.hpp"
+#include "sluice/smb/wire/access_mask.hpp"
+#include "sluice/smb/wire/create.hpp"
+#include "sluice/smb/wire/file_id.hpp"
+#include "sluice/smb/wire/guid.hpp"
+#include "sluice/vfs/node.hpp"
+
+namespace sluice::smb::server {
+
+class session;
+class lease;
+
+/// What an open needs to outlive its connection ([MS-SMB2] 3.3.1.10, Open.Durable…).
+struct durability {
+    std::string owner;  // the user who may come back to it
+    std::string owner_domain;
+    bool is_second_generation = false;
+    bool is_resilient = false;  // asked for by LMR_REQUEST_RESILIENCY: kept whether it caches or not
+    std::chrono::milliseconds timeout{};
+    std::optional<agenda::entry> end;  // while its client is gone: when it ends
+};
+
+/// One CREATE that succeeded and has not been closed ([MS-SMB2] 3.3.1.10): a file, a directory, a stream, or
+/// a named pipe.
+///
+/// Held by the open_table while it can be named; a request that works with it across a suspension holds it
+/// too, and looks at `is_closed` afterwards.
+/// Thread safety: under the server's latch.
+class open {
+public:
+    open() noexcept;
+    open(const open&) = delete;
+    open& operator=(const open&) = delete;
+    ~open();
+
+    [[nodiscard]] bool is_pipe() const noexcept { return pipe != nullptr; }
+    [[nodiscard]] bool is_directory() const noexcept {
+        return node != nullptr and node->kind() == vfs::node_kind::directory;
+    }
+    /// Whether all of `rights` were granted.
+    [[nodiscard]] bool grants(wire::access_mask rights) const noexcept { return wire::has(access, rights); }
+
+    /// Takes and gives up its place among the opens of `file`. Complexity: linear in those.
+    void enter_file();
+    void leave_file() noexcept;
+
+    quota_hold counted;        // among the opens
+    quota_hold counted_locks;  // its locks, and those it waits for
+    quota_hold counted_kept;   // while it is kept without its client
+
+    wire::file_id id{};
+    server::session* session = nullptr;  // null once closed, and while durable and without its client
+    std::shared_ptr<server::tree> tree;
+
+    // A file, directory or stream; or else a pipe.
+    vfs::node_ptr node;
+    std::shared_ptr<file_state> file;
+    std::unique_ptr<named_pipe> pipe;
+    /// The file once more, for replies that are sent from it: they may outlive this. Null until there was
+    /// one.
+    std::shared_ptr<io::file_handle> pages;
+    // What other servers see of it, of the file and, if this is a stream, of the file it belongs to.
+    peer_claim claim;
+    peer_claim claim_to_base;
+
+    wire::access_mask access = wire::access_mask::none;
+    wire::share_access share_access = wire::share_access::none;
+    wire::create_options create_options = wire::create_options::none;  // as asked for
+    wire::create_action action = wire::create_action::opened;          // what making it did
+    bool deletes_on_close = false;
+    bool is_closed = false;                         // cannot be named any more
+    std::uint32_t writes_under_way = 0;             // those keep what others see of it: see closing.hpp
+    event<wire::nt_status>* told_of_end = nullptr;  // who has closed it, and waits for these
+    channel_sequence sequence;
+    std::uint64_t position = 0;  // FilePositionInformation: kept, not used
+    std::uint32_t mode = 0;      // FileModeInformation
+
+    // Times that SET_INFO has set or stopped: they do not follow what is done through this open
+    // (file_times.hpp).
+    std::optional<vfs::time_point> kept_access_time;
+    std::optional<vfs::time_point> kept_write_time;
+    std::optional<vfs::time_point> kept_change_time;
+
+    // What the client may cache: an oplock of this open, or the lease it shares with others. Null: nothing.
+    std::shared_ptr<server::lease> lease;
+
+    wire::guid client{};
+    std::optional<durability> durable;      // null: ends with its connection
+    std::optional<wire::guid> create_guid;  // of the CREATE that made it
+    // Whether the same CREATE once more gives this open: until something is done with it
+    // ([MS-SMB2] 3.3.1.10).
+    bool is_replay_eligible = false;
+    std::optional<app_instance> instance;  // the application that has it open
+
+    server::lock_sequences lock_requests;
+    std::unique_ptr<directory_scan> scan;
+    std::unique_ptr<notify_watch> watch;
+};
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <compare>
+#include <expected>
+#include <map>
+#include <memory>
+
+#include "sluice/smb/server/open/open.hpp"
+#include "sluice/smb/wire/nt_status.hpp"
+
+// A CREATE that a client sends again because it did not get the reply ([MS-SMB2] 3.3.5.9.10).
+
+namespace sluice::smb::server {
+
+/// The opens that were made with a create guid and not used since, or are being made. Thread safety: under
+/// the server's latch.
+class replay_table {
+public:
+    struct identity {
+        wire::guid client{};
+        wire::guid create{};
+
+        [[nodiscard]] friend auto operator<=>(const identity&, const identity&) noexcept = default;
+    };
+
+    replay_table() noexcept = default;
+    replay_table(const replay_table&) = delete;
+    replay_table& operator=(const replay_table&) = delete;
+
+    /// The place a CREATE under way has in the table, given back if it does not come to an open.
+    class place {
+    public:
+        place(replay_table& table, const identity& which) noexcept : table_(&table), which_(which) {}
+        place(place&& other) noexcept : table_(std::exchange(other.table_, nullptr)), which_(other.which_) {}
+        place& operator=(place&&) = delete;
+        ~place() {
+            if (table_ != nullptr) table_->remove(which_);
+        }
+        void keep(const std::shared_ptr<open>& made) noexcept {
+            made->create_guid = which_.create;
+            made->is_replay_eligible = true;
+            std::exchange(table_, nullptr)->entries_[which_] = made;
+        }
+
+    private:
+        replay_table* table_;
+        identity which_;
+    };
+
+    /// The open made before with the same guid, or a place for the one to be made.
+    struct outcome {
+        std::shared_ptr<open> made;
+        std::optional<place> fresh;
+    };
+    /// Errors: FILE_NOT_AVAILABLE while the first is being made; DUPLICATE_OBJECTID if this is no replay.
+    [[nodiscard]] std::expected<outcome, wire::nt_status> find_or_begin(const identity& which,
+                                                                        bool is_replay);
+    /// Something was done with the open: its client has had the reply, and the guid may be used again.
+    void end_eligibility(open& one) noexcept {
+        if (std::exchange(one.is_replay_eligible, false))
+            remove({.client = one.client, .create = *one.create_guid});
+    }
+    [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
+
+private:
+    void remove(const identity& which) noexcept { entries_.erase(which); }
+
+    std::map<identity, std::shared_ptr<open>> entries_;  // null: being made
+};
+
+}  // namespace sluice::smb::server

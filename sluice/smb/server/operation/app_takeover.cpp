@@ -1,0 +1,61 @@
+#include "sluice/smb/server/operation/app_takeover.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "sluice/base/case_fold.hpp"
+#include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/operation/closing.hpp"
+
+namespace sluice::smb::server {
+
+namespace {
+
+// Reloading the configuration replaces a share object: what clients connect to is the name.
+[[nodiscard]] bool is_same_share(const tree& a, const tree& b) noexcept {
+    return equal_ignoring_case(a.target->configuration().name, b.target->configuration().name);
+}
+
+// Opens of the file, by the name of `node`, that belong to other instances.
+[[nodiscard]] std::vector<std::shared_ptr<open>> others_of(const request& r, const app_instance& fresh,
+                                                           const vfs::node& node) {
+    std::vector<std::shared_ptr<open>> others;
+    const std::shared_ptr<file_state> file = r.host().files.find(node.key());
+    if (file == nullptr) return others;
+    for (const open* one : file->opens()) {
+        const bool is_other = not one->is_closed and one->instance and one->instance->id == fresh.id and
+                              one->client != r.connection().agreed.client and
+                              is_same_share(*one->tree, *r.tree);
+        if (is_other and equal_ignoring_case(one->node->path(), node.path()))
+            others.push_back(r.host().opens.find(one->id));
+    }
+    return others;
+}
+
+}  // namespace
+
+bool is_newer(const app_instance& fresh, const app_instance& held) noexcept {
+    return not held.version or (fresh.version and *fresh.version > *held.version);
+}
+
+std::optional<app_instance> app_instance_in(const request& r, const wire::create_request_contexts& asked) {
+    const negotiated& agreed = r.connection().agreed;
+    if (not asked.app_instance_id or not agreed.is_at_least(wire::dialect::smb_3_0)) return std::nullopt;
+    app_instance named{.id = *asked.app_instance_id, .version = std::nullopt};
+    if (agreed.is_at_least(wire::dialect::smb_3_1_1)) named.version = asked.app_instance_version;
+    return named;
+}
+
+take_over take_over_file(const request& r, const app_instance& fresh, const vfs::node& node) {
+    const std::vector<std::shared_ptr<open>> others = others_of(r, fresh, node);
+    if (others.empty()) return take_over::none;
+    if (not std::ranges::all_of(others, [&](const auto& each) { return is_newer(fresh, *each->instance); }))
+        return take_over::refused;
+    for (const std::shared_ptr<open>& one : others)
+        (void)end_open(r.host(), *one);
+    return take_over::ended;
+}
+
+}  // namespace sluice::smb::server

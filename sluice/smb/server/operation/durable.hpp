@@ -1,0 +1,44 @@
+#pragma once
+
+#include <expected>
+#include <memory>
+
+#include "sluice/smb/server/net/request.hpp"
+#include "sluice/smb/wire/create.hpp"
+
+// Opens that outlive the connection they were made on ([MS-SMB2] 3.3.5.9.6, .7, .10, .12, 3.3.7.1).
+
+namespace sluice::smb::server {
+
+/// Whether what a CREATE says of durability makes sense. Errors: INVALID_PARAMETER.
+[[nodiscard]] wire::nt_status check_durability(const wire::create_request_contexts& asked) noexcept;
+
+/// Makes a new open durable if that was asked for and its client caches the handle, and says so in the reply.
+/// After grant_caching().
+void grant_durability(const request& r, open& fresh, const wire::create_args& args,
+                      wire::create_reply& reply);
+void tell_durability(const open& one, wire::create_reply& reply) noexcept;
+
+/// Keeps a durable open when its connection is lost, for its client to come back to: takes it from its
+/// session and ends it after its time. False if it is not durable, its caching is being broken, or its
+/// client has too many such opens; then the caller must end it.
+[[nodiscard]] bool keep_without_client(server_context& host, open& one) noexcept;
+
+/// Which open a client wants back.
+struct reconnection {
+    wire::file_id file{};
+    std::optional<wire::guid> create_guid{};  // of the second generation
+    bool is_persistent = false;
+};
+[[nodiscard]] std::optional<reconnection> reconnection_in(
+    const wire::create_request_contexts& asked) noexcept;
+
+/// Gives a durable open back to its client, on the session and tree of the request. Of everything else a
+/// CREATE says only the lease's key, and with it the name, count. Errors: OBJECT_NAME_NOT_FOUND if there is
+/// no such open without a client, or not of this client or key; ACCESS_DENIED for another user;
+/// INVALID_PARAMETER for another name.
+[[nodiscard]] std::expected<std::shared_ptr<open>, wire::nt_status> reconnect(request& r,
+                                                                              const wire::create_args& args,
+                                                                              const reconnection& wanted);
+
+}  // namespace sluice::smb::server

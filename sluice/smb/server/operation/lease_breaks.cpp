@@ -1,0 +1,204 @@
+#include "sluice/smb/server/operation/lease_breaks.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/wire/oplock_break.hpp"
+
+namespace sluice::smb::server {
+
+using wire::lease_state;
+using wire::nt_status;
+
+namespace {
+
+// An open through which the holder can be told.
+[[nodiscard]] open* reachable(const lease& of) noexcept {
+    const auto found = std::ranges::find_if(of.opens, [](const open* one) {
+        return one->session != nullptr and one->session->first_channel() != nullptr;
+    });
+    return found == of.opens.end() ? nullptr : *found;
+}
+
+// Whether breaks of it must be encrypted, independently of the session's other messages ([MS-SMB2]
+// 3.3.4.1.4).
+[[nodiscard]] bool must_encrypt(const lease& of) noexcept {
+    return std::ranges::any_of(
+        of.opens, [](const open* one) { return one->tree != nullptr and one->tree->requires_encryption; });
+}
+
+[[nodiscard]] wire::oplock_break_reply message_of(const lease& of, const open& via,
+                                                  const break_notice& notice) noexcept {
+    if (of.is_oplock()) return {wire::oplock_break{.oplock_level = level_of(notice.to), .file = via.id}};
+    const auto flags = notice.needs_answer ? wire::lease_break_flags::acknowledgement_required
+                                           : wire::lease_break_flags::none;
+    return {wire::lease_break_notification{.new_epoch = of.epoch(),
+                                           .flags = flags,
+                                           .key = of.who().key,
+                                           .current_state = notice.from,
+                                           .new_state = notice.to}};
+}
+
+// The ways a holder may be told by, in the order to try them. An oplock is its open's; a lease is its
+// client's, who hears of it on the first of its connections. A channel that did not deliver what was told
+// before comes last.
+[[nodiscard]] std::vector<channel*> ways_to(server_context& host, const lease& of, const open& via) {
+    std::vector<session*> sessions{via.session};
+    const bool needs_cipher = must_encrypt(of);
+    if (not of.is_oplock()) sessions = host.sessions.alike(*via.session);
+    std::vector<channel*> ways;
+    for (const bool wants_stuck : {false, true})
+        for (const session* one : sessions)
+            std::ranges::copy_if(one->channels, std::back_inserter(ways), [=](const channel* way) {
+                return way->is_established and not way->connection->is_closing() and
+                       way->connection->is_stuck() == wants_stuck and (way->sealer or not needs_cipher);
+            });
+    return ways;
+}
+
+// A break that was told, until it has arrived or does not matter any more.
+struct telling {
+    std::weak_ptr<lease> of;
+    std::uint32_t which = 0;  // of the lease's breaks
+    wire::oplock_break_reply message;
+    bool needs_answer = false;
+    bool must_encrypt = false;
+    std::vector<std::weak_ptr<channel>> tried;  // the last of them is the one under way
+    connection::place_in_stream end{};          // of it, on that
+
+    // relaxed: a number, that orders nothing.
+    [[nodiscard]] std::uint64_t place() const noexcept { return end->load(std::memory_order_relaxed); }
+    [[nodiscard]] bool is_over(const lease& now) const noexcept {
+        return now.opens.empty() or now.breaks_told != which or (needs_answer and not now.is_breaking());
+    }
+    [[nodiscard]] bool has_tried(const channel& way) const noexcept {
+        return std::ranges::any_of(tried, [&](const auto& before) { return before.lock().get() == &way; });
+    }
+};
+
+void see_to(server_context& host, telling what) noexcept;
+
+void look_later(server_context& host, telling what) {
+    host.later.add(limits::told_again_after,
+                   [&host, what = std::move(what)]() mutable noexcept { see_to(host, std::move(what)); });
+}
+
+void send_over(server_context& host, telling what, channel& way) {
+    what.end = connection::no_place_yet();
+    const bool is_sealed = what.must_encrypt or way.session->requires_encryption;
+    way.connection->notify(way.shared_from_this(), is_sealed, wire::command::oplock_break, what.message,
+                           what.end);
+    what.tried.push_back(way.weak_from_this());
+    // Who can have but one channel is not looked after.
+    if (wire::has(way.session->agreed.capabilities, wire::capabilities::multi_channel))
+        look_later(host, std::move(what));
+}
+
+// Has it arrived? A channel that is gone, or takes nothing, has the next one tried ([MS-SMB2] 3.3.4.6, .7).
+void see_to(server_context& host, telling what) noexcept {
+    const std::shared_ptr<lease> of = what.of.lock();
+    if (of == nullptr or what.is_over(*of)) return;
+    const std::shared_ptr<channel> way = what.tried.back().lock();
+    const bool is_there = way != nullptr and way->connection != nullptr;
+    if (is_there and way->connection->has_delivered(what.place())) {
+        // The channel may yet be lost with what the client has not looked at.
+        if (what.needs_answer) look_later(host, std::move(what));
+        return;
+    }
+    if (is_there) way->connection->note_stuck(what.place());
+    const open* const via = reachable(*of);
+    if (via == nullptr) return;
+    const std::vector<channel*> ways = ways_to(host, *of, *via);
+    const auto next =
+        std::ranges::find_if_not(ways, [&](const channel* one) { return what.has_tried(*one); });
+    if (next != ways.end())
+        send_over(host, std::move(what), **next);
+    else if (what.needs_answer)
+        look_later(host, std::move(what));  // a new channel may come
+}
+
+void tell(server_context& host, const std::shared_ptr<lease>& of, const break_notice& notice) {
+    const open* const via = reachable(*of);
+    if (via == nullptr) return;
+    const std::vector<channel*> ways = ways_to(host, *of, *via);
+    telling what{.of = of,
+                 .which = ++of->breaks_told,
+                 .message = message_of(*of, *via, notice),
+                 .needs_answer = notice.needs_answer,
+                 .must_encrypt = must_encrypt(*of),
+                 .tried = {}};
+    // No way: the last connection is about to end, and with it what it has open.
+    if (not ways.empty()) send_over(host, std::move(what), *ways.front());
+    if (not notice.needs_answer) return;
+    of->time_limit = host.later.add(limits::break_within, [&host, held = std::weak_ptr(of)]() noexcept {
+        const std::shared_ptr<lease> late = held.lock();
+        ENSURE(late != nullptr, "a lease strikes its time limit out when it ends");
+        late->time_limit.reset();
+        take_away(host, *late);
+    });
+}
+
+// The reply to an answer comes before what else there is to say.
+[[nodiscard]] io::task<void> tell_afterwards(server_context& host, std::shared_ptr<lease> of,
+                                             break_notice notice) noexcept {
+    io::task<void> turn = next_turn(host.loop());
+    co_await unlatched(host.latch(), std::move(turn));
+    if (not of->opens.empty()) tell(host, of, notice);
+}
+
+void end_time_limit(server_context& host, lease& of) noexcept {
+    if (of.time_limit) host.later.strike_out(*std::exchange(of.time_limit, std::nullopt));
+}
+
+void wake_waiters(const lease& of) noexcept {
+    for (const open* one : of.opens)
+        one->file->wake_caching_waiters();
+}
+
+void end_opens(server_context& host, const lease& of) {
+    std::vector<std::shared_ptr<open>> ending;
+    for (const open* one : of.opens)
+        ending.push_back(host.opens.find(one->id));
+    for (const std::shared_ptr<open>& one : ending)
+        (void)host.functions().end_open(host, *one);
+}
+
+}  // namespace
+
+void ask_to_give_up(server_context& host, const std::shared_ptr<lease>& of, lease_state keep) {
+    ENSURE(host.latch().is_mine());
+    if (wire::has(keep, of->held())) return;
+    if (reachable(*of) == nullptr) {
+        end_opens(host, *of);
+        return;
+    }
+    if (const auto notice = of->ask(keep)) tell(host, of, *notice);
+}
+
+nt_status take_answer(server_context& host, const std::shared_ptr<lease>& of, lease_state kept) {
+    const lease::answer answer = of->acknowledge(kept);
+    if (answer.status != nt_status::success) return answer.status;
+    end_time_limit(host, *of);
+    wake_waiters(*of);
+    if (answer.next) host.background.spawn(tell_afterwards(host, of, *answer.next));
+    return nt_status::success;
+}
+
+void leave_lease(server_context& host, open& one) noexcept {
+    const std::shared_ptr<lease> of = std::exchange(one.lease, nullptr);
+    if (of == nullptr) return;
+    std::erase(of->opens, &one);
+    if (not of->opens.empty()) return;
+    end_time_limit(host, *of);
+    if (not of->is_oplock()) host.leases.remove(*of);
+}
+
+void take_away(server_context& host, lease& of) noexcept {
+    end_time_limit(host, of);
+    of.time_out();
+    wake_waiters(of);
+}
+
+}  // namespace sluice::smb::server

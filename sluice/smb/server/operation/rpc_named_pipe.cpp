@@ -1,0 +1,71 @@
+#include "sluice/smb/server/operation/rpc_named_pipe.hpp"
+
+#include "sluice/base/case_fold.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/wire/rpc_pipe.hpp"
+
+namespace sluice::smb::server {
+
+namespace {
+
+// What browsing clients are told of a server.
+class browsed_server final : public wire::rpc_host {
+public:
+    explicit browsed_server(const server_context& host) noexcept : host_(host) {}
+
+    [[nodiscard]] std::string name() const override { return host_.configuration().name; }
+    [[nodiscard]] std::string comment() const override { return host_.configuration().comment; }
+    [[nodiscard]] std::string domain() const override { return host_.names().netbios_domain; }
+    [[nodiscard]] wire::unix_time now() const override {
+        return wire::unix_time_of(wire::filetime_of(
+            std::chrono::time_point_cast<vfs::time_point::duration>(host_.clock().utc_now())));
+    }
+    [[nodiscard]] std::vector<wire::rpc_share> shares() const override {
+        std::vector<wire::rpc_share> listed;
+        for (const std::shared_ptr<share>& one : host_.shares) {
+            const share_configuration& told = one->configuration();
+            if (one->is_withdrawn() or told.is_hidden) continue;
+            // Clients keep to themselves what ends in a dollar sign; we tell which of those are ours.
+            listed.push_back({.name = told.name,
+                              .comment = one->is_pipes() ? "Pipes of the server" : told.comment,
+                              .type = one->is_pipes() ? wire::rpc_share::ipc | wire::rpc_share::special
+                                                      : wire::rpc_share::disk_tree});
+        }
+        return listed;
+    }
+
+private:
+    const server_context& host_;
+};
+
+class rpc_named_pipe final : public named_pipe {
+public:
+    rpc_named_pipe(const server_context& host, wire::rpc_service service) noexcept
+        : told_(host), pipe_(service, told_) {}
+
+    [[nodiscard]] read_outcome read(mutable_bytes into) noexcept override {
+        const wire::rpc_pipe::read_result got = pipe_.read(into);
+        return {.bytes = got.bytes, .more = got.more};
+    }
+    [[nodiscard]] std::size_t readable_bytes() const noexcept override { return pipe_.readable_bytes(); }
+
+protected:
+    [[nodiscard]] bool take(bytes_view request) noexcept override { return pipe_.write(request); }
+
+private:
+    browsed_server told_;
+    wire::rpc_pipe pipe_;
+};
+
+}  // namespace
+
+std::unique_ptr<named_pipe> make_named_pipe(const server_context& host, std::string_view name) {
+    if (name.starts_with('\\')) name.remove_prefix(1);
+    if (equal_ignoring_case(name, "srvsvc"))
+        return std::make_unique<rpc_named_pipe>(host, wire::rpc_service::srvsvc);
+    if (equal_ignoring_case(name, "wkssvc"))
+        return std::make_unique<rpc_named_pipe>(host, wire::rpc_service::wkssvc);
+    return nullptr;
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,156 @@
+#include "sluice/smb/server/operation/session_life.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/operation/closing.hpp"
+#include "sluice/smb/server/operation/durable.hpp"
+
+namespace sluice::smb::server {
+
+std::shared_ptr<channel> make_session(server_context& host, connection& on) {
+    if (not host.admission.may_begin(on.admitted)) return nullptr;
+    const auto fresh = std::make_shared<session>(host.sessions.next_id(), on.agreed, host.opens.memory());
+    fresh->since = host.clock().utc_now();
+    std::shared_ptr<channel> first = make_channel(host, fresh, on);
+    if (first == nullptr) return nullptr;
+    host.sessions.add(fresh);
+    if (const std::optional<std::uint64_t> evicted = host.admission.begin(*fresh, on.admitted))
+        end_session(host, *host.sessions.find(*evicted), false);
+    return first;
+}
+
+std::shared_ptr<channel> make_channel(server_context& host, const std::shared_ptr<session>& of,
+                                      connection& on) {
+    // What a connection still serves while it ends must not leave anything with it.
+    if (on.is_closing()) return nullptr;
+    const bool is_connection_full = on.channels.size() >= limits::sessions_per_connection_max;
+    if (not is_connection_full and of->channels.size() >= limits::channels_per_session_max) {
+        // A copy of a request that binds the session begins a channel, but never establishes one.
+        const auto oldest = std::ranges::find(of->channels, false, &channel::is_established);
+        if (oldest != of->channels.end()) end_channel(host, **oldest);
+    }
+    if (is_connection_full or of->channels.size() >= limits::channels_per_session_max) {
+        host.rejections.add(is_connection_full ? limit::sessions_per_connection : limit::channels_per_session,
+                            on.admitted.from.text());
+        return nullptr;
+    }
+    auto fresh = std::make_shared<channel>(of, on);
+    fresh->preauth = on.preauth;
+    on.channels.emplace(of->id, fresh);
+    of->channels.push_back(fresh.get());
+    return fresh;
+}
+
+void begin_lifetime(server_context& host, session& of) {
+    if (of.expiry) host.later.strike_out(*std::exchange(of.expiry, std::nullopt));
+    if (host.configuration().session_lifetime.count() == 0) return;
+    of.expiry = host.later.add(host.configuration().session_lifetime, [&host, id = of.id]() noexcept {
+        const std::shared_ptr<session> one = host.sessions.find(id);
+        ENSURE(one != nullptr, "a session strikes out its own expiry when it ends");
+        one->expiry.reset();
+        one->state = session::phase::expired;
+    });
+}
+
+std::size_t end_sessions_of_removed_users(server_context& host) noexcept {
+    const server_latch::hold held(host.latch());
+    std::vector<std::shared_ptr<session>> removed;
+    for (const auto& [id, one] : host.sessions) {
+        if (not one->proved) continue;
+        const auto now = host.accounts().find(one->user.name, one->user.domain);
+        const bool is_known = now and now->is_guest == one->user.is_guest and not now->is_disabled and
+                              auth::equal_in_constant_time(now->hash.view(), one->proved->view());
+        if (not is_known) removed.push_back(one);
+    }
+    // Not kept as durable: the client could not come back for them.
+    for (const std::shared_ptr<session>& one : removed)
+        end_session(host, *one, false);
+    std::vector<std::shared_ptr<open>> left;
+    for (const auto& [number, one] : host.opens)
+        if (one->session == nullptr and one->durable and
+            not host.accounts().find(one->durable->owner, one->durable->owner_domain))
+            left.push_back(one);
+    for (const std::shared_ptr<open>& one : left)
+        (void)end_open(host, *one);
+    return removed.size();
+}
+
+namespace {
+
+// A channel leaves both its tables. Its connection may go at once, and so may the channel.
+void take_out(channel& ending) noexcept {
+    std::erase(ending.session->channels, &ending);
+    ending.counted.reset();
+    connection& on = *std::exchange(ending.connection, nullptr);
+    on.remember(ending);
+    on.channels.erase(ending.session->id);
+}
+
+void interrupt(const session& of, const tree* only, wire::nt_status why) noexcept {
+    for (const channel* one : of.channels)
+        one->connection->interrupt(of, only, why);
+}
+
+}  // namespace
+
+void end_session(server_context& host, session& ending, bool keep_durable) noexcept {
+    ENSURE(host.latch().is_mine());
+    if (ending.state == session::phase::gone) return;
+    ending.state = session::phase::gone;
+    host.admission.end(ending);
+    if (ending.expiry) host.later.strike_out(*std::exchange(ending.expiry, std::nullopt));
+    const std::shared_ptr<session> held = host.sessions.find(ending.id);
+    interrupt(ending, nullptr, wire::nt_status::user_session_deleted);
+    std::vector<std::shared_ptr<open>> of_it;
+    for (const auto& [number, one] : ending.opens)
+        of_it.push_back(one);
+    for (const std::shared_ptr<open>& one : of_it) {
+        if (keep_durable and keep_without_client(host, *one)) continue;
+        (void)end_open(host, *one);
+    }
+    ENSURE(ending.opens.empty(), "no open outlives its session");
+    for (const auto& [number, one] : ending.trees)
+        one->is_gone = true;
+    ending.trees.clear();
+    while (not ending.channels.empty())
+        take_out(*ending.channels.back());
+    host.sessions.remove(ending.id);
+}
+
+void end_channel(server_context& host, channel& ending) noexcept {
+    if (ending.connection == nullptr) return;
+    const std::shared_ptr<session> of = ending.session;
+    const bool is_last = std::ranges::none_of(
+        of->channels, [&](const channel* one) { return one != &ending and one->is_established; });
+    if (is_last)
+        end_session(host, *of, true);
+    else
+        take_out(ending);
+}
+
+void end_tree(server_context& host, session& of, tree& ending) noexcept {
+    ENSURE(host.latch().is_mine());
+    const std::shared_ptr<tree> held = of.trees.at(ending.id);
+    held->is_gone = true;
+    interrupt(of, &ending, wire::nt_status::network_name_deleted);
+    std::vector<std::shared_ptr<open>> of_it;
+    for (const auto& [number, one] : of.opens)
+        if (one->tree == held) of_it.push_back(one);
+    for (const std::shared_ptr<open>& one : of_it)
+        (void)end_open(host, *one);
+    of.trees.erase(ending.id);
+}
+
+// Durable opens outlive their sessions, not the server.
+void close_abandoned_opens(server_context& host) noexcept {
+    const server_latch::hold held(host.latch());
+    std::vector<std::shared_ptr<open>> left;
+    for (const auto& [number, one] : host.opens)
+        left.push_back(one);
+    for (const std::shared_ptr<open>& one : left)
+        (void)end_open(host, *one);
+}
+
+}  // namespace sluice::smb::server

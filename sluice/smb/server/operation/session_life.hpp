@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/session/session.hpp"
+
+// How sessions, their channels and their tree connections begin and end
+// ([MS-SMB2] 3.3.5.5, 3.3.5.6, 3.3.7.1).
+
+namespace sluice::smb::server {
+
+/// The first channel of a new session in progress, on `on`; null if there are too many.
+[[nodiscard]] std::shared_ptr<channel> make_session(server_context& host, connection& on);
+/// Another channel of a session, not established yet; null if there are too many. If an established session
+/// has no room for it, the oldest channel that is not established ends.
+[[nodiscard]] std::shared_ptr<channel> make_channel(server_context& host, const std::shared_ptr<session>& of,
+                                                    connection& on);
+/// Starts the lifetime of a session that has been authenticated, if lifetimes are limited.
+void begin_lifetime(server_context& host, session& of);
+
+/// Ends a session on all its channels: its requests are interrupted, its opens closed (or kept, if durable
+/// and `keep_durable`), its trees disconnected.
+void end_session(server_context& host, session& ending, bool keep_durable) noexcept;
+/// Takes a channel from its session. Without another established channel, the session ends as if the
+/// connection were lost.
+void end_channel(server_context& host, channel& ending) noexcept;
+/// Ends a tree connection, and closes its opens.
+void end_tree(server_context& host, session& of, tree& ending) noexcept;
+/// Ends the sessions of users who were removed, or have another password, with their pending requests, opens
+/// and watches; and the durable opens of removed users that wait for their client. Returns the number of
+/// sessions.
+std::size_t end_sessions_of_removed_users(server_context& host) noexcept;
+/// Ends every open that is left: durable opens outlive their sessions, but not the server.
+void close_abandoned_opens(server_context& host) noexcept;
+
+}  // namespace sluice::smb::server

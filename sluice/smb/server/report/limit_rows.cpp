@@ -1,0 +1,248 @@
+#include <algorithm>
+
+#include "sluice/smb/server/core/limits.hpp"
+#include "sluice/smb/server/report/snapshot.hpp"
+
+namespace sluice::smb::server {
+
+namespace {
+
+// The action at a limit. The guide gives the reasons: docs/guide/serve.md.
+constexpr std::string_view fair_share = "rejected for a client that holds more than is free";
+constexpr std::string_view rejected = "rejected";
+constexpr std::string_view evicts_oldest = "the oldest of the address with most is dropped";
+
+[[nodiscard]] constexpr std::uint64_t ms(std::chrono::milliseconds of) noexcept {
+    return static_cast<std::uint64_t>(of.count());
+}
+[[nodiscard]] constexpr std::uint64_t seconds(std::chrono::seconds of) noexcept {
+    return static_cast<std::uint64_t>(of.count());
+}
+
+// A resource that clients share.
+[[nodiscard]] limit_row shared(limit which, std::string_view group, std::string_view what,
+                               const limits_in_use& now, std::string_view unit = {}) {
+    const shared_use& use = now.shared[static_cast<std::size_t>(which)];
+    return {.name = name_of(which),
+            .group = group,
+            .what = what,
+            .limit = use.bound,
+            .unit = unit,
+            .in_use = use.in_use,
+            .when_reached = fair_share,
+            .rejected = now.rejections[static_cast<std::size_t>(which)],
+            .of_client = use.of_client};
+}
+
+// Another one whose rejections are counted.
+[[nodiscard]] limit_row counted(limit which, limit_row row, std::string_view when_reached,
+                                const limits_in_use& now) {
+    row.name = name_of(which);
+    row.when_reached = when_reached;
+    row.rejected = now.rejections[static_cast<std::size_t>(which)];
+    return row;
+}
+
+void add_connections(std::vector<limit_row>& to, const limits_in_use& now) {
+    constexpr std::string_view group = "Connections";
+    to.push_back(shared(limit::connections, group, "connections with a session", now));
+    to.push_back(counted(limit::connections_without_session,
+                         {.name = {},
+                          .group = group,
+                          .what = "connections without a session",
+                          .limit = now.connections_without_session_bound,
+                          .in_use = now.connections_without_session},
+                         evicts_oldest, now));
+    to.push_back(counted(limit::first_session,
+                         {.name = {},
+                          .group = group,
+                          .what = "until the first session is set up",
+                          .limit = seconds(limits::first_session_within),
+                          .unit = "s"},
+                         "the connection is closed", now));
+    to.push_back(
+        {"keep_alive_idle", group, "until a silent client is probed", seconds(limits::keep_alive_idle), "s"});
+    to.push_back({"keep_alive_interval", group, "between probes", seconds(limits::keep_alive_interval), "s"});
+    to.push_back({.name = "keep_alive_probes",
+                  .group = group,
+                  .what = "probes without an answer",
+                  .limit = limits::keep_alive_probes,
+                  .when_reached = "the connection is closed"});
+    to.push_back({.name = "user_timeout",
+                  .group = group,
+                  .what = "for which a client may take nothing of its replies",
+                  .limit = seconds(limits::user_timeout),
+                  .unit = "s",
+                  .when_reached = "the connection is closed"});
+    to.push_back({"unsent_bytes_max", group, "replies unsent before no more requests are read",
+                  limits::unsent_bytes_max, "bytes", now.unsent_bytes_of_connection});
+    to.push_back(counted(limit::buffer_bytes,
+                         {.name = {},
+                          .group = group,
+                          .what = "buffers for requests and replies",
+                          .limit = now.buffer_bytes_bound,
+                          .unit = "bytes",
+                          .in_use = now.buffer_bytes},
+                         "the largest connection of the largest user is closed", now));
+    to.push_back({"buffer_bytes_per_connection_max", group, "the same before no more requests are read",
+                  limits::buffer_bytes_per_connection_max, "bytes", now.buffer_bytes_of_connection});
+}
+
+void add_messages(std::vector<limit_row>& to, const limits_in_use& now) {
+    constexpr std::string_view group = "Messages";
+    to.push_back({"transfer_bytes_max", group, "one READ, WRITE or other transaction",
+                  limits::transfer_bytes_max, "bytes"});
+    to.push_back({"transfer_bytes_max_single_credit", group, "the same in dialect 2.0.2",
+                  limits::transfer_bytes_max_single_credit, "bytes"});
+    to.push_back({"frame_bytes_max", group, "one frame", limits::frame_bytes_max, "bytes"});
+    to.push_back({"frame_bytes_max_before_session", group, "one frame before there is a session",
+                  limits::frame_bytes_max_before_session, "bytes"});
+    to.push_back(
+        {"messages_per_compound_max", group, "messages in one compound", limits::messages_per_compound_max});
+    to.push_back({"reply_bytes_per_frame_max", group, "replies to one compound before the rest is refused",
+                  limits::reply_bytes_per_frame_max, "bytes"});
+    to.push_back({"credits_max", group, "credits of a connection", limits::credits_max, "",
+                  now.credits_of_connection});
+    to.push_back({"credits_before_session_max", group, "credits before there is a session",
+                  limits::credits_before_session_max});
+    to.push_back(shared(limit::pending_requests, group, "requests that wait", now));
+    to.push_back(counted(limit::pending_requests_per_connection,
+                         {.name = {},
+                          .group = group,
+                          .what = "requests of a connection that wait",
+                          .limit = limits::pending_requests_per_connection_max,
+                          .in_use = now.pending_requests_of_connection},
+                         rejected, now));
+    to.push_back({"pending_bytes_per_connection_max", group, "bytes of those requests and their frames",
+                  limits::pending_bytes_per_connection_max, "bytes"});
+}
+
+void add_logons(std::vector<limit_row>& to, const limits_in_use& now) {
+    constexpr std::string_view group = "Logging on";
+    to.push_back({"logon_failures_free", group, "failures of an address before its attempts wait",
+                  limits::logon_failures_free});
+    to.push_back({"logon_failures_free_per_network", group, "the same of an IPv6 network (/64)",
+                  limits::logon_failures_free_per_network});
+    to.push_back(
+        {"logon_delay_max", group, "longest wait between two attempts", ms(limits::logon_delay_max), "ms"});
+    to.push_back(counted(limit::logon_waiters,
+                         {.name = {},
+                          .group = group,
+                          .what = "attempts that wait",
+                          .limit = limits::logon_waiters_max,
+                          .in_use = now.logon_waiters},
+                         "rejected unchecked", now));
+    to.push_back(counted(limit::logon_waiters_per_address,
+                         {.name = {},
+                          .group = group,
+                          .what = "attempts of an address that wait",
+                          .limit = limits::logon_waiters_per_address_max},
+                         "rejected unchecked", now));
+    to.push_back(counted(limit::sessions_in_progress,
+                         {.name = {},
+                          .group = group,
+                          .what = "sessions in progress",
+                          .limit = limits::sessions_in_progress_max,
+                          .in_use = now.sessions_in_progress},
+                         evicts_oldest, now));
+    to.push_back(counted(limit::sessions_in_progress_per_connection,
+                         {.name = {},
+                          .group = group,
+                          .what = "sessions in progress of a connection",
+                          .limit = limits::sessions_in_progress_per_connection_max},
+                         rejected, now));
+}
+
+void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
+    constexpr std::string_view group = "Sessions and files";
+    const auto per = [&](limit which, std::string_view what, std::size_t bound, std::size_t in_use) {
+        to.push_back(counted(which,
+                             {.name = {}, .group = group, .what = what, .limit = bound, .in_use = in_use},
+                             rejected, now));
+    };
+    to.push_back(shared(limit::sessions, group, "sessions", now));
+    per(limit::sessions_per_connection, "sessions of a connection", limits::sessions_per_connection_max,
+        now.sessions_of_connection);
+    to.push_back(shared(limit::channels, group, "channels", now));
+    per(limit::channels_per_session, "channels of a session", limits::channels_per_session_max,
+        now.channels_of_session);
+    to.push_back({"former_channels_max", group, "ended sessions whose signing keys a connection keeps",
+                  limits::former_channels_max});
+    to.push_back(shared(limit::trees, group, "tree connections", now));
+    per(limit::trees_per_session, "tree connections of a session", limits::trees_per_session_max,
+        now.trees_of_session);
+    to.push_back(shared(limit::opens, group, "opens", now));
+    per(limit::opens_per_session, "opens of a session", limits::opens_per_session_max, now.opens_of_session);
+    to.push_back(shared(limit::kept_opens, group, "durable opens without their client", now));
+    to.back().when_reached = "the open is closed with its connection";
+    to.push_back(shared(limit::locks, group, "byte-range locks", now));
+    per(limit::locks_per_open, "byte-range locks of an open", limits::locks_per_open_max, now.locks_of_open);
+    to.push_back(shared(limit::watches, group, "watched directories", now));
+    to.push_back(shared(limit::queued_change_bytes, group, "queued change notifications", now, "bytes"));
+    to.back().when_reached = "the watch loses its changes; its client lists the directory";
+    per(limit::notify_changes, "queued change notifications per watch", limits::notify_changes_max,
+        now.changes_of_watch);
+    to.back().when_reached = "the watch loses its changes; its client lists the directory";
+    to.push_back({"break_within", group, "time to answer a break", seconds(limits::break_within), "s"});
+    to.push_back({"told_again_after", group, "until a break is sent on another channel",
+                  ms(limits::told_again_after), "ms"});
+    to.push_back({"durable_timeout_default", group, "a durable open without its client, unless it asks",
+                  seconds(limits::durable_timeout_default), "s"});
+    to.push_back(
+        {"durable_timeout_max", group, "the same at most", seconds(limits::durable_timeout_max), "s"});
+    to.push_back({"path_units_max", group, "a path", limits::path_units_max, "UTF-16 units"});
+    to.push_back(
+        {"component_units_max", group, "one component of it", limits::component_units_max, "UTF-16 units"});
+    to.push_back(
+        {"open_attempts_max", group, "attempts of an open whose name changes", limits::open_attempts_max});
+    to.push_back({"caching_waits_max", group, "waits of an open, rename or removal for clients that cache",
+                  limits::caching_waits_max});
+    to.push_back({"loop_turn_max", group, "a turn of an event loop until it is reported",
+                  ms(limits::loop_turn_max), "ms"});
+    to.push_back({"loop_sample_period", group, "between two samples of the event loops",
+                  ms(limits::loop_sample_period), "ms"});
+    to.push_back({"loop_samples_apart_max", group, "the most that counts between two samples",
+                  ms(limits::loop_samples_apart_max), "ms"});
+}
+
+void add_other_servers(std::vector<limit_row>& to) {
+    constexpr std::string_view group = "Other servers";
+    to.push_back({"peer_pause_min", group, "between checks of what another server has",
+                  ms(limits::peer_pause_min), "ms"});
+    to.push_back({"peer_pause_max", group, "the same at most", ms(limits::peer_pause_max), "ms"});
+    to.push_back({"peer_attempts_max", group, "checks until an open is rejected", limits::peer_attempts_max});
+}
+
+}  // namespace
+
+void limits_in_use::merge(const limits_in_use& other) noexcept {
+    for (const auto member :
+         {&limits_in_use::connections, &limits_in_use::connections_without_session, &limits_in_use::sessions,
+          &limits_in_use::opens, &limits_in_use::credits_of_connection,
+          &limits_in_use::pending_requests_of_connection, &limits_in_use::unsent_bytes_of_connection,
+          &limits_in_use::buffer_bytes_of_connection, &limits_in_use::sessions_of_connection,
+          &limits_in_use::channels_of_session, &limits_in_use::trees_of_session,
+          &limits_in_use::opens_of_session, &limits_in_use::locks_of_open, &limits_in_use::changes_of_watch})
+        this->*member = std::max(this->*member, other.*member);
+}
+
+std::vector<limit_row> limit_rows(const limits_in_use& now) {
+    std::vector<limit_row> rows;
+    add_connections(rows, now);
+    add_messages(rows, now);
+    add_logons(rows, now);
+    add_sessions(rows, now);
+    add_other_servers(rows);
+    return rows;
+}
+
+std::vector<limit_row> limit_rows(const server_bounds& bounds) {
+    limits_in_use none;
+    for (std::size_t i = 0; i != shared_limits_count; ++i)
+        none.shared[i].bound = bounds.shared[i];
+    none.connections_without_session_bound = bounds.connections_without_session;
+    none.buffer_bytes_bound = bounds.buffer_bytes;
+    return limit_rows(none);
+}
+
+}  // namespace sluice::smb::server

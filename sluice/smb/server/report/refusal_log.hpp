@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <unordered_map>
+
+#include "sluice/base/clock.hpp"
+#include "sluice/smb/server/report/event_log.hpp"
+
+namespace sluice::smb::server {
+
+/// Why somebody was refused something: enough to understand it, and what would change it.
+struct refusal {
+    std::string_view user;
+    std::string_view share;
+    std::string_view path;
+    std::string_view rule;    // that refused it
+    std::string_view remedy;  // what would let it pass
+};
+
+/// Explains refusals to the administrator, once each: the same user, file and rule again within
+/// `repeated_after` say nothing, and altogether no more than `explained_per_interval_max` do, so that a
+/// client that tries every file cannot fill the log. The last of an interval says that there are more. Thread
+/// safety: under the server's latch.
+class refusal_log {
+public:
+    refusal_log(event_log& log, clock_source& clock) noexcept : log_(log), clock_(clock) {}
+
+    void explain(const refusal& why);
+
+    static constexpr std::chrono::minutes repeated_after{10};
+    static constexpr std::chrono::seconds interval{60};
+    static constexpr std::size_t explained_per_interval_max = 30;
+    static constexpr std::size_t remembered_max = 1024;
+
+private:
+    [[nodiscard]] bool is_new(const refusal& why, clock_source::steady_time now);
+
+    event_log& log_;
+    clock_source& clock_;
+    std::unordered_map<std::string, clock_source::steady_time> explained_;
+    clock_source::steady_time interval_began_{};
+    std::size_t explained_in_interval_ = 0;
+};
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "sluice/smb/server/report/server_bounds.hpp"
+#include "sluice/smb/server/session/admitted.hpp"
+
+namespace sluice::smb::server {
+
+class channel;
+class session;
+
+/// Decides which connections and sessions the server keeps.
+///
+/// Before a client has authenticated, its address says who it is. A new connection or session in progress is
+/// never rejected for others: beyond the bound, the oldest one of the address with most of them is dropped.
+/// Once a client has authenticated, its user says who it is: connections, sessions and channels are divided
+/// by client_quotas.hpp.
+///
+/// Invariants:
+///   1. The connections without a session are in one order, from enter() until establish() or leave().
+///   2. The sessions in progress are in the other, from begin() until establish() or end().
+/// Thread safety: under the server's latch. Allocates: nodes per connection and session. Complexity: O(log
+/// n).
+class admission {
+public:
+    admission(const server_bounds& bounds, client_quotas& quotas, limit_rejections& rejections) noexcept
+        : bounds_(bounds), quotas_(quotas), rejections_(rejections) {}
+    admission(const admission&) = delete;
+    admission& operator=(const admission&) = delete;
+
+    /// A new connection. Returns one to close instead of it; null if there is room.
+    [[nodiscard]] admitted_connection* enter(admitted_connection& fresh);
+    void leave(admitted_connection& gone) noexcept;
+
+    /// Whether a connection may begin a session, besides those it has.
+    [[nodiscard]] bool may_begin(const admitted_connection& on) noexcept;
+    /// A new session in progress. Returns the ID of one to end instead of it, if there is no
+    /// room.
+    [[nodiscard]] std::optional<std::uint64_t> begin(session& fresh, admitted_connection& on);
+    void end(session& gone) noexcept;
+
+    /// A session's client has authenticated on a channel of a connection: the first one of the session, or
+    /// another. Returns whether the client may have it; if not, nothing has changed.
+    [[nodiscard]] bool establish(channel& fresh, admitted_connection& on);
+
+    [[nodiscard]] std::size_t connections_without_session() const noexcept { return connections_.size(); }
+    [[nodiscard]] std::size_t sessions_in_progress() const noexcept { return sessions_.size(); }
+    [[nodiscard]] const server_bounds& bounds() const noexcept { return bounds_; }
+
+private:
+    [[nodiscard]] client_reference client_of(const session& of, const admitted_connection& on);
+
+    const server_bounds bounds_;
+    client_quotas& quotas_;
+    limit_rejections& rejections_;
+    connection_order connections_;
+    session_order sessions_;
+};
+
+}  // namespace sluice::smb::server

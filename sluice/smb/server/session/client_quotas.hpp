@@ -1,0 +1,184 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/smb/server/report/limit_rejections.hpp"
+#include "sluice/smb/server/session/client_address.hpp"
+
+namespace sluice::smb::server {
+
+class client_quotas;
+
+/// A client whose use of the shared resources is counted: a user, on all connections; or an address, for
+/// guests and anonymous sessions. It stays in the table while a reference to it exists.
+class client_reference {
+public:
+    client_reference() noexcept = default;
+    client_reference(const client_reference& other) noexcept;
+    client_reference(client_reference&& other) noexcept : use_(std::exchange(other.use_, nullptr)) {}
+    client_reference& operator=(client_reference other) noexcept {
+        std::swap(use_, other.use_);
+        return *this;
+    }
+    ~client_reference();
+
+    [[nodiscard]] explicit operator bool() const noexcept { return use_ != nullptr; }
+    /// "user alice", "address 10.0.0.1".
+    [[nodiscard]] const std::string& name() const noexcept;
+    [[nodiscard]] client_quotas& quotas() const noexcept;
+    /// Not a guest.
+    [[nodiscard]] bool is_user() const noexcept;
+    /// How often a request that a key of this client has signed had a wrong proof of a password, since the
+    /// client entered the table.
+    [[nodiscard]] unsigned failed_proofs() const noexcept;
+    void count_failed_proof() const noexcept;
+    [[nodiscard]] friend bool operator==(const client_reference&, const client_reference&) noexcept = default;
+
+private:
+    friend class client_quotas;
+    friend class quota_hold;
+    struct use;
+    explicit client_reference(use& of) noexcept;
+
+    use* use_ = nullptr;
+};
+
+struct client_reference::use {
+    client_quotas* of = nullptr;
+    client_reference group;             // of all guests; null: a client by itself
+    const std::string* name = nullptr;  // the key of its entry
+    std::size_t references = 0;
+    unsigned failed_proofs = 0;
+    std::array<std::size_t, shared_limits_count> held{};
+};
+
+/// An amount of a shared resource that a client holds, released with the object.
+/// Thread safety: under the server's latch, construction of an empty one excepted. Allocates: nothing.
+/// Complexity: constant.
+class quota_hold {
+public:
+    quota_hold() noexcept = default;
+    quota_hold(quota_hold&& other) noexcept
+        : by_(std::move(other.by_)), what_(other.what_), amount_(std::exchange(other.amount_, 0)) {}
+    quota_hold& operator=(quota_hold&& other) noexcept {
+        if (this != &other) {
+            reset();
+            by_ = std::move(other.by_);
+            what_ = other.what_;
+            amount_ = std::exchange(other.amount_, 0);
+        }
+        return *this;
+    }
+    ~quota_hold() { reset(); }
+
+    [[nodiscard]] std::size_t amount() const noexcept { return amount_; }
+    /// Null: it was never taken, or has been reset.
+    [[nodiscard]] const client_reference& client() const noexcept { return by_; }
+    /// Takes more, or releases some. Returns false, and changes nothing, if the client may not take that much
+    /// more (the rejection is counted then), or if it is empty. Releasing always succeeds.
+    [[nodiscard]] bool resize(std::size_t amount) noexcept;
+    void reset() noexcept;
+
+private:
+    friend class client_quotas;
+
+    client_reference by_;
+    limit what_ = limit::count;
+    std::size_t amount_ = 0;
+};
+
+/// Divides each resource that all clients share: the limits up to shared_limits_count.
+///
+/// A client may take more of a resource only if it then holds at most as much as remains free after others:
+/// with bound B, in use U and its own h, it may take n if h + n <= B - U. One client gets half at most. N
+/// greedy clients that take alternately get 1/(N+1) each. A client that holds nothing always gets up to half
+/// of the free rest. So no client has to be evicted, and one can still use much more than an equal share.
+///
+/// Invariants:
+///   1. The amount in use of a resource is the sum of all holds of it, and never exceeds its bound.
+///   2. A client is in the table exactly while a reference to it exists.
+/// Thread safety: under the server's latch, as its references and holds. Lifetime: outlives them (ENSURE).
+/// Allocates: an entry per client.
+class client_quotas {
+public:
+    client_quotas(const shared_bounds& of_all, limit_rejections& rejections) noexcept;
+    client_quotas(const client_quotas&) = delete;
+    client_quotas& operator=(const client_quotas&) = delete;
+    ~client_quotas();
+
+    /// The client with the name of a user; names that differ in case only are the same.
+    [[nodiscard]] client_reference user(std::string_view name);
+    /// An address of guests and anonymous sessions. All of them together have the share of one client, of
+    /// which each address has a fair share: an account is harder to get than another address.
+    [[nodiscard]] client_reference guest(const client_address& where);
+
+    /// `amount` of `what` for a client. Returns an empty hold if the client may not take it; that is counted
+    /// as a rejection. A null client may take nothing. An amount of 0 always gives a hold, to be
+    /// resized later.
+    [[nodiscard]] quota_hold take(const client_reference& by, limit what, std::size_t amount = 1) noexcept;
+
+    [[nodiscard]] std::size_t bound_of(limit what) const noexcept { return bounds_[index(what)]; }
+    [[nodiscard]] std::size_t in_use(limit what) const noexcept { return in_use_[index(what)]; }
+    /// Returns the highest use by one client. Complexity: O(clients).
+    [[nodiscard]] std::size_t most_of_client(limit what) const noexcept;
+    [[nodiscard]] std::size_t clients() const noexcept { return clients_.size(); }
+    [[nodiscard]] limit_rejections& rejections() const noexcept { return rejections_; }
+
+private:
+    friend class client_reference;
+    friend class quota_hold;
+
+    [[nodiscard]] static constexpr std::size_t index(limit what) noexcept {
+        const auto which = static_cast<std::size_t>(what);
+        ENSURE(which < shared_limits_count, "a limit that clients share");
+        return which;
+    }
+    [[nodiscard]] client_reference enter(std::string name);
+    [[nodiscard]] bool try_take(client_reference::use& by, limit what, std::size_t amount) noexcept;
+    void release(client_reference::use& by, limit what, std::size_t amount) noexcept;
+    void leave(client_reference::use& of) noexcept;
+
+    shared_bounds bounds_;
+    std::array<std::size_t, shared_limits_count> in_use_{};
+    limit_rejections& rejections_;
+    std::unordered_map<std::string, client_reference::use> clients_;
+};
+
+inline client_reference::client_reference(use& of) noexcept : use_(&of) {
+    ++of.references;
+}
+inline client_reference::client_reference(const client_reference& other) noexcept : use_(other.use_) {
+    if (use_ != nullptr) ++use_->references;
+}
+inline client_reference::~client_reference() {
+    if (use_ != nullptr and --use_->references == 0) use_->of->leave(*use_);
+}
+inline const std::string& client_reference::name() const noexcept {
+    ENSURE(use_ != nullptr);
+    return *use_->name;
+}
+inline bool client_reference::is_user() const noexcept {
+    ENSURE(use_ != nullptr);
+    return not use_->group;
+}
+inline unsigned client_reference::failed_proofs() const noexcept {
+    ENSURE(use_ != nullptr);
+    return use_->failed_proofs;
+}
+inline void client_reference::count_failed_proof() const noexcept {
+    ENSURE(use_ != nullptr);
+    ++use_->failed_proofs;
+}
+inline client_quotas& client_reference::quotas() const noexcept {
+    ENSURE(use_ != nullptr);
+    return *use_->of;
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/io/socket_address.hpp"
+#include "sluice/smb/server/report/server_bounds.hpp"
+#include "sluice/smb/wire/negotiate.hpp"
+#include "sluice/vfs/impersonated_volume.hpp"
+
+namespace sluice::smb::server {
+
+/// Whether a protection is used.
+enum class protection : std::uint8_t {
+    offered,   ///< when the client wants it
+    required,  ///< a client without it is refused
+};
+
+/// A folder or image as clients see it.
+struct share_configuration {
+    std::string name;                     // as in \\server\name; compared without case
+    std::string comment;                  // shown next to the name in lists
+    std::string source;                   // the folder or image, to tell after a reload whether it is another
+    std::shared_ptr<vfs::volume> volume;  // of several shares, and after a reload, if it is the same image
+    bool is_read_only = false;
+    bool is_hidden = false;  // not in lists
+    protection encryption = protection::offered;
+    std::vector<std::string> users;  // who may connect; none named: everybody who can log on
+
+    /// Whether `other` serves the same thing in the same way, so that nobody need notice a reload.
+    [[nodiscard]] bool is_same_as(const share_configuration& other) const {
+        return name == other.name and comment == other.comment and source == other.source and
+               is_read_only == other.is_read_only and is_hidden == other.is_hidden and
+               encryption == other.encryption and users == other.users;
+    }
+};
+
+/// An interface clients may open more connections to ([MS-SMB2] 2.2.32.5).
+struct network_interface {
+    io::socket_address address;
+    std::uint32_t index = 0;
+    std::uint64_t bits_per_second = 0;
+    bool can_spread_receives = false;  // RSS
+};
+
+struct server_configuration {
+    std::string name = "SLUICE";  // at most 15 characters, as NetBIOS has it
+    std::string comment;
+    std::vector<share_configuration> shares;
+    /// Asked whenever a client asks, for they come and go; null: there are none to tell.
+    std::function<std::vector<network_interface>()> interfaces{};
+    protection signing = protection::required;
+    /// For SMB 3.1.1, best first. AES-CMAC is the default of the protocol, so it is used where the client
+    /// offers none of these, even if it is not among them ([MS-SMB2] 3.1.4.1).
+    std::vector<wire::signing_algorithm> signing_algorithms = {wire::signing_algorithm::aes_gmac,
+                                                               wire::signing_algorithm::aes_cmac,
+                                                               wire::signing_algorithm::hmac_sha256};
+    protection encryption = protection::offered;
+    bool allows_guests = false;
+    /// After which a session has to be authenticated again before it is served; zero: never.
+    std::chrono::seconds session_lifetime{0};
+    /// Gives the Unix account a user acts with on files; nothing: that user may not connect. Empty: everybody
+    /// acts as the account the server runs as.
+    std::function<std::optional<vfs::unix_account>(const std::string& user)> account_of{};
+    /// Bounds of the resources that all clients share.
+    server_bounds bounds = server_bounds::of({});
+    wire::dialect dialect_min = wire::dialect::smb_2_0_2;
+    wire::dialect dialect_max = wire::dialect::smb_3_1_1;
+};
+
+}  // namespace sluice::smb::server

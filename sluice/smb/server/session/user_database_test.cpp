@@ -1,0 +1,148 @@
+#include "sluice/smb/server/session/user_database.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace sluice::smb::server {
+namespace {
+
+class user_file : public testing::Test {
+protected:
+    user_file() {
+        std::string pattern = (std::filesystem::temp_directory_path() / "sluice-users-XXXXXX").string();
+        folder = mkdtemp(pattern.data());
+        path = folder / "deep" / "users";
+    }
+    ~user_file() override { std::filesystem::remove_all(folder); }
+
+    void write(std::string_view text, std::filesystem::perms permissions = std::filesystem::perms{0600}) {
+        std::filesystem::create_directories(path.parent_path());
+        std::ofstream(path) << text;
+        std::filesystem::permissions(path, permissions);
+    }
+    [[nodiscard]] std::unique_ptr<user_database> loaded() const {
+        auto users = user_database::load(path.string(), exclusion);
+        EXPECT_TRUE(users) << users.error().message();
+        return *std::move(users);
+    }
+
+    std::filesystem::path folder;
+    std::filesystem::path path;
+    // Stands for a mutex between processes: says what it was asked for, and refuses while somebody has it.
+    std::vector<std::string> excluded;
+    bool is_held = false;
+    const edit_exclusion exclusion = [this](const std::string& file) -> result<std::shared_ptr<void>> {
+        excluded.push_back(file);
+        if (std::exchange(is_held, true)) return failure({EBUSY, "edit users"});
+        return std::shared_ptr<void>(this,
+                                     [](void* self) { static_cast<user_file*>(self)->is_held = false; });
+    };
+};
+
+TEST_F(user_file, keeps_users_across_loads_and_finds_them_in_any_case) {
+    write("");
+    ASSERT_TRUE(loaded()->set("Alice", "pässword"));
+    const auto again = loaded();
+    EXPECT_THAT(again->names(), testing::ElementsAre("Alice"));
+    const auto found = again->find("ALICE", "anything");
+    ASSERT_TRUE(found);
+    EXPECT_TRUE(
+        auth::equal_in_constant_time(found->hash.view(), auth::nt_hash::of_password("pässword")->view()));
+    EXPECT_FALSE(again->find("bob", ""));
+}
+
+TEST_F(user_file, that_admits_some_finds_nobody_else_even_when_it_is_read_again) {
+    write("");
+    ASSERT_TRUE(loaded()->set("alice", "a"));
+    ASSERT_TRUE(loaded()->set("bob", "b"));
+    const auto users = loaded();
+    const std::array some{user_database::admission{.name = "Alice", .password = {}},
+                          user_database::admission{.name = "carol", .password = "c"}};
+    ASSERT_TRUE(users->admit(some));
+    ASSERT_TRUE(users->reload());
+    EXPECT_TRUE(users->find("alice", ""));
+    EXPECT_TRUE(users->find("carol", ""));
+    EXPECT_FALSE(users->find("bob", ""));
+    EXPECT_THAT(users->names(), testing::ElementsAre("alice", "bob"));
+    ASSERT_TRUE(users->admit({}));
+    EXPECT_TRUE(users->find("bob", ""));
+    EXPECT_FALSE(users->find("carol", "")) << "who was admitted for a time has gone with that time";
+}
+
+TEST_F(user_file, that_cannot_admit_one_goes_on_admitting_those_of_before) {
+    write("");
+    ASSERT_TRUE(loaded()->set("alice", "a"));
+    const auto users = loaded();
+    const std::array wrong{user_database::admission{.name = "carol", .password = "c"},
+                           user_database::admission{.name = "no:name", .password = "d"}};
+    EXPECT_EQ(users->admit(wrong).error(), std::errc::invalid_argument);
+    EXPECT_TRUE(users->find("alice", ""));
+    EXPECT_FALSE(users->find("carol", ""));
+}
+
+TEST_F(user_file, is_for_its_owner_alone) {
+    write("");
+    ASSERT_TRUE(loaded()->set("a", "b"));
+    EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0600});
+    write("", std::filesystem::perms{0644});
+    const auto refused = user_database::load(path.string(), exclusion);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message(), testing::HasSubstr("chmod 600"));
+}
+
+TEST_F(user_file, with_a_line_that_is_none_is_refused_and_kept) {
+    write("alice:00\n");
+    EXPECT_EQ(user_database::load(path.string(), exclusion).error(), std::errc::invalid_argument);
+    write("# note\n\nalice:0123456789abcdef0123456789abcdef\n");
+    const auto users = loaded();
+    write("rubbish");
+    EXPECT_FALSE(users->reload());
+    EXPECT_TRUE(users->contains("alice")) << "what was known stays known";
+    EXPECT_FALSE(users->set("bob", "x")) << "an edit must not destroy what it cannot read";
+}
+
+TEST_F(user_file, forgets_who_is_removed) {
+    write("");
+    const auto users = loaded();
+    ASSERT_TRUE(users->set("alice", "1"));
+    ASSERT_TRUE(users->set("bob", "2"));
+    ASSERT_TRUE(users->remove("ALICE"));
+    EXPECT_THAT(loaded()->names(), testing::ElementsAre("bob"));
+    EXPECT_EQ(users->remove("alice").error(), std::errc::no_such_file_or_directory);
+}
+
+TEST_F(user_file, takes_edits_of_two_programs_without_losing_one) {
+    write("");
+    const auto first = loaded();
+    const auto second = loaded();
+    ASSERT_TRUE(first->set("a", "1"));
+    ASSERT_TRUE(second->set("b", "2"));
+    EXPECT_THAT(loaded()->names(), testing::ElementsAre("a", "b"));
+}
+
+TEST_F(user_file, is_edited_by_one_program_at_a_time_and_not_at_all_while_another_does) {
+    write("");
+    const auto users = loaded();
+    EXPECT_THAT(excluded, testing::IsEmpty()) << "reading keeps nobody away";
+    ASSERT_TRUE(users->set("alice", "1"));
+    EXPECT_THAT(excluded, testing::ElementsAre(path.string()));
+    EXPECT_FALSE(is_held) << "held no longer than the edit takes";
+    is_held = true;
+    EXPECT_EQ(users->set("bob", "2").error(), std::errc::device_or_resource_busy);
+    EXPECT_EQ(users->remove("alice").error(), std::errc::device_or_resource_busy);
+    EXPECT_THAT(loaded()->names(), testing::ElementsAre("alice"));
+}
+
+TEST(user_name, must_be_one_that_fits_a_line_and_a_client) {
+    for (const std::string_view name : {"alice", "Jürgen Müller", "a.b-c_d"})
+        EXPECT_TRUE(user_database::is_valid_name(name)) << name;
+    for (const std::string_view name : {"", "a:b", "a\\b", "a/b", "a\nb", "a@b"})
+        EXPECT_FALSE(user_database::is_valid_name(name)) << name;
+    EXPECT_FALSE(user_database::is_valid_name(std::string(65, 'x')));
+}
+
+}  // namespace
+}  // namespace sluice::smb::server
