@@ -1,10 +1,10 @@
 #include "bench/fat_image.hpp"
 #include "bench/fat_workloads.hpp"
-#include "sluice/fat/journal_device.hpp"
-#include "sluice/fat/journal_format.hpp"
-#include "sluice/fat/overlay_device.hpp"
-#include "sluice/fat/overlay_format.hpp"
-#include "sluice/fat/sparse_device.hpp"
+#include "sluice/fat/codec/journal_format.hpp"
+#include "sluice/fat/codec/overlay_format.hpp"
+#include "sluice/fat/device/journal_device.hpp"
+#include "sluice/fat/device/overlay_device.hpp"
+#include "sluice/fat/device/sparse_device.hpp"
 #include "sluice/io/path_handle.hpp"
 
 // The price of a journal and of an overlay.

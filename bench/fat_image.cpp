@@ -10,7 +10,7 @@
 #include <array>
 #include <stdexcept>
 
-#include "sluice/fat/boot_sector.hpp"
+#include "sluice/fat/codec/boot_sector.hpp"
 #include "sluice/io/path_handle.hpp"
 
 namespace sluice::bench {

@@ -8,9 +8,9 @@
 
 #include "bench/harness/benchmark.hpp"
 #include "sluice/base/clock.hpp"
-#include "sluice/fat/file_device.hpp"
-#include "sluice/fat/file_system.hpp"
-#include "sluice/fat/format.hpp"
+#include "sluice/fat/device/file_device.hpp"
+#include "sluice/fat/edit/format.hpp"
+#include "sluice/fat/engine/file_system.hpp"
 
 namespace sluice::bench {
 

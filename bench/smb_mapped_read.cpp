@@ -21,7 +21,7 @@
 #include "sluice/io/splice.hpp"
 #include "sluice/smb/auth/sealing.hpp"
 #include "sluice/smb/auth/signing.hpp"
-#include "sluice/smb/wire/transform_header.hpp"
+#include "sluice/smb/wire/message/transform_header.hpp"
 
 namespace sluice::bench {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "sluice/fat/boot_sector.hpp"
+#include "sluice/fat/codec/boot_sector.hpp"
 
 namespace {
 

@@ -11,8 +11,8 @@
 
 #include "sluice/base/byte_cursor.hpp"
 #include "sluice/base/endian.hpp"
-#include "sluice/fat/damaged_image_testing.hpp"
-#include "sluice/fat/repair.hpp"
+#include "sluice/fat/check/damaged_image_testing.hpp"
+#include "sluice/fat/check/repair.hpp"
 
 namespace {
 

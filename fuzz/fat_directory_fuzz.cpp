@@ -8,9 +8,9 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/base/ensure.hpp"
-#include "sluice/fat/directory.hpp"
-#include "sluice/fat/format.hpp"
-#include "sluice/fat/memory_device.hpp"
+#include "sluice/fat/device/memory_device.hpp"
+#include "sluice/fat/edit/format.hpp"
+#include "sluice/fat/engine/directory.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "sluice/base/byte_cursor.hpp"
-#include "sluice/fat/crc32.hpp"
-#include "sluice/fat/journal_device.hpp"
-#include "sluice/fat/memory_device.hpp"
+#include "sluice/fat/codec/crc32.hpp"
+#include "sluice/fat/device/journal_device.hpp"
+#include "sluice/fat/device/memory_device.hpp"
 
 namespace {
 

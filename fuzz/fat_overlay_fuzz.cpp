@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "sluice/base/byte_cursor.hpp"
-#include "sluice/fat/crc32.hpp"
-#include "sluice/fat/memory_device.hpp"
-#include "sluice/fat/overlay_device.hpp"
+#include "sluice/fat/codec/crc32.hpp"
+#include "sluice/fat/device/memory_device.hpp"
+#include "sluice/fat/device/overlay_device.hpp"
 
 namespace {
 

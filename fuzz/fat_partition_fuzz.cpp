@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "sluice/fat/device/memory_device.hpp"
 #include "sluice/fat/limits.hpp"
-#include "sluice/fat/memory_device.hpp"
-#include "sluice/fat/partition.hpp"
+#include "sluice/fat/partition/partition.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace sluice;

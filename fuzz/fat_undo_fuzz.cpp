@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "sluice/base/byte_cursor.hpp"
-#include "sluice/fat/crc32.hpp"
-#include "sluice/fat/memory_device.hpp"
-#include "sluice/fat/undo_log.hpp"
+#include "sluice/fat/check/undo_log.hpp"
+#include "sluice/fat/codec/crc32.hpp"
+#include "sluice/fat/device/memory_device.hpp"
 
 namespace {
 

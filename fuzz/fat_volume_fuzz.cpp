@@ -11,9 +11,9 @@
 #include "sluice/base/byte_cursor.hpp"
 #include "sluice/base/clock.hpp"
 #include "sluice/base/endian.hpp"
-#include "sluice/fat/file_system.hpp"
-#include "sluice/fat/format.hpp"
-#include "sluice/fat/memory_device.hpp"
+#include "sluice/fat/device/memory_device.hpp"
+#include "sluice/fat/edit/format.hpp"
+#include "sluice/fat/engine/file_system.hpp"
 
 namespace {
 

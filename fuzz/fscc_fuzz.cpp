@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/smb/wire/fscc_directory_information.hpp"
-#include "sluice/smb/wire/fscc_file_lists.hpp"
-#include "sluice/smb/wire/fscc_file_metadata.hpp"
-#include "sluice/smb/wire/fscc_file_names.hpp"
-#include "sluice/smb/wire/fscc_file_scalars.hpp"
-#include "sluice/smb/wire/fscc_filesystem_information.hpp"
-#include "sluice/smb/wire/fscc_notify.hpp"
-#include "sluice/smb/wire/fscc_pipe_information.hpp"
+#include "sluice/smb/wire/fscc/fscc_directory_information.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_lists.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_metadata.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_names.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
+#include "sluice/smb/wire/fscc/fscc_filesystem_information.hpp"
+#include "sluice/smb/wire/fscc/fscc_notify.hpp"
+#include "sluice/smb/wire/fscc/fscc_pipe_information.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 
 namespace {

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/smb/wire/fsctl_attributes.hpp"
-#include "sluice/smb/wire/fsctl_copy.hpp"
-#include "sluice/smb/wire/fsctl_range.hpp"
-#include "sluice/smb/wire/fsctl_session.hpp"
-#include "sluice/smb/wire/reparse_point.hpp"
+#include "sluice/smb/wire/fscc/reparse_point.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_attributes.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_range.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_session.hpp"
 
 namespace {
 

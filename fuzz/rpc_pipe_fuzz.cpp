@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "sluice/smb/wire/rpc_pipe.hpp"
-#include "sluice/smb/wire/rpc_share_enum.hpp"
+#include "sluice/smb/wire/rpc/rpc_pipe.hpp"
+#include "sluice/smb/wire/rpc/rpc_share_enum.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sluice/smb/wire/access_check.hpp"
+#include "sluice/smb/wire/security/access_check.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // effort goes into finding one.
 
 #include "fuzz/wire_round_trip.hpp"
-#include "sluice/smb/wire/negotiate.hpp"
+#include "sluice/smb/wire/message/negotiate.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace sluice;

@@ -8,7 +8,7 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/io/awaitable.hpp"
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
-#include "sluice/smb/wire/frame.hpp"
+#include "sluice/smb/wire/message/frame.hpp"
 #include "tests/smb_client/receive_all.hpp"
 
 namespace {

@@ -8,7 +8,7 @@
 
 #include "fuzz/smb_client_answer.hpp"
 #include "fuzz/smb_client_life.hpp"
-#include "sluice/smb/wire/compound.hpp"
+#include "sluice/smb/wire/message/compound.hpp"
 #include "tests/smb_client/relay.hpp"
 #include "tests/smb_simulation/world.hpp"
 

@@ -5,8 +5,8 @@
 
 #include <cstring>
 
-#include "sluice/smb/wire/compound.hpp"
-#include "sluice/smb/wire/transform_header.hpp"
+#include "sluice/smb/wire/message/compound.hpp"
+#include "sluice/smb/wire/message/transform_header.hpp"
 
 namespace sluice::fuzz {
 

@@ -18,12 +18,12 @@
 #include "sluice/smb/auth/negotiator.hpp"
 #include "sluice/smb/auth/sealing.hpp"
 #include "sluice/smb/auth/signing.hpp"
-#include "sluice/smb/wire/create.hpp"
-#include "sluice/smb/wire/frame.hpp"
-#include "sluice/smb/wire/header.hpp"
-#include "sluice/smb/wire/negotiate.hpp"
-#include "sluice/smb/wire/oplock_break.hpp"
-#include "sluice/smb/wire/session_setup.hpp"
+#include "sluice/smb/wire/create/create.hpp"
+#include "sluice/smb/wire/file/oplock_break.hpp"
+#include "sluice/smb/wire/message/frame.hpp"
+#include "sluice/smb/wire/message/header.hpp"
+#include "sluice/smb/wire/message/negotiate.hpp"
+#include "sluice/smb/wire/message/session_setup.hpp"
 
 namespace sluice::fuzz {
 

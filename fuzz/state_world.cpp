@@ -4,10 +4,10 @@
 #include <tuple>
 
 #include "sluice/base/case_fold.hpp"
-#include "sluice/fat/file_system.hpp"
-#include "sluice/fat/format.hpp"
-#include "sluice/fat/memory_device.hpp"
-#include "sluice/fat/volume.hpp"
+#include "sluice/fat/device/memory_device.hpp"
+#include "sluice/fat/edit/format.hpp"
+#include "sluice/fat/engine/file_system.hpp"
+#include "sluice/fat/volume/volume.hpp"
 #include "sluice/io/task_group.hpp"
 
 namespace sluice::fuzz {

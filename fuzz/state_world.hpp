@@ -12,7 +12,7 @@
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/session/user_database.hpp"
-#include "sluice/vfs/memory_volume.hpp"
+#include "sluice/vfs/memory/memory_volume.hpp"
 
 namespace sluice::fuzz {
 

@@ -7,7 +7,7 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/base/ensure.hpp"
-#include "sluice/vfs/host_name.hpp"
+#include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace {

@@ -7,7 +7,7 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/base/ensure.hpp"
-#include "sluice/smb/wire/wildcard.hpp"
+#include "sluice/smb/wire/fscc/wildcard.hpp"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sluice/smb/wire/header.hpp"
+#include "sluice/smb/wire/message/header.hpp"
 
 // What the targets of SMB2 messages share.
 

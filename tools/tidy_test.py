@@ -49,10 +49,10 @@ class Layering(TidyTest):
 
     def test_the_server_never_includes_fat(self):
         self.refuses("layering", "smb/server may not include fat",
-                     {"sluice/smb/server/session/share.hpp": '#include "sluice/fat/volume.hpp"\n'})
+                     {"sluice/smb/server/session/share.hpp": '#include "sluice/fat/volume/volume.hpp"\n'})
 
     def test_the_program_includes_everything(self):
-        self.accepts({"sluice/cli/serve.hpp": '#include "sluice/fat/volume.hpp"\n#include "sluice/smb/server/x.hpp"\n'})
+        self.accepts({"sluice/cli/serve.hpp": '#include "sluice/fat/volume/volume.hpp"\n#include "sluice/smb/server/x.hpp"\n'})
 
     def test_a_folder_of_a_component_belongs_to_it(self):
         self.accepts({"sluice/smb/server/command/read.hpp": '#include "sluice/smb/server/session/session.hpp"\n'})

@@ -36,7 +36,7 @@
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/session/user_database.hpp"
-#include "sluice/vfs/host_volume.hpp"
+#include "sluice/vfs/host/host_volume.hpp"
 
 namespace sluice::cli {
 namespace {

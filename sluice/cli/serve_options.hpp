@@ -6,7 +6,7 @@
 
 #include "sluice/base/result.hpp"
 #include "sluice/cli/fat/image_options.hpp"
-#include "sluice/smb/wire/negotiate_contexts.hpp"
+#include "sluice/smb/wire/message/negotiate_contexts.hpp"
 
 namespace sluice::cli {
 

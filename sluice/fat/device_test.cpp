@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "sluice/fat/file_device.hpp"
-#include "sluice/fat/memory_device.hpp"
-#include "sluice/fat/part_device.hpp"
-#include "sluice/fat/recording_device.hpp"
+#include "sluice/fat/device/file_device.hpp"
+#include "sluice/fat/device/memory_device.hpp"
+#include "sluice/fat/device/part_device.hpp"
+#include "sluice/fat/device/recording_device.hpp"
 #include "sluice/io/volume_test.hpp"
 
 namespace sluice::fat {

@@ -8,7 +8,7 @@
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/io/volume_test.hpp"
-#include "sluice/vfs/host_volume.hpp"
+#include "sluice/vfs/host/host_volume.hpp"
 
 namespace sluice::vfs {
 namespace {

@@ -1,5 +1,5 @@
-#include "sluice/vfs/host_volume.hpp"
-#include "sluice/vfs/memory_volume.hpp"
+#include "sluice/vfs/host/host_volume.hpp"
+#include "sluice/vfs/memory/memory_volume.hpp"
 #include "sluice/vfs/volume_testing.hpp"
 
 namespace sluice::vfs {

@@ -8,8 +8,8 @@
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/io/volume_test.hpp"
-#include "sluice/vfs/host_volume.hpp"
-#include "sluice/vfs/memory_volume.hpp"
+#include "sluice/vfs/host/host_volume.hpp"
+#include "sluice/vfs/memory/memory_volume.hpp"
 
 // A folder of the host and the volume in memory, given the same random calls, agree on every outcome. The one
 // in memory is simple enough to be read; so it is the model.

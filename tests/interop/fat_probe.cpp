@@ -11,11 +11,11 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/base/clock.hpp"
-#include "sluice/fat/boot_sector.hpp"
-#include "sluice/fat/check.hpp"
-#include "sluice/fat/file_device.hpp"
-#include "sluice/fat/file_system.hpp"
-#include "sluice/fat/format.hpp"
+#include "sluice/fat/check/check.hpp"
+#include "sluice/fat/codec/boot_sector.hpp"
+#include "sluice/fat/device/file_device.hpp"
+#include "sluice/fat/edit/format.hpp"
+#include "sluice/fat/engine/file_system.hpp"
 
 namespace sluice::fat {
 namespace {

@@ -1,7 +1,7 @@
 // Servers that do not come to an end.
 
-#include "sluice/smb/wire/fscc_directory_information.hpp"
-#include "sluice/smb/wire/query_directory.hpp"
+#include "sluice/smb/wire/file/query_directory.hpp"
+#include "sluice/smb/wire/fscc/fscc_directory_information.hpp"
 #include "tests/smb_client/relay.hpp"
 #include "tests/smb_client/rig.hpp"
 

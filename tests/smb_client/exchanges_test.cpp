@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "sluice/smb/client/limits.hpp"
-#include "sluice/smb/wire/read.hpp"
+#include "sluice/smb/wire/file/read.hpp"
 #include "tests/smb_client/rig.hpp"
 
 namespace sluice::smb_client_testing {

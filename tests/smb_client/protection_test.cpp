@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "sluice/smb/wire/close.hpp"
-#include "sluice/smb/wire/compound.hpp"
-#include "sluice/smb/wire/create.hpp"
-#include "sluice/smb/wire/echo.hpp"
-#include "sluice/smb/wire/tree_connect.hpp"
+#include "sluice/smb/wire/create/create.hpp"
+#include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/wire/message/compound.hpp"
+#include "sluice/smb/wire/message/echo.hpp"
+#include "sluice/smb/wire/message/tree_connect.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 #include "tests/smb_client/relay.hpp"
 #include "tests/smb_client/rig.hpp"

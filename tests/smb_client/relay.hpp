@@ -8,7 +8,7 @@
 #include "sluice/io/awaitable.hpp"
 #include "sluice/io/socket_handle.hpp"
 #include "sluice/io/task_group.hpp"
-#include "sluice/smb/wire/frame.hpp"
+#include "sluice/smb/wire/message/frame.hpp"
 #include "tests/smb_client/receive_all.hpp"
 
 namespace sluice::smb_client_testing {

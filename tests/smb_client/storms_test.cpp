@@ -1,7 +1,7 @@
 // Channels that die under load, in simulated time: a WRITE whose channel is gone may still be at it when it
 // comes once more over another.
 
-#include "sluice/vfs/memory_volume.hpp"
+#include "sluice/vfs/memory/memory_volume.hpp"
 #include "tests/smb_client/channel_storm.hpp"
 #include "tests/smb_client/rig.hpp"
 

@@ -1,5 +1,5 @@
-#include "sluice/smb/wire/close.hpp"
-#include "sluice/smb/wire/write.hpp"
+#include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/wire/file/write.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // An application that runs on, or again, on another client takes its files over ([MS-SMB2] 3.3.5.9.13).

@@ -1,11 +1,11 @@
 #include "sluice/smb/auth/negotiator.hpp"
-#include "sluice/smb/wire/close.hpp"
-#include "sluice/smb/wire/lock.hpp"
-#include "sluice/smb/wire/logoff.hpp"
+#include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/wire/file/lock.hpp"
+#include "sluice/smb/wire/file/oplock_break.hpp"
+#include "sluice/smb/wire/file/write.hpp"
+#include "sluice/smb/wire/message/logoff.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
-#include "sluice/smb/wire/oplock_break.hpp"
 #include "sluice/smb/wire/utf16.hpp"
-#include "sluice/smb/wire/write.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // Sessions of several connections ([MS-SMB2] 3.3.5.5.2).

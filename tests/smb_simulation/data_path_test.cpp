@@ -3,15 +3,15 @@
 #include <functional>
 #include <optional>
 
-#include "sluice/fat/file_device.hpp"
-#include "sluice/fat/image_testing.hpp"
-#include "sluice/fat/volume.hpp"
+#include "sluice/fat/check/image_testing.hpp"
+#include "sluice/fat/device/file_device.hpp"
+#include "sluice/fat/volume/volume.hpp"
 #include "sluice/smb/server/net/read_path.hpp"
-#include "sluice/smb/wire/close.hpp"
-#include "sluice/smb/wire/echo.hpp"
-#include "sluice/smb/wire/read.hpp"
-#include "sluice/smb/wire/write.hpp"
-#include "sluice/vfs/host_volume.hpp"
+#include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/wire/file/read.hpp"
+#include "sluice/smb/wire/file/write.hpp"
+#include "sluice/smb/wire/message/echo.hpp"
+#include "sluice/vfs/host/host_volume.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // What READ gives by each of its paths, and what becomes of the paths when files and clients misbehave.

@@ -1,17 +1,17 @@
 #include <filesystem>
 #include <fstream>
 
-#include "sluice/fat/boot_sector.hpp"
-#include "sluice/fat/image_testing.hpp"
-#include "sluice/fat/memory_device.hpp"
-#include "sluice/fat/volume.hpp"
-#include "sluice/smb/wire/close.hpp"
-#include "sluice/smb/wire/fscc_file_names.hpp"
-#include "sluice/smb/wire/fscc_file_scalars.hpp"
-#include "sluice/smb/wire/fscc_information_class.hpp"
-#include "sluice/smb/wire/lock.hpp"
-#include "sluice/smb/wire/set_info.hpp"
-#include "sluice/vfs/host_volume.hpp"
+#include "sluice/fat/check/image_testing.hpp"
+#include "sluice/fat/codec/boot_sector.hpp"
+#include "sluice/fat/device/memory_device.hpp"
+#include "sluice/fat/volume/volume.hpp"
+#include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/wire/file/lock.hpp"
+#include "sluice/smb/wire/file/set_info.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_names.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
+#include "sluice/smb/wire/fscc/fscc_information_class.hpp"
+#include "sluice/vfs/host/host_volume.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // Share modes, locks and caching belong to a file, through whatever share it is open.

@@ -1,4 +1,4 @@
-#include "sluice/smb/wire/close.hpp"
+#include "sluice/smb/wire/file/close.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // A CREATE that fails late leaves nothing: neither an open, nor a mark on the file.

@@ -1,5 +1,5 @@
-#include "sluice/smb/wire/fsctl_session.hpp"
-#include "sluice/smb/wire/ioctl.hpp"
+#include "sluice/smb/wire/file/ioctl.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_session.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 namespace sluice::smb_simulation {

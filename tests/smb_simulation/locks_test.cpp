@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "sluice/smb/server/core/limits.hpp"
-#include "sluice/smb/wire/close.hpp"
-#include "sluice/smb/wire/echo.hpp"
-#include "sluice/smb/wire/lock.hpp"
+#include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/wire/file/lock.hpp"
+#include "sluice/smb/wire/message/echo.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // Locks that wait, and what becomes of them when what they wait with ends.

@@ -1,6 +1,6 @@
-#include "sluice/smb/wire/change_notify.hpp"
-#include "sluice/smb/wire/echo.hpp"
-#include "sluice/smb/wire/read.hpp"
+#include "sluice/smb/wire/file/change_notify.hpp"
+#include "sluice/smb/wire/file/read.hpp"
+#include "sluice/smb/wire/message/echo.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // Logon as a user and anonymously, and the lifetime of sessions. See also reauthentication_test.cpp.

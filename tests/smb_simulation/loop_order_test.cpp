@@ -2,9 +2,9 @@
 
 #include <chrono>
 
-#include "sluice/smb/wire/create.hpp"
+#include "sluice/smb/wire/create/create.hpp"
+#include "sluice/smb/wire/file/write.hpp"
 #include "sluice/smb/wire/utf16.hpp"
-#include "sluice/smb/wire/write.hpp"
 #include "tests/smb_simulation/server_on_loops.hpp"
 #include "tests/smb_simulation/simulated_client.hpp"
 

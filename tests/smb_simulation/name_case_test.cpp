@@ -1,7 +1,7 @@
 #include <filesystem>
 
-#include "sluice/smb/wire/close.hpp"
-#include "sluice/vfs/host_volume.hpp"
+#include "sluice/smb/wire/file/close.hpp"
+#include "sluice/vfs/host/host_volume.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // Requests that would create a name that exists in another case. The server first looks for the exact name.

@@ -3,11 +3,11 @@
 #include <deque>
 #include <functional>
 
-#include "sluice/smb/wire/close.hpp"
-#include "sluice/smb/wire/ioctl.hpp"
-#include "sluice/smb/wire/lock.hpp"
-#include "sluice/smb/wire/read.hpp"
-#include "sluice/smb/wire/reparse_point.hpp"
+#include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/wire/file/ioctl.hpp"
+#include "sluice/smb/wire/file/lock.hpp"
+#include "sluice/smb/wire/file/read.hpp"
+#include "sluice/smb/wire/fscc/reparse_point.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // A server beside another one, which the tests play: what it says at the worst of moments.

@@ -2,10 +2,10 @@
 
 #include "sluice/smb/auth/key_derivation.hpp"
 #include "sluice/smb/auth/negotiator.hpp"
-#include "sluice/smb/wire/cancel.hpp"
-#include "sluice/smb/wire/echo.hpp"
-#include "sluice/smb/wire/negotiate.hpp"
-#include "sluice/smb/wire/tree_connect.hpp"
+#include "sluice/smb/wire/message/cancel.hpp"
+#include "sluice/smb/wire/message/echo.hpp"
+#include "sluice/smb/wire/message/negotiate.hpp"
+#include "sluice/smb/wire/message/tree_connect.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 
 namespace sluice::smb_simulation {

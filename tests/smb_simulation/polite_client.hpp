@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "sluice/io/task_group.hpp"
-#include "sluice/smb/wire/create.hpp"
-#include "sluice/smb/wire/header.hpp"
-#include "sluice/smb/wire/session_setup.hpp"
+#include "sluice/smb/wire/create/create.hpp"
+#include "sluice/smb/wire/message/header.hpp"
+#include "sluice/smb/wire/message/session_setup.hpp"
 #include "tests/smb_simulation/simulated_client.hpp"
 #include "tests/smb_simulation/world.hpp"
 

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "sluice/smb/server/core/limits.hpp"
-#include "sluice/smb/wire/change_notify.hpp"
-#include "sluice/smb/wire/close.hpp"
-#include "sluice/smb/wire/echo.hpp"
-#include "sluice/smb/wire/lock.hpp"
+#include "sluice/smb/wire/file/change_notify.hpp"
+#include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/wire/file/lock.hpp"
+#include "sluice/smb/wire/message/echo.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // One client cannot starve the others: what it gets of each shared resource, and which clients are dropped

@@ -1,10 +1,10 @@
 #include <array>
 
-#include "sluice/smb/wire/change_notify.hpp"
-#include "sluice/smb/wire/lock.hpp"
-#include "sluice/smb/wire/logoff.hpp"
-#include "sluice/smb/wire/read.hpp"
-#include "sluice/smb/wire/write.hpp"
+#include "sluice/smb/wire/file/change_notify.hpp"
+#include "sluice/smb/wire/file/lock.hpp"
+#include "sluice/smb/wire/file/read.hpp"
+#include "sluice/smb/wire/file/write.hpp"
+#include "sluice/smb/wire/message/logoff.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // The identity of a session before and after it is authenticated again, in each state of the session: every

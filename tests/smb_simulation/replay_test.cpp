@@ -1,6 +1,6 @@
-#include "sluice/smb/wire/close.hpp"
-#include "sluice/smb/wire/lock.hpp"
-#include "sluice/smb/wire/query_info.hpp"
+#include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/wire/file/lock.hpp"
+#include "sluice/smb/wire/file/query_info.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // A CREATE sent once more, because its reply may have been lost ([MS-SMB2] 3.3.5.9.10).

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sluice/io/sync_wait.hpp"
-#include "sluice/vfs/memory_volume.hpp"
+#include "sluice/vfs/memory/memory_volume.hpp"
 #include "tests/smb_simulation/world.hpp"
 
 namespace sluice::smb_simulation {

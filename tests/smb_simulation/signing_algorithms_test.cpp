@@ -1,4 +1,4 @@
-#include "sluice/smb/wire/echo.hpp"
+#include "sluice/smb/wire/message/echo.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // The choice of an algorithm for signatures, and the number of channels that it permits to a client that

@@ -1,8 +1,8 @@
-#include "sluice/smb/wire/change_notify.hpp"
-#include "sluice/smb/wire/close.hpp"
-#include "sluice/smb/wire/echo.hpp"
-#include "sluice/smb/wire/logoff.hpp"
-#include "sluice/smb/wire/session_setup.hpp"
+#include "sluice/smb/wire/file/change_notify.hpp"
+#include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/wire/message/echo.hpp"
+#include "sluice/smb/wire/message/logoff.hpp"
+#include "sluice/smb/wire/message/session_setup.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // The signatures of replies: see docs/formats/smb2-signing.md. Those by AES-GMAC are tested in

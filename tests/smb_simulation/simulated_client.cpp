@@ -2,10 +2,10 @@
 
 #include "sluice/io/awaitable.hpp"
 #include "sluice/smb/auth/negotiator.hpp"
-#include "sluice/smb/wire/compound.hpp"
-#include "sluice/smb/wire/negotiate.hpp"
-#include "sluice/smb/wire/session_setup.hpp"
-#include "sluice/smb/wire/tree_connect.hpp"
+#include "sluice/smb/wire/message/compound.hpp"
+#include "sluice/smb/wire/message/negotiate.hpp"
+#include "sluice/smb/wire/message/session_setup.hpp"
+#include "sluice/smb/wire/message/tree_connect.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 
 namespace sluice::smb_simulation {

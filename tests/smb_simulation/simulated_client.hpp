@@ -13,10 +13,10 @@
 #include "sluice/smb/auth/ntlm_initiator.hpp"
 #include "sluice/smb/auth/preauth_integrity.hpp"
 #include "sluice/smb/auth/signing.hpp"
-#include "sluice/smb/wire/frame.hpp"
 #include "sluice/smb/wire/guid.hpp"
-#include "sluice/smb/wire/header.hpp"
-#include "sluice/smb/wire/negotiate_contexts.hpp"
+#include "sluice/smb/wire/message/frame.hpp"
+#include "sluice/smb/wire/message/header.hpp"
+#include "sluice/smb/wire/message/negotiate_contexts.hpp"
 
 namespace sluice::smb_simulation {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sluice/smb/wire/close.hpp"
-#include "sluice/smb/wire/lock.hpp"
+#include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/wire/file/lock.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // What a server tells of itself.

@@ -1,8 +1,8 @@
-#include "sluice/smb/wire/close.hpp"
-#include "sluice/smb/wire/fscc_file_names.hpp"
-#include "sluice/smb/wire/fscc_information_class.hpp"
-#include "sluice/smb/wire/query_info.hpp"
-#include "sluice/smb/wire/set_info.hpp"
+#include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/wire/file/query_info.hpp"
+#include "sluice/smb/wire/file/set_info.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_names.hpp"
+#include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 

@@ -1,11 +1,11 @@
-#include "sluice/smb/wire/close.hpp"
-#include "sluice/smb/wire/fscc_directory_information.hpp"
-#include "sluice/smb/wire/fscc_file_metadata.hpp"
-#include "sluice/smb/wire/query_directory.hpp"
-#include "sluice/smb/wire/query_info.hpp"
-#include "sluice/smb/wire/set_info.hpp"
+#include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/wire/file/query_directory.hpp"
+#include "sluice/smb/wire/file/query_info.hpp"
+#include "sluice/smb/wire/file/set_info.hpp"
+#include "sluice/smb/wire/file/write.hpp"
+#include "sluice/smb/wire/fscc/fscc_directory_information.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_metadata.hpp"
 #include "sluice/smb/wire/utf16.hpp"
-#include "sluice/smb/wire/write.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // A change time that a client sets: hosts let nobody set it, so it is the server's to remember.

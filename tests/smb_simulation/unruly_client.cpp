@@ -4,20 +4,20 @@
 #include <array>
 
 #include "sluice/io/awaitable.hpp"
-#include "sluice/smb/wire/cancel.hpp"
-#include "sluice/smb/wire/change_notify.hpp"
-#include "sluice/smb/wire/close.hpp"
-#include "sluice/smb/wire/create.hpp"
-#include "sluice/smb/wire/echo.hpp"
-#include "sluice/smb/wire/fscc_file_names.hpp"
-#include "sluice/smb/wire/lock.hpp"
-#include "sluice/smb/wire/logoff.hpp"
-#include "sluice/smb/wire/oplock_break.hpp"
-#include "sluice/smb/wire/read.hpp"
-#include "sluice/smb/wire/set_info.hpp"
-#include "sluice/smb/wire/tree_disconnect.hpp"
+#include "sluice/smb/wire/create/create.hpp"
+#include "sluice/smb/wire/file/change_notify.hpp"
+#include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/wire/file/lock.hpp"
+#include "sluice/smb/wire/file/oplock_break.hpp"
+#include "sluice/smb/wire/file/read.hpp"
+#include "sluice/smb/wire/file/set_info.hpp"
+#include "sluice/smb/wire/file/write.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_names.hpp"
+#include "sluice/smb/wire/message/cancel.hpp"
+#include "sluice/smb/wire/message/echo.hpp"
+#include "sluice/smb/wire/message/logoff.hpp"
+#include "sluice/smb/wire/message/tree_disconnect.hpp"
 #include "sluice/smb/wire/utf16.hpp"
-#include "sluice/smb/wire/write.hpp"
 
 namespace sluice::smb_simulation {
 

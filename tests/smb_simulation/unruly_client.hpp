@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/smb/wire/create_contexts.hpp"
+#include "sluice/smb/wire/create/create_contexts.hpp"
 #include "sluice/smb/wire/file_id.hpp"
 #include "tests/smb_simulation/simulated_client.hpp"
 

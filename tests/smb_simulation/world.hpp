@@ -14,7 +14,7 @@
 #include "sluice/smb/auth/nonce_witness.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/session/user_database.hpp"
-#include "sluice/vfs/memory_volume.hpp"
+#include "sluice/vfs/memory/memory_volume.hpp"
 
 namespace sluice::smb_simulation {
 

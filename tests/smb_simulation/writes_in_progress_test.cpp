@@ -1,10 +1,10 @@
 #include <cstring>
 
-#include "sluice/smb/wire/close.hpp"
-#include "sluice/smb/wire/fsctl_copy.hpp"
-#include "sluice/smb/wire/ioctl.hpp"
-#include "sluice/smb/wire/reparse_point.hpp"
-#include "sluice/smb/wire/write.hpp"
+#include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/wire/file/ioctl.hpp"
+#include "sluice/smb/wire/file/write.hpp"
+#include "sluice/smb/wire/fscc/reparse_point.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // While a file is being written, no other client begins to cache what it holds.

@@ -7,7 +7,7 @@
 
 #include "sluice/cli/fat/commands.hpp"
 #include "sluice/cli/fat/tree.hpp"
-#include "sluice/fat/check.hpp"
+#include "sluice/fat/check/check.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -1,6 +1,6 @@
 // sluice fat check, repair: whether a volume is sound, and making it so.
 
-#include "sluice/fat/check.hpp"
+#include "sluice/fat/check/check.hpp"
 
 #include <fmt/core.h>
 
@@ -14,7 +14,7 @@
 #include "sluice/cli/fat/image.hpp"
 #include "sluice/cli/fat/undo_file.hpp"
 #include "sluice/cli/terminal_text.hpp"
-#include "sluice/fat/repair.hpp"
+#include "sluice/fat/check/repair.hpp"
 
 namespace sluice::cli {
 namespace {

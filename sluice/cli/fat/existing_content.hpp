@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/fat/file_device.hpp"
+#include "sluice/fat/device/file_device.hpp"
 #include "sluice/io/file_handle.hpp"
 
 // Checks before an image is overwritten. Thread safety: one thread.

@@ -8,7 +8,7 @@
 
 #include "sluice/base/random.hpp"
 #include "sluice/cli/fat/image.hpp"
-#include "sluice/fat/crc32.hpp"
+#include "sluice/fat/codec/crc32.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "sluice/cli/command_line.hpp"
 #include "sluice/cli/fat/build_time.hpp"
-#include "sluice/fat/format.hpp"
+#include "sluice/fat/edit/format.hpp"
 
 // The options of the commands that create volumes. Errors of all functions: they leave with the reason.
 

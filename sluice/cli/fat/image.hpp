@@ -9,7 +9,7 @@
 #include "sluice/cli/fat/build_time.hpp"
 #include "sluice/cli/fat/failure.hpp"
 #include "sluice/cli/fat/image_stack.hpp"
-#include "sluice/fat/file_system.hpp"
+#include "sluice/fat/engine/file_system.hpp"
 
 namespace sluice::cli {
 

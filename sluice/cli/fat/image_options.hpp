@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sluice/cli/command_line.hpp"
-#include "sluice/fat/file_system.hpp"
+#include "sluice/fat/engine/file_system.hpp"
 
 namespace sluice::cli {
 

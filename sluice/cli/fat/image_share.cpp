@@ -5,7 +5,7 @@
 #include "sluice/base/clock.hpp"
 #include "sluice/cli/fat/image.hpp"
 #include "sluice/fat/limits.hpp"
-#include "sluice/fat/volume.hpp"
+#include "sluice/fat/volume/volume.hpp"
 #include "sluice/io/call_threads.hpp"
 
 namespace sluice::cli {

@@ -4,10 +4,10 @@
 #include <fstream>
 
 #include "sluice/base/random.hpp"
-#include "sluice/fat/allocation_table.hpp"
-#include "sluice/fat/boot_sector.hpp"
-#include "sluice/fat/partition.hpp"
-#include "sluice/fat/table_entry.hpp"
+#include "sluice/fat/codec/boot_sector.hpp"
+#include "sluice/fat/codec/table_entry.hpp"
+#include "sluice/fat/engine/allocation_table.hpp"
+#include "sluice/fat/partition/partition.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -8,11 +8,11 @@
 #include "sluice/cli/fat/image_options.hpp"
 #include "sluice/cli/fat/overlay_file.hpp"
 #include "sluice/cli/write_hold.hpp"
-#include "sluice/fat/boot_trust.hpp"
-#include "sluice/fat/file_device.hpp"
-#include "sluice/fat/geometry.hpp"
-#include "sluice/fat/journal_device.hpp"
-#include "sluice/fat/part_device.hpp"
+#include "sluice/fat/check/boot_trust.hpp"
+#include "sluice/fat/codec/geometry.hpp"
+#include "sluice/fat/device/file_device.hpp"
+#include "sluice/fat/device/journal_device.hpp"
+#include "sluice/fat/device/part_device.hpp"
 
 namespace sluice::cli {
 

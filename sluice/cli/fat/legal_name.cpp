@@ -7,8 +7,8 @@
 #include "sluice/base/case_fold.hpp"
 #include "sluice/base/ensure.hpp"
 #include "sluice/cli/terminal_text.hpp"
-#include "sluice/fat/crc32.hpp"
-#include "sluice/fat/long_name.hpp"
+#include "sluice/fat/codec/crc32.hpp"
+#include "sluice/fat/codec/long_name.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::cli {

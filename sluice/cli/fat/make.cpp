@@ -12,9 +12,9 @@
 #include "sluice/cli/fat/format_arguments.hpp"
 #include "sluice/cli/fat/image.hpp"
 #include "sluice/cli/terminal_text.hpp"
-#include "sluice/fat/format.hpp"
-#include "sluice/fat/partition.hpp"
-#include "sluice/fat/set_label.hpp"
+#include "sluice/fat/edit/format.hpp"
+#include "sluice/fat/edit/set_label.hpp"
+#include "sluice/fat/partition/partition.hpp"
 
 namespace sluice::cli {
 namespace {

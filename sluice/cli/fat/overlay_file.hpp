@@ -6,8 +6,8 @@
 #include <string>
 
 #include "sluice/cli/write_hold.hpp"
-#include "sluice/fat/overlay_device.hpp"
-#include "sluice/fat/sparse_device.hpp"
+#include "sluice/fat/device/overlay_device.hpp"
+#include "sluice/fat/device/sparse_device.hpp"
 
 namespace sluice::cli {
 

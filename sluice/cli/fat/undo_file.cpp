@@ -6,8 +6,8 @@
 
 #include "sluice/base/random.hpp"
 #include "sluice/cli/fat/commands.hpp"
-#include "sluice/fat/partition.hpp"
-#include "sluice/fat/undo_log.hpp"
+#include "sluice/fat/check/undo_log.hpp"
+#include "sluice/fat/partition/partition.hpp"
 #include "sluice/io/directory_handle.hpp"
 
 // sluice fat undo, and the file that repair --undo writes.

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "sluice/cli/fat/image.hpp"
-#include "sluice/fat/sparse_device.hpp"
-#include "sluice/fat/undo_recorder.hpp"
+#include "sluice/fat/check/undo_recorder.hpp"
+#include "sluice/fat/device/sparse_device.hpp"
 
 namespace sluice::cli {
 

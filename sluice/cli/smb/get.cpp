@@ -12,7 +12,7 @@
 #include "sluice/cli/smb/partial_file.hpp"
 #include "sluice/io/awaitable.hpp"
 #include "sluice/io/file_status.hpp"
-#include "sluice/vfs/host_name.hpp"
+#include "sluice/vfs/host/host_name.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/smb/client/dial.hpp"
 #include "sluice/smb/client/directory.hpp"
-#include "sluice/smb/wire/echo.hpp"
-#include "sluice/smb/wire/read.hpp"
+#include "sluice/smb/wire/file/read.hpp"
+#include "sluice/smb/wire/message/echo.hpp"
 
 namespace sluice::cli {
 

@@ -8,6 +8,7 @@
 
 #include "sluice/io/task_group.hpp"
 #include "sluice/smb/client/remote_file.hpp"
+#include "sluice/smb/client/tree.hpp"
 
 namespace sluice::cli {
 

@@ -11,7 +11,7 @@
 #include "sluice/cli/smb/file_copier.hpp"
 #include "sluice/io/awaitable.hpp"
 #include "sluice/io/file_status.hpp"
-#include "sluice/vfs/host_name.hpp"
+#include "sluice/vfs/host/host_name.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -11,6 +11,7 @@
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/smb/client/remote_file.hpp"
 #include "sluice/smb/client/transfer.hpp"
+#include "sluice/smb/client/tree.hpp"
 #include "sluice/smb/client/url.hpp"
 
 namespace sluice::cli {

@@ -21,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from server_testing import running_server  # noqa: E402  (found through the line above)
 
 PROGRAM = sys.argv.pop() if __name__ == "__main__" else None
-LIMITS = pathlib.Path(__file__).resolve().parents[2] / "smb" / "server" / "limits.hpp"
+LIMITS = pathlib.Path(__file__).resolve().parents[2] / "smb" / "server" / "core" / "limits.hpp"
 GUIDE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "guide" / "serve.md"
 NOBODY = 65534
 TCP_ESTABLISHED, KEEPALIVE_TIMER = "01", "02"

@@ -5,7 +5,7 @@
 #include "bench/harness/allocation_counter.hpp"
 #include "sluice/smb/auth/sealing.hpp"
 #include "sluice/smb/auth/signing.hpp"
-#include "sluice/smb/wire/transform_header.hpp"
+#include "sluice/smb/wire/message/transform_header.hpp"
 
 namespace sluice::smb::auth {
 namespace {

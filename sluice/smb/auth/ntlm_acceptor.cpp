@@ -4,7 +4,7 @@
 
 #include "sluice/smb/auth/hmac.hpp"
 #include "sluice/smb/auth/limits.hpp"
-#include "sluice/smb/wire/filetime.hpp"
+#include "sluice/smb/wire/fscc/filetime.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 
 namespace sluice::smb::auth {

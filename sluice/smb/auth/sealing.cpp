@@ -8,7 +8,7 @@
 
 #include "sluice/smb/auth/limits.hpp"
 #include "sluice/smb/auth/secret.hpp"
-#include "sluice/smb/wire/transform_header.hpp"
+#include "sluice/smb/wire/message/transform_header.hpp"
 
 namespace sluice::smb::auth {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "sluice/smb/auth/hex_testing.hpp"
 #include "sluice/smb/auth/limits.hpp"
-#include "sluice/smb/wire/transform_header.hpp"
+#include "sluice/smb/wire/message/transform_header.hpp"
 
 namespace sluice::smb::auth {
 namespace {

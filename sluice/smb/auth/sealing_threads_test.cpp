@@ -7,7 +7,7 @@
 
 #include "sluice/smb/auth/hex_testing.hpp"
 #include "sluice/smb/auth/sealing.hpp"
-#include "sluice/smb/wire/transform_header.hpp"
+#include "sluice/smb/wire/message/transform_header.hpp"
 
 namespace sluice::smb::auth {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sluice/io/sync_wait.hpp"
-#include "sluice/smb/wire/echo.hpp"
+#include "sluice/smb/wire/message/echo.hpp"
 
 namespace sluice::smb::client {
 

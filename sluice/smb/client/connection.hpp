@@ -17,8 +17,8 @@
 #include "sluice/smb/client/exchange.hpp"
 #include "sluice/smb/client/limits.hpp"
 #include "sluice/smb/client/owned.hpp"
-#include "sluice/smb/wire/frame.hpp"
-#include "sluice/smb/wire/negotiate.hpp"
+#include "sluice/smb/wire/message/frame.hpp"
+#include "sluice/smb/wire/message/negotiate.hpp"
 
 namespace sluice::smb::client {
 

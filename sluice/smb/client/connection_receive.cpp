@@ -7,10 +7,10 @@
 #include "sluice/io/awaitable.hpp"
 #include "sluice/io/receive_queue.hpp"
 #include "sluice/smb/client/connection.hpp"
-#include "sluice/smb/wire/compound.hpp"
-#include "sluice/smb/wire/frame.hpp"
-#include "sluice/smb/wire/read.hpp"
-#include "sluice/smb/wire/transform_header.hpp"
+#include "sluice/smb/wire/file/read.hpp"
+#include "sluice/smb/wire/message/compound.hpp"
+#include "sluice/smb/wire/message/frame.hpp"
+#include "sluice/smb/wire/message/transform_header.hpp"
 
 namespace sluice::smb::client {
 

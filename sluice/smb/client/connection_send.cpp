@@ -2,8 +2,8 @@
 
 #include "sluice/io/awaitable.hpp"
 #include "sluice/smb/client/connection.hpp"
-#include "sluice/smb/wire/frame.hpp"
-#include "sluice/smb/wire/transform_header.hpp"
+#include "sluice/smb/wire/message/frame.hpp"
+#include "sluice/smb/wire/message/transform_header.hpp"
 
 namespace sluice::smb::client {
 

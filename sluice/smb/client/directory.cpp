@@ -1,7 +1,7 @@
 #include "sluice/smb/client/directory.hpp"
 
-#include "sluice/smb/wire/fscc_directory_information.hpp"
-#include "sluice/smb/wire/query_directory.hpp"
+#include "sluice/smb/wire/file/query_directory.hpp"
+#include "sluice/smb/wire/fscc/fscc_directory_information.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 
 namespace sluice::smb::client {

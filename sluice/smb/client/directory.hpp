@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sluice/smb/client/remote_file.hpp"
+#include "sluice/smb/client/tree.hpp"
 
 namespace sluice::smb::client {
 

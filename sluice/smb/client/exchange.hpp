@@ -9,7 +9,7 @@
 #include "sluice/io/awaitable.hpp"
 #include "sluice/io/cancel_scope.hpp"
 #include "sluice/smb/client/client_error.hpp"
-#include "sluice/smb/wire/header.hpp"
+#include "sluice/smb/wire/message/header.hpp"
 
 namespace sluice::smb::client {
 

@@ -1,13 +1,13 @@
 #include "sluice/smb/client/remote_file.hpp"
 
 #include "sluice/smb/client/wire_path.hpp"
-#include "sluice/smb/wire/close.hpp"
-#include "sluice/smb/wire/flush.hpp"
-#include "sluice/smb/wire/fscc_file_names.hpp"
-#include "sluice/smb/wire/fscc_file_scalars.hpp"
-#include "sluice/smb/wire/query_info.hpp"
-#include "sluice/smb/wire/read.hpp"
-#include "sluice/smb/wire/set_info.hpp"
+#include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/wire/file/flush.hpp"
+#include "sluice/smb/wire/file/query_info.hpp"
+#include "sluice/smb/wire/file/read.hpp"
+#include "sluice/smb/wire/file/set_info.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_names.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
 
 namespace sluice::smb::client {
 

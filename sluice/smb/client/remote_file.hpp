@@ -3,10 +3,10 @@
 #include <optional>
 #include <string_view>
 
-#include "sluice/smb/client/tree.hpp"
-#include "sluice/smb/wire/fscc_file_metadata.hpp"
-#include "sluice/smb/wire/fscc_information_class.hpp"
-#include "sluice/smb/wire/write.hpp"
+#include "sluice/smb/client/tree_connection.hpp"
+#include "sluice/smb/wire/file/write.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_metadata.hpp"
+#include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 
 namespace sluice::smb::client {
 
@@ -21,7 +21,7 @@ struct file_times {
 /// ends. Thread safety: the loop's thread. The tree outlives it.
 class remote_file {
 public:
-    remote_file(tree& in, wire::file_id id, const file_status& status) noexcept
+    remote_file(tree_connection& in, wire::file_id id, const file_status& status) noexcept
         : tree_(in), id_(id), status_(status) {}
 
     /// What the server said when it was opened.
@@ -61,7 +61,7 @@ public:
     [[nodiscard]] io::task<outcome<void>> delete_on_close() noexcept;
     [[nodiscard]] io::task<outcome<void>> rename(std::string to, bool replaces) noexcept;
 
-    [[nodiscard]] tree& in() const noexcept { return tree_; }
+    [[nodiscard]] tree_connection& in() const noexcept { return tree_; }
 
 private:
     [[nodiscard]] connection& over() const noexcept { return tree_.of().first(); }
@@ -69,7 +69,7 @@ private:
                                                           wire::file_information_class which,
                                                           bytes_view encoded) noexcept;
 
-    tree& tree_;
+    tree_connection& tree_;
     wire::file_id id_;
     file_status status_;
 };

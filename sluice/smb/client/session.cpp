@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sluice/io/awaitable.hpp"
-#include "sluice/smb/wire/logoff.hpp"
+#include "sluice/smb/wire/message/logoff.hpp"
 
 namespace sluice::smb::client {
 

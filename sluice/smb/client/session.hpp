@@ -6,7 +6,7 @@
 
 #include "sluice/smb/auth/negotiator.hpp"
 #include "sluice/smb/client/connection.hpp"
-#include "sluice/smb/wire/session_setup.hpp"
+#include "sluice/smb/wire/message/session_setup.hpp"
 
 namespace sluice::smb::client {
 

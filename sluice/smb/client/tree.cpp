@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <functional>
 
-#include "sluice/smb/client/remote_file.hpp"
 #include "sluice/smb/client/wire_path.hpp"
-#include "sluice/smb/wire/fsctl_session.hpp"
-#include "sluice/smb/wire/ioctl.hpp"
-#include "sluice/smb/wire/tree_disconnect.hpp"
+#include "sluice/smb/wire/file/ioctl.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_session.hpp"
+#include "sluice/smb/wire/message/tree_disconnect.hpp"
 
 namespace sluice::smb::client {
 

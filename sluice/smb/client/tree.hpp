@@ -5,14 +5,11 @@
 #include <string_view>
 
 #include "sluice/io/socket_address.hpp"
-#include "sluice/smb/client/session.hpp"
-#include "sluice/smb/wire/create.hpp"
-#include "sluice/smb/wire/open_information.hpp"
-#include "sluice/smb/wire/tree_connect.hpp"
+#include "sluice/smb/client/remote_file.hpp"
+#include "sluice/smb/client/tree_connection.hpp"
+#include "sluice/smb/wire/create/create.hpp"
 
 namespace sluice::smb::client {
-
-class remote_file;
 
 /// What to open, and how.
 struct open_options {
@@ -24,21 +21,11 @@ struct open_options {
     wire::oplock_level oplock = wire::oplock_level::none;
 };
 
-/// What a server tells of a file when it is opened or closed.
-using file_status = wire::open_information;
-
-[[nodiscard]] inline bool is_folder(const file_status& status) noexcept {
-    return wire::has(status.attributes, wire::file_attributes::directory);
-}
-[[nodiscard]] inline bool is_link(const file_status& status) noexcept {
-    return wire::has(status.attributes, wire::file_attributes::reparse_point);
-}
-
 /// A share connected to. Paths are UTF-8, relative to it, with `/` or `\` between names; empty: its root.
 ///
 /// Symbolic links are the server's to follow; one it does not follow is an error (`stopped_on_symlink`).
 /// Thread safety: the loop's thread. The session outlives it.
-class tree {
+class tree final : public tree_connection {
 public:
     /// Connects to \\server\share. With 3.0 and 3.0.2 also makes sure that nobody tampered with NEGOTIATE.
     /// Errors: `status` (`bad_network_name`, `access_denied`), `policy` if it is no share of files.
@@ -69,28 +56,9 @@ public:
     /// Says that we are done with the share.
     [[nodiscard]] io::task<void> disconnect() noexcept;
 
-    [[nodiscard]] session& of() const noexcept { return session_; }
-    [[nodiscard]] std::uint32_t id() const noexcept { return id_; }
-    [[nodiscard]] const wire::tree_connect_reply& share() const noexcept { return share_; }
-    /// Whether what concerns this share is to be encrypted, though the session does not ask for it.
-    [[nodiscard]] bool seals() const noexcept { return seals_; }
-
-    /// What requests in this tree begin from.
-    [[nodiscard]] request_options request(const char* step) const noexcept {
-        return {.step = step,
-                .tree_id = id_,
-                .must_seal = seals_,
-                .channel_sequence = session_.channel_sequence()};
-    }
-
 private:
-    explicit tree(session& in) noexcept : session_(in) {}
+    explicit tree(session& in) noexcept : tree_connection(in) {}
     [[nodiscard]] io::task<outcome<void>> validate_negotiation() noexcept;
-
-    session& session_;
-    std::uint32_t id_ = 0;
-    bool seals_ = false;
-    wire::tree_connect_reply share_{};
 };
 
 }  // namespace sluice::smb::client

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sluice/base/endian.hpp"
-#include "sluice/smb/wire/header.hpp"
+#include "sluice/smb/wire/message/header.hpp"
 
 // What the tests of the messages share: messages in memory, and what must hold of every decoder.
 

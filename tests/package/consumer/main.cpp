@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "sluice/base/error.hpp"
-#include "sluice/fat/boot_sector.hpp"
-#include "sluice/fat/memory_device.hpp"
+#include "sluice/fat/codec/boot_sector.hpp"
+#include "sluice/fat/device/memory_device.hpp"
 #include "sluice/io/pipe_handle.hpp"
 
 int main() {

@@ -5,7 +5,7 @@
 #include "sluice/smb/server/net/request_signature.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/session_life.hpp"
-#include "sluice/smb/wire/session_setup.hpp"
+#include "sluice/smb/wire/message/session_setup.hpp"
 
 namespace sluice::smb::server {
 

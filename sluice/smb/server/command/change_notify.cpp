@@ -1,4 +1,4 @@
-#include "sluice/smb/wire/change_notify.hpp"
+#include "sluice/smb/wire/file/change_notify.hpp"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/wire/output_body.hpp"
+#include "sluice/smb/wire/file/output_body.hpp"
 
 namespace sluice::smb::server {
 

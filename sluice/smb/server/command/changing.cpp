@@ -8,9 +8,9 @@
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/caching.hpp"
-#include "sluice/smb/wire/fscc_file_lists.hpp"
-#include "sluice/smb/wire/fscc_file_metadata.hpp"
-#include "sluice/smb/wire/fscc_information_class.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_lists.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_metadata.hpp"
+#include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 
 namespace sluice::smb::server {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sluice/smb/server/net/request.hpp"
-#include "sluice/smb/wire/set_info.hpp"
+#include "sluice/smb/wire/file/set_info.hpp"
 
 // What SET_INFO changes of a file without waiting for anybody: one function for each class of [MS-FSCC] 2.4.
 // The open is of a file, directory or stream; the access a class needs is checked by change_file().

@@ -1,4 +1,4 @@
-#include "sluice/smb/wire/close.hpp"
+#include "sluice/smb/wire/file/close.hpp"
 
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/metadata/description.hpp"

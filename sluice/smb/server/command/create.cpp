@@ -1,4 +1,4 @@
-#include "sluice/smb/wire/create.hpp"
+#include "sluice/smb/wire/create/create.hpp"
 
 #include <chrono>
 

@@ -1,4 +1,4 @@
-#include "sluice/smb/wire/echo.hpp"
+#include "sluice/smb/wire/message/echo.hpp"
 
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/net/request.hpp"

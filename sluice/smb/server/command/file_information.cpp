@@ -8,10 +8,10 @@
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/wire/fscc_file_lists.hpp"
-#include "sluice/smb/wire/fscc_file_names.hpp"
-#include "sluice/smb/wire/fscc_information_class.hpp"
-#include "sluice/smb/wire/fscc_pipe_information.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_lists.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_names.hpp"
+#include "sluice/smb/wire/fscc/fscc_information_class.hpp"
+#include "sluice/smb/wire/fscc/fscc_pipe_information.hpp"
 
 namespace sluice::smb::server {
 

@@ -4,7 +4,7 @@
 
 #include "sluice/base/byte_cursor.hpp"
 #include "sluice/smb/server/net/request.hpp"
-#include "sluice/smb/wire/query_info.hpp"
+#include "sluice/smb/wire/file/query_info.hpp"
 
 // What QUERY_INFO tells, before it is fitted into what the client has room for.
 

@@ -1,4 +1,4 @@
-#include "sluice/smb/wire/flush.hpp"
+#include "sluice/smb/wire/file/flush.hpp"
 
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"

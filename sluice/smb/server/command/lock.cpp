@@ -1,4 +1,4 @@
-#include "sluice/smb/wire/lock.hpp"
+#include "sluice/smb/wire/file/lock.hpp"
 
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/net/connection.hpp"

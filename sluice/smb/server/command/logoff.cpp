@@ -1,4 +1,4 @@
-#include "sluice/smb/wire/logoff.hpp"
+#include "sluice/smb/wire/message/logoff.hpp"
 
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/net/server_context.hpp"

@@ -1,4 +1,4 @@
-#include "sluice/smb/wire/negotiate.hpp"
+#include "sluice/smb/wire/message/negotiate.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/wire/smb1_negotiate.hpp"
+#include "sluice/smb/wire/message/smb1_negotiate.hpp"
 
 namespace sluice::smb::server {
 

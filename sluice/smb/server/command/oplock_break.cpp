@@ -1,4 +1,4 @@
-#include "sluice/smb/wire/oplock_break.hpp"
+#include "sluice/smb/wire/file/oplock_break.hpp"
 
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/net/connection.hpp"

@@ -1,4 +1,4 @@
-#include "sluice/smb/wire/query_directory.hpp"
+#include "sluice/smb/wire/file/query_directory.hpp"
 
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/metadata/description.hpp"
@@ -6,9 +6,9 @@
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/wire/fscc_directory_information.hpp"
-#include "sluice/smb/wire/output_body.hpp"
-#include "sluice/smb/wire/reparse_point.hpp"
+#include "sluice/smb/wire/file/output_body.hpp"
+#include "sluice/smb/wire/fscc/fscc_directory_information.hpp"
+#include "sluice/smb/wire/fscc/reparse_point.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 
 namespace sluice::smb::server {

@@ -1,4 +1,4 @@
-#include "sluice/smb/wire/query_info.hpp"
+#include "sluice/smb/wire/file/query_info.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "sluice/smb/wire/read.hpp"
+#include "sluice/smb/wire/file/read.hpp"
 
 #include "sluice/io/page_cache.hpp"
 #include "sluice/smb/server/command/command.hpp"

@@ -1,4 +1,4 @@
-#include "sluice/smb/wire/session_setup.hpp"
+#include "sluice/smb/wire/message/session_setup.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "sluice/smb/wire/set_info.hpp"
+#include "sluice/smb/wire/file/set_info.hpp"
 
 #include "sluice/smb/server/command/changing.hpp"
 #include "sluice/smb/server/command/command.hpp"
@@ -7,9 +7,9 @@
 #include "sluice/smb/server/operation/caching.hpp"
 #include "sluice/smb/server/operation/closing.hpp"
 #include "sluice/smb/server/operation/renaming.hpp"
-#include "sluice/smb/wire/fscc_file_names.hpp"
-#include "sluice/smb/wire/fscc_information_class.hpp"
-#include "sluice/smb/wire/fscc_pipe_information.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_names.hpp"
+#include "sluice/smb/wire/fscc/fscc_information_class.hpp"
+#include "sluice/smb/wire/fscc/fscc_pipe_information.hpp"
 
 namespace sluice::smb::server {
 

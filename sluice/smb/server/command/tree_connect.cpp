@@ -1,4 +1,4 @@
-#include "sluice/smb/wire/tree_connect.hpp"
+#include "sluice/smb/wire/message/tree_connect.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 #include "sluice/smb/server/command/file_information.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/wire/fscc_filesystem_information.hpp"
-#include "sluice/smb/wire/fscc_information_class.hpp"
+#include "sluice/smb/wire/fscc/fscc_filesystem_information.hpp"
+#include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 
 namespace sluice::smb::server {
 

@@ -1,4 +1,4 @@
-#include "sluice/smb/wire/write.hpp"
+#include "sluice/smb/wire/file/write.hpp"
 
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/metadata/file_times.hpp"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sluice/smb/server/core/agenda.hpp"
-#include "sluice/smb/wire/create.hpp"
-#include "sluice/smb/wire/lease.hpp"
+#include "sluice/smb/wire/create/create.hpp"
+#include "sluice/smb/wire/create/lease.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
 #include "sluice/vfs/metadata.hpp"
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sluice/smb/wire/access_mask.hpp"
-#include "sluice/smb/wire/create.hpp"
+#include "sluice/smb/wire/create/create.hpp"
+#include "sluice/smb/wire/security/access_mask.hpp"
 
 namespace sluice::smb::server {
 

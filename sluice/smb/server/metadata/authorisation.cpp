@@ -2,7 +2,7 @@
 
 #include "sluice/smb/server/metadata/default_security.hpp"
 #include "sluice/smb/server/metadata/user_sids.hpp"
-#include "sluice/smb/wire/access_check.hpp"
+#include "sluice/smb/wire/security/access_check.hpp"
 
 namespace sluice::smb::server {
 

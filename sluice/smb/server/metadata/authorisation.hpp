@@ -2,8 +2,8 @@
 
 #include "sluice/smb/server/report/refusal_log.hpp"
 #include "sluice/smb/server/session/accessor.hpp"
-#include "sluice/smb/wire/access_mask.hpp"
-#include "sluice/smb/wire/security_descriptor.hpp"
+#include "sluice/smb/wire/security/access_mask.hpp"
+#include "sluice/smb/wire/security/security_descriptor.hpp"
 
 // Who may do what to a file ([MS-FSA] 2.1.5.1.2.1). The share sets the bounds; within them the file's stored
 // descriptor decides, or, where none was ever stored, default_security(); behind both stands the host, which

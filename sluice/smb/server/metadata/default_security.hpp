@@ -2,7 +2,7 @@
 
 #include "sluice/smb/server/session/session.hpp"
 #include "sluice/smb/wire/info_type.hpp"
-#include "sluice/smb/wire/security_descriptor.hpp"
+#include "sluice/smb/wire/security/security_descriptor.hpp"
 #include "sluice/vfs/volume.hpp"
 
 // Security descriptors that nobody has written: of files of the host, and of files made in a directory.

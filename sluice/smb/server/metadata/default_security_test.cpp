@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/smb/server/metadata/user_sids.hpp"
-#include "sluice/smb/wire/access_check.hpp"
+#include "sluice/smb/wire/security/access_check.hpp"
 
 namespace sluice::smb::server {
 namespace {

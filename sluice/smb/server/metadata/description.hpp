@@ -1,7 +1,7 @@
 #pragma once
 
-#include "sluice/smb/wire/file_attributes.hpp"
-#include "sluice/smb/wire/open_information.hpp"
+#include "sluice/smb/wire/create/open_information.hpp"
+#include "sluice/smb/wire/fscc/file_attributes.hpp"
 #include "sluice/vfs/node.hpp"
 
 // What a file is to clients, made of what it is to the volume, and back.

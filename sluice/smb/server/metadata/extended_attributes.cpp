@@ -1,7 +1,7 @@
 #include "sluice/smb/server/metadata/extended_attributes.hpp"
 
 #include "sluice/smb/server/metadata/status_of_error.hpp"
-#include "sluice/smb/wire/fscc_file_lists.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_lists.hpp"
 
 namespace sluice::smb::server {
 

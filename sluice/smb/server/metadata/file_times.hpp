@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "sluice/smb/server/open/open.hpp"
-#include "sluice/smb/wire/filetime.hpp"
+#include "sluice/smb/wire/fscc/filetime.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
 
 // What clients say of a file's times, and how long it holds ([MS-FSCC] 2.4.7, [MS-FSA] 2.1.5.15.2).

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "sluice/smb/server/session/session.hpp"
-#include "sluice/smb/wire/sid.hpp"
+#include "sluice/smb/wire/security/sid.hpp"
 #include "sluice/vfs/volume.hpp"
 
 // Who the users of a session are to security descriptors.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/wire/create.hpp"
+#include "sluice/smb/wire/create/create.hpp"
 
 namespace sluice::smb::server {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "sluice/io/task.hpp"
-#include "sluice/smb/wire/header.hpp"
+#include "sluice/smb/wire/message/header.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
 
 namespace sluice::smb::server {

@@ -5,9 +5,9 @@
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/request_signature.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/wire/compound.hpp"
-#include "sluice/smb/wire/smb1_negotiate.hpp"
-#include "sluice/smb/wire/transform_header.hpp"
+#include "sluice/smb/wire/message/compound.hpp"
+#include "sluice/smb/wire/message/smb1_negotiate.hpp"
+#include "sluice/smb/wire/message/transform_header.hpp"
 
 namespace sluice::smb::server {
 

@@ -9,10 +9,10 @@
 #include "sluice/base/byte_cursor.hpp"
 #include "sluice/smb/auth/signing.hpp"
 #include "sluice/smb/server/net/reply_payload.hpp"
-#include "sluice/smb/wire/compound.hpp"
-#include "sluice/smb/wire/frame.hpp"
-#include "sluice/smb/wire/header.hpp"
-#include "sluice/smb/wire/transform_header.hpp"
+#include "sluice/smb/wire/message/compound.hpp"
+#include "sluice/smb/wire/message/frame.hpp"
+#include "sluice/smb/wire/message/header.hpp"
+#include "sluice/smb/wire/message/transform_header.hpp"
 
 namespace sluice::smb::server {
 

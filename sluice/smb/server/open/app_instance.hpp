@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "sluice/smb/wire/create_contexts.hpp"
+#include "sluice/smb/wire/create/create_contexts.hpp"
 #include "sluice/smb/wire/guid.hpp"
 
 namespace sluice::smb::server {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "sluice/smb/wire/header.hpp"
+#include "sluice/smb/wire/message/header.hpp"
 
 namespace sluice::smb::server {
 

@@ -1,6 +1,6 @@
 #include "sluice/smb/server/open/directory_scan.hpp"
 
-#include "sluice/smb/wire/wildcard.hpp"
+#include "sluice/smb/wire/fscc/wildcard.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::smb::server {

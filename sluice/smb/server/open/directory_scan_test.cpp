@@ -7,7 +7,7 @@
 
 #include "sluice/base/clock.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/vfs/memory_volume.hpp"
+#include "sluice/vfs/memory/memory_volume.hpp"
 
 namespace sluice::smb::server {
 

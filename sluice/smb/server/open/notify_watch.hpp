@@ -7,8 +7,8 @@
 
 #include "sluice/smb/server/core/event.hpp"
 #include "sluice/smb/server/session/client_quotas.hpp"
-#include "sluice/smb/wire/change_notify.hpp"
-#include "sluice/smb/wire/fscc_notify.hpp"
+#include "sluice/smb/wire/file/change_notify.hpp"
+#include "sluice/smb/wire/fscc/fscc_notify.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
 #include "sluice/vfs/change_feed.hpp"
 

@@ -8,7 +8,7 @@
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/wire/utf16.hpp"
-#include "sluice/vfs/memory_volume.hpp"
+#include "sluice/vfs/memory/memory_volume.hpp"
 
 namespace sluice::smb::server {
 

@@ -15,10 +15,10 @@
 #include "sluice/smb/server/open/notify_watch.hpp"
 #include "sluice/smb/server/session/client_quotas.hpp"
 #include "sluice/smb/server/session/tree.hpp"
-#include "sluice/smb/wire/access_mask.hpp"
-#include "sluice/smb/wire/create.hpp"
+#include "sluice/smb/wire/create/create.hpp"
 #include "sluice/smb/wire/file_id.hpp"
 #include "sluice/smb/wire/guid.hpp"
+#include "sluice/smb/wire/security/access_mask.hpp"
 #include "sluice/vfs/node.hpp"
 
 namespace sluice::smb::server {

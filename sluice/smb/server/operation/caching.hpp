@@ -2,7 +2,7 @@
 
 #include "sluice/smb/server/file/lease.hpp"
 #include "sluice/smb/server/net/request.hpp"
-#include "sluice/smb/wire/create.hpp"
+#include "sluice/smb/wire/create/create.hpp"
 
 // What clients may keep to themselves of a file, oplocks and leases, and who has to give how much of it up
 // when somebody else comes ([MS-SMB2] 3.3.5.9.8, 3.3.5.9.11; [MS-FSA] 2.1.4.12, 2.1.5.18).

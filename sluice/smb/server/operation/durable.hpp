@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "sluice/smb/server/net/request.hpp"
-#include "sluice/smb/wire/create.hpp"
+#include "sluice/smb/wire/create/create.hpp"
 
 // Opens that outlive the connection they were made on ([MS-SMB2] 3.3.5.9.6, .7, .10, .12, 3.3.7.1).
 

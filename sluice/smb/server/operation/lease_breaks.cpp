@@ -5,7 +5,7 @@
 
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/wire/oplock_break.hpp"
+#include "sluice/smb/wire/file/oplock_break.hpp"
 
 namespace sluice::smb::server {
 

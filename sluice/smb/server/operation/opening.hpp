@@ -4,7 +4,7 @@
 #include "sluice/smb/server/metadata/file_name.hpp"
 #include "sluice/smb/server/net/request.hpp"
 #include "sluice/smb/server/operation/caching.hpp"
-#include "sluice/smb/wire/create.hpp"
+#include "sluice/smb/wire/create/create.hpp"
 
 namespace sluice::smb::server {
 

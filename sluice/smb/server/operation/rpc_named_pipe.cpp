@@ -2,7 +2,7 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/wire/rpc_pipe.hpp"
+#include "sluice/smb/wire/rpc/rpc_pipe.hpp"
 
 namespace sluice::smb::server {
 

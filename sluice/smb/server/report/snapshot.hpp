@@ -12,7 +12,7 @@
 #include "sluice/base/clock.hpp"
 #include "sluice/smb/server/report/server_bounds.hpp"
 #include "sluice/smb/server/report/traffic.hpp"
-#include "sluice/smb/wire/lease.hpp"
+#include "sluice/smb/wire/create/lease.hpp"
 
 // What a server holds at a moment, as plain values: they refer to nothing of the server, so that they can be
 // taken on its loop (or under its latches) and be looked at anywhere.

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sluice/smb/wire/header.hpp"
+#include "sluice/smb/wire/message/header.hpp"
 
 namespace sluice::smb::server {
 

@@ -9,7 +9,7 @@
 
 #include "sluice/io/socket_address.hpp"
 #include "sluice/smb/server/report/server_bounds.hpp"
-#include "sluice/smb/wire/negotiate.hpp"
+#include "sluice/smb/wire/message/negotiate.hpp"
 #include "sluice/vfs/impersonated_volume.hpp"
 
 namespace sluice::smb::server {

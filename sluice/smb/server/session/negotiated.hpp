@@ -6,7 +6,7 @@
 #include "sluice/smb/auth/key_derivation.hpp"
 #include "sluice/smb/auth/signing.hpp"
 #include "sluice/smb/wire/guid.hpp"
-#include "sluice/smb/wire/negotiate.hpp"
+#include "sluice/smb/wire/message/negotiate.hpp"
 
 namespace sluice::smb::server {
 

@@ -7,7 +7,7 @@
 
 #include "sluice/smb/server/session/client_quotas.hpp"
 #include "sluice/smb/server/session/share.hpp"
-#include "sluice/smb/wire/access_mask.hpp"
+#include "sluice/smb/wire/security/access_mask.hpp"
 
 namespace sluice::smb::server {
 

@@ -5,7 +5,7 @@
 
 #include "sluice/smb/server/net/request.hpp"
 #include "sluice/smb/server/open/open.hpp"
-#include "sluice/smb/wire/ioctl.hpp"
+#include "sluice/smb/wire/file/ioctl.hpp"
 
 // Internal to IOCTL ([MS-SMB2] 3.3.5.15): what its groups of controls share, and what they serve.
 

@@ -3,7 +3,7 @@
 #include "sluice/smb/server/command/ioctl/ioctl.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/wire/fsctl_attributes.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_attributes.hpp"
 
 namespace sluice::smb::server {
 

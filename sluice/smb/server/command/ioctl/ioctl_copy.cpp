@@ -6,7 +6,7 @@
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/closing.hpp"
-#include "sluice/smb/wire/fsctl_copy.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
 
 namespace sluice::smb::server {
 

@@ -1,8 +1,8 @@
 #include "sluice/smb/server/command/ioctl/ioctl.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/rpc_named_pipe.hpp"
-#include "sluice/smb/wire/fsctl_attributes.hpp"
-#include "sluice/smb/wire/fsctl_session.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_attributes.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_session.hpp"
 
 namespace sluice::smb::server {
 

@@ -7,7 +7,7 @@
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/closing.hpp"
-#include "sluice/smb/wire/fsctl_range.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_range.hpp"
 
 namespace sluice::smb::server {
 

@@ -6,7 +6,7 @@
 #include "sluice/smb/server/metadata/link_target.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/wire/reparse_point.hpp"
+#include "sluice/smb/wire/fscc/reparse_point.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::smb::server {

@@ -3,7 +3,7 @@
 #include "sluice/smb/server/command/ioctl/ioctl.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/wire/fsctl_session.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_session.hpp"
 
 namespace sluice::smb::server {
 

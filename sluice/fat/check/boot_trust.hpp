@@ -1,0 +1,39 @@
+#pragma once
+
+#include <expected>
+#include <string>
+
+#include "sluice/fat/check/check.hpp"
+#include "sluice/fat/codec/boot_sector.hpp"
+
+// Whether a volume may be used by its boot sector. A boot sector with one wrong field is still legal, and a
+// volume that is read by it is garbage; one that is written by it is destroyed.
+
+namespace sluice::fat {
+
+enum class boot_trust : std::uint8_t {
+    sound,     ///< the backup places everything alike, there is none, or the volume agrees with the first
+    doubtful,  ///< the backup places things differently, and the volume does not decide
+    wrong,     ///< the volume agrees with the backup
+};
+
+/// The result of the comparison of a boot sector with its backup. A plain value.
+struct boot_verdict {
+    geometry shape;  // by the boot sector
+    boot_trust trust = boot_trust::sound;
+    std::string differences{};  // unless sound: the fields, with the values of both, a clause
+};
+
+/// Reads the boot sector and compares it with its backup. If they agree, it reads the two sectors only (of
+/// FAT12 and FAT16, which have no backup, four more, where FAT32 has it: a wrong field may be the one that
+/// distinguishes the types). If they place things differently, it checks the volume by both, as check does.
+/// `options.boot` has no effect. Errors: why there is no FAT volume, with the place of the backup if there is
+/// one. Allocates, Blocks: as check, if they differ.
+[[nodiscard]] std::expected<boot_verdict, std::string> judge_boot_sector(device& image,
+                                                                         check_options options = {});
+
+/// Writes the boot sector over its backup if that places things differently. Returns whether it did. Errors:
+/// those of the device. Allocates: as find_backup. Blocks: for the device.
+[[nodiscard]] result<bool> copy_to_backup(device& image);
+
+}  // namespace sluice::fat

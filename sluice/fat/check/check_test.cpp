@@ -1,0 +1,137 @@
+#include "sluice/fat/check/check.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sluice/base/random.hpp"
+#include "sluice/fat/check/damaged_image_testing.hpp"
+#include "sluice/io/volume_test.hpp"
+
+namespace sluice::fat {
+namespace {
+
+using testing::HasSubstr;
+
+int fsck(sample_volume& volume, std::string& said) {
+    const io::test_directory folder("/dev/shm");
+    volume.save(folder.path_of("image"));
+    return status_of("fsck.fat -n " + folder.path_of("image"), said);
+}
+
+TEST(check, finds_nothing_wrong_with_a_sound_volume) {
+    for (const fat_type type : all_types) {
+        sample_volume volume(type);
+        const auto report = check(volume.image());
+        ASSERT_TRUE(report);
+        EXPECT_TRUE(report->problems.empty()) << text_of(*report);
+        EXPECT_TRUE(report->is_sound());
+        EXPECT_EQ(report->files, 3U);
+        EXPECT_EQ(report->directories, 2U);
+        EXPECT_EQ(report->free_clusters, volume.true_free_count());
+        std::string said;
+        if (has_tool("fsck.fat")) {
+            EXPECT_EQ(fsck(volume, said), 0) << said;
+        }
+    }
+}
+
+TEST(check, finds_each_damage_and_agrees_with_fsck_that_it_is_one) {
+    for_each_damage([](sample_volume& volume, const sample_damage& damage) {
+        const auto report = check(volume.image());
+        ASSERT_TRUE(report);
+        EXPECT_TRUE(report->has(damage.kind)) << text_of(*report);
+        EXPECT_FALSE(report->is_sound());
+        std::string said;
+        if (has_tool("fsck.fat")) {
+            EXPECT_EQ(fsck(volume, said) != 0, damage.is_seen_by_fsck) << said;
+        }
+    });
+}
+
+TEST(check, uses_the_backup_of_a_boot_sector_that_is_none) {
+    sample_volume volume(fat_type::fat32);
+    std::ranges::fill(volume.image().bytes().first(512), std::byte{});
+    const auto report = check(volume.image());
+    ASSERT_TRUE(report);
+    EXPECT_TRUE(report->has(problem_kind::boot_sector_bad));
+    EXPECT_EQ(report->files, 3U);
+}
+
+TEST(check, of_what_is_no_volume_says_why) {
+    memory_device empty(4096);
+    const auto report = check(empty);
+    ASSERT_TRUE(report);
+    EXPECT_FALSE(report->is_sound());
+    EXPECT_THAT(text_of(*report), HasSubstr("all zeros"));
+    EXPECT_THAT(json_of(*report), HasSubstr("\"refusal\":"));
+}
+
+TEST(check, of_a_cut_image_reports_the_cut_and_ends) {
+    for (const fat_type type : all_types) {
+        sample_volume volume(type);
+        const auto bytes = volume.image().bytes();
+        memory_device cut(std::vector<std::byte>(
+            bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(volume.shape.volume_bytes / 2)));
+        const auto report = check(cut);
+        ASSERT_TRUE(report);
+        EXPECT_TRUE(report->has(problem_kind::image_is_short));
+        memory_device within_fat(
+            std::vector<std::byte>(bytes.begin(), bytes.begin() + volume.shape.fat_offset + 99));
+        EXPECT_FALSE(check(within_fat));
+    }
+}
+
+TEST(check, names_both_objects_that_share_a_cluster) {
+    sample_volume volume(fat_type::fat16);
+    volume.fat(21, 6);
+    const auto report = check(volume.image());
+    ASSERT_TRUE(report);
+    const auto found = std::ranges::find(report->problems, problem_kind::cross_link, &problem::kind);
+    ASSERT_NE(found, report->problems.end());
+    EXPECT_EQ(found->message(), "/SUB/TWO.BIN: shares, behind cluster 21, cluster 6 with /ONE.TXT");
+    EXPECT_THAT(json_of(*report),
+                HasSubstr("{\"kind\":\"cross_link\",\"severity\":\"damage\",\"path\":"
+                          "\"/SUB/TWO.BIN\",\"other\":\"/ONE.TXT\",\"cluster\":21,\"value\":6"));
+}
+
+TEST(check, writes_json_for_names_of_any_bytes) {
+    sample_volume volume(fat_type::fat12);
+    volume.change(volume.root_slot(volume.one),
+                  [](auto& entry) { entry.name = {'"', '\\', 1, 0xff, 0x80, 'x', ' ', ' ', ' ', ' ', ' '}; });
+    const auto report = check(volume.image());
+    ASSERT_TRUE(report);
+    EXPECT_THAT(json_of(*report), HasSubstr("/\\\"\\\\\\u0001"));
+}
+
+TEST(check, lists_no_more_problems_than_it_was_asked_for) {
+    sample_volume volume(fat_type::fat16);
+    for (std::uint32_t i = 0; i != 10; ++i)
+        volume.put(volume.root_slot(volume.unused + i), "ONE     TXT", attributes::archive, 0, 0);
+    const auto report = check(volume.image(), {.problems_max = 3});
+    ASSERT_TRUE(report);
+    EXPECT_EQ(report->problems.size(), 3U);
+    EXPECT_EQ(report->problems_left_out, 7U);
+    EXPECT_FALSE(report->is_sound());
+}
+
+// Whatever stands in the sectors that matter: it ends, and reads nothing outside.
+TEST(check, ends_on_any_bytes) {
+    seeded_random random(11);
+    sample_volume volume(fat_type::fat12);
+    const std::vector<std::byte> sound(volume.image().bytes().begin(), volume.image().bytes().end());
+    for (int i = 0; i != 300; ++i) {
+        std::memcpy(volume.image().bytes().data(), sound.data(), sound.size());
+        const geometry shape = volume.shape;
+        const std::uint64_t starts[] = {0, shape.fat_offset, shape.root_offset, shape.cluster_offset(12)};
+        for (std::uint64_t n = 1 + random.below(20); n != 0; --n)
+            volume.at(starts[random.below(4)] + random.below(256)) =
+                static_cast<std::byte>(random.below(256));
+        const auto report = check(volume.image());
+        if (report) {
+            EXPECT_FALSE(text_of(*report).empty());
+        }
+    }
+}
+
+}  // namespace
+}  // namespace sluice::fat

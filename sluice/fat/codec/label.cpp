@@ -1,0 +1,43 @@
+#include "sluice/fat/codec/label.hpp"
+
+namespace sluice::fat {
+namespace {
+
+constexpr std::string_view forbidden = "\"*+,./:;<=>?[\\]|";
+
+char upper(char c) noexcept {
+    return c >= 'a' and c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+}
+
+bool is_allowed(char c) noexcept {
+    return c >= ' ' and c < 0x7f and forbidden.find(c) == forbidden.npos;
+}
+
+}  // namespace
+
+std::expected<label_bytes, std::string> encode_label(std::string_view text) {
+    if (text.empty()) return no_label;
+    label_bytes label;
+    if (text.size() > label.size())
+        return std::unexpected("the label has " + std::to_string(text.size()) + " bytes, at most 11 fit");
+    if (text.front() == ' ') return std::unexpected(std::string("a label cannot begin with a space"));
+    label.fill(' ');
+    for (std::size_t i = 0; i != text.size(); ++i) {
+        if (not is_allowed(text[i]))
+            return std::unexpected("a label cannot have the character \"" + std::string(1, text[i]) +
+                                   "\": only ASCII without " + std::string(forbidden));
+        label[i] = upper(text[i]);
+    }
+    return label;
+}
+
+std::string label_text(const label_bytes& label) {
+    if (label == no_label) return {};
+    std::string text(label.data(), label.size());
+    text.erase(text.find_last_not_of(std::string_view(" \0", 2)) + 1);
+    for (char& c : text)
+        if (c < ' ' or c >= 0x7f) c = '?';
+    return text;
+}
+
+}  // namespace sluice::fat

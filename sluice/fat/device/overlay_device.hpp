@@ -1,0 +1,115 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "sluice/fat/codec/overlay_format.hpp"
+
+namespace sluice::fat {
+
+/// An image seen through an overlay: what is written stands in the overlay, what was never written in the
+/// image, which is not changed.
+///
+/// A block that is written for the first time gets a slot, with the rest of it copied from the image; after
+/// that it is written in place. A barrier makes the slots durable and only then the entries that say what
+/// they hold. So a crash leaves of each block what the device below would have left, and never a block that
+/// somebody else wrote.
+///
+/// Invariants:
+///   1. slot_of(block) is set once, after the slot holds the whole block. Whoever sees it set sees that.
+///   2. first_[block % locks] is held from looking for a block's slot to setting it.
+///   3. An entry reaches the store only after a barrier behind the last byte that was copied to make it.
+/// Thread safety: as device. Memory: 4 bytes for each block of a stretch of 1,024 of which one was written;
+/// at most 64 MiB. Allocates: that. Errors: as device; ENOSPC if the store is full, and then nothing that was
+/// written before is lost. What a barrier could not write is tried again by the next one.
+class overlay_device final : public device {
+public:
+    /// Makes an empty overlay in `store`, which holds zeros. `image_modified` as in overlay_binding.
+    /// Errors: of the devices; EINVAL for an image beyond 2^48 bytes.
+    [[nodiscard]] static result<void> format(device& image, device& store, std::int64_t image_modified,
+                                             const std::array<std::byte, 16>& id);
+
+    /// Opens what format() made. `present_bytes`: how much of the store is really there; slots beyond are
+    /// damage. Both devices outlive it.
+    /// Errors: a sentence: damage, or the read error. Complexity: O(size of the store), at most 32,768 reads.
+    [[nodiscard]] static std::expected<std::unique_ptr<overlay_device>, std::string> open(
+        device& image, device& store, std::uint64_t present_bytes);
+
+    [[nodiscard]] const overlay_binding& binding() const noexcept { return binding_; }
+    /// Writes another header, durably. One thread. Errors: of the store.
+    [[nodiscard]] result<void> rebind(const overlay_binding& binding) noexcept;
+
+    /// Blocks that the overlay has. Complexity: O(1).
+    [[nodiscard]] std::uint32_t held_blocks() const noexcept;
+    /// Writes every block it has to `image`, in ascending order, and makes that durable; `progress` is told
+    /// the bytes of each. Nobody else is at work. Errors: of the devices; it can be done again.
+    [[nodiscard]] result<void> copy_to(device& image, const std::function<void(std::uint64_t)>& progress);
+
+    [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return image_.size_bytes(); }
+    [[nodiscard]] bool is_writable() const noexcept override { return store_.is_writable(); }
+    [[nodiscard]] result<void> read_at(std::uint64_t offset, io::buffers_type pieces) noexcept override;
+    [[nodiscard]] result<bool> try_read_at(std::uint64_t offset, std::span<std::byte> into) noexcept override;
+    [[nodiscard]] result<void> write_at(std::uint64_t offset,
+                                        io::const_buffers_type pieces) noexcept override;
+    [[nodiscard]] result<void> barrier(
+        io::barrier_kind kind = io::barrier_kind::wait_data_only) noexcept override;
+    [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override;
+    using device::read_at;
+    using device::write_at;
+
+private:
+    static constexpr std::uint32_t no_slot = 0;  // in the map, slots are counted from 1
+    static constexpr std::uint32_t leaf_blocks = 1024;
+    static constexpr std::size_t lock_count = 64;
+    using leaf = std::array<std::atomic<std::uint32_t>, leaf_blocks>;
+
+    overlay_device(device& image, device& store, const overlay_binding& binding);
+
+    [[nodiscard]] std::uint32_t slot_of(std::uint32_t block) const noexcept;
+    void set_slot(std::uint32_t block, std::uint32_t slot);
+    [[nodiscard]] std::expected<void, std::string> load(std::uint64_t present_bytes);
+    [[nodiscard]] std::expected<void, std::string> load_group(std::uint32_t group,
+                                                              std::uint64_t present_bytes);
+    [[nodiscard]] std::uint64_t bytes_of(std::uint32_t block) const noexcept;
+    struct slot_run {
+        std::uint32_t first = 0;
+        std::uint32_t count = 0;
+    };
+    [[nodiscard]] result<slot_run> take_slots(std::uint32_t most);
+    void give_back(slot_run which);
+    void publish(std::uint32_t block, slot_run in);
+
+    struct stretch {  // of blocks in slots that follow each other, or in the image
+        std::uint64_t bytes = 0;
+        std::uint32_t slot = no_slot;
+    };
+    [[nodiscard]] stretch stretch_at(std::uint64_t offset, std::uint64_t most) const noexcept;
+    [[nodiscard]] std::uint64_t place_in_store(std::uint32_t slot, std::uint64_t offset) const noexcept;
+    [[nodiscard]] result<std::uint64_t> write_new(std::uint64_t offset,
+                                                  std::span<const std::byte> bytes) noexcept;
+    [[nodiscard]] result<void> write_part(std::uint64_t offset, std::span<const std::byte> bytes) noexcept;
+    [[nodiscard]] result<void> write_piece(std::uint64_t offset, std::span<const std::byte> bytes) noexcept;
+    [[nodiscard]] result<std::uint64_t> clear_new(std::uint64_t offset, std::uint64_t length) noexcept;
+    [[nodiscard]] result<void> write_entries(std::vector<std::uint32_t>& blocks) noexcept;
+
+    device& image_;
+    device& store_;
+    overlay_binding binding_;
+    std::vector<std::atomic<leaf*>> map_;
+    std::array<std::mutex, lock_count> first_;
+
+    mutable std::mutex slots_;  // guards what follows
+    std::vector<std::unique_ptr<leaf>> leaves_;
+    std::vector<std::uint32_t> free_;       // slots, given back or lost by a crash
+    std::uint32_t next_ = 0;                // slots from here on were never used
+    std::uint32_t held_ = 0;                // blocks
+    std::vector<std::uint32_t> unwritten_;  // blocks whose entries are not in the store
+    std::mutex barrier_;                    // taken before slots_
+};
+
+}  // namespace sluice::fat

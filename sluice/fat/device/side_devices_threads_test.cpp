@@ -1,0 +1,85 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "sluice/fat/device/journal_device.hpp"
+#include "sluice/fat/device/memory_device.hpp"
+#include "sluice/fat/device/overlay_device.hpp"
+
+// Overlays and journals with several threads at once; run with the thread sanitizer, too.
+
+namespace sluice::fat {
+namespace {
+
+constexpr std::uint64_t piece_bytes = 512;
+constexpr std::uint64_t pieces = 512;
+constexpr unsigned writers = 3;
+
+// Each thread has every third piece, so that all of them share the blocks; one more ends batches and raises
+// barriers, and one reads.
+void write_at_once(device& on) {
+    std::atomic<unsigned> working = writers;
+    std::vector<std::thread> threads;
+    for (unsigned number = 0; number < writers; ++number)
+        threads.emplace_back([&, number] {
+            for (std::uint64_t round = 1; round <= 3; ++round)
+                for (std::uint64_t piece = number; piece < pieces; piece += writers) {
+                    const std::vector<std::byte> bytes(piece_bytes, static_cast<std::byte>(piece * round));
+                    EXPECT_TRUE(on.write_at(piece * piece_bytes, std::span<const std::byte>(bytes)));
+                }
+            --working;
+        });
+    threads.emplace_back([&] {
+        while (working != 0) {
+            EXPECT_TRUE(on.barrier());
+            EXPECT_TRUE(on.end_batch());
+        }
+    });
+    threads.emplace_back([&] {
+        // Beside the writers, on what nobody writes.
+        std::vector<std::byte> bytes(piece_bytes);
+        while (working != 0)
+            EXPECT_TRUE(on.read_at(pieces * piece_bytes, bytes));
+    });
+    for (std::thread& each : threads)
+        each.join();
+    EXPECT_TRUE(on.barrier());
+    EXPECT_TRUE(on.end_batch());
+}
+
+void expect_everything(device& on) {
+    std::vector<std::byte> bytes(piece_bytes);
+    for (std::uint64_t piece = 0; piece < pieces; ++piece) {
+        ASSERT_TRUE(on.read_at(piece * piece_bytes, bytes));
+        EXPECT_EQ(bytes, std::vector<std::byte>(piece_bytes, static_cast<std::byte>(piece * 3))) << piece;
+    }
+}
+
+TEST(overlay_threads, that_share_blocks_lose_nothing) {
+    memory_device image((pieces + 1) * piece_bytes);
+    memory_device store(
+        static_cast<std::size_t>(overlay_layout::for_image(image.size_bytes()).store_bytes()));
+    ASSERT_TRUE(overlay_device::format(image, store, 0, {}));
+    {
+        const auto overlay = overlay_device::open(image, store, store.size_bytes()).value();
+        write_at_once(*overlay);
+    }
+    const auto again = overlay_device::open(image, store, store.size_bytes()).value();
+    expect_everything(*again);
+}
+
+TEST(journal_threads, that_write_at_once_lose_nothing) {
+    memory_device volume((pieces + 1) * piece_bytes);
+    memory_device log(256U << 10);
+    const journal_device::place where{.in_image = {.offset = 0, .length = volume.size_bytes()}};
+    ASSERT_TRUE(journal_device::format(volume, log, where, true, {}));
+    const auto journal = journal_device::open(volume, log, where, false).value();
+    write_at_once(*journal);
+    ASSERT_TRUE(journal->recover());
+    expect_everything(volume);
+}
+
+}  // namespace
+}  // namespace sluice::fat

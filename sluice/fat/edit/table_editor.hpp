@@ -1,0 +1,44 @@
+#pragma once
+
+#include <set>
+
+#include "sluice/fat/edit/chain_map.hpp"
+
+namespace sluice::fat {
+
+/// Changes to a FAT, gathered and written at once to all copies that are kept.
+///
+/// Invariant: `table_` is the active FAT with all changes; the pieces that differ from the disk are in
+/// `changed_`. Thread safety: none of its own.
+class table_editor {
+public:
+    /// Errors: as chain_map::load.
+    [[nodiscard]] static result<table_editor> load(device& image, const geometry& shape);
+
+    [[nodiscard]] std::uint32_t value(std::uint32_t cluster) const noexcept;
+    [[nodiscard]] table_entry entry(std::uint32_t cluster) const noexcept {
+        return shape_.classify(value(cluster));
+    }
+    void set(std::uint32_t cluster, std::uint32_t value);
+    void end_chain(std::uint32_t cluster) { set(cluster, end_entry(shape_.type)); }
+    /// A free cluster, now the end of a chain of its own. Nothing if there is none. Amortised O(1).
+    [[nodiscard]] std::optional<std::uint32_t> allocate();
+
+    /// Writes what was changed, to the active copy or, if they are mirrored, to all. Errors: of the device.
+    [[nodiscard]] result<void> flush();
+
+private:
+    static constexpr std::uint64_t piece_bytes = 4096;
+    static constexpr std::uint64_t write_bytes_max = 1 << 20;
+
+    table_editor(device& image, const geometry& shape, std::vector<std::byte> table)
+        : image_(image), shape_(shape), table_(std::move(table)) {}
+
+    device& image_;
+    geometry shape_;
+    std::vector<std::byte> table_;
+    std::set<std::uint64_t> changed_;
+    std::uint32_t next_free_ = geometry::first_cluster;
+};
+
+}  // namespace sluice::fat

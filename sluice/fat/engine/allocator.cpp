@@ -1,0 +1,131 @@
+#include "sluice/fat/engine/allocator.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "sluice/base/ensure.hpp"
+
+namespace sluice::fat {
+namespace {
+
+void append(std::vector<cluster_extent>& taken, cluster_extent what) {
+    if (not taken.empty() and taken.back().first + taken.back().length == what.first) {
+        taken.back().length += what.length;
+    } else {
+        taken.push_back(what);
+    }
+}
+
+}  // namespace
+
+void reservation::give_back() noexcept {
+    const std::scoped_lock guard(from_.mutex_);
+    from_.give_back(*this);
+}
+
+void allocator::give_back(reservation& which) noexcept {
+    if (which.held_.length == 0) return;
+    map_.give(which.held_);
+    reserved_ -= which.held_.length;
+    // Nobody has taken anything behind it since: the next file may begin where this one ended.
+    if (next_ == which.held_.first + which.held_.length) next_ = which.held_.first;
+    which.held_ = {};
+    reservations_.erase(&which);
+}
+
+// From the front of what is reserved where the file goes on; its bits are taken already.
+bool allocator::take_reserved(const allocation_request& wanted, reservation& own,
+                              std::vector<cluster_extent>& taken) {
+    cluster_extent& held = own.held_;
+    if (held.length < wanted.wanted or held.first != wanted.goal) return false;
+    append(taken, {.first = held.first, .length = wanted.wanted});
+    held.first += wanted.wanted;
+    held.length -= wanted.wanted;
+    reserved_ -= wanted.wanted;
+    if (held.length == 0) reservations_.erase(&own);
+    return true;
+}
+
+// Takes the first `wanted` of a free row.
+std::uint32_t allocator::take_row(cluster_extent row, std::uint32_t wanted,
+                                  std::vector<cluster_extent>& taken) {
+    const cluster_extent used{.first = row.first, .length = std::min(row.length, wanted)};
+    map_.take(used);
+    append(taken, used);
+    next_ = used.first + used.length;
+    return used.length;
+}
+
+result<void> allocator::allocate(const allocation_request& wanted, reservation& own,
+                                 std::vector<cluster_extent>& taken) {
+    ENSURE(wanted.wanted != 0);
+    const std::scoped_lock guard(mutex_);
+    if (take_reserved(wanted, own, taken)) return {};
+    if (map_.free_count() + own.held_.length < wanted.wanted)
+        while (not reservations_.empty())
+            give_back(**reservations_.begin());
+    give_back(own);
+    if (map_.free_count() < wanted.wanted) {
+        const bool has_hope = map_.free_count() + released_count_ >= wanted.wanted;
+        return failure({has_hope ? EAGAIN : ENOSPC, "allocate clusters"});
+    }
+    std::uint32_t left = wanted.wanted;
+    // On behind the file's end, as far as it goes: what was reserved lies there.
+    if (wanted.goal != 0) {
+        const std::uint32_t behind = map_.free_from(wanted.goal, left);
+        if (behind != 0) left -= take_row({.first = wanted.goal, .length = behind}, left, taken);
+    }
+    const std::uint32_t ahead = std::min(wanted.ahead, map_.free_count() / 8);
+    while (left != 0) {
+        const auto row = map_.find_run(next_, left + ahead);
+        ENSURE(row.has_value(), "counted before");
+        left -= take_row(*row, left, taken);
+    }
+    const std::uint32_t end = taken.back().first + taken.back().length;
+    own.held_ = {.first = end, .length = map_.free_from(end, ahead)};
+    if (own.held_.length != 0) {
+        map_.take(own.held_);
+        reserved_ += own.held_.length;
+        reservations_.insert(&own);
+        next_ = own.held_.first + own.held_.length;
+    }
+    return {};
+}
+
+void allocator::undo(const std::vector<cluster_extent>& taken) noexcept {
+    const std::scoped_lock guard(mutex_);
+    for (const cluster_extent& each : taken)
+        map_.give(each);
+}
+
+void allocator::release(cluster_extent what) {
+    const std::scoped_lock guard(mutex_);
+    append(released_, what);
+    released_count_ += what.length;
+}
+
+std::vector<cluster_extent> allocator::take_released() {
+    const std::scoped_lock guard(mutex_);
+    return std::exchange(released_, {});
+}
+
+void allocator::reuse(const std::vector<cluster_extent>& freed, std::uint32_t asked) noexcept {
+    const std::scoped_lock guard(mutex_);
+    for (const cluster_extent& each : freed)
+        map_.give(each);
+    ENSURE(asked <= released_count_);
+    released_count_ -= asked;
+}
+
+std::uint32_t allocator::free_count() noexcept {
+    const std::scoped_lock guard(mutex_);
+    // Of a damaged volume, a cluster may have been released twice.
+    return std::min(map_.count(), map_.free_count() + reserved_ + released_count_);
+}
+
+std::uint32_t allocator::next() noexcept {
+    const std::scoped_lock guard(mutex_);
+    return next_;
+}
+
+}  // namespace sluice::fat

@@ -1,0 +1,375 @@
+#include "sluice/fat/engine/file_system.hpp"
+
+#include <algorithm>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/fat/codec/boot_sector.hpp"
+#include "sluice/io/page_cache.hpp"
+#include "sluice/vfs/host/host_name.hpp"
+#include "sluice/vfs/path.hpp"
+
+// Mounting, and finding things by their names.
+
+namespace sluice::fat {
+namespace {
+
+constexpr std::uint64_t root_id = 1;
+constexpr std::size_t contents_max = 1024;            // directories kept in memory
+constexpr std::size_t content_bytes_max = 64U << 20;  // the bytes of those
+constexpr std::uint32_t root_key = 0;                 // of by_cluster_: no directory begins at cluster 0
+
+std::uint32_t key_of(const item& of) noexcept {
+    return of.parent == nullptr ? root_key : of.chain.first();
+}
+
+// Where something can change, no page may be of two clusters: one of them may be lent, the other be written.
+bool can_lend(device& on, const geometry& shape, const mount_options& options) noexcept {
+    if (shape.cluster_count == 0) return false;
+    const auto place = on.place_of(shape.data_offset);
+    if (not place or options.is_read_only) return place.has_value();
+    const std::uint64_t page_bytes = io::page_bytes();
+    return options.discards and place->forgets and place->offset % page_bytes == 0 and
+           shape.cluster_bytes % page_bytes == 0;
+}
+
+}  // namespace
+
+item_handle::~item_handle() {
+    if (system_ != nullptr) system_->closed(item_);
+}
+
+file_system::file_system(device& on, const geometry& shape, const clock_source& clock,
+                         const mount_options& options)
+    : device_(on),
+      shape_(shape),
+      clock_(clock),
+      options_(options),
+      zone_(options.zone),
+      table_(on, shape_),
+      lends_(can_lend(on, shape, options)),
+      writes_at_once_(on.place_of(shape.data_offset).has_value()) {
+    const std::uint32_t first = shape_.type == fat_type::fat32 ? shape_.root_cluster : 0;
+    root_ = std::make_shared<item>(root_id, true, cluster_chain(table_, shape_, options_.strategy, first));
+    root_->entry.attribute_bits = le8(static_cast<std::uint8_t>(attributes::directory));
+}
+
+result<std::unique_ptr<file_system>> file_system::mount(device& on, const geometry& shape,
+                                                        const clock_source& clock,
+                                                        const mount_options& options) {
+    mount_options chosen = options;
+    chosen.is_read_only = options.is_read_only or not on.is_writable();
+    std::unique_ptr<file_system> made(new file_system(on, shape, clock, chosen));
+    made->was_dirty_ = shape.is_dirty;
+    if (clean_bit(shape.type) != 0) {
+        const auto flags = made->table_.reserved_entry(1);
+        if (not flags) return failure(flags.error());
+        if ((*flags & clean_bit(shape.type)) == 0) made->was_dirty_ = true;
+    }
+    // So that unmounting counts what is free and takes the mark away, even if nothing is changed.
+    made->is_marked_ = made->was_dirty_ and options.is_known_sound and not chosen.is_read_only;
+    if (made->is_marked_)
+        if (const auto counted = made->clusters(); not counted) return failure(counted.error());
+    const std::scoped_lock guard(made->names_);
+    const auto content = made->content_of(made->root_);
+    if (not content) return failure(content.error());
+    return made;
+}
+
+file_system::~file_system() {
+    (void)unmount();
+    const std::scoped_lock guard(names_);
+    ENSURE(handles_ == 0, "handles go before their file system");
+}
+
+cluster_width file_system::width() const noexcept {
+    return shape_.type == fat_type::fat32 ? cluster_width::four_bytes : cluster_width::two_bytes;
+}
+
+// 16 bits for the slot: a directory has 65,536.
+file_system::location file_system::location_of(const item& parent, std::uint32_t slot) noexcept {
+    return (std::uint64_t{parent.parent == nullptr ? 1U : parent.chain.first()} << 16 | (slot & 0xffffU)) +
+           root_id + 1;
+}
+
+std::uint64_t file_system::id_of(const item& parent, const name_entry& entry) const noexcept {
+    return entry.use.id != 0 ? entry.use.id : location_of(parent, entry.slot);
+}
+
+item_ptr file_system::item_at(const item_ptr& parent, const name_entry& entry) {
+    if (item_ptr held = entry.use.held.lock()) return held;
+    const directory_entry raw = parent->content->read(entry.slot);
+    const bool is_directory = kind_of(raw) == slot_kind::directory;
+    // Not in one piece with its count, which stays as long as the entry remembers it.
+    item_ptr made(new item(id_of(*parent, entry), is_directory,
+                           cluster_chain(table_, shape_, options_.strategy, first_cluster(raw, width()))));
+    made->parent = parent;
+    made->slot = entry.slot;
+    made->name = entry.name;
+    made->entry = raw;
+    const std::uint64_t bytes = is_directory ? 0 : raw.size_bytes.value();
+    made->set({.size = bytes, .valid = bytes});
+    entry.use.held = made;
+    return made;
+}
+
+result<directory*> file_system::content_of(const item_ptr& of) {
+    if (not of->is_directory) return failure({ENOTDIR, "look into directory"});
+    if (of->content == nullptr) {
+        const std::uint32_t key = key_of(*of);
+        const auto claimed = by_cluster_.find(key);
+        if (claimed != by_cluster_.end() and claimed->second != of.get())
+            return failure({ELOOP, "look into directory"});
+        if (key == root_key and of->parent != nullptr) return failure({EIO, "look into directory"});
+        // The root may be reached by its cluster, too.
+        if (of->parent != nullptr and shape_.type == fat_type::fat32 and key == shape_.root_cluster)
+            return failure({ELOOP, "look into directory"});
+        const bool is_fixed = of->parent == nullptr and shape_.type != fat_type::fat32;
+        const std::unique_lock guard(of->mutex);
+        auto loaded = directory::load({.on = device_, .shape = shape_, .page = options_.page},
+                                      is_fixed ? nullptr : &of->chain);
+        if (not loaded) return failure(loaded.error());
+        of->content = std::move(*loaded);
+        take_uses_back(*of);
+        by_cluster_[key] = of.get();
+        recent_.push_front(of);
+        recent_bytes_ += of->content->bytes();
+        if (of->content->has_removals() and not options_.is_read_only) touch(of);
+    }
+    return of->content.get();
+}
+
+// What is known of names outlives the directory's stay in memory: ids hold until the volume is unmounted, and
+// who finds a file twice finds the same item.
+void file_system::put_uses_aside(const item& of) {
+    for (const name_entry* each = of.content->next(0); each != nullptr;
+         each = of.content->next(each->slot + 1))
+        if (each->use.id != 0 or not each->use.held.expired())
+            uses_.emplace(location_of(of, each->slot), std::move(each->use));
+}
+
+void file_system::take_uses_back(const item& of) {
+    if (uses_.empty()) return;
+    for (const name_entry* each = of.content->next(0); each != nullptr;
+         each = of.content->next(each->slot + 1))
+        if (auto known = uses_.extract(location_of(of, each->slot))) each->use = std::move(known.mapped());
+}
+
+void file_system::drop_content(item& of) noexcept {
+    if (of.content == nullptr) return;
+    put_uses_aside(of);
+    {
+        const std::unique_lock guard(of.mutex);
+        of.reserved.reset();
+    }
+    by_cluster_.erase(key_of(of));
+    recent_bytes_ -= std::min(recent_bytes_, of.content->bytes());
+    of.content.reset();
+}
+
+// Forgets what was used longest ago. Not in the middle of anything: contents must not go under their users,
+// of whom one may be in the middle of a commit.
+void file_system::trim() noexcept {
+    if (recent_.size() <= contents_max and recent_bytes_ <= content_bytes_max) return;
+    if (dirty_directories_.size() > contents_max / 2) (void)commit_locked();
+    for (auto each = recent_.end(); each != recent_.begin();) {
+        if (recent_.size() <= contents_max / 2 and recent_bytes_ <= content_bytes_max / 2) return;
+        --each;
+        item& one = **each;
+        if (one.parent == nullptr or dirty_directories_.contains(*each)) continue;
+        drop_content(one);
+        each = recent_.erase(each);
+    }
+}
+
+// Who only looks something up does not wait for changes_, and leaves it to the next one.
+void file_system::try_to_trim() noexcept {
+    const std::unique_lock changing(changes_, std::try_to_lock);
+    if (changing) trim();
+}
+
+// Of the components above the last, each has to be a directory.
+result<item_ptr> file_system::walk(std::string_view path) {
+    if (const auto valid = vfs::check_path(path); not valid) return failure(valid.error());
+    item_ptr here = root_;
+    while (not path.empty()) {
+        const std::size_t slash = path.find('/');
+        const auto content = content_of(here);
+        if (not content) return failure(content.error());
+        const name_entry* const found = (*content)->find(path.substr(0, slash));
+        if (found == nullptr)
+            return failure(error::with_path(slash == path.npos ? ENOENT : ENOTDIR, "find", path));
+        here = item_at(here, *found);
+        path = slash == path.npos ? std::string_view() : path.substr(slash + 1);
+    }
+    return here;
+}
+
+// With names_ held: an item that is about to go, as only `last` has it, takes with it what is remembered of
+// it, or the next who comes by its name would have to look.
+void file_system::forget_use(const item_ptr& last) noexcept {
+    if (last.use_count() != 1 or last->is_removed or last->parent == nullptr) return;
+    const auto& content = last->parent->content;
+    const name_entry* const entry = content != nullptr ? content->at(last->slot) : nullptr;
+    if (entry != nullptr) entry->use.held.reset();
+}
+
+item_handle file_system::hold(item_ptr which) {
+    ++which->handles;
+    ++handles_;
+    return {*this, std::move(which)};
+}
+
+result<item_handle> file_system::find(std::string_view path) noexcept {
+    const std::scoped_lock guard(names_);
+    try_to_trim();
+    auto found = walk(path);
+    if (not found) return failure(found.error());
+    return hold(std::move(*found));
+}
+
+bool file_system::is_last(const item& held) noexcept {
+    const std::scoped_lock guard(names_);
+    return held.handles == 1 and not held.is_removed;
+}
+
+void file_system::closed(item_ptr& which) noexcept {
+    // Zeros may have to be written; nobody should have to wait for that. Where it fails, the file ends, on
+    // the disk, where its data does.
+    if (not which->is_removed and is_unsettled(*which) and is_last(*which)) (void)settle(*which);
+    const std::scoped_lock guard(names_);
+    --handles_;
+    if (--which->handles != 0) return;
+    if (which->is_removed) {
+        give_up(*which);
+    } else {
+        const std::unique_lock alone(which->mutex);
+        if (which->reserved) which->reserved->give_back();
+    }
+    forget_use(which);
+}
+
+std::string file_system::path_locked(const item& of) const {
+    if (of.parent == nullptr) return {};
+    std::string path(of.name.view());
+    for (const item* above = of.parent.get(); above->parent != nullptr; above = above->parent.get())
+        path = std::string(above->name.view()) + '/' + path;
+    return path;
+}
+
+std::string file_system::path_of(const item& of) noexcept {
+    const std::scoped_lock guard(names_);
+    return path_locked(of);
+}
+
+item_status file_system::status_of(const directory_entry& entry) const noexcept {
+    const time_point modified =
+        unpack({.date = entry.modified_date.value(), .time = entry.modified_time.value()}, zone_);
+    return {
+        .bits = static_cast<attributes>(entry.attribute_bits.value()),
+        .created = unpack({.date = entry.created_date.value(),
+                           .time = entry.created_time.value(),
+                           .hundredths = entry.created_10ms.value()},
+                          zone_),
+        .accessed = unpack({.date = entry.accessed_date.value()}, zone_),
+        .modified = modified,
+        .changed = modified,
+        .is_directory = has(static_cast<attributes>(entry.attribute_bits.value()), attributes::directory)};
+}
+
+// With the item's mutex held.
+item_status file_system::status_locked(const item& of) const noexcept {
+    directory_entry raw = of.entry;
+    stamp(raw, of);
+    item_status found = status_of(raw);
+    found.id = of.id;
+    found.size_bytes = of.size();
+    if (of.changed) found.changed = *of.changed;
+    found.is_directory = of.is_directory;
+    found.is_removed = of.is_removed;
+    const std::uint64_t clusters = (of.size() + shape_.cluster_bytes - 1) / shape_.cluster_bytes;
+    found.allocated_bytes = clusters * shape_.cluster_bytes;
+    return found;
+}
+
+// Without names_, which a commit holds but while it waits for the disk.
+item_status file_system::status(item& of) noexcept {
+    const std::shared_lock guard(of.mutex);
+    return status_locked(of);
+}
+
+// With names_ held, of a directory whose content is in memory.
+file_system::listed file_system::listed_of(const item& directory, const name_entry& entry) const {
+    listed one{.name = std::string(entry.name.view()), .status = {}, .slot = entry.slot};
+    // What is in use knows better than what is on the disk.
+    if (const item_ptr held = entry.use.held.lock()) {
+        const std::shared_lock reading(held->mutex);
+        one.status = status_locked(*held);
+        return one;
+    }
+    const directory_entry raw = directory.content->read(entry.slot);
+    one.status = status_of(raw);
+    one.status.id = id_of(directory, entry);
+    one.status.size_bytes = one.status.is_directory ? 0 : raw.size_bytes.value();
+    const std::uint64_t clusters = (one.status.size_bytes + shape_.cluster_bytes - 1) / shape_.cluster_bytes;
+    one.status.allocated_bytes = clusters * shape_.cluster_bytes;
+    return one;
+}
+
+result<std::optional<file_system::listed>> file_system::list(item& of, std::uint32_t from_slot) noexcept {
+    std::vector<listed> found;
+    if (const auto done = list(of, from_slot, 1, found); not done) return failure(done.error());
+    if (found.empty()) return std::nullopt;
+    return std::move(found.front());
+}
+
+result<void> file_system::list(item& of, std::uint32_t from_slot, std::size_t most,
+                               std::vector<listed>& found) noexcept {
+    const std::scoped_lock guard(names_);
+    if (of.is_removed) return {};
+    try_to_trim();
+    const auto content = content_of(of.shared_from_this());
+    if (not content) return failure(content.error());
+    while (found.size() < most) {
+        const name_entry* const next = (*content)->next(from_slot);
+        if (next == nullptr) return {};
+        found.push_back(listed_of(of, *next));
+        from_slot = next->slot + 1;
+    }
+    return {};
+}
+
+result<file_system::directory_state> file_system::state_of(item& of) noexcept {
+    const std::scoped_lock guard(names_);
+    const auto content = content_of(of.shared_from_this());
+    if (not content) return failure(content.error());
+    return directory_state{.first_cluster = of.chain.first(), .is_cut_off = (*content)->is_damaged()};
+}
+
+item_handle file_system::again(item& of) noexcept {
+    const std::scoped_lock guard(names_);
+    return hold(of.shared_from_this());
+}
+
+std::string file_system::label() {
+    const std::scoped_lock guard(names_);
+    short_name_bytes bytes;
+    std::copy(shape_.label.begin(), shape_.label.end(), bytes.begin());
+    const auto content = content_of(root_);
+    if (content and (*content)->label_slot()) bytes = (*content)->read(*(*content)->label_slot()).name;
+    return text_of_label(bytes, options_.page);
+}
+
+result<std::uint32_t> file_system::free_clusters() noexcept {
+    // Whoever left the volume clean has counted; as long as we change nothing, that holds.
+    if (clusters_.load() == nullptr and not was_dirty_ and shape_.info_offset) {
+        info_sector raw;
+        if (device_.read_at(*shape_.info_offset, std::as_writable_bytes(std::span(&raw, 1))))
+            if (const auto info = decode_info(raw, shape_); info and info->free_count)
+                return *info->free_count;
+    }
+    const auto from = clusters();
+    if (not from) return failure(from.error());
+    return (*from)->free_count();
+}
+
+}  // namespace sluice::fat

@@ -1,0 +1,448 @@
+#include <algorithm>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/fat/codec/boot_sector.hpp"
+#include "sluice/fat/engine/file_system.hpp"
+
+// What files contain.
+
+namespace sluice::fat {
+namespace {
+
+constexpr std::uint64_t file_bytes_max = UINT32_MAX;
+// A growing file reserves as much as twice of what it has, so that many that grow at once each lie in few
+// pieces: at most 16 for each GiB.
+constexpr std::uint64_t ahead_min = 1U << 20;
+constexpr std::uint64_t ahead_max = 256U << 20;
+
+sync::byte_range range_of(byte_extent where) noexcept {
+    ENSURE(where.length != 0);
+    return sync::byte_range::between({.first = where.offset, .last = where.offset + (where.length - 1)});
+}
+
+// Those that some bytes of the device, which are not none, lie in.
+cluster_extent clusters_at(const geometry& shape, byte_extent where) noexcept {
+    const auto first = static_cast<std::uint32_t>((where.offset - shape.data_offset) / shape.cluster_bytes);
+    const auto last = static_cast<std::uint32_t>((where.offset + where.length - 1 - shape.data_offset) /
+                                                 shape.cluster_bytes);
+    return {.first = geometry::first_cluster + first, .length = last - first + 1};
+}
+
+}  // namespace
+
+// Made when it is first needed: it takes a look at the whole table.
+result<allocator*> file_system::clusters() noexcept {
+    if (allocator* const made = clusters_.load(std::memory_order_acquire)) return made;
+    const std::scoped_lock guard(allocator_made_);
+    if (own_clusters_ != nullptr) return own_clusters_.get();
+    auto map = table_.scan();
+    if (not map) return failure(map.error());
+    std::uint32_t start = geometry::first_cluster;
+    info_sector raw;
+    if (shape_.info_offset and
+        device_.read_at(*shape_.info_offset, std::as_writable_bytes(std::span(&raw, 1))))
+        if (const auto info = decode_info(raw, shape_); info and info->next_free) start = *info->next_free;
+    own_clusters_ = std::make_unique<allocator>(std::move(*map), start);
+    clusters_.store(own_clusters_.get(), std::memory_order_release);  // with the load above
+    return own_clusters_.get();
+}
+
+void file_system::mark_changed(item& of, bool is_content) noexcept {
+    const auto now = std::chrono::time_point_cast<std::chrono::system_clock::duration>(clock_.utc_now());
+    of.changed = now;
+    if (is_content) of.written = now;
+    if (of.is_queued) return;
+    of.is_queued = true;
+    const std::scoped_lock guard(queue_);
+    dirty_items_.push_back(of.shared_from_this());
+}
+
+result<cluster_run> file_system::run_at(item& of, std::uint32_t file_cluster, run_list::hint& hint,
+                                        may_wait waits) noexcept {
+    {
+        // Who looks for more of the chain has the mutex while the disk is asked.
+        std::shared_lock guard(of.mutex, std::defer_lock);
+        if (not lock_if(guard, waits)) return failure(would_wait);
+        if (const auto run = of.chain.known(file_cluster, hint)) return *run;
+    }
+    std::unique_lock guard(of.mutex, std::defer_lock);
+    if (not lock_if(guard, waits)) return failure(would_wait);
+    return of.chain.locate(file_cluster, hint, waits);
+}
+
+// Calls transfer(done, device_offset, bytes) for each contiguous piece, until one fails.
+template <class Transfer>
+result<void> file_system::for_each_piece(item& of, run_list::hint& hint, byte_extent where, Transfer transfer,
+                                         may_wait waits) noexcept {
+    for (std::uint64_t done = 0; done < where.length;) {
+        const std::uint64_t at = where.offset + done;
+        const auto run = run_at(of, static_cast<std::uint32_t>(at / shape_.cluster_bytes), hint, waits);
+        if (not run) return failure(run.error());
+        const std::uint64_t within = at % shape_.cluster_bytes;
+        std::uint64_t room = std::uint64_t{run->length} * shape_.cluster_bytes - within;
+        const std::uint64_t bytes = std::min(room, where.length - done);
+        const auto moved = transfer(done, shape_.cluster_offset(run->disk_cluster) + within, bytes);
+        if (not moved) return moved;
+        done += bytes;
+    }
+    return {};
+}
+
+// A lock to read: nobody changes the bytes, nor cuts them off.
+sync::range_guard file_system::lock_to_read(item& of, byte_extent where, may_wait waits) noexcept {
+    return of.ranges.try_lock({.where = range_of(where), .mode = sync::lock_mode::shared}, limit_of(waits));
+}
+
+result<std::size_t> file_system::read(item& of, run_list::hint& hint, std::span<std::byte> into,
+                                      std::uint64_t offset, may_wait waits) noexcept {
+    if (of.is_directory) return failure({EISDIR, "read"});
+    if (into.empty() or offset > file_bytes_max) return 0U;
+    const auto held = lock_to_read(of, {.offset = offset, .length = into.size()}, waits);
+    if (not held) return failure(would_wait);
+    const std::uint64_t size = of.size();
+    const std::uint64_t valid = of.valid();
+    if (offset >= size) return 0U;
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), size - offset));
+    const auto there =
+        static_cast<std::size_t>(std::min<std::uint64_t>(count, valid > offset ? valid - offset : 0));
+    const auto done = for_each_piece(
+        of, hint, {.offset = offset, .length = there},
+        [&](std::uint64_t at, std::uint64_t place, std::uint64_t bytes) -> result<void> {
+            const auto part = into.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(bytes));
+            if (waits == may_wait::yes) return device_.read_at(place, part);
+            const auto got = device_.try_read_at(place, part);
+            if (not got) return failure(got.error());
+            return *got ? result<void>() : failure(would_wait);
+        },
+        waits);
+    if (not done) return failure(done.error());
+    std::ranges::fill(into.subspan(there, count - there), std::byte{});
+    return count;
+}
+
+// A lock on what is to be written: of what lies within the valid length no more than that; of what does not,
+// from there to the end, so that nobody else changes the lengths.
+sync::range_guard file_system::lock_to_write(item& of, byte_extent where, bool& lengthens,
+                                             may_wait waits) noexcept {
+    for (;;) {
+        const std::uint64_t valid = of.valid();
+        lengthens = where.offset + where.length > valid;
+        const auto wanted =
+            lengthens ? sync::byte_range::from(std::min(where.offset, valid)) : range_of(where);
+        auto held = of.ranges.try_lock({.where = wanted}, limit_of(waits));
+        if (not held) return held;
+        const bool is_right = lengthens ? std::min(where.offset, of.valid()) >= held.where().first()
+                                        : where.offset + where.length <= of.valid();
+        if (is_right) return held;
+    }
+}
+
+// With a lock on the ranges from the valid length on. Clusters for that many bytes; who wanted them marks the
+// item as changed.
+result<void> file_system::try_make_clusters(item& of, std::uint64_t size_bytes) noexcept {
+    const auto from = clusters();
+    if (not from) return failure(from.error());
+    const std::unique_lock guard(of.mutex);
+    const auto wanted =
+        static_cast<std::uint32_t>((size_bytes + shape_.cluster_bytes - 1) / shape_.cluster_bytes);
+    const auto count = of.chain.count();
+    if (not count) return failure(count.error());
+    if (wanted <= *count) return {};
+    // What was cut off must be gone from the disk before the chain goes on elsewhere.
+    if (of.cuts != 0) return failure({EAGAIN, "lengthen file"});
+    if (not of.reserved) of.reserved.emplace(**from);
+    allocation_request request{.goal = 0, .wanted = wanted - *count};
+    if (*count != 0) {
+        run_list::hint hint;
+        const auto last = of.chain.locate(*count - 1, hint);
+        if (not last) return failure(last.error());
+        request.goal = last->disk_cluster + 1;
+    }
+    const std::uint64_t more =
+        std::max(of.expected_bytes, size_bytes + std::clamp(size_bytes * 2, ahead_min, ahead_max));
+    request.ahead = static_cast<std::uint32_t>(
+        std::min(more - size_bytes, std::max(ahead_max, of.expected_bytes)) / shape_.cluster_bytes);
+    std::vector<cluster_extent> taken;
+    if (const auto done = (*from)->allocate(request, *of.reserved, taken); not done) return done;
+    if (const auto done = of.chain.append(taken); not done) {
+        (*from)->undo(taken);
+        return done;
+    }
+    return {};
+}
+
+result<void> file_system::make_clusters(item& of, std::uint64_t size_bytes) noexcept {
+    if (size_bytes > file_bytes_max) return failure({EFBIG, "lengthen file"});
+    auto done = try_make_clusters(of, size_bytes);
+    if (done or done.error().code() != EAGAIN) return done;
+    if (const auto committed = commit(); not committed) return committed;
+    done = try_make_clusters(of, size_bytes);
+    // Others may have taken what the commit freed.
+    if (not done and done.error().code() == EAGAIN) return failure({ENOSPC, "lengthen file"});
+    return done;
+}
+
+// With the bytes locked, and within the chain.
+result<void> file_system::zero_on_device(item& of, byte_extent where) noexcept {
+    run_list::hint hint;
+    return for_each_piece(
+        of, hint, where,
+        [&](std::uint64_t, std::uint64_t place, std::uint64_t bytes) {
+            return device_.punch_hole({.offset = place, .length = bytes});
+        },
+        may_wait::yes);
+}
+
+// With the bytes locked, and within the chain.
+result<void> file_system::write_pieces(item& of, run_list::hint& hint, std::span<const std::byte> from,
+                                       std::uint64_t offset, may_wait waits) noexcept {
+    return for_each_piece(
+        of, hint, {.offset = offset, .length = from.size()},
+        [&](std::uint64_t at, std::uint64_t place, std::uint64_t bytes) {
+            return device_.write_at(
+                place, from.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(bytes)));
+        },
+        waits);
+}
+
+result<void> file_system::write_longer(item& of, run_list::hint& hint, std::span<const std::byte> from,
+                                       std::uint64_t offset, may_wait waits) noexcept {
+    const std::uint64_t end = offset + from.size();
+    // Where there is room only after a commit, it says EAGAIN.
+    const auto made = waits == may_wait::yes ? make_clusters(of, end) : try_make_clusters(of, end);
+    if (not made) return made;
+    const std::uint64_t valid = of.valid();
+    result<void> done;
+    if (valid < offset) done = zero_on_device(of, {.offset = valid, .length = offset - valid});
+    if (done) done = write_pieces(of, hint, from, offset, may_wait::yes);
+    if (not done) {
+        // What was taken for it, and is the file's already, goes back.
+        (void)shrink(of, of.size());
+        return done;
+    }
+    const std::unique_lock guard(of.mutex);
+    of.set({.size = std::max(of.size(), end), .valid = std::max(valid, end)});
+    mark_changed(of, true);
+    return {};
+}
+
+// With a lock on the ranges from the valid length on: whether lengthening by a write at `offset` waits for
+// nobody. Neither the end of the file nor what is free has to be looked for, no zeros come before, and no
+// commit has to take back what was cut off.
+bool file_system::lengthens_at_once(item& of, std::uint64_t offset) noexcept {
+    if (clusters_.load() == nullptr or of.valid() < offset) return false;
+    const std::shared_lock guard(of.mutex, std::try_to_lock);
+    return guard and of.chain.is_counted() and of.cuts == 0;
+}
+
+result<void> file_system::write(item& of, run_list::hint& hint, std::span<const std::byte> from,
+                                std::uint64_t offset, may_wait waits) noexcept {
+    if (const auto may = may_change(); not may) return may;
+    if (of.is_directory) return failure({EISDIR, "write"});
+    if (from.empty()) return {};
+    if (offset > file_bytes_max or from.size() > file_bytes_max - offset) return failure({EFBIG, "write"});
+    const bool is_quick = waits == may_wait::no;
+    if (is_quick and (not writes_at_once_ or options_.mode == write_mode::sync)) return failure(would_wait);
+    {
+        bool lengthens = false;
+        const auto held = lock_to_write(of, {.offset = offset, .length = from.size()}, lengthens, waits);
+        if (not held or (is_quick and lengthens and not lengthens_at_once(of, offset)))
+            return failure(would_wait);
+        if (lengthens) {
+            if (const auto done = write_longer(of, hint, from, offset, waits); not done) return done;
+        } else {
+            if (const auto done = write_pieces(of, hint, from, offset, waits); not done) return done;
+            const std::unique_lock guard(of.mutex);
+            mark_changed(of, true);
+        }
+    }
+    if (is_quick) return {};
+    return options_.mode == write_mode::sync or is_commit_due() ? commit() : result<void>();
+}
+
+// With a lock on the ranges from the lesser size on.
+result<void> file_system::shrink(item& of, std::uint64_t size_bytes) noexcept {
+    if (const auto from = clusters(); not from) return failure(from.error());
+    const std::unique_lock guard(of.mutex);
+    const auto wanted =
+        static_cast<std::uint32_t>((size_bytes + shape_.cluster_bytes - 1) / shape_.cluster_bytes);
+    if (of.reserved) of.reserved->give_back();
+    const auto gone = of.chain.cut(wanted);
+    // What cannot be followed to its end is not given back: nobody knows whose it is.
+    of.set({.size = size_bytes, .valid = std::min(of.valid(), size_bytes)});
+    mark_changed(of, true);
+    if (not gone) return failure(gone.error());
+    if (gone->rest.empty()) return {};
+    // To nothing, and on in another chain: that needs no order between the two.
+    const std::scoped_lock queue(queue_);
+    if (gone->last != 0) {
+        ++of.cuts;
+        cuts_.push_back({.of = of.shared_from_this(), .last = gone->last});
+    }
+    for (const cluster_extent& each : gone->rest)
+        clusters_.load()->release(each);
+    return {};
+}
+
+result<void> file_system::truncate(item& of, std::uint64_t size_bytes) noexcept {
+    if (const auto may = may_change(); not may) return may;
+    if (of.is_directory) return failure({EISDIR, "truncate"});
+    if (size_bytes > file_bytes_max) return failure({EFBIG, "truncate"});
+    {
+        // Whatever lies behind the lesser of the lengths is ours.
+        bool ignored = false;
+        const auto held =
+            lock_to_write(of, {.offset = size_bytes, .length = file_bytes_max + 1}, ignored, may_wait::yes);
+        const std::uint64_t before = of.size();
+        if (size_bytes < before) {
+            if (const auto done = shrink(of, size_bytes); not done) return done;
+        } else if (size_bytes > before) {
+            if (const auto made = make_clusters(of, size_bytes); not made) return made;
+            const std::unique_lock guard(of.mutex);
+            of.set({.size = size_bytes, .valid = of.valid()});
+            mark_changed(of, true);
+        }
+    }
+    return options_.mode == write_mode::sync or is_commit_due() ? commit() : result<void>();
+}
+
+result<void> file_system::expect(item& of, std::uint64_t size_bytes) noexcept {
+    if (const auto may = may_change(); not may) return may;
+    if (of.is_directory) return failure({EISDIR, "reserve"});
+    if (size_bytes > file_bytes_max) return failure({EFBIG, "reserve"});
+    const auto from = clusters();
+    if (not from) return failure(from.error());
+    const std::unique_lock guard(of.mutex);
+    const std::uint64_t held = of.size();
+    if (size_bytes > held and (size_bytes - held) / shape_.cluster_bytes > (*from)->free_count())
+        return failure({ENOSPC, "reserve"});
+    of.expected_bytes = size_bytes;
+    return {};
+}
+
+result<void> file_system::zero(item& of, byte_extent where) noexcept {
+    if (const auto may = may_change(); not may) return may;
+    if (of.is_directory) return failure({EISDIR, "zero"});
+    if (where.length == 0 or where.offset > file_bytes_max) return {};
+    where.length = std::min(where.length, file_bytes_max - where.offset + 1);
+    const auto held = of.ranges.lock({.where = range_of(where)});
+    const std::uint64_t valid = of.valid();
+    if (where.offset >= valid) return {};
+    where.length = std::min(where.length, valid - where.offset);
+    if (const auto done = zero_on_device(of, where); not done) return done;
+    const std::unique_lock guard(of.mutex);
+    mark_changed(of, true);
+    return {};
+}
+
+// Whether some of its zeros are only thought of.
+bool file_system::is_unsettled(const item& of) const noexcept {
+    return not of.is_directory and not options_.is_read_only and of.valid() != of.size();
+}
+
+result<void> file_system::settle(item& of) noexcept {
+    if (not is_unsettled(of)) return {};
+    bool ignored = false;
+    const auto held = lock_to_write(of, {.offset = file_bytes_max, .length = 2}, ignored, may_wait::yes);
+    const std::uint64_t valid = of.valid();
+    const std::uint64_t size = of.size();
+    if (valid == size) return {};
+    if (const auto done = zero_on_device(of, {.offset = valid, .length = size - valid}); not done)
+        return done;
+    const std::unique_lock guard(of.mutex);
+    of.set({.size = size, .valid = size});
+    mark_changed(of, false);
+    return {};
+}
+
+result<void> file_system::flush(item& of) noexcept {
+    if (options_.is_read_only) return {};
+    if (not of.is_directory)
+        if (const auto done = settle(of); not done) return done;
+    return commit();
+}
+
+result<void> file_system::for_each_extent(item& of, byte_extent where,
+                                          const std::function<bool(const piece&)>& visit,
+                                          may_wait waits) noexcept {
+    if (of.is_directory) return failure({EISDIR, "list extents"});
+    if (where.length == 0 or where.offset > file_bytes_max) return {};
+    where.length = std::min(where.length, file_bytes_max - where.offset + 1);
+    const auto held = lock_to_read(of, where, waits);
+    if (not held) return failure(would_wait);
+    const std::uint64_t size = of.size();
+    const std::uint64_t valid = of.valid();
+    if (where.offset >= size) return {};
+    const std::uint64_t end = where.offset + std::min(where.length, size - where.offset);
+    const std::uint64_t there = std::min(end, std::max(valid, where.offset));
+    run_list::hint hint;
+    bool goes_on = true;
+    const auto done = for_each_piece(
+        of, hint, {.offset = where.offset, .length = there - where.offset},
+        [&](std::uint64_t at, std::uint64_t place, std::uint64_t bytes) -> result<void> {
+            goes_on = visit({.offset = where.offset + at, .length = bytes, .place = place});
+            return goes_on ? result<void>() : failure({ECANCELED, "list extents"});
+        },
+        waits);
+    if (not goes_on) return {};
+    if (not done) return done;
+    if (there < end) (void)visit({.offset = there, .length = end - there});
+    return {};
+}
+
+std::shared_ptr<loan_book> file_system::loans() {
+    const std::scoped_lock guard(loans_made_);
+    if (loans_ == nullptr) loans_ = std::make_shared<loan_book>(shape_.last_cluster());
+    return loans_;
+}
+
+std::shared_ptr<loan_book> file_system::loans_so_far() noexcept {
+    const std::scoped_lock guard(loans_made_);
+    return loans_;
+}
+
+// Noted as lent while the ranges are locked: whoever cuts the file comes later, and frees later still.
+result<vfs::host_runs> file_system::lend(item& of, byte_extent where, std::size_t runs_max,
+                                         may_wait waits) noexcept {
+    if (not lends_) return failure({EOPNOTSUPP, "lend"});
+    vfs::host_runs made;
+    const auto noted = options_.is_read_only ? nullptr : std::make_shared<loan>(loans());
+    bool fits = true;
+    const auto done = for_each_extent(
+        of, where,
+        [&](const piece& each) {
+            fits = made.runs.size() < runs_max;
+            if (not fits) return false;
+            made.runs.push_back({.place = std::nullopt, .length = each.length});
+            if (not each.place) return true;
+            const file_place there = *device_.place_of(*each.place);
+            made.file = there.file;
+            made.runs.back().place = there.offset;
+            if (noted != nullptr)
+                noted->add(clusters_at(shape_, {.offset = *each.place, .length = each.length}));
+            return true;
+        },
+        waits);
+    if (not done) return failure(done.error());
+    if (not fits) return failure({E2BIG, "lend"});
+    made.kept = noted;
+    return made;
+}
+
+// With names_ held: nobody has it any more, nor will.
+void file_system::give_up(item& of) noexcept {
+    if (of.content != nullptr) {
+        drop_content(of);
+        recent_.remove_if([&](const item_ptr& each) { return each.get() == &of; });
+    }
+    const std::unique_lock guard(of.mutex);
+    of.reserved.reset();
+    const auto gone = of.chain.cut(0);
+    if (not gone or gone->rest.empty()) return;
+    const auto from = clusters();
+    if (not from) return;
+    for (const cluster_extent& each : gone->rest)
+        (*from)->release(each);
+}
+
+}  // namespace sluice::fat

@@ -1,0 +1,318 @@
+#include <algorithm>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/fat/engine/file_system.hpp"
+#include "sluice/vfs/path.hpp"
+
+// Making, moving and removing names.
+
+namespace sluice::fat {
+
+result<void> file_system::may_change() const noexcept {
+    if (options_.is_read_only) return failure({EROFS, "change volume"});
+    return {};
+}
+
+result<file_system::place> file_system::place_of(std::string_view path) {
+    if (path.empty()) return failure({EEXIST, "name"});
+    if (const auto valid = vfs::check_path(path); not valid) return failure(valid.error());
+    const vfs::path_parts parts = vfs::split_path(path);
+    // Windows takes them off, so nobody there could ever open it.
+    if (parts.name.ends_with('.') or parts.name.ends_with(' '))
+        return failure(error::with_path(EILSEQ, "name", path));
+    auto parent = walk(parts.parent);
+    if (not parent)
+        return failure(parent.error().code() == ENOENT ? error::with_path(ENOTDIR, "find", path)
+                                                       : parent.error());
+    place there{.parent = std::move(*parent), .name = parts.name};
+    const auto content = content_of(there.parent);
+    if (not content) return failure(content.error());
+    there.in = *content;
+    there.taken = there.in->find(there.name);
+    return there;
+}
+
+void file_system::touch(const item_ptr& which) {
+    dirty_directories_.insert(which);
+}
+
+// One cluster, if need be by a commit that makes given up ones free.
+result<cluster_extent> file_system::take_cluster(const allocation_request& wanted, reservation& own) {
+    allocator& from = *clusters_.load();
+    std::vector<cluster_extent> taken;
+    auto done = from.allocate(wanted, own, taken);
+    if (not done and done.error().code() == EAGAIN) {
+        done = commit_locked();
+        if (done) done = from.allocate(wanted, own, taken);
+    }
+    if (not done)
+        return failure(done.error().code() == EAGAIN ? error(ENOSPC, "allocate cluster") : done.error());
+    return taken.front();
+}
+
+result<void> file_system::grow_directory(item& which, directory& in) {
+    if (in.is_full()) return failure({ENOSPC, "grow directory"});
+    const auto count = which.chain.count();
+    if (not count) return failure(count.error());
+    run_list::hint hint;
+    const auto last = which.chain.locate(*count - 1, hint);
+    if (not last) return failure(last.error());
+    const auto from = clusters();
+    if (not from) return failure(from.error());
+    if (not which.reserved) {
+        const std::unique_lock guard(which.mutex);
+        which.reserved.emplace(**from);
+    }
+    // With room for as many more as it has, so that a large one lies in few pieces.
+    const auto taken = take_cluster({.goal = last->disk_cluster + 1, .ahead = *count}, *which.reserved);
+    if (not taken) return failure(taken.error());
+    const std::uint64_t offset = shape_.cluster_offset(taken->first);
+    // Zeros first: what is linked is read.
+    auto done = device_.punch_hole({.offset = offset, .length = shape_.cluster_bytes});
+    const std::unique_lock guard(which.mutex);
+    if (done) done = which.chain.append(std::span(&*taken, 1));
+    if (not done) {
+        (*from)->undo({*taken});
+        return done;
+    }
+    in.grow(offset);
+    recent_bytes_ += shape_.cluster_bytes;
+    return {};
+}
+
+result<void> file_system::make_room(const place& there) {
+    if (there.in->is_damaged()) return failure({EIO, "add to a damaged directory"});
+    while (not there.in->has_room_for(there.name))
+        if (const auto grown = grow_directory(*there.parent, *there.in); not grown) return grown;
+    return {};
+}
+
+directory_entry file_system::new_entry(bool is_directory, attributes bits) const noexcept {
+    directory_entry raw;
+    const attributes kept =
+        bits & (attributes::read_only | attributes::hidden | attributes::system | attributes::archive);
+    raw.attribute_bits = le8(static_cast<std::uint8_t>(is_directory ? kept | attributes::directory : kept));
+    const packed_time now = pack(clock_.utc_now(), options_.zone);
+    raw.created_10ms = le8(now.hundredths);
+    raw.created_time = raw.modified_time = le16(now.time);
+    raw.created_date = raw.modified_date = raw.accessed_date = le16(now.date);
+    return raw;
+}
+
+// A cluster with `.` and `..`, and zeros.
+result<std::uint32_t> file_system::make_directory_cluster(const item& parent) {
+    const auto from = clusters();
+    if (not from) return failure(from.error());
+    reservation none(**from);
+    const auto taken = take_cluster({}, none);
+    if (not taken) return failure(taken.error());
+    const std::uint32_t cluster = taken->first;
+    std::vector<std::byte> bytes(shape_.cluster_bytes);
+    directory_entry dots = new_entry(true, attributes::none);
+    dots.name.fill(' ');
+    dots.name[0] = '.';
+    set_first_cluster(dots, cluster, width());
+    std::ranges::copy(bytes_of(dots), bytes.begin());
+    dots.name[1] = '.';
+    set_first_cluster(dots, parent.parent == nullptr ? 0 : parent.chain.first(), width());
+    std::ranges::copy(bytes_of(dots), bytes.begin() + slot_bytes);
+    const auto written = device_.write_at(shape_.cluster_offset(cluster), bytes);
+    const auto ended = written ? table_.chain_up(*taken, end_entry(shape_.type)) : failure(written.error());
+    if (ended) return cluster;
+    (*from)->undo({*taken});
+    return failure(ended.error());
+}
+
+result<item_handle> file_system::create(std::string_view path, bool is_directory, attributes bits) noexcept {
+    if (const auto may = may_change(); not may) return failure(may.error());
+    const std::scoped_lock changing(changes_);
+    const std::scoped_lock guard(names_);
+    trim();
+    auto there = place_of(path);
+    if (not there) return failure(there.error());
+    if (there->taken != nullptr) return failure(error::with_path(EEXIST, "create", path));
+    // Two entries of one name would be on the disk until the removal is.
+    if (there->in->is_leaving(there->name))
+        if (const auto done = commit_locked(); not done) return failure(done.error());
+    if (const auto room = make_room(*there); not room) return failure(room.error());
+    directory_entry raw = new_entry(is_directory, bits);
+    if (is_directory) {
+        const auto cluster = make_directory_cluster(*there->parent);
+        if (not cluster) return failure(cluster.error());
+        set_first_cluster(raw, *cluster, width());
+    }
+    const auto entry = there->in->add(there->name, raw);
+    touch(there->parent);
+    if (not entry) return failure(entry.error());
+    (*entry)->use.id = next_id_++;
+    item_ptr made = item_at(there->parent, **entry);
+    if (const auto done = after_change(); not done) return failure(done.error());
+    return hold(std::move(made));
+}
+
+result<void> file_system::remove(item& what) noexcept {
+    if (const auto may = may_change(); not may) return may;
+    const std::scoped_lock changing(changes_);
+    const std::scoped_lock guard(names_);
+    const item_ptr self = what.shared_from_this();
+    if (self == root_) return failure({EBUSY, "remove"});
+    if (what.is_removed) return failure({ENOENT, "remove"});
+    const auto in = content_of(what.parent);
+    if (not in) return failure(in.error());
+    if (what.is_directory) {
+        // One that cannot be read, or is another's, has nothing that we could lose; but also who knows what.
+        const auto content = content_of(self);
+        if (not content) return failure(content.error());
+        if ((*content)->name_count() != 0) return failure({ENOTEMPTY, "remove"});
+    }
+    (*in)->remove(what.slot);
+    touch(what.parent);
+    what.is_removed = true;
+    dirty_directories_.erase(self);
+    if (what.handles == 0) give_up(what);
+    return after_change();
+}
+
+result<void> file_system::may_replace(const item_ptr& what, const item_ptr& other) {
+    if (other->is_directory and not what->is_directory) return failure({EISDIR, "rename"});
+    if (what->is_directory and not other->is_directory) return failure({ENOTDIR, "rename"});
+    if (not other->is_directory) return {};
+    const auto content = content_of(other);
+    if (not content) return failure(content.error());
+    if ((*content)->name_count() != 0) return failure({ENOTEMPTY, "rename"});
+    return {};
+}
+
+result<void> file_system::rename(item& what, std::string_view path, if_taken taken) noexcept {
+    if (const auto may = may_change(); not may) return may;
+    const std::scoped_lock changing(changes_);
+    const std::scoped_lock guard(names_);
+    trim();
+    const item_ptr self = what.shared_from_this();
+    if (self == root_) return failure({EBUSY, "rename"});
+    if (what.is_removed) return failure({ENOENT, "rename"});
+    auto there = place_of(path);
+    if (not there) return failure(there.error());
+    const item_ptr other = there->taken != nullptr ? item_at(there->parent, *there->taken) : nullptr;
+    if (other != nullptr and other != self and taken == if_taken::refuse)
+        return failure(error::with_path(EEXIST, "rename", path));
+    for (const item* above = there->parent.get(); above != nullptr; above = above->parent.get())
+        if (above == self.get()) return failure({EINVAL, "rename"});
+    if (const auto in = content_of(what.parent); not in) return failure(in.error());
+    if (other == self) {
+        if (what.name == there->name) return {};
+        if (const auto done = respell(self, *there); not done) return done;
+        return after_change();
+    }
+    if (other != nullptr) {
+        if (const auto may = may_replace(self, other); not may) return may;
+        const auto done = move_over(self, *there);
+        if (not done) return done;
+        if (self->name != there->name) {
+            there->taken = there->in->at(self->slot);
+            if (const auto spelled = respell(self, *there); not spelled) return spelled;
+        }
+        return after_change();
+    }
+    if (there->in->is_leaving(there->name))
+        if (const auto done = commit_locked(); not done) return done;
+    if (const auto done = move_to(self, *there); not done) return done;
+    return after_change();
+}
+
+// The item stands in another place now.
+void file_system::settle_in(const item_ptr& what, const place& there, const name_entry& entry) {
+    if (what->is_directory and what->parent != there.parent and what->content != nullptr) {
+        what->content->set_parent(there.parent->parent == nullptr ? 0 : there.parent->chain.first(), width());
+        touch(what);
+    }
+    what->parent = there.parent;
+    what->slot = entry.slot;
+    what->name = entry.name;
+    entry.use = {.id = what->id, .held = what};
+}
+
+result<void> file_system::move_to(const item_ptr& what, const place& there) {
+    // A directory's `..` may have to change.
+    if (what->is_directory)
+        if (const auto content = content_of(what); not content) return failure(content.error());
+    if (const auto room = make_room(there); not room) return room;
+    const item_ptr from = what->parent;
+    const std::uint32_t slot = what->slot;
+    const auto entry = there.in->add(there.name, entry_of(*what));
+    touch(there.parent);
+    if (not entry) return failure(entry.error());
+    from->content->remove(slot);
+    touch(from);
+    if (from == there.parent) from->content->join(slot, **entry);
+    settle_in(what, there, **entry);
+    return {};
+}
+
+// Takes the entry of another file, whose name it gets at one stroke.
+result<void> file_system::move_over(const item_ptr& what, const place& there) {
+    if (what->is_directory)
+        if (const auto content = content_of(what); not content) return failure(content.error());
+    const item_ptr other = item_at(there.parent, *there.taken);
+    const name_entry& entry = *there.taken;
+    const item_ptr from = what->parent;
+    const std::uint32_t slot = what->slot;
+    directory_entry raw = entry_of(*what);
+    raw.case_bits = there.in->read(entry.slot).case_bits;
+    other->is_removed = true;
+    dirty_directories_.erase(other);
+    there.in->update(entry.slot, raw);
+    from->content->remove(slot);
+    touch(from);
+    touch(there.parent);
+    if (from == there.parent) from->content->join(slot, entry);
+    settle_in(what, there, entry);
+    if (other->handles == 0) give_up(*other);
+    return {};
+}
+
+result<void> file_system::respell(const item_ptr& what, const place& there) {
+    if (const auto slot = there.in->respell(what->slot, there.name)) {
+        touch(there.parent);
+        settle_in(what, there, *there.in->at(*slot));
+        return {};
+    }
+    return move_to(what, there);
+}
+
+result<void> file_system::after_change() {
+    if (options_.mode == write_mode::sync or is_commit_due()) return commit_locked();
+    return {};
+}
+
+result<void> file_system::change(item& of, const item_change& wanted) noexcept {
+    if (const auto may = may_change(); not may) return may;
+    {
+        const std::unique_lock guard(of.mutex);
+        directory_entry& raw = of.entry;
+        stamp(raw, of);
+        of.written.reset();
+        if (wanted.created) {
+            const packed_time packed = pack(*wanted.created, options_.zone);
+            raw.created_date = le16(packed.date);
+            raw.created_time = le16(packed.time);
+            raw.created_10ms = le8(packed.hundredths);
+        }
+        if (wanted.accessed) raw.accessed_date = le16(pack(*wanted.accessed, options_.zone).date);
+        if (wanted.modified) {
+            const packed_time packed = pack(*wanted.modified, options_.zone);
+            raw.modified_date = le16(packed.date);
+            raw.modified_time = le16(packed.time);
+        }
+        if (wanted.bits) {
+            const attributes kept = *wanted.bits & (attributes::read_only | attributes::hidden |
+                                                    attributes::system | attributes::archive);
+            raw.attribute_bits =
+                le8(static_cast<std::uint8_t>(of.is_directory ? kept | attributes::directory : kept));
+        }
+        mark_changed(of, false);
+    }
+    return options_.mode == write_mode::sync ? commit() : result<void>();
+}
+
+}  // namespace sluice::fat

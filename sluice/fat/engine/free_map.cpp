@@ -1,0 +1,107 @@
+#include "sluice/fat/engine/free_map.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "sluice/base/ensure.hpp"
+
+namespace sluice::fat {
+
+free_map::free_map(std::uint32_t first, std::uint32_t count)
+    : first_(first), count_(count), words_(count / word_bits + 1), free_in_(count / window_bits + 1) {}
+
+bool free_map::is_free(std::uint32_t which) const noexcept {
+    if (which < first_ or which - first_ >= count_) return false;
+    const std::uint32_t index = which - first_;
+    return (words_[index / word_bits] >> (index % word_bits) & 1) != 0;
+}
+
+// Calls per_word(word, mask, window) for the bits of each word.
+template <class PerWord>
+void free_map::for_each_word(cluster_extent what, PerWord per_word) noexcept {
+    ENSURE(what.first >= first_ and what.first - first_ <= count_ and
+           what.length <= count_ - (what.first - first_));
+    std::uint32_t index = what.first - first_;
+    for (std::uint32_t left = what.length; left != 0;) {
+        const std::uint32_t bit = index % word_bits;
+        const std::uint32_t bits = std::min(left, word_bits - bit);
+        const std::uint64_t ones = bits == word_bits ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+        per_word(words_[index / word_bits], ones << bit, free_in_[index / window_bits], bits);
+        index += bits;
+        left -= bits;
+    }
+}
+
+void free_map::take(cluster_extent what) noexcept {
+    for_each_word(what,
+                  [](std::uint64_t& word, std::uint64_t mask, std::uint32_t& free_in, std::uint32_t bits) {
+                      ENSURE((word & mask) == mask, "what is taken was free");
+                      word &= ~mask;
+                      free_in -= bits;
+                  });
+    free_ -= what.length;
+}
+
+void free_map::give(cluster_extent what) noexcept {
+    for_each_word(what,
+                  [](std::uint64_t& word, std::uint64_t mask, std::uint32_t& free_in, std::uint32_t bits) {
+                      ENSURE((word & mask) == 0, "what is given back was taken");
+                      word |= mask;
+                      free_in += bits;
+                  });
+    free_ += what.length;
+}
+
+std::uint32_t free_map::free_bits_from(std::uint32_t index, std::uint32_t most) const noexcept {
+    std::uint32_t found = 0;
+    while (found < most and index < count_) {
+        const std::uint32_t bit = index % word_bits;
+        const auto ones = static_cast<std::uint32_t>(std::countr_one(words_[index / word_bits] >> bit));
+        const std::uint32_t here = std::min(ones, word_bits - bit);
+        found += here;
+        index += here;
+        if (here < word_bits - bit) break;
+    }
+    return std::min(found, most);
+}
+
+std::uint32_t free_map::free_from(std::uint32_t first, std::uint32_t most) const noexcept {
+    if (first < first_ or first - first_ >= count_) return 0;
+    return free_bits_from(first - first_, most);
+}
+
+// The first free bit at or behind index; count_ if there is none.
+std::uint32_t free_map::next_free(std::uint32_t index) const noexcept {
+    while (index < count_) {
+        if (free_in_[index / window_bits] == 0) {
+            index = (index / window_bits + 1) * window_bits;
+            continue;
+        }
+        const std::uint64_t word = words_[index / word_bits] >> (index % word_bits);
+        if (word != 0) return index + static_cast<std::uint32_t>(std::countr_zero(word));
+        index = (index / word_bits + 1) * word_bits;
+    }
+    return count_;
+}
+
+bool free_map::find_between(std::uint32_t from, std::uint32_t to, std::uint32_t wanted,
+                            cluster_extent& best) const noexcept {
+    for (std::uint32_t index = next_free(from); index < to;) {
+        const std::uint32_t length = free_bits_from(index, wanted);
+        if (length > best.length) best = {.first = first_ + index, .length = length};
+        if (length == wanted) return true;
+        index = next_free(index + length);
+    }
+    return false;
+}
+
+std::optional<cluster_extent> free_map::find_run(std::uint32_t goal, std::uint32_t wanted) const noexcept {
+    ENSURE(wanted != 0);
+    if (free_ == 0) return std::nullopt;
+    const std::uint32_t start = goal < first_ or goal - first_ >= count_ ? 0 : goal - first_;
+    cluster_extent best;
+    if (not find_between(start, count_, wanted, best)) (void)find_between(0, start, wanted, best);
+    return best;
+}
+
+}  // namespace sluice::fat

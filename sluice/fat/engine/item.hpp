@@ -1,0 +1,74 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+
+#include "sluice/fat/engine/allocator.hpp"
+#include "sluice/fat/engine/cluster_chain.hpp"
+#include "sluice/fat/engine/directory.hpp"
+#include "sluice/sync/range_lock.hpp"
+
+// Internal to the file system: a file or directory that somebody uses, or did lately.
+
+namespace sluice::fat {
+
+struct item;
+using item_ptr = std::shared_ptr<item>;
+
+/// Invariants:
+///   1. There is one for each id: who finds a file twice finds the same item.
+///   2. parent is null for the root only; a parent outlives its children.
+///   3. valid() <= size() <= clusters of the chain, unless the volume is damaged. Bytes from valid() on read
+///      as zeros whatever is on the device. Both change with a lock on the ranges from the lesser of old and
+///      new on to the end: who has a lock on any range asks them, without mutex, what holds for that range.
+struct item : std::enable_shared_from_this<item> {
+    item(std::uint64_t number, bool is_one, cluster_chain lies)
+        : id(number), is_directory(is_one), chain(std::move(lies)) {}
+
+    [[nodiscard]] std::uint64_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t valid() const noexcept { return valid_.load(std::memory_order_relaxed); }
+    struct lengths {
+        std::uint64_t size = 0;
+        std::uint64_t valid = 0;
+    };
+    void set(lengths to) noexcept {
+        size_.store(to.size, std::memory_order_relaxed);
+        valid_.store(to.valid, std::memory_order_relaxed);
+    }
+
+    const std::uint64_t id;
+    const bool is_directory;
+
+    // Guarded by file_system::names_.
+    item_ptr parent;
+    std::uint32_t slot = 0;
+    name_text name;
+    std::atomic<bool> is_removed = false;  // may be read without it
+    std::size_t handles = 0;
+    std::unique_ptr<directory> content;  // of a directory that was looked into
+
+    // Guarded by mutex. Who has only a shared lock reads.
+    std::shared_mutex mutex;
+    directory_entry entry;  // but for size and first cluster, which are those of:
+    cluster_chain chain;
+    std::uint64_t expected_bytes = 0;
+    std::optional<std::chrono::system_clock::time_point> changed;  // since it is in use
+    std::optional<std::chrono::system_clock::time_point> written;  // its content, and not in `entry` yet
+    std::size_t cuts = 0;    // its chain is shorter than the table has it, until so many commits are done
+    bool is_queued = false;  // in file_system::dirty_items_
+    std::optional<reservation> reserved;
+
+    // Of their own. Order within ranges before mutex.
+    sync::range_lock ranges;
+
+private:
+    // relaxed: locks on ranges order them.
+    std::atomic<std::uint64_t> size_ = 0;
+    std::atomic<std::uint64_t> valid_ = 0;
+};
+
+}  // namespace sluice::fat

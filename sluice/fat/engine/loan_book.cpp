@@ -1,0 +1,48 @@
+#include "sluice/fat/engine/loan_book.hpp"
+
+#include <algorithm>
+
+namespace sluice::fat {
+
+// Relaxed: whoever asks later got the clusters after the borrower had let go of the file's ranges.
+void loan_book::begin(cluster_extent what) noexcept {
+    for (std::uint32_t group = what.first / group_clusters;
+         group <= (what.first + what.length - 1) / group_clusters; ++group) {
+        counts_[group].fetch_add(one_loan, std::memory_order_relaxed);
+        counts_[group].fetch_or(once, std::memory_order_relaxed);
+    }
+}
+
+// Release: what the borrower has read, it read before; pairs with the acquire of who looks for loans.
+void loan_book::end(cluster_extent what) noexcept {
+    for (std::uint32_t group = what.first / group_clusters;
+         group <= (what.first + what.length - 1) / group_clusters; ++group)
+        counts_[group].fetch_sub(one_loan, std::memory_order_release);
+}
+
+bool loan_book::any_count_from(std::uint32_t least, cluster_extent what) const noexcept {
+    const auto first = counts_.begin() + what.first / group_clusters;
+    const auto last = counts_.begin() + (what.first + what.length - 1) / group_clusters;
+    return std::any_of(first, last + 1,
+                       [&](const auto& count) { return count.load(std::memory_order_acquire) >= least; });
+}
+
+bool loan_book::is_lent(cluster_extent what) const noexcept {
+    return any_count_from(one_loan, what);
+}
+
+bool loan_book::was_lent(cluster_extent what) const noexcept {
+    return any_count_from(once, what);
+}
+
+loan::~loan() {
+    for (const cluster_extent& each : lent_)
+        book_->end(each);
+}
+
+void loan::add(cluster_extent what) {
+    book_->begin(what);
+    lent_.push_back(what);
+}
+
+}  // namespace sluice::fat

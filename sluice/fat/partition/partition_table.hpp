@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/fat/device.hpp"
+
+namespace sluice::fat {
+
+enum class partition_scheme : std::uint8_t {
+    none,  ///< no table: the volume, if there is one, takes the whole image
+    mbr,
+    gpt,
+};
+
+struct partition {
+    std::uint32_t number = 0;
+    byte_extent range;          // bytes, inside the image
+    bool is_cut = false;        // the table says that it reaches past the end of the image
+    std::uint8_t mbr_type = 0;  // of MBR: 1, 4, 6, 0xb, 0xc, 0xe, 0xef promise FAT
+    std::string type;           // for people: "FAT32 (LBA)", "EFI system", or a GUID
+    std::u16string name;        // of GPT
+};
+
+struct partition_table {
+    partition_scheme scheme = partition_scheme::none;
+    bool is_backup = false;  // of GPT: the first copy was damaged
+    std::vector<partition> partitions;
+
+    /// Null if there is none of that number.
+    [[nodiscard]] const partition* find(std::uint32_t number) const noexcept;
+};
+
+/// `range` cut to the image; nothing if nothing is left of it.
+[[nodiscard]] std::optional<partition> partition_inside(const device& image, byte_extent range) noexcept;
+
+}  // namespace sluice::fat

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "sluice/fat/engine/file_system.hpp"
+#include "sluice/vfs/node.hpp"
+
+// Internal to the volume.
+
+namespace sluice::fat {
+
+/// What a node of a FAT volume is to the rest of the volume. Thread safety: as its node.
+class item_holder {
+public:
+    [[nodiscard]] virtual item& held() const noexcept = 0;
+
+protected:
+    ~item_holder() = default;
+};
+
+/// The item behind a node of a FAT volume; null for any other.
+[[nodiscard]] inline item* item_of(vfs::node& which) noexcept {
+    auto* const own = dynamic_cast<item_holder*>(&which);
+    return own != nullptr ? &own->held() : nullptr;
+}
+
+}  // namespace sluice::fat

@@ -1,0 +1,277 @@
+#include "sluice/fat/volume/node.hpp"
+
+#include <algorithm>
+
+#include "sluice/io/awaitable.hpp"
+#include "sluice/vfs/lent_file.hpp"
+
+namespace sluice::fat {
+namespace {
+
+constexpr std::size_t copied_bytes = 1U << 20;  // at a time
+constexpr std::size_t any_number = SIZE_MAX;    // of runs: no more than bytes
+
+vfs::metadata metadata_of(const item_status& status, std::uint64_t volume) noexcept {
+    constexpr attributes dos =
+        attributes::read_only | attributes::hidden | attributes::system | attributes::archive;
+    return {.kind = status.is_directory ? vfs::node_kind::directory : vfs::node_kind::file,
+            .id = status.id,
+            .volume = volume,
+            .size_bytes = status.size_bytes,
+            .allocated_bytes = status.allocated_bytes,
+            .links = status.is_removed ? 0U : 1U,
+            .permission_bits = static_cast<std::uint16_t>(status.is_directory ? 0755 : 0644),
+            .dos = static_cast<vfs::dos_attributes>(status.bits & dos),
+            .born = status.created,
+            .accessed = status.accessed,
+            .modified = status.modified,
+            .changed = status.changed};
+}
+
+class listing final : public vfs::directory_listing {
+public:
+    listing(file_system& system, item_handle directory) noexcept
+        : system_(system), directory_(std::move(directory)) {}
+
+    // From the last slot on: what is added or removed meanwhile disturbs nothing.
+    [[nodiscard]] result<const vfs::listed_name*> next() noexcept override {
+        auto found = system_.list(*directory_, from_);
+        if (not found) return failure(found.error());
+        if (not*found) return nullptr;
+        held_ = std::move(**found);
+        from_ = held_.slot + 1;
+        current_ = {.name = held_.name,
+                    .status = metadata_of(held_.status, system_.shape().serial),
+                    .leads_nowhere = false};
+        return &current_;
+    }
+
+private:
+    file_system& system_;
+    item_handle directory_;
+    std::uint32_t from_ = 0;
+    file_system::listed held_;
+    vfs::listed_name current_;
+};
+
+}  // namespace
+
+result<void> node::may_use(bool is_granted) const noexcept {
+    if (not is_granted) return failure({EBADF, "use data"});
+    return {};
+}
+
+result<void> node::noted(result<void> done, vfs::change_kind what) {
+    if (not done or item_->is_removed) return done;
+    // Whoever asks for a path may have to wait for who changes names.
+    around_.feed->note(what, item_->is_directory, around_.feed->is_watched() ? path() : std::string());
+    return done;
+}
+
+result<vfs::metadata> node::status() noexcept {
+    return metadata_of(system_.status(*item_), system_.shape().serial);
+}
+
+result<void> node::change(const vfs::metadata_change& wanted) noexcept {
+    if (wanted.is_sparse.value_or(false)) return unheard_of("make sparse");
+    if (wanted.is_empty()) return {};
+    item_change asked{.created = wanted.born, .accessed = wanted.accessed, .modified = wanted.modified};
+    if (wanted.dos) asked.bits = static_cast<attributes>(*wanted.dos);
+    return noted(system_.change(*item_, asked), vfs::change_kind::attributes);
+}
+
+result<void> node::open_data(vfs::data_access wanted) noexcept {
+    if (item_->is_directory) return failure({EISDIR, "open data"});
+    if (wanted.write and system_.is_read_only()) return failure({EROFS, "open data"});
+    granted_.read = granted_.read or wanted.read;
+    granted_.write = granted_.write or wanted.write;
+    return {};
+}
+
+// Nobody waits for it: who asks has another way.
+result<vfs::host_runs> node::lend(io::extent_pair range, std::size_t runs_max) noexcept {
+    if (const auto may = may_use(granted_.read); not may) return failure(may.error());
+    return system_.lend(*item_, {.offset = range.offset, .length = range.length}, runs_max, may_wait::no);
+}
+
+// What waits, where no loop waits with it.
+template <class Call>
+io::task<std::invoke_result_t<Call&>> node::on_thread(Call call) noexcept {
+    if (around_.threads == nullptr) co_return call();
+    co_return co_await around_.threads->run(vfs::loop_here(around_.loops), std::move(call));
+}
+
+io::task<result<std::size_t>> node::co_read(std::span<std::byte> into, std::uint64_t offset) noexcept {
+    if (const auto may = may_use(granted_.read); not may) co_return failure(may.error());
+    run_list::hint hint;
+    auto got = system_.read(*item_, hint, into, offset, may_wait::no);
+    if (got or got.error() != std::errc::resource_unavailable_try_again) co_return got;
+    // From where the bytes lie: as many reads at once as the loop's multiplexer has under way.
+    if (system_.lends()) {
+        const auto lent =
+            system_.lend(*item_, {.offset = offset, .length = into.size()}, any_number, may_wait::no);
+        if (lent) {
+            io::task<result<std::size_t>> reading = read_lent(*lent, into);
+            co_return co_await std::move(reading);
+        }
+    }
+    io::task<result<std::size_t>> reading =
+        on_thread([&] { return system_.read(*item_, hint, into, offset); });
+    co_return co_await std::move(reading);
+}
+
+io::task<result<std::size_t>> node::read_lent(const vfs::host_runs& from,
+                                              std::span<std::byte> into) const noexcept {
+    std::optional<vfs::lent_file> file;
+    if (from.file != nullptr) file.emplace(*from.file, vfs::loop_here(around_.loops));
+    if (file and not file->attached()) co_return failure(file->attached().error());
+    std::size_t done = 0;
+    for (const vfs::host_run& run : from.runs) {
+        const auto part = into.subspan(done, static_cast<std::size_t>(run.length));
+        done += part.size();
+        if (not run.place) {
+            std::ranges::fill(part, std::byte{});
+            continue;
+        }
+        const io::io_request<io::bytes_type> request{.buffers = part, .offset = *run.place};
+        const auto read = co_await io::co_read(file->file(), request);
+        if (not read) co_return failure(read.error());
+        if (read->size() != part.size()) co_return failure({EIO, "read of an image that was cut"});
+    }
+    co_return done;
+}
+
+// EAGAIN if it has to wait, or lately had to.
+result<void> node::write_at_once(std::span<const std::byte> from, std::uint64_t offset) noexcept {
+    const auto began = vfs::write_promptness::clock::now();
+    if (not around_.writes.is_prompt(began)) return failure({EAGAIN, "write at once"});
+    run_list::hint hint;
+    const auto done = system_.write(*item_, hint, from, offset, may_wait::no);
+    around_.writes.note(began, vfs::write_promptness::clock::now(), from.size());
+    return done;
+}
+
+io::task<result<void>> node::co_write(std::span<const std::byte> from, std::uint64_t offset) noexcept {
+    if (const auto may = may_use(granted_.write); not may) co_return may;
+    result<void> done = write_at_once(from, offset);
+    if (done and system_.is_commit_due() and not around_.is_committing.exchange(true)) {
+        io::task<result<void>> committing = on_thread([&] { return system_.commit(); });
+        done = co_await std::move(committing);
+        around_.is_committing = false;
+    } else if (not done and done.error() == std::errc::resource_unavailable_try_again) {
+        run_list::hint hint;
+        io::task<result<void>> writing = on_thread([&] { return system_.write(*item_, hint, from, offset); });
+        done = co_await std::move(writing);
+    }
+    if (done and not item_->is_removed) around_.feed->note_written(*item_);
+    co_return done;
+}
+
+io::task<result<void>> node::co_flush() noexcept {
+    io::task<result<void>> flushing = on_thread([&] { return system_.flush(*item_); });
+    co_return co_await std::move(flushing);
+}
+
+result<void> node::truncate(std::uint64_t size_bytes) noexcept {
+    if (const auto may = may_use(granted_.write); not may) return may;
+    return noted(system_.truncate(*item_, size_bytes), vfs::change_kind::modified);
+}
+
+result<void> node::allocate(std::uint64_t size_bytes) noexcept {
+    if (const auto may = may_use(granted_.write); not may) return may;
+    return system_.expect(*item_, size_bytes);
+}
+
+result<void> node::zero(std::uint64_t offset, std::uint64_t length, bool) noexcept {
+    if (const auto may = may_use(granted_.write); not may) return may;
+    return noted(system_.zero(*item_, {.offset = offset, .length = length}), vfs::change_kind::modified);
+}
+
+result<std::span<io::extent_pair>> node::allocated_ranges(std::uint64_t offset, std::uint64_t length,
+                                                          std::span<io::extent_pair> storage) noexcept {
+    if (const auto may = may_use(granted_.read or granted_.write); not may) return failure(may.error());
+    if (storage.empty()) return failure({EINVAL, "list ranges"});
+    std::size_t filled = 0;
+    const auto done = system_.for_each_extent(
+        *item_, {.offset = offset, .length = length}, [&](const file_system::piece& each) {
+            if (not each.place) return true;
+            if (filled == 0) {
+                storage[filled++] = {.offset = each.offset, .length = each.length};
+            } else {
+                storage[0].length += each.length;  // there are no holes but the one at the end
+            }
+            return true;
+        });
+    if (not done) return failure(done.error());
+    return storage.first(filled);
+}
+
+result<std::uint64_t> node::clone_to(vfs::node& destination, io::extent_pair source,
+                                     std::uint64_t destination_offset, bool only_shared) noexcept {
+    auto* const other = dynamic_cast<node*>(&destination);
+    if (only_shared or other == nullptr or &other->system_ != &system_) return unheard_of("clone");
+    if (const auto may = may_use(granted_.read); not may) return failure(may.error());
+    if (const auto may = other->may_use(other->granted_.write); not may) return failure(may.error());
+    const std::uint64_t size = system_.status(*item_).size_bytes;
+    if (source.offset >= size) return 0U;
+    const std::uint64_t length = std::min(source.length, size - source.offset);
+    std::vector<std::byte> part(static_cast<std::size_t>(std::min<std::uint64_t>(length, copied_bytes)));
+    run_list::hint hint;
+    run_list::hint other_hint;
+    // Backwards where the copy would run over what is still to be copied.
+    const bool is_backward = &other->held() == &held() and destination_offset > source.offset;
+    for (std::uint64_t done = 0; done < length;) {
+        const std::uint64_t bytes = std::min<std::uint64_t>(part.size(), length - done);
+        const std::uint64_t at = is_backward ? length - done - bytes : done;
+        const auto piece = std::span(part).first(static_cast<std::size_t>(bytes));
+        const auto read = system_.read(*item_, hint, piece, source.offset + at);
+        if (not read) return failure(read.error());
+        if (*read < bytes) return failure({EIO, "clone"});  // somebody cut it
+        const auto written = system_.write(*other->item_, other_hint, piece, destination_offset + at);
+        if (not written) return failure(written.error());
+        done += bytes;
+    }
+    const auto told = other->noted({}, vfs::change_kind::modified);
+    (void)told;
+    return length;
+}
+
+result<void> node::rename(std::string_view path, vfs::when_taken taken) noexcept {
+    const std::string before = this->path();
+    const auto seen = around_.feed->names_of(before);
+    const auto how =
+        taken == vfs::when_taken::replace ? file_system::if_taken::replace : file_system::if_taken::refuse;
+    // Who is told of a name that was replaced is told so before.
+    auto replaced = how == file_system::if_taken::replace ? system_.find(path) : failure({ENOENT, "find"});
+    const bool is_other = replaced and & **replaced != &held();
+    const std::string other = is_other ? system_.path_of(**replaced) : std::string();
+    const auto done = system_.rename(*item_, path, how);
+    if (not done) return done;
+    const std::string after = this->path();
+    if (is_other) {
+        around_.feed->note(vfs::change_kind::removed, (*replaced)->is_directory, other);
+        if ((*replaced)->is_directory) around_.feed->note_end(**replaced);
+    }
+    if (before != after) around_.feed->note_move(seen, item_->is_directory, after);
+    return {};
+}
+
+result<void> node::link(std::string_view, vfs::when_taken) noexcept {
+    return unheard_of("link");
+}
+
+result<void> node::remove() noexcept {
+    const std::string before = path();
+    const auto done = system_.remove(*item_);
+    if (not done) return done;
+    around_.feed->note(vfs::change_kind::removed, item_->is_directory, before);
+    if (item_->is_directory) around_.feed->note_end(*item_);
+    return {};
+}
+
+result<std::unique_ptr<vfs::directory_listing>> node::list() noexcept {
+    if (not item_->is_directory) return failure({ENOTDIR, "list"});
+    return std::make_unique<listing>(system_, system_.again(*item_));
+}
+
+}  // namespace sluice::fat

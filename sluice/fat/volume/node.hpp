@@ -1,0 +1,118 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "sluice/fat/engine/file_system.hpp"
+#include "sluice/fat/volume/item_holder.hpp"
+#include "sluice/fat/volume/own_change_feed.hpp"
+#include "sluice/io/call_threads.hpp"
+#include "sluice/vfs/node.hpp"
+#include "sluice/vfs/write_promptness.hpp"
+
+// Internal to the volume.
+
+namespace sluice::fat {
+
+/// What the nodes of a volume have in common.
+struct surroundings {
+    std::unique_ptr<file_system> system;
+    std::uint64_t number = 0;                // number of the engine
+    std::vector<io::io_multiplexer*> loops;  // that transfers are made on
+    io::call_threads* threads = nullptr;     // for what waits; none: it waits on the loop
+    std::unique_ptr<own_change_feed> feed;
+    vfs::write_promptness writes;
+    std::atomic<bool> is_committing = false;  // what was due, on behalf of some write
+};
+
+/// A file or directory of a FAT volume.
+///
+/// A transfer is made on the loop if that waits for nobody, and otherwise handed to a thread; but what is not
+/// in the host's memory of an image that lends, the loop's multiplexer waits for.
+class node final : public vfs::node, public item_holder {
+public:
+    /// `around` outlives it.
+    node(surroundings& around, item_handle what) noexcept
+        : around_(around), system_(*around.system), item_(std::move(what)) {}
+
+    [[nodiscard]] item& held() const noexcept override { return *item_; }
+
+    [[nodiscard]] vfs::node_kind kind() const noexcept override {
+        return item_->is_directory ? vfs::node_kind::directory : vfs::node_kind::file;
+    }
+    [[nodiscard]] vfs::file_key key() const noexcept override {
+        return {.image = around_.number, .volume = system_.shape().serial, .file = item_->id, .stream = 0};
+    }
+    [[nodiscard]] std::string path() const override { return system_.path_of(*item_); }
+
+    [[nodiscard]] result<vfs::metadata> status() noexcept override;
+    [[nodiscard]] result<void> change(const vfs::metadata_change& wanted) noexcept override;
+
+    [[nodiscard]] bool transfers_at_once() const noexcept override { return true; }
+    [[nodiscard]] result<void> open_data(vfs::data_access wanted) noexcept override;
+    [[nodiscard]] bool lends() noexcept override { return system_.lends(); }
+    [[nodiscard]] result<vfs::host_runs> lend(io::extent_pair range, std::size_t runs_max) noexcept override;
+    [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into,
+                                                        std::uint64_t offset) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from,
+                                                  std::uint64_t offset) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_flush() noexcept override;
+    [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override;
+    [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override;
+    [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
+                                    bool give_back) noexcept override;
+    [[nodiscard]] result<std::span<io::extent_pair>> allocated_ranges(
+        std::uint64_t offset, std::uint64_t length, std::span<io::extent_pair> storage) noexcept override;
+    [[nodiscard]] result<std::uint64_t> clone_to(vfs::node& destination, io::extent_pair source,
+                                                 std::uint64_t destination_offset,
+                                                 bool only_shared) noexcept override;
+
+    [[nodiscard]] result<void> rename(std::string_view path, vfs::when_taken taken) noexcept override;
+    [[nodiscard]] result<void> link(std::string_view path, vfs::when_taken taken) noexcept override;
+    [[nodiscard]] result<void> remove() noexcept override;
+    [[nodiscard]] result<std::string> read_link() noexcept override { return failure({EINVAL, "read link"}); }
+    [[nodiscard]] result<void> become_link(std::string_view) noexcept override { return unheard_of("link"); }
+
+    [[nodiscard]] result<std::vector<vfs::stream_info>> streams() noexcept override {
+        return unheard_of("list streams");
+    }
+    [[nodiscard]] result<vfs::node_ptr> open_stream(const stream_request&) noexcept override {
+        return unheard_of("open stream");
+    }
+    [[nodiscard]] result<std::vector<vfs::extended_attribute>> extended_attributes() noexcept override {
+        return unheard_of("list attributes");
+    }
+    [[nodiscard]] result<void> set_extended_attribute(std::string_view,
+                                                      std::span<const std::byte>) noexcept override {
+        return unheard_of("set attribute");
+    }
+    [[nodiscard]] result<std::vector<std::byte>> security() noexcept override {
+        return unheard_of("security");
+    }
+    [[nodiscard]] result<void> set_security(std::span<const std::byte>) noexcept override {
+        return unheard_of("set security");
+    }
+
+    [[nodiscard]] result<std::unique_ptr<vfs::directory_listing>> list() noexcept override;
+
+private:
+    [[nodiscard]] static std::unexpected<error> unheard_of(const char* operation) noexcept {
+        return failure({EOPNOTSUPP, operation});
+    }
+    [[nodiscard]] result<void> may_use(bool is_granted) const noexcept;
+    [[nodiscard]] io::task<result<std::size_t>> read_lent(const vfs::host_runs& from,
+                                                          std::span<std::byte> into) const noexcept;
+    [[nodiscard]] result<void> write_at_once(std::span<const std::byte> from, std::uint64_t offset) noexcept;
+    template <class Call>
+    [[nodiscard]] io::task<std::invoke_result_t<Call&>> on_thread(Call call) noexcept;
+    result<void> noted(result<void> done, vfs::change_kind what);
+
+    surroundings& around_;
+    file_system& system_;
+    item_handle item_;
+    vfs::data_access granted_;
+};
+
+}  // namespace sluice::fat

@@ -1,0 +1,200 @@
+#include "sluice/fat/volume/own_change_feed.hpp"
+
+#include <array>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/fat/volume/item_holder.hpp"
+#include "sluice/io/awaitable.hpp"
+#include "sluice/vfs/limits.hpp"
+
+namespace sluice::fat {
+namespace {
+
+// How long changes may wait to be written down.
+constexpr std::chrono::seconds commit_after(1);
+
+deadline commit_time() noexcept {
+    return deadline(std::chrono::steady_clock::now() + commit_after);
+}
+
+}  // namespace
+
+class own_change_feed::held_watch final : public vfs::queued_watch {
+public:
+    held_watch(own_change_feed& feed, item_ptr directory, bool recursive,
+               vfs::change_listener& listener) noexcept
+        : queued_watch(listener), feed_(feed), directory_(std::move(directory)), is_recursive_(recursive) {}
+    ~held_watch() override { feed_.forget(*this); }
+
+    /// What is at a path is called from here; nothing if it lies elsewhere.
+    [[nodiscard]] std::optional<std::string> path_from_here(const std::string& path) const {
+        std::string prefix = feed_.system_.path_of(*directory_);
+        if (not prefix.empty()) prefix += '/';
+        if (not path.starts_with(prefix) or path.size() == prefix.size()) return std::nullopt;
+        std::string rest = path.substr(prefix.size());
+        if (not is_recursive_ and rest.find('/') != rest.npos) return std::nullopt;
+        return rest;
+    }
+    [[nodiscard]] const item* directory() const noexcept { return directory_.get(); }
+
+private:
+    own_change_feed& feed_;
+    item_ptr directory_;
+    bool is_recursive_;
+};
+
+own_change_feed::own_change_feed(io::io_multiplexer& multiplexer, file_system& of, io::call_threads* threads)
+    : loop_(multiplexer), system_(of), threads_(threads), commits_(multiplexer) {
+    auto made = io::pipe_handle::anonymous();
+    if (not made or not made->reader.set_multiplexer(&multiplexer)) return;
+    bell_ = *std::move(made);
+    has_bell_ = true;
+}
+
+own_change_feed::~own_change_feed() {
+    ENSURE(watches_.empty(), "a volume outlives its watches");
+}
+
+result<std::unique_ptr<vfs::change_watch>> own_change_feed::watch(vfs::node& directory, bool recursive,
+                                                                  vfs::change_listener& listener) noexcept {
+    item* const watched = item_of(directory);
+    if (watched == nullptr or not watched->is_directory) return failure({ENOTDIR, "watch"});
+    if (watches_.size() == vfs::limits::watched_directories_max) return failure({ENOSPC, "watch"});
+    auto made = std::make_unique<held_watch>(*this, watched->shared_from_this(), recursive, listener);
+    watches_.push_back(made.get());
+    const std::scoped_lock guard(written_mutex_);
+    notes_written_ = true;
+    return made;
+}
+
+void own_change_feed::tell_watches(vfs::change_kind what, bool is_directory, const std::string& path) {
+    for (held_watch* const each : watches_) {
+        auto seen = each->path_from_here(path);
+        if (seen) queue_.add(*each, what, is_directory, std::move(*seen));
+    }
+}
+
+void own_change_feed::note(vfs::change_kind what, bool is_directory, const std::string& path) {
+    note_what_was_written();
+    tell_watches(what, is_directory, path);
+    ring();
+}
+
+// Its path is asked for later: by who does not have to be quick.
+void own_change_feed::note_written(item& which) {
+    {
+        const std::scoped_lock guard(written_mutex_);
+        if (notes_written_) written_.insert(which.shared_from_this());
+    }
+    ring();
+}
+
+// Before anything else is noted, so that a write is told of before what happened after it.
+void own_change_feed::note_what_was_written() {
+    std::set<item_ptr> written;
+    {
+        const std::scoped_lock guard(written_mutex_);
+        written.swap(written_);
+    }
+    for (const item_ptr& each : written)
+        if (not each->is_removed) tell_watches(vfs::change_kind::modified, false, system_.path_of(*each));
+}
+
+own_change_feed::names_seen own_change_feed::names_of(const std::string& path) {
+    note_what_was_written();
+    names_seen seen;
+    for (const held_watch* const each : watches_)
+        seen.push_back(each->path_from_here(path));
+    return seen;
+}
+
+void own_change_feed::note_move(const names_seen& before, bool is_directory, const std::string& after) {
+    using enum vfs::change_kind;
+    ENSURE(before.size() == watches_.size());
+    for (std::size_t i = 0; i < before.size(); ++i) {
+        const auto path = watches_[i]->path_from_here(after);
+        // To one who sees only one of the names, something has come or gone.
+        if (before[i]) queue_.add(*watches_[i], path ? renamed_old_name : removed, is_directory, *before[i]);
+        if (path) queue_.add(*watches_[i], before[i] ? renamed_new_name : added, is_directory, *path);
+    }
+    ring();
+}
+
+void own_change_feed::note_end(const item& directory) {
+    for (held_watch* const each : watches_)
+        if (each->directory() == &directory) queue_.add_end(*each);
+    ring();
+}
+
+void own_change_feed::ring() noexcept {
+    if (not has_bell_ or has_rung_.exchange(true)) return;
+    const std::array<std::byte, 1> one{};
+    // A full pipe wakes as well.
+    (void)bell_.writer.try_write(io::io_request<io::const_bytes_type>{.buffers = one});
+}
+
+void own_change_feed::forget(held_watch& which) noexcept {
+    std::erase(watches_, &which);
+    queue_.forget(which);
+    const std::scoped_lock guard(written_mutex_);
+    notes_written_ = not watches_.empty();
+}
+
+// Where it fails, the next flush of somebody fails, and says so.
+io::task<void> own_change_feed::commit_aside() noexcept {
+    const auto done = co_await threads_->run(loop_, [this] { return system_.commit(); });
+    (void)done;
+}
+
+io::task<bool> own_change_feed::co_poll() noexcept {
+    const auto slept = co_await io::co_sleep(loop_, deadline(commit_after));
+    if (not slept) {
+        co_await commits_.join();
+        co_return false;
+    }
+    commits_now_ = false;
+    if (threads_ == nullptr)
+        (void)system_.commit();  // as in commit_aside()
+    else if (commits_.size() == 0)
+        commits_.spawn(commit_aside());
+    co_return true;
+}
+
+io::task<bool> own_change_feed::co_changed() noexcept {
+    if (not has_bell_) {
+        io::task<bool> polling = co_poll();
+        co_return co_await std::move(polling);
+    }
+    std::array<std::byte, 16> rung;
+    const io::io_request<io::bytes_type> request{.buffers = rung};
+    for (;;) {
+        const auto woken = co_await io::co_read(bell_.reader, request, commits_at_);
+        if (woken) co_return true;
+        if (woken.error() != std::errc::timed_out) {
+            co_await commits_.join();
+            co_return false;
+        }
+        commits_now_ = threads_ == nullptr;
+        if (commits_now_) co_return true;
+        commits_at_ = deadline();
+        if (commits_.size() == 0)
+            commits_.spawn(commit_aside());
+        else
+            commits_at_ = commit_time();
+    }
+}
+
+void own_change_feed::tell() noexcept {
+    if (commits_now_) {
+        (void)system_.commit();  // as in commit_aside()
+        commits_now_ = false;
+        commits_at_ = deadline();
+        return;
+    }
+    has_rung_ = false;
+    note_what_was_written();
+    queue_.tell_all();
+    if (commits_at_.is_none()) commits_at_ = commit_time();
+}
+
+}  // namespace sluice::fat

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "sluice/smb/wire/fscc/fscc_entry_list.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
+
+// The information classes that are lists. Each has a writer, which takes names in UTF-8 and says of each
+// entry whether it is in, and a reader, which gives names as the UTF-16LE bytes they are, even in number;
+// utf8_of() makes text of them. Neither allocates; both borrow the bytes. Readers fail with `truncated`,
+// `bad_chain`, `range_outside_message` or `bad_text`, and after an error have nothing more.
+
+namespace sluice::smb::wire {
+
+/// FileStreamInformation, [MS-FSCC] 2.4: the data streams of a file. A name is ":name:$DATA", and
+/// "::$DATA" that of the unnamed one.
+struct stream_information {
+    std::string_view name{};
+    std::uint64_t size_bytes = 0;
+    std::uint64_t allocation_bytes = 0;
+};
+struct received_stream {
+    bytes_view name_utf16{};
+    std::uint64_t size_bytes = 0;
+    std::uint64_t allocation_bytes = 0;
+};
+class stream_list_writer {
+public:
+    explicit stream_list_writer(mutable_bytes room) noexcept : list_(room, 8) {}
+    [[nodiscard]] entry_outcome put(const stream_information& stream) noexcept;
+    [[nodiscard]] mutable_bytes bytes() const noexcept { return list_.bytes(); }
+
+private:
+    entry_list_writer list_;
+};
+class stream_list_reader {
+public:
+    explicit stream_list_reader(bytes_view list) noexcept;
+    [[nodiscard]] decoded<std::optional<received_stream>> next() noexcept;
+
+private:
+    entry_list_reader list_;
+};
+
+/// An extended attribute, [MS-FSCC] 2.4: the form of FileFullEaInformation and of the EA create context.
+/// The name is of single bytes on the wire, without a zero; the value may be empty, which in a set request
+/// means "remove".
+struct extended_attribute {
+    std::string_view name{};
+    bytes_view value{};
+    bool needed = false;  ///< FILE_NEED_EA: whoever does not understand it must not open the file
+};
+class ea_list_writer {
+public:
+    explicit ea_list_writer(mutable_bytes room) noexcept : list_(room, 4) {}
+    /// `bad_text` for a name that is empty, longer than 255 bytes or has a zero in it, and a value over 65535
+    /// bytes.
+    [[nodiscard]] entry_outcome put(const extended_attribute& attribute) noexcept;
+    [[nodiscard]] mutable_bytes bytes() const noexcept { return list_.bytes(); }
+
+private:
+    entry_list_writer list_;
+};
+class ea_list_reader {
+public:
+    explicit ea_list_reader(bytes_view list) noexcept;
+    /// Errors: also `bad_value` for an empty name, one with a zero in it, and one that no zero follows.
+    [[nodiscard]] decoded<std::optional<extended_attribute>> next() noexcept;
+
+private:
+    entry_list_reader list_;
+};
+
+/// FILE_GET_EA_INFORMATION, [MS-FSCC] 2.4: the names a query asks for.
+class ea_name_list_writer {
+public:
+    explicit ea_name_list_writer(mutable_bytes room) noexcept : list_(room, 4) {}
+    /// `bad_text` as for ea_list_writer.
+    [[nodiscard]] entry_outcome put(std::string_view name) noexcept;
+    [[nodiscard]] mutable_bytes bytes() const noexcept { return list_.bytes(); }
+
+private:
+    entry_list_writer list_;
+};
+class ea_name_list_reader {
+public:
+    explicit ea_name_list_reader(bytes_view list) noexcept;
+    /// Errors: as for ea_list_reader.
+    [[nodiscard]] decoded<std::optional<std::string_view>> next() noexcept;
+
+private:
+    entry_list_reader list_;
+};
+
+/// FileHardLinkInformation, [MS-FSCC] 2.4: the names of a file, each with the number of its directory.
+struct hard_link {
+    std::uint64_t directory_number = 0;
+    std::string_view name{};
+};
+struct received_hard_link {
+    std::uint64_t directory_number = 0;
+    bytes_view name_utf16{};
+};
+class hard_link_list_writer {
+public:
+    /// Without room for the list's own head, 8 bytes, put() says `no_room` and bytes() is empty.
+    explicit hard_link_list_writer(mutable_bytes room) noexcept;
+    [[nodiscard]] entry_outcome put(const hard_link& link) noexcept;
+    /// Writes the head, and gives all. `bytes_needed`: for the whole list, also what did not fit.
+    [[nodiscard]] mutable_bytes finish(std::uint32_t bytes_needed) noexcept;
+
+private:
+    mutable_bytes room_;
+    entry_list_writer list_;
+};
+class hard_link_list_reader {
+public:
+    /// Errors: `truncated` without a head.
+    [[nodiscard]] static decoded<hard_link_list_reader> of(bytes_view bytes) noexcept;
+    [[nodiscard]] decoded<std::optional<received_hard_link>> next() noexcept;
+    [[nodiscard]] std::uint32_t bytes_needed() const noexcept { return bytes_needed_; }
+
+private:
+    hard_link_list_reader(bytes_view list, std::uint32_t bytes_needed, std::uint32_t left) noexcept;
+    entry_list_reader list_;
+    std::uint32_t bytes_needed_;
+    std::uint32_t left_;
+};
+
+}  // namespace sluice::smb::wire

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "sluice/base/byte_cursor.hpp"
+#include "sluice/smb/wire/decode_error.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_metadata.hpp"
+#include "sluice/smb/wire/guid.hpp"
+
+// Controls that read and set properties of a file. encode() and decode() as in fscc_file_metadata.hpp; every
+// decoder fails with `truncated` only.
+
+namespace sluice::smb::wire {
+
+/// GET_COMPRESSION and SET_COMPRESSION, [MS-FSCC] 2.3.
+struct compression_state {
+    compression_format format = compression_format::none;
+    [[nodiscard]] friend bool operator==(const compression_state&,
+                                         const compression_state&) noexcept = default;
+};
+void encode(byte_writer& writer, const compression_state& state) noexcept;
+[[nodiscard]] decoded<compression_state> decode_compression_state(bytes_view bytes) noexcept;
+
+/// GET_INTEGRITY_INFORMATION reply, [MS-FSCC] 2.3. Algorithm 0 means "no checksums".
+struct integrity_state {
+    std::uint16_t checksum_algorithm = 0;
+    std::uint32_t flags = 0;
+    std::uint32_t checksum_chunk_bytes = 0;
+    std::uint32_t cluster_bytes = 0;
+    [[nodiscard]] friend bool operator==(const integrity_state&, const integrity_state&) noexcept = default;
+};
+void encode(byte_writer& writer, const integrity_state& state) noexcept;
+[[nodiscard]] decoded<integrity_state> decode_integrity_state(bytes_view bytes) noexcept;
+
+/// CREATE_OR_GET_OBJECT_ID reply, [MS-FSCC] 2.1: the file's identifier, and those of its birth.
+struct object_id {
+    guid id{};
+    std::array<guid, 3> birth_volume_object_and_domain{};
+    [[nodiscard]] friend bool operator==(const object_id&, const object_id&) noexcept = default;
+};
+void encode(byte_writer& writer, const object_id& identifier) noexcept;
+[[nodiscard]] decoded<object_id> decode_object_id(bytes_view bytes) noexcept;
+
+/// SRV_ENUMERATE_SNAPSHOTS reply, [MS-SMB2] 2.2.32.2, where there are none: no names but the zero that ends
+/// the list of them, padded to the least that is sent.
+inline constexpr std::size_t no_snapshots_bytes = 16;
+void encode_no_snapshots(byte_writer& writer) noexcept;
+
+/// FSCTL_PIPE_PEEK reply, [MS-FSCC] 2.3, in front of the bytes peeked at.
+struct pipe_peek_state {
+    std::uint32_t state = 3;  ///< connected, as in pipe_local_information
+    std::uint32_t readable_bytes = 0;
+    std::uint32_t messages = 0;
+    std::uint32_t first_message_bytes = 0;
+    [[nodiscard]] friend bool operator==(const pipe_peek_state&, const pipe_peek_state&) noexcept = default;
+};
+void encode(byte_writer& writer, const pipe_peek_state& state) noexcept;
+[[nodiscard]] decoded<pipe_peek_state> decode_pipe_peek_state(bytes_view bytes) noexcept;
+
+}  // namespace sluice::smb::wire

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/base/byte_cursor.hpp"
+#include "sluice/smb/wire/decode_error.hpp"
+#include "sluice/smb/wire/guid.hpp"
+#include "sluice/smb/wire/message/negotiate.hpp"
+
+// The controls that concern connections, sessions and pipes. encode() and decode() as in
+// fscc_file_metadata.hpp.
+
+namespace sluice::smb::wire {
+
+/// VALIDATE_NEGOTIATE_INFO request, [MS-SMB2] 2.2.31.4: what the client sent in NEGOTIATE, signed this time.
+struct validate_negotiate_request {
+    std::uint32_t capabilities = 0;
+    guid client{};
+    std::uint16_t security_mode = 0;
+    std::vector<std::uint16_t> dialects{};
+    [[nodiscard]] friend bool operator==(const validate_negotiate_request&,
+                                         const validate_negotiate_request&) noexcept = default;
+};
+void encode(byte_writer& writer, const validate_negotiate_request& request) noexcept;
+/// Errors: `truncated`, `too_many` above negotiate_dialects_max. Allocates: the dialects.
+[[nodiscard]] decoded<validate_negotiate_request> decode_validate_negotiate_request(
+    bytes_view bytes) noexcept;
+
+/// The reply, [MS-SMB2] 2.2.32.6: what the server sent.
+struct validate_negotiate_reply {
+    std::uint32_t capabilities = 0;
+    guid server{};
+    std::uint16_t security_mode = 0;
+    std::uint16_t dialect_revision = 0;
+    [[nodiscard]] friend bool operator==(const validate_negotiate_reply&,
+                                         const validate_negotiate_reply&) noexcept = default;
+};
+void encode(byte_writer& writer, const validate_negotiate_reply& reply) noexcept;
+/// Errors: `truncated`.
+[[nodiscard]] decoded<validate_negotiate_reply> decode_validate_negotiate_reply(bytes_view bytes) noexcept;
+
+/// An address at which the server can be reached by a further channel, [MS-SMB2] 2.2.32.5.
+struct network_interface {
+    static constexpr std::uint32_t rss_capable = 0x01;
+    static constexpr std::uint32_t rdma_capable = 0x02;
+
+    std::uint32_t index = 0;
+    std::uint32_t capability = 0;
+    std::uint64_t link_speed_bits_per_second = 0;
+    bool ipv6 = false;
+    std::array<std::byte, 16> address{};  ///< in network order; of IPv4 the first four bytes
+    [[nodiscard]] friend bool operator==(const network_interface&,
+                                         const network_interface&) noexcept = default;
+};
+/// QUERY_NETWORK_INTERFACE_INFO reply: each interface with the distance to the next.
+void encode_network_interfaces(byte_writer& writer,
+                               const std::vector<network_interface>& interfaces) noexcept;
+/// Addresses of other families are left out.
+/// Errors: `truncated`, `bad_chain`. Allocates: the list.
+[[nodiscard]] decoded<std::vector<network_interface>> decode_network_interfaces(bytes_view bytes) noexcept;
+
+/// LMR_REQUEST_RESILIENCY, [MS-SMB2] 2.2.31.3: keep the open over a disconnection for so long.
+struct resiliency_request {
+    std::uint32_t timeout_ms = 0;
+    [[nodiscard]] friend bool operator==(const resiliency_request&,
+                                         const resiliency_request&) noexcept = default;
+};
+void encode(byte_writer& writer, const resiliency_request& request) noexcept;
+/// Errors: `truncated`.
+[[nodiscard]] decoded<resiliency_request> decode_resiliency_request(bytes_view bytes) noexcept;
+
+/// FSCTL_PIPE_WAIT, [MS-FSCC] 2.3: wait until somebody listens at a pipe.
+struct pipe_wait_request {
+    std::optional<std::uint64_t> timeout_ticks{};  ///< of 100 ns; none: as the server likes
+    std::string name{};
+    [[nodiscard]] friend bool operator==(const pipe_wait_request&,
+                                         const pipe_wait_request&) noexcept = default;
+};
+/// Errors: `bad_text`.
+[[nodiscard]] decoded<void> encode(byte_writer& writer, const pipe_wait_request& request) noexcept;
+/// Errors: `truncated`, `range_outside_message`, `bad_text`. Allocates: the name.
+[[nodiscard]] decoded<pipe_wait_request> decode_pipe_wait_request(bytes_view bytes) noexcept;
+
+}  // namespace sluice::smb::wire

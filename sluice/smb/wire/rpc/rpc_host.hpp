@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sluice/smb/wire/fscc/filetime.hpp"
+
+namespace sluice::smb::wire {
+
+/// A share as browsing clients see it, [MS-SRVS] 2.2.2.4.
+struct rpc_share {
+    static constexpr std::uint32_t disk_tree = 0;
+    static constexpr std::uint32_t ipc = 3;
+    static constexpr std::uint32_t special = 0x80000000;  ///< added to the type: not for people to see
+
+    std::string name{};
+    std::string comment{};
+    std::uint32_t type = disk_tree;
+    [[nodiscard]] friend bool operator==(const rpc_share&, const rpc_share&) noexcept = default;
+};
+
+/// What the server tells about itself through the pipes srvsvc and wkssvc. Asked anew for every call, so it
+/// may change; outlives the pipes. All text is UTF-8.
+class rpc_host {
+public:
+    [[nodiscard]] virtual std::string name() const = 0;
+    [[nodiscard]] virtual std::string comment() const = 0;
+    [[nodiscard]] virtual std::string domain() const = 0;
+    [[nodiscard]] virtual std::vector<rpc_share> shares() const = 0;
+    [[nodiscard]] virtual unix_time now() const = 0;
+
+    rpc_host(const rpc_host&) = delete;
+    rpc_host& operator=(const rpc_host&) = delete;
+
+protected:
+    rpc_host() noexcept = default;
+    ~rpc_host() = default;
+};
+
+}  // namespace sluice::smb::wire

@@ -1,0 +1,411 @@
+#include "sluice/smb/wire/rpc/rpc_pipe.hpp"
+
+#include <gtest/gtest.h>
+
+#include <span>
+
+#include "sluice/smb/wire/rpc/rpc_share_enum.hpp"
+
+namespace sluice::smb::wire {
+namespace {
+
+class host_of_tests final : public rpc_host {
+public:
+    std::string name() const override { return "SERVER"; }
+    std::string comment() const override { return "töst"; }
+    std::string domain() const override { return "WORKGROUP"; }
+    std::vector<rpc_share> shares() const override { return shares_; }
+    unix_time now() const override { return {.seconds = 1'700'000'000, .nanoseconds = 250'000'000}; }
+
+    std::vector<rpc_share> shares_ = {
+        {.name = "Data", .comment = "files", .type = rpc_share::disk_tree},
+        {.name = "IPC$", .comment = "", .type = rpc_share::ipc | rpc_share::special}};
+};
+
+struct message {
+    rpc_head head;
+    std::vector<std::byte> body;
+};
+
+// Reads one fragment, as a client that has room enough.
+message next_message(rpc_pipe& pipe) {
+    std::vector<std::byte> room(8192);
+    const auto read = pipe.read(room);
+    EXPECT_FALSE(read.more);
+    room.resize(read.bytes);
+    const auto head = bytes_view(room).take<rpc_head>();
+    EXPECT_TRUE(head.has_value());
+    if (!head) return {};
+    EXPECT_EQ(head->fragment_length.value(), room.size());
+    return {.head = *head, .body = {room.begin() + sizeof(rpc_head), room.end()}};
+}
+
+rpc_packet kind(const message& received) {
+    return rpc_packet(received.head.packet.value());
+}
+
+void bind(rpc_pipe& pipe) {
+    ASSERT_TRUE(pipe.write(encode_srvsvc_bind(1)));
+    std::vector<std::byte> room(4280);
+    const auto read = pipe.read(room);
+    ASSERT_TRUE(decode_srvsvc_bind_ack(*bytes_view(room).first(read.bytes)).has_value());
+}
+
+std::vector<std::byte> request(std::uint16_t operation, bytes_view arguments,
+                               std::uint8_t flags = rpc_first_fragment | rpc_last_fragment) {
+    const rpc_call_head head{.allocation_hint = {}, .context = {}, .operation = le16(operation)};
+    std::vector<std::byte> body(bytes_of(head).begin(), bytes_of(head).end());
+    body.insert(body.end(), arguments.begin(), arguments.end());
+    std::vector<std::byte> out;
+    append_rpc_fragment(out, {.packet = rpc_packet::request, .flags = flags, .call = 7}, body);
+    return out;
+}
+
+// One call and its results; nothing if it faulted.
+std::vector<std::byte> call(rpc_pipe& pipe, std::uint16_t operation, const ndr_writer& arguments) {
+    EXPECT_TRUE(pipe.write(request(operation, arguments.bytes())));
+    const message reply = next_message(pipe);
+    EXPECT_EQ(kind(reply), rpc_packet::response);
+    return {reply.body.begin() + sizeof(rpc_call_head), reply.body.end()};
+}
+
+ndr_writer server_and(std::uint32_t level) {
+    ndr_writer arguments(1000);
+    arguments.pointer(true);
+    arguments.text("\\\\SERVER");
+    arguments.u32(level);
+    return arguments;
+}
+
+std::uint32_t fault_of(const message& reply) {
+    EXPECT_EQ(kind(reply), rpc_packet::fault);
+    return bytes_view(reply.body).take_at<le32>(8)->value();
+}
+
+TEST(rpc_pipe, lists_the_shares_to_our_own_client) {
+    const host_of_tests host;
+    rpc_pipe pipe(rpc_service::srvsvc, host);
+    bind(pipe);
+    ASSERT_TRUE(pipe.write(encode_share_enum_request(2, "\\\\SERVER")));
+    std::vector<std::byte> room(4280);
+    const auto read = pipe.read(room);
+    const auto piece = decode_rpc_response(*bytes_view(room).first(read.bytes));
+    ASSERT_TRUE(piece.has_value());
+    EXPECT_TRUE(piece->last);
+    EXPECT_EQ(piece->call, 2u);
+    const auto results = decode_share_enum_results(piece->bytes);
+    ASSERT_TRUE(results.has_value());
+    EXPECT_EQ(results->status, 0u);
+    EXPECT_EQ(results->shares, host.shares_);
+    for (std::size_t size = 0; size < piece->bytes.size(); ++size)
+        EXPECT_FALSE(decode_share_enum_results(*piece->bytes.first(size)).has_value());
+    EXPECT_EQ(pipe.readable_bytes(), 0u);
+    EXPECT_EQ(pipe.read(room).bytes, 0u);
+}
+
+TEST(rpc_pipe, splits_long_results_into_fragments_the_client_takes) {
+    host_of_tests host;
+    host.shares_.clear();
+    for (int i = 0; i < 500; ++i)
+        host.shares_.push_back({.name = "share" + std::to_string(i), .comment = "a comment of some length"});
+    rpc_pipe pipe(rpc_service::srvsvc, host);
+    bind(pipe);
+    ASSERT_TRUE(pipe.write(encode_share_enum_request(2, "\\\\SERVER")));
+    std::vector<std::byte> results;
+    std::size_t fragments = 0;
+    for (bool last = false; !last; ++fragments) {
+        std::vector<std::byte> room(rpc_fragment_bytes_sent_max);
+        const auto read = pipe.read(room);
+        ASSERT_FALSE(read.more);
+        const auto piece = decode_rpc_response(*bytes_view(room).first(read.bytes));
+        ASSERT_TRUE(piece.has_value());
+        EXPECT_EQ((bytes_view(room).take<rpc_head>()->flags.value() & rpc_first_fragment) != 0,
+                  fragments == 0);
+        results.insert(results.end(), piece->bytes.begin(), piece->bytes.end());
+        last = piece->last;
+    }
+    EXPECT_GT(fragments, 5u);
+    EXPECT_EQ(decode_share_enum_results(results)->shares, host.shares_);
+}
+
+TEST(rpc_pipe, takes_what_is_written_byte_by_byte_and_gives_replies_in_pieces) {
+    const host_of_tests host;
+    rpc_pipe pipe(rpc_service::srvsvc, host);
+    auto bytes = encode_srvsvc_bind(1);
+    const auto enumerate = encode_share_enum_request(2, "s");
+    bytes.insert(bytes.end(), enumerate.begin(), enumerate.end());
+    for (const std::byte& byte : bytes)
+        ASSERT_TRUE(pipe.write({&byte, 1}));
+    std::vector<std::byte> received;
+    std::vector<std::size_t> message_ends;
+    while (pipe.readable_bytes() != 0) {
+        std::array<std::byte, 10> room;
+        const auto read = pipe.read(room);
+        received.insert(received.end(), room.begin(), room.begin() + static_cast<std::ptrdiff_t>(read.bytes));
+        if (!read.more) message_ends.push_back(received.size());
+    }
+    ASSERT_EQ(message_ends.size(), 2u);
+    EXPECT_TRUE(decode_srvsvc_bind_ack(*bytes_view(received).first(message_ends[0])).has_value());
+    EXPECT_TRUE(decode_rpc_response(*bytes_view(received).from(message_ends[0])).has_value());
+}
+
+TEST(rpc_pipe, accepts_ndr_alone_of_what_windows_proposes) {
+    const host_of_tests host;
+    rpc_pipe pipe(rpc_service::wkssvc, host);
+    const auto syntax = [](unsigned first) {
+        rpc_syntax other = rpc_ndr_syntax;
+        other.id.bytes[0] = static_cast<std::byte>(first);
+        return other;
+    };
+    std::vector<std::byte> room(1024);
+    byte_writer writer{mutable_bytes(room)};
+    writer.put(le32(5840u << 16 | 5840u));
+    writer.put(le32());
+    writer.put(le32(4));
+    const rpc_syntax transfers[] = {rpc_ndr_syntax, syntax(0x33), syntax(0x2C), rpc_ndr_syntax};
+    for (std::uint16_t id = 0; id < 4; ++id) {
+        writer.put(le16(id));
+        writer.put(le16(1));
+        writer.put(id == 3 ? rpc_srvsvc_interface : rpc_wkssvc_interface);
+        writer.put(transfers[id]);
+    }
+    std::vector<std::byte> out;
+    append_rpc_fragment(out, {.packet = rpc_packet::bind, .call = 1}, *writer.finish());
+    ASSERT_TRUE(pipe.write(out));
+    const message reply = next_message(pipe);
+    EXPECT_EQ(kind(reply), rpc_packet::bind_ack);
+    const bytes_view results = *bytes_view(reply.body).from(10 + 13 + 1);
+    ASSERT_EQ(results.size(), 4 + 4 * 24u);
+    const auto result = [&](std::size_t i) { return results.take_at<le32>(4 + 24 * i)->value(); };
+    EXPECT_EQ(result(0), 0u);
+    EXPECT_EQ(result(1), 0x00020002u);
+    EXPECT_EQ(result(2), 0x00020002u);
+    EXPECT_EQ(result(3), 0x00010002u) << "another interface";
+}
+
+TEST(rpc_pipe, refuses_authentication_inside_the_pipe) {
+    const host_of_tests host;
+    rpc_pipe pipe(rpc_service::srvsvc, host);
+    auto bytes = encode_srvsvc_bind(1);
+    bytes[10] = std::byte{8};
+    ASSERT_TRUE(pipe.write(bytes));
+    EXPECT_EQ(kind(next_message(pipe)), rpc_packet::bind_nak);
+}
+
+TEST(rpc_pipe, faults_calls_it_does_not_know_and_goes_on) {
+    const host_of_tests host;
+    rpc_pipe pipe(rpc_service::srvsvc, host);
+    ASSERT_TRUE(pipe.write(request(21, server_and(101).bytes())));
+    EXPECT_EQ(fault_of(next_message(pipe)), 0x1C010003u) << "no context yet";
+    bind(pipe);
+    ASSERT_TRUE(pipe.write(request(999, {})));
+    EXPECT_EQ(fault_of(next_message(pipe)), 0x1C010002u);
+    ASSERT_TRUE(pipe.write(request(21, {})));
+    EXPECT_EQ(fault_of(next_message(pipe)), 0x6F7u) << "arguments missing";
+    EXPECT_FALSE(call(pipe, 21, server_and(101)).empty());
+}
+
+TEST(rpc_pipe, puts_fragments_of_a_request_together) {
+    const host_of_tests host;
+    rpc_pipe pipe(rpc_service::srvsvc, host);
+    bind(pipe);
+    const ndr_writer arguments = server_and(100);
+    const std::size_t half = arguments.bytes().size() / 2;
+    ASSERT_TRUE(pipe.write(request(21, *arguments.bytes().first(half), rpc_first_fragment)));
+    EXPECT_EQ(pipe.readable_bytes(), 0u);
+    ASSERT_TRUE(pipe.write(request(21, *arguments.bytes().from(half), rpc_last_fragment)));
+    EXPECT_EQ(kind(next_message(pipe)), rpc_packet::response);
+}
+
+TEST(rpc_pipe, breaks_when_the_protocol_or_a_limit_is_broken) {
+    const host_of_tests host;
+    const auto breaks = [&](const std::vector<std::byte>& bytes, rpc_limits limits = {}) {
+        rpc_pipe pipe(rpc_service::srvsvc, host, limits);
+        bind(pipe);
+        const bool broke = !pipe.write(bytes);
+        EXPECT_EQ(pipe.broken(), broke);
+        EXPECT_EQ(pipe.write({}), !broke);
+        return broke;
+    };
+    auto bytes = request(21, {});
+    EXPECT_FALSE(breaks(bytes));
+    bytes[0] = std::byte{4};
+    EXPECT_TRUE(breaks(bytes)) << "version";
+    bytes = request(21, {});
+    bytes[4] = std::byte{0};
+    EXPECT_TRUE(breaks(bytes)) << "big-endian";
+    bytes = request(21, {});
+    bytes[8] = std::byte{15};
+    EXPECT_TRUE(breaks(bytes)) << "shorter than its head";
+    bytes = request(21, {});
+    bytes[9] = std::byte{0x20};
+    EXPECT_TRUE(breaks(bytes)) << "longer than allowed";
+    EXPECT_TRUE(breaks(request(21, {}, rpc_last_fragment))) << "a continuation of nothing";
+    EXPECT_TRUE(breaks(request(21, std::vector<std::byte>(100)), {.arguments_bytes_max = 99}));
+    EXPECT_FALSE(breaks(request(21, std::vector<std::byte>(100)), {.arguments_bytes_max = 100}));
+    EXPECT_TRUE(breaks(request(21, server_and(101).bytes()), {.unread_bytes_max = 90}));
+}
+
+TEST(rpc_pipe, results_beyond_the_limit_become_a_fault) {
+    const host_of_tests host;
+    rpc_pipe pipe(rpc_service::srvsvc, host, {.results_bytes_max = 40});
+    bind(pipe);
+    ASSERT_TRUE(pipe.write(request(21, server_and(101).bytes())));
+    EXPECT_EQ(fault_of(next_message(pipe)), 0x1C00001Bu);
+}
+
+// The strings at the end of some results, and the status behind them.
+void expect_texts_and_status(ndr_reader& in, std::initializer_list<std::string_view> texts) {
+    for (const std::string_view expected : texts)
+        EXPECT_EQ(in.text(), expected);
+    EXPECT_EQ(in.u32(), 0u);
+    EXPECT_EQ(in.remaining(), 0u);
+}
+
+void skip_numbers(ndr_reader& in, std::size_t count) {
+    for (; count != 0; --count)
+        ASSERT_TRUE(in.u32().has_value());
+}
+
+TEST(srvsvc, enumerates_shares_at_every_level) {
+    const host_of_tests host;
+    rpc_pipe pipe(rpc_service::srvsvc, host);
+    bind(pipe);
+    for (const std::uint32_t level : {0u, 1u, 2u, 501u, 502u, 3u}) {
+        ndr_writer arguments = server_and(level);
+        arguments.u32(level);
+        arguments.pointer(true);
+        arguments.u32(0);
+        arguments.pointer(false);
+        arguments.u32(0xFFFFFFFF);
+        arguments.pointer(true);
+        arguments.u32(0);
+        const auto results = call(pipe, 15, arguments);
+        ndr_reader in(results);
+        EXPECT_EQ(in.u32(), level);
+        EXPECT_EQ(in.u32(), level);
+        if (level == 3) {
+            EXPECT_EQ(in.pointer(), false);
+            skip_numbers(in, 3);
+            EXPECT_EQ(in.u32(), 124u) << "ERROR_INVALID_LEVEL";
+            continue;
+        }
+        EXPECT_EQ(in.pointer(), true);
+        EXPECT_EQ(in.u32(), 2u);
+        skip_numbers(in, 2);
+        const std::size_t numbers = level == 0 ? 1 : level == 1 ? 3 : level == 501 ? 4 : level == 2 ? 8 : 10;
+        skip_numbers(in, 2 * numbers);
+        for (const rpc_share& share : host.shares_) {
+            EXPECT_EQ(in.text(), share.name);
+            if (level != 0) EXPECT_EQ(in.text(), share.comment);
+            if (level == 2 or level == 502) EXPECT_EQ(in.text(), "C:\\" + share.name);
+        }
+        EXPECT_EQ(in.u32(), 2u);
+        EXPECT_EQ(in.pointer(), true);
+        EXPECT_EQ(in.u32(), 0u);
+        EXPECT_EQ(in.u32(), 0u);
+        EXPECT_EQ(in.remaining(), 0u);
+    }
+}
+
+TEST(srvsvc, tells_of_one_share_at_every_level_whatever_the_case_of_its_name) {
+    const host_of_tests host;
+    rpc_pipe pipe(rpc_service::srvsvc, host);
+    bind(pipe);
+    const auto ask = [&](std::string_view name, std::uint32_t level) {
+        ndr_writer arguments(1000);
+        arguments.pointer(false);
+        arguments.text(name);
+        arguments.u32(level);
+        return call(pipe, 16, arguments);
+    };
+    for (const std::uint32_t level : {0u, 1u, 2u, 501u, 502u, 1005u}) {
+        const auto results = ask("DATA", level);
+        ndr_reader in(results);
+        EXPECT_EQ(in.u32(), level);
+        EXPECT_EQ(in.pointer(), true);
+        skip_numbers(in, level <= 1     ? 1 + 2 * level
+                         : level == 2   ? 8
+                         : level == 501 ? 4
+                         : level == 502 ? 10
+                                        : 1);
+        if (level == 1005) {
+            expect_texts_and_status(in, {});
+        } else if (level == 0) {
+            expect_texts_and_status(in, {"Data"});
+        } else if (level == 2 or level == 502) {
+            expect_texts_and_status(in, {"Data", "files", "C:\\Data"});
+        } else {
+            expect_texts_and_status(in, {"Data", "files"});
+        }
+    }
+    const auto status = [](const std::vector<std::byte>& results) {
+        return bytes_view(results).take_at<le32>(results.size() - 4)->value();
+    };
+    EXPECT_EQ(status(ask("missing", 1)), 2310u);
+    EXPECT_EQ(status(ask("data", 77)), 124u);
+}
+
+TEST(srvsvc, tells_of_the_server_and_the_time) {
+    const host_of_tests host;
+    rpc_pipe pipe(rpc_service::srvsvc, host);
+    bind(pipe);
+    for (const std::uint32_t level : {100u, 101u, 102u}) {
+        const auto results = call(pipe, 21, server_and(level));
+        ndr_reader in(results);
+        EXPECT_EQ(in.u32(), level);
+        EXPECT_EQ(in.pointer(), true);
+        EXPECT_EQ(in.u32(), 500u);
+        skip_numbers(in, level == 100 ? 1 : level == 101 ? 5 : 12);
+        if (level == 100) expect_texts_and_status(in, {"SERVER"});
+        if (level == 101) expect_texts_and_status(in, {"SERVER", "töst"});
+        if (level == 102) expect_texts_and_status(in, {"SERVER", "töst", "C:\\"});
+    }
+    ndr_writer arguments(100);
+    arguments.pointer(false);
+    const auto results = call(pipe, 28, arguments);
+    ndr_reader in(results);
+    EXPECT_EQ(in.pointer(), true);
+    // 1700000000 is Tuesday, the 14th of November 2023, 22:13:20.
+    for (const std::uint32_t expected :
+         {1'700'000'000u, 0u, 22u, 13u, 20u, 25u, 0u, 310u, 14u, 11u, 2023u, 2u, 0u})
+        EXPECT_EQ(in.u32(), expected);
+    EXPECT_EQ(in.remaining(), 0u);
+}
+
+TEST(wkssvc, tells_of_the_workstation_at_every_level) {
+    const host_of_tests host;
+    rpc_pipe pipe(rpc_service::wkssvc, host);
+    auto bytes = encode_srvsvc_bind(1);
+    const bytes_view interface = bytes_of(rpc_wkssvc_interface);
+    std::copy(interface.begin(), interface.end(), bytes.begin() + 16 + 16);
+    ASSERT_TRUE(pipe.write(bytes));
+    EXPECT_EQ(kind(next_message(pipe)), rpc_packet::bind_ack);
+    for (const std::uint32_t level : {100u, 101u, 102u}) {
+        const auto results = call(pipe, 0, server_and(level));
+        ndr_reader in(results);
+        EXPECT_EQ(in.u32(), level);
+        EXPECT_EQ(in.pointer(), true);
+        skip_numbers(in, level == 100 ? 5 : level == 101 ? 6 : 7);
+        if (level == 100) expect_texts_and_status(in, {"SERVER", "WORKGROUP"});
+        if (level != 100) expect_texts_and_status(in, {"SERVER", "WORKGROUP", ""});
+    }
+    ASSERT_TRUE(pipe.write(request(5, {})));
+    EXPECT_EQ(fault_of(next_message(pipe)), 0x1C010002u);
+}
+
+TEST(share_enum_client, refuses_refusals_and_lists_that_lie) {
+    const host_of_tests host;
+    rpc_pipe pipe(rpc_service::wkssvc, host);
+    ASSERT_TRUE(pipe.write(encode_srvsvc_bind(1)));
+    std::vector<std::byte> room(4280);
+    const auto read = pipe.read(room);
+    EXPECT_EQ(decode_srvsvc_bind_ack(*bytes_view(room).first(read.bytes)).error(), decode_error::unsupported);
+    ndr_writer lie(1000);
+    for (const std::uint32_t number : {1u, 1u, 1u, 0xFFFFFFFFu, 1u, 0xFFFFFFFFu})
+        lie.u32(number);
+    EXPECT_EQ(decode_share_enum_results(lie.bytes()).error(), decode_error::too_many);
+}
+
+}  // namespace
+}  // namespace sluice::smb::wire

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "sluice/base/byte_cursor.hpp"
+#include "sluice/smb/wire/bit_flags.hpp"
+#include "sluice/smb/wire/decode_error.hpp"
+#include "sluice/smb/wire/security/acl.hpp"
+#include "sluice/smb/wire/security/sid.hpp"
+
+namespace sluice::smb::wire {
+
+/// SECURITY_DESCRIPTOR_CONTROL, [MS-DTYP] 2.4.6.
+enum class descriptor_control : std::uint16_t {
+    none = 0,
+    owner_defaulted = 0x0001,
+    group_defaulted = 0x0002,
+    dacl_present = 0x0004,
+    dacl_defaulted = 0x0008,
+    sacl_present = 0x0010,
+    sacl_defaulted = 0x0020,
+    dacl_auto_inherit_required = 0x0100,
+    sacl_auto_inherit_required = 0x0200,
+    dacl_auto_inherited = 0x0400,
+    sacl_auto_inherited = 0x0800,
+    dacl_protected = 0x1000,
+    sacl_protected = 0x2000,
+    self_relative = 0x8000,
+};
+template <>
+inline constexpr bool is_bit_flags<descriptor_control> = true;
+
+/// SECURITY_DESCRIPTOR, [MS-DTYP] 2.4.6: who owns an object, and who may do what. A list that is marked
+/// present in `control` and has no value is a null list, which grants everything; an empty one grants
+/// nothing.
+struct security_descriptor {
+    descriptor_control control = descriptor_control::self_relative;
+    std::optional<sid> owner{};
+    std::optional<sid> group{};
+    std::optional<acl> sacl{};
+    std::optional<acl> dacl{};
+
+    [[nodiscard]] friend bool operator==(const security_descriptor&,
+                                         const security_descriptor&) noexcept = default;
+};
+
+/// The longest self-relative form accepted: two full lists, two SIDs and the header.
+inline constexpr std::size_t security_descriptor_bytes_max = 2 * 65536 + 256;
+
+/// Writes the self-relative form; the writer stands where the descriptor begins, for its offsets count from
+/// there. `control` is completed with what the members imply. Errors: those of acl.
+[[nodiscard]] decoded<void> encode(byte_writer& writer, const security_descriptor& descriptor) noexcept;
+
+/// Errors: `truncated`, `bad_value` for another revision, `unsupported` for a form that is not self-relative,
+/// `too_long`, `range_outside_message` for an offset outside, and those of the parts. Allocates: the lists.
+[[nodiscard]] decoded<security_descriptor> decode_security_descriptor(bytes_view bytes) noexcept;
+
+/// What a host file without a descriptor of its own has.
+struct unix_ownership {
+    sid owner{};
+    sid group{};
+    std::uint32_t mode = 0;  ///< permission bits, as chmod takes them
+    bool directory = false;
+};
+
+/// The descriptor of a host file: an entry each for its owner, its group and everyone, as far as they may do
+/// anything. The owner can always read and change the descriptor and the attributes, whoever may read a file
+/// may execute it (a program runs on the client, where the host's bit means nothing), and who may write may
+/// delete. Rights add up: where the host is stricter, as with a mode that gives the group less than others,
+/// the host refuses later. Allocates: the list.
+[[nodiscard]] security_descriptor descriptor_of(const unix_ownership& file) noexcept;
+
+}  // namespace sluice::smb::wire

@@ -1,0 +1,155 @@
+#include "sluice/vfs/host/host_attributes.hpp"
+
+#include "sluice/base/case_fold.hpp"
+#include "sluice/io/xattr.hpp"
+#include "sluice/vfs/limits.hpp"
+#include "sluice/vfs/path.hpp"
+
+namespace sluice::vfs {
+namespace {
+
+constexpr std::string_view user_prefix = "user.";
+constexpr std::size_t attribute_name_bytes_max = 255;
+
+// Calls `sink(name)` for each attribute. Kinds of files that keep none have none.
+template <class Sink>
+result<void> for_each_attribute(const io::handle& open, Sink sink) {
+    std::vector<char> storage(limits::attribute_bytes_max);
+    const auto listed = io::list_xattrs(open, storage);
+    if (not listed) return failure(listed.error());
+    for (std::string_view rest = *listed; not rest.empty();)
+        sink(io::take_xattr_name(rest));
+    return {};
+}
+
+bool is_foreign_user_attribute(std::string_view name) noexcept {
+    return name.starts_with(user_prefix) and not name.starts_with(own_prefix);
+}
+
+// Gone since it was listed: not there, then.
+error as_missing(const error& why) noexcept {
+    return why.code() == ENODATA ? error(ENOENT, "getxattr") : why;
+}
+
+}  // namespace
+
+result<std::string> find_attribute(const io::handle& open, std::string_view prefix, std::string_view name) {
+    std::string exact(prefix);
+    exact += name;
+    if (exact.size() > attribute_name_bytes_max) return failure(error::with_path(ENAMETOOLONG, "find", name));
+    // An exact fit, which clients nearly always have, spares the list.
+    if (io::xattr_bytes(open, exact)) return exact;
+    std::string found;
+    const auto done = for_each_attribute(open, [&](std::string_view each) {
+        if (not each.starts_with(prefix) or not equal_ignoring_case(each.substr(prefix.size()), name)) return;
+        if (prefix == user_prefix and not is_foreign_user_attribute(each)) return;
+        if (found.empty() or each < found) found = each;
+    });
+    if (not done) return failure(done.error());
+    if (found.empty()) return failure(error::with_path(ENOENT, "find attribute", name));
+    return found;
+}
+
+result<std::vector<std::byte>> load_attribute(const io::handle& open, const std::string& attribute) {
+    for (unsigned attempts = 1;; ++attempts) {
+        const auto size = io::xattr_bytes(open, attribute);
+        if (not size) return failure(as_missing(size.error()));
+        std::vector<std::byte> value(*size);
+        const auto bytes = io::fetch_xattr(open, attribute, value);
+        const bool has_grown = not bytes and bytes.error().code() == ERANGE;
+        if (has_grown and attempts != limits::attribute_reads_max) continue;
+        if (not bytes) return failure(as_missing(bytes.error()));
+        value.resize(bytes->size());
+        return value;
+    }
+}
+
+result<void> store_attribute(const io::handle& open, const std::string& attribute,
+                             std::span<const std::byte> value) noexcept {
+    const auto done = io::store_xattr(open, attribute, value);
+    if (done) return {};
+    const int code = done.error().code();
+    // Too large for any file system, or for this one's attributes: there is no room, a client is told.
+    if (code == E2BIG or code == ERANGE) return failure({ENOSPC, "setxattr", open.descriptor()});
+    return done;
+}
+
+result<std::vector<stream_info>> list_streams(const io::handle& open) {
+    std::vector<stream_info> found;
+    const auto done = for_each_attribute(open, [&](std::string_view each) {
+        if (not each.starts_with(stream_prefix) or each.size() == stream_prefix.size()) return;
+        const auto size = io::xattr_bytes(open, each);
+        if (not size) return;  // removed since
+        found.push_back({.name = std::string(each.substr(stream_prefix.size())),
+                         .size_bytes = *size,
+                         .allocated_bytes = *size});
+    });
+    if (not done and done.error().code() != EOPNOTSUPP) return failure(done.error());
+    return found;
+}
+
+result<std::vector<extended_attribute>> list_extended_attributes(const io::handle& open) {
+    std::vector<extended_attribute> found;
+    const auto done = for_each_attribute(open, [&](std::string_view each) {
+        if (not is_foreign_user_attribute(each)) return;
+        auto value = load_attribute(open, std::string(each));
+        if (not value) return;  // removed since
+        found.push_back({.name = std::string(each.substr(user_prefix.size())), .value = std::move(*value)});
+    });
+    if (not done and done.error().code() != EOPNOTSUPP) return failure(done.error());
+    return found;
+}
+
+result<void> change_extended_attribute(const io::handle& open, std::string_view name,
+                                       std::span<const std::byte> value) {
+    std::string attribute(user_prefix);
+    attribute += name;
+    if (const auto valid = check_stream_name(name); not valid) return valid;
+    constexpr std::string_view own_name = own_prefix.substr(user_prefix.size());
+    if (fold(name).starts_with(fold(own_name))) return failure(error::with_path(EACCES, "set EA", name));
+    const auto present = find_attribute(open, user_prefix, name);
+    if (not present and present.error() != std::errc::no_such_file_or_directory)
+        return failure(present.error());
+    if (present) attribute = *present;
+    if (not value.empty()) return store_attribute(open, attribute, value);
+    if (not present) return {};
+    const auto done = io::remove_xattr(open, attribute);
+    if (not done and done.error().code() != ENODATA) return done;
+    return {};
+}
+
+result<std::vector<std::byte>> load_security(const io::handle& open) {
+    auto found = load_attribute(open, security_attribute);
+    if (found) return found;
+    const int code = found.error().code();
+    if (code == ENOENT or code == EPERM) return std::vector<std::byte>{};
+    return found;
+}
+
+result<void> store_security(const io::handle& open, std::span<const std::byte> descriptor) {
+    if (not descriptor.empty()) return store_attribute(open, security_attribute, descriptor);
+    const auto done = io::remove_xattr(open, security_attribute);
+    if (not done and done.error().code() != ENODATA) return done;
+    return {};
+}
+
+result<void> apply_change(const io::handle& open, const metadata_change& wanted,
+                          const metadata& before) noexcept {
+    if (wanted.born or wanted.dos or wanted.is_sparse) {
+        const auto stored = load_metadata(open);
+        if (not stored) return failure(stored.error());
+        stored_metadata fresh =
+            stored->value_or(stored_metadata{.dos = before.dos, .is_sparse = before.is_sparse, .born = {}});
+        if (wanted.born) fresh.born = wanted.born;
+        if (wanted.dos) fresh.dos = *wanted.dos;
+        if (wanted.is_sparse) fresh.is_sparse = *wanted.is_sparse;
+        if (not*stored or **stored != fresh) {
+            if (const auto done = store_metadata(open, fresh); not done) return done;
+        }
+    }
+    // Last: they are what the caller wants, not what storing the rest made of them.
+    if (not wanted.accessed and not wanted.modified) return {};
+    return io::set_times(open, {.accessed = wanted.accessed, .modified = wanted.modified});
+}
+
+}  // namespace sluice::vfs

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "sluice/io/pipe_handle.hpp"
+#include "sluice/vfs/account_identity.hpp"
+#include "sluice/vfs/change_queue.hpp"
+#include "sluice/vfs/host/host_tree.hpp"
+
+// Internal to the host volume.
+
+namespace sluice::vfs {
+
+/// Tells what happens in directories of the host, from one inotify queue.
+///
+/// The kernel watches single directories. A recursive watch is one on every directory below, set when the
+/// watch begins and again for each directory that is made or moved in; what is made in a new directory before
+/// its watch stands is looked for and told as added, and may come twice. Where a directory stands is kept as
+/// a parent and a name, so that moving one takes along what is below. Symbolic links are not followed.
+///
+/// A watch looks through directories with the rights of the account it is for. It leaves out those below the
+/// watched one that the account may not list, and checks one again when its attributes change: the kernel
+/// checks only when its own watch is set. The watched directory itself was opened for listing, and stays
+/// watched.
+///
+/// A directory that somebody beside the server removes ends its watch only once nobody has it open any more:
+/// the kernel does not tell before.
+///
+/// Thread safety: as change_feed; `events_`, and reading the kernel's queue, are co_changed()'s and tell()'s.
+/// Invariants:
+///   1. `places_` has every place, by the kernel's number; a number is watched as long as it has a place.
+///   2. A place's parent is a place of the same watch, and owns it; the first has none, and its watch owns
+///   it.
+class host_change_feed final : public change_feed {
+public:
+    explicit host_change_feed(host_tree& tree) noexcept : tree_(tree) {}
+    ~host_change_feed() override;
+
+    [[nodiscard]] result<std::unique_ptr<change_watch>> watch(node& directory, bool recursive,
+                                                              change_listener& listener) noexcept override {
+        return watch_as(nullptr, directory, recursive, listener);
+    }
+    /// `account` may be null: then with the rights of the process.
+    [[nodiscard]] result<std::unique_ptr<change_watch>> watch_as(const account_ptr& account, node& directory,
+                                                                 bool recursive,
+                                                                 change_listener& listener) noexcept override;
+    [[nodiscard]] io::task<bool> co_changed() noexcept override;
+    void tell() noexcept override;
+
+private:
+    class held_watch;
+    struct place;
+    struct kernel_event {
+        int kernel_watch = -1;
+        std::uint32_t mask = 0;
+        std::uint32_t cookie = 0;
+        std::string name{};
+    };
+    struct listing_right;
+    enum class tell_content : bool { no, yes };
+
+    [[nodiscard]] result<void> open_queue() noexcept;
+    [[nodiscard]] result<place*> add_place(held_watch& owner, place* parent, const io::handle& directory,
+                                           std::string_view name);
+    [[nodiscard]] result<void> add_below(place& above, tell_content tells);
+    void release(place& which) noexcept;
+    void forget(held_watch& which) noexcept;
+
+    void take_events();
+    void dispatch();
+    void dispatch_rename(const kernel_event& from, const kernel_event& to);
+    void queue_change(const place& where, change_kind what, bool is_directory, std::string_view name);
+    void dispatch_single(const kernel_event& event);
+    void appear(place& where, const std::string& name);
+    void remove_child(place& where, std::string_view name) noexcept;
+    void check_again(place& where, const std::string& name, std::vector<listing_right>& known);
+    [[nodiscard]] const listing_right& right_of(const place& where, const std::string& name,
+                                                std::vector<listing_right>& known);
+    [[nodiscard]] std::optional<int> watch_of_listable(const place& where, const std::string& name);
+    void end(int kernel_watch);
+    void overflow();
+
+    host_tree& tree_;
+    io::pipe_handle kernel_queue_;
+    std::unordered_multimap<int, place*> places_;
+    std::vector<held_watch*> watches_;
+    std::vector<kernel_event> events_;  // taken, not yet dispatched
+    change_queue queue_;
+};
+
+}  // namespace sluice::vfs

@@ -1,0 +1,101 @@
+#include "sluice/vfs/host/host_listing.hpp"
+
+#include "sluice/io/xattr.hpp"
+#include "sluice/vfs/host/host_name.hpp"
+#include "sluice/vfs/path.hpp"
+
+namespace sluice::vfs {
+namespace {
+
+class host_listing final : public directory_listing {
+public:
+    host_listing(host_tree& tree, io::directory_handle directory)
+        : tree_(tree), directory_(std::move(directory)) {}
+
+    [[nodiscard]] result<const listed_name*> next() noexcept override;
+
+private:
+    [[nodiscard]] result<bool> fetch() noexcept;
+    [[nodiscard]] bool describe(const io::directory_entry& entry);
+    void follow(std::string_view name);
+    [[nodiscard]] std::optional<stored_metadata> stored_of(std::string_view name) noexcept;
+
+    host_tree& tree_;
+    io::directory_handle directory_;
+    std::array<io::directory_entry, limits::listed_names_per_batch> entries_{};
+    std::array<char, limits::listing_storage_bytes> storage_;
+    std::span<io::directory_entry> batch_;
+    std::uint64_t position_ = 0;
+    std::string shown_;
+    listed_name current_;
+};
+
+result<const listed_name*> host_listing::next() noexcept {
+    for (;;) {
+        if (batch_.empty()) {
+            const auto more = fetch();
+            if (not more) return failure(more.error());
+            if (not*more) return nullptr;
+        }
+        const io::directory_entry entry = batch_.front();
+        batch_ = batch_.subspan(1);
+        if (describe(entry)) return &current_;
+    }
+}
+
+result<bool> host_listing::fetch() noexcept {
+    const auto batch = directory_.enumerate(
+        {.entries = entries_, .storage = storage_, .position = position_, .wanted = node_fields});
+    if (not batch) return failure(batch.error());
+    batch_ = batch->entries;
+    position_ = batch->next;
+    return not batch_.empty();
+}
+
+// False for what cannot be shown at all: nothing is known of it, not even what it is.
+bool host_listing::describe(const io::directory_entry& entry) {
+    if (not entry.status.knows(io::stat_fields::type)) return false;
+    current_.name = shown_name(entry.name, shown_);
+    current_.leads_nowhere = false;
+    const bool keeps = entry.type == io::file_type::regular or entry.type == io::file_type::directory;
+    current_.status =
+        metadata_of(entry.status, keeps ? stored_of(entry.name) : std::nullopt, entry.name, tree_.dots());
+    if (entry.type == io::file_type::symlink) follow(entry.name);
+    return true;
+}
+
+// Links are rare; they may cost an open each, and a question where this directory stands.
+void host_listing::follow(std::string_view name) {
+    const auto here = tree_.present_path(directory_);
+    const auto target = here ? tree_.open_exactly(join_path(*here, name), follow_links::yes)
+                             : result<io::handle>(failure({ENOENT, "follow", directory_.descriptor()}));
+    const auto status = target ? io::status_of(*target, node_fields) : failure(target.error());
+    if (not status) {
+        current_.leads_nowhere = true;
+        return;
+    }
+    const auto stored = tree_.keeps_attributes ? load_metadata(*target) : std::nullopt;
+    current_.status = metadata_of(*status, stored.value_or(std::nullopt), name, tree_.dots());
+}
+
+// By the name, without a descriptor to open and to close for each file. Whoever swaps the file meanwhile is
+// seen with the other's attributes, once.
+std::optional<stored_metadata> host_listing::stored_of(std::string_view name) noexcept {
+    if (not tree_.keeps_attributes) return std::nullopt;
+    std::array<std::byte, 64> storage;
+    // In enumerate's storage a zero follows each name.
+    const auto value = io::fetch_xattr_at(directory_, name.data(), metadata_attribute, storage);
+    if (not value) return std::nullopt;
+    return decode_stored_metadata(*value);
+}
+
+}  // namespace
+
+result<std::unique_ptr<directory_listing>> list_host_directory(host_tree& tree, const io::handle& directory) {
+    const io::descriptor_path itself(directory.descriptor());
+    auto opened = io::directory_handle::open({}, itself.c_str());
+    if (not opened) return failure(opened.error());
+    return std::make_unique<host_listing>(tree, std::move(*opened));
+}
+
+}  // namespace sluice::vfs

@@ -1,0 +1,310 @@
+#include "sluice/vfs/host/host_node.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "sluice/io/fs_location.hpp"
+#include "sluice/io/symlink_handle.hpp"
+#include "sluice/io/xattr.hpp"
+#include "sluice/vfs/host/host_attributes.hpp"
+#include "sluice/vfs/host/host_listing.hpp"
+#include "sluice/vfs/host/host_name.hpp"
+#include "sluice/vfs/host/host_stream.hpp"
+#include "sluice/vfs/path.hpp"
+
+namespace sluice::vfs {
+namespace {
+
+constexpr std::size_t attribute_names_bytes = 1024;  // more are asked for one by one
+
+std::string_view last_component(std::string_view path) noexcept {
+    return split_path(path).name;
+}
+
+}  // namespace
+
+host_node::host_node(host_tree& tree, io::handle held, const io::file_status& status, std::string_view path)
+    : tree_(tree), held_(std::move(held)), path_(path, &tree.memory) {
+    identify(status);
+}
+
+host_node::host_node(host_tree& tree, host_tree::opened_file opened, std::string_view path)
+    : tree_(tree), path_(path, &tree.memory) {
+    io::file_handle& data = opened.file.native().writable ? writing_ : reading_;
+    data = std::move(opened.file);
+    if (opened.is_nonblocking) nonblocking_.store(&data, std::memory_order_relaxed);
+    identify(opened.status);
+}
+
+void host_node::operator delete(host_node* node, std::destroying_delete_t) noexcept {
+    host_tree& tree = node->tree_;
+    node->~host_node();
+    tree.memory.deallocate(node, sizeof(host_node));
+}
+
+void host_node::identify(const io::file_status& status) noexcept {
+    kind_ = kind_of(status.type);
+    key_ = {.volume = status.device, .file = status.inode, .stream = 0};
+    is_root_ = tree_.is_root(status);
+}
+
+result<node_ptr> make_host_node(host_tree& tree, io::handle held, std::string_view path) noexcept {
+    const auto status = io::status_of(held, io::stat_fields::type | io::stat_fields::inode);
+    if (not status) return failure(status.error());
+    return node_ptr(new (tree) host_node(tree, std::move(held), *status, path));
+}
+
+std::string host_node::present_path() const {
+    return tree_.present_path(held()).value_or(std::string(path_));
+}
+
+std::string host_node::path() const {
+    return shown_path(present_path());
+}
+
+std::string host_node::location() const {
+    return link_of(held());
+}
+
+const io::handle& host_node::asked() const noexcept {
+    return data().is_valid() ? data() : held_;
+}
+
+bool host_node::can_have_attributes() const noexcept {
+    return tree_.keeps_attributes and (kind_ == node_kind::file or kind_ == node_kind::directory);
+}
+
+// The names first: most files have none, and that is all then.
+result<own_attributes> host_node::ask_own_attributes() const noexcept {
+    own_attributes own{.has_security = true};
+    std::array<char, attribute_names_bytes> storage;
+    const auto names = io::list_xattrs(asked(), storage);
+    bool has_metadata = true;
+    if (names) {
+        has_metadata = own.has_security = false;
+        for (std::string_view rest = *names; not rest.empty();) {
+            const std::string_view name = io::take_xattr_name(rest);
+            has_metadata = has_metadata or name == metadata_attribute;
+            own.has_security = own.has_security or name == security_attribute;
+        }
+    }
+    if (not has_metadata) return own;
+    auto stored = load_metadata(asked());
+    if (not stored) return failure(stored.error());
+    own.metadata = *std::move(stored);
+    return own;
+}
+
+result<own_attributes> host_node::own_attributes_at(time_point change_time) noexcept {
+    if (not can_have_attributes()) return own_attributes{};
+    const own_attributes* const known = tree_.attributes.find(key_, change_time);
+    const result<own_attributes> own = known != nullptr ? *known : ask_own_attributes();
+    constexpr auto settled_after = std::chrono::milliseconds(100);
+    const bool is_settled = std::chrono::system_clock::now() - change_time > settled_after;
+    if (own and known == nullptr and is_settled) tree_.attributes.note(key_, change_time, *own);
+    return own;
+}
+
+result<metadata> host_node::status() noexcept {
+    const auto found = io::status_of(held(), node_fields);
+    if (not found) return failure(found.error());
+    return status_from(*found);
+}
+
+result<metadata> host_node::status_from(const io::file_status& found) noexcept {
+    const auto own = own_attributes_at(found.changed);
+    if (not own) return failure(own.error());
+    return status_from(found, *own);
+}
+
+metadata host_node::status_from(const io::file_status& found, const own_attributes& own) noexcept {
+    asked_ = {.change_time = found.changed, .own = own};
+    return metadata_of(found, own.metadata, last_component(path_), tree_.dots());
+}
+
+result<void> host_node::change(const metadata_change& wanted) noexcept {
+    if (const auto may = tree_.may_change(); not may) return may;
+    const auto before = status();
+    if (not before) return failure(before.error());
+    return apply_change(held(), wanted, *before);
+}
+
+result<void> host_node::may_move() const noexcept {
+    if (is_root_) return failure({EBUSY, "change the root's name"});
+    return tree_.may_change();
+}
+
+result<void> host_node::rename(std::string_view path, when_taken taken) noexcept {
+    if (const auto may = may_move(); not may) return may;
+    for (unsigned attempt = 0;; ++attempt) {
+        const auto there = tree_.place(path);
+        if (not there) return failure(there.error());
+        const auto done = there->taken ? rename_over(*there, taken)
+                                       : io::relink(held(), tree_.root, there->path, io::replace::no);
+        if (done) {
+            path_ = there->path;
+            return {};
+        }
+        // Taken, or free, since we looked.
+        const int code = done.error().code();
+        const bool has_changed =
+            there->taken ? code == ENOENT : code == EEXIST and taken == when_taken::replace;
+        if (not has_changed or attempt + 1 == limits::lookup_attempts_max) return done;
+    }
+}
+
+// The name is taken: by another file, by another name of this one, or by this name in other case.
+result<void> host_node::rename_over(const host_place& there, when_taken taken) {
+    const auto itself = io::status_of(held(), io::stat_fields::inode);
+    if (not itself) return failure(itself.error());
+    const auto other = io::status_at(tree_.root, *there.taken, io::follow::no, io::stat_fields::inode);
+    if (not other) return failure(other.error());
+    const bool is_own = other->is_same_inode(*itself) and present_path() == *there.taken;
+    if (not is_own) {
+        if (taken == when_taken::refuse) return failure(error::with_path(EEXIST, "rename", there.path));
+        // Between two names of one file rename(2) does nothing, where Windows takes the old one away.
+        const auto done = other->is_same_inode(*itself)
+                              ? io::unlink(held())
+                              : io::relink(held(), tree_.root, *there.taken, io::replace::yes);
+        if (not done) return done;
+        if (other->is_same_inode(*itself)) return hold_again(*there.taken);
+    }
+    if (there.path == *there.taken) return {};
+    return io::relink(held(), tree_.root, there.path, io::replace::no);
+}
+
+result<void> host_node::link(std::string_view path, when_taken taken) noexcept {
+    if (const auto may = may_move(); not may) return may;
+    if (kind_ == node_kind::directory) return failure({EPERM, "link a directory"});
+    const auto there = tree_.place(path);
+    if (not there) return failure(there.error());
+    if (not there->taken) return io::link(held(), tree_.root, there->path);
+    if (taken == when_taken::refuse) return failure(error::with_path(EEXIST, "link", path));
+
+    // Under a name nobody knows first, so that there is no moment without a file under the wanted one.
+    const io::temporary_name unknown;
+    const std::string beside = join_path(split_path(there->path).parent, unknown.c_str());
+    if (const auto linked = io::link(held(), tree_.root, beside); not linked) return linked;
+    const auto fresh = tree_.open_exactly(beside, follow_links::no);
+    auto done = fresh ? io::relink(*fresh, tree_.root, *there->taken, io::replace::yes)
+                      : result<void>(failure(fresh.error()));
+    // Left behind by a failure, and by rename(2) between two names of one file.
+    if (io::status_at(tree_.root, beside)) (void)io::remove(tree_.root, beside);
+    return done;
+}
+
+result<void> host_node::remove() noexcept {
+    if (const auto may = may_move(); not may) return may;
+    return io::unlink(held(), tree_.root, std::string_view(path_));
+}
+
+result<std::string> host_node::read_link() noexcept {
+    if (kind_ != node_kind::symlink) return failure({EINVAL, "read link", held().descriptor()});
+    io::symlink_handle itself(
+        io::native_handle{.descriptor = held().descriptor(), .kind = io::handle_kind::symlink});
+    std::array<char, io::limits::path_bytes_max> storage;
+    const auto target = itself.target(storage);
+    (void)itself.release();  // lent
+    if (not target) return failure(target.error());
+    return std::string(*target);
+}
+
+// Opens what now stands at `where` in the place of what was held.
+result<void> host_node::hold_again(const std::string& where) {
+    auto fresh = tree_.open_exactly(where, follow_links::no);
+    if (not fresh) return failure(fresh.error());
+    const auto status = io::status_of(*fresh, io::stat_fields::type | io::stat_fields::inode);
+    if (not status) return failure(status.error());
+    held_ = std::move(*fresh);
+    granted_ = {};  // to what was held
+    asked_.reset();
+    path_ = where;
+    identify(*status);
+    return {};
+}
+
+result<void> host_node::become_link(std::string_view target) noexcept {
+    if (const auto may = may_move(); not may) return may;
+    const auto where = tree_.present_path(held());
+    if (not where) return failure({ENOENT, "become a link", held().descriptor()});
+    if (kind_ == node_kind::symlink and target.empty()) return become_file(*where);
+    const auto itself = io::status_of(held(), io::stat_fields::size | io::stat_fields::links);
+    if (not itself) return failure(itself.error());
+    if (kind_ == node_kind::file and itself->size_bytes != 0)
+        return failure(error::with_path(ENOTEMPTY, "become a link", *where));
+    if (kind_ == node_kind::file and itself->links > 1)
+        return failure(error::with_path(EMLINK, "become a link", *where));
+    if (target.empty() or kind_ == node_kind::other) return failure({EINVAL, "become a link"});
+
+    // A directory cannot be replaced by a link in one step.
+    if (kind_ == node_kind::directory) {
+        if (const auto gone = io::unlink(held()); not gone) return gone;
+    }
+    const auto made = io::symlink_handle::create(
+        tree_.root, *where, target,
+        kind_ == node_kind::directory ? io::creation::only_if_not_exist : io::creation::always_new);
+    if (not made) return failure(made.error());
+    return hold_again(*where);
+}
+
+result<void> host_node::become_file(const std::string& where) {
+    const auto made =
+        io::file_handle::open(tree_.root, where, io::mode::write, io::creation::always_new, io::caching::all,
+                              io::open_flag::none, tree_.options.file_permission_bits);
+    if (not made) return failure(made.error());
+    return hold_again(where);
+}
+
+result<std::vector<stream_info>> host_node::streams() noexcept {
+    if (not tree_.keeps_attributes) return failure({EOPNOTSUPP, "list streams"});
+    return list_streams(held());
+}
+
+result<node_ptr> host_node::open_stream(const stream_request& wanted) noexcept {
+    if (not tree_.keeps_attributes or (kind_ != node_kind::file and kind_ != node_kind::directory))
+        return failure({EOPNOTSUPP, "open stream"});
+    return open_host_stream(tree_, held(), key_, std::string(path_), wanted);
+}
+
+result<std::vector<extended_attribute>> host_node::extended_attributes() noexcept {
+    if (not tree_.keeps_attributes) return failure({EOPNOTSUPP, "list EAs"});
+    return list_extended_attributes(held());
+}
+
+result<void> host_node::set_extended_attribute(std::string_view name,
+                                               std::span<const std::byte> value) noexcept {
+    if (const auto may = tree_.may_change(); not may) return may;
+    return change_extended_attribute(held(), name, value);
+}
+
+result<std::vector<std::byte>> host_node::security() noexcept {
+    if (not tree_.keeps_attributes) return failure({EOPNOTSUPP, "get security"});
+    const auto changed = io::status_of(held(), io::stat_fields::changed);
+    if (not changed) return failure(changed.error());
+    return security_if_any(own_attributes_at(changed->changed));
+}
+
+result<std::vector<std::byte>> host_node::security_as_of(const metadata& status) noexcept {
+    if (not tree_.keeps_attributes) return failure({EOPNOTSUPP, "get security"});
+    const bool is_known = asked_ and asked_->change_time == status.changed;
+    return security_if_any(is_known ? asked_->own : own_attributes_at(status.changed));
+}
+
+result<std::vector<std::byte>> host_node::security_if_any(const result<own_attributes>& own) const noexcept {
+    if (not own) return failure(own.error());
+    if (not own->has_security) return std::vector<std::byte>{};
+    return load_security(asked());
+}
+
+result<void> host_node::set_security(std::span<const std::byte> descriptor) noexcept {
+    if (const auto may = tree_.may_change(); not may) return may;
+    return store_security(held(), descriptor);
+}
+
+result<std::unique_ptr<directory_listing>> host_node::list() noexcept {
+    if (kind_ != node_kind::directory) return failure({ENOTDIR, "list", held().descriptor()});
+    return list_host_directory(tree_, held());
+}
+
+}  // namespace sluice::vfs

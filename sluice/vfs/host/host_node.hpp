@@ -1,0 +1,131 @@
+#pragma once
+
+#include <atomic>
+#include <new>
+
+#include "sluice/vfs/host/host_tree.hpp"
+#include "sluice/vfs/node.hpp"
+
+// Internal to the host volume.
+
+namespace sluice::vfs {
+
+/// A file, directory, link or other thing of the host.
+///
+/// Held by a descriptor that names it (O_PATH); its data is opened when asked for, by way of that descriptor,
+/// so that it is the same file whatever has become of its name. A file just created, or opened for its data
+/// at once, is held by its data's descriptor alone.
+class host_node final : public node {
+public:
+    host_node(host_tree& tree, io::handle held, const io::file_status& status, std::string_view path);
+    /// Of a file whose data is open already, for reading or for both.
+    host_node(host_tree& tree, host_tree::opened_file opened, std::string_view path);
+
+    /// In the tree's memory.
+    static void* operator new(std::size_t bytes, host_tree& tree) { return tree.memory.allocate(bytes); }
+    static void operator delete(void* memory, host_tree& tree) noexcept {
+        tree.memory.deallocate(memory, sizeof(host_node));
+    }
+    static void operator delete(host_node* node, std::destroying_delete_t) noexcept;
+
+    [[nodiscard]] node_kind kind() const noexcept override { return kind_; }
+    [[nodiscard]] file_key key() const noexcept override { return key_; }
+    [[nodiscard]] std::string path() const override;
+    [[nodiscard]] std::string location() const override;
+    [[nodiscard]] result<metadata> status() noexcept override;
+    [[nodiscard]] result<void> change(const metadata_change& wanted) noexcept override;
+
+    [[nodiscard]] result<void> open_data(data_access wanted) noexcept override;
+    [[nodiscard]] bool transfers_at_once() const noexcept override { return true; }
+    [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into,
+                                                        std::uint64_t offset) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from,
+                                                  std::uint64_t offset) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_flush() noexcept override;
+    [[nodiscard]] io::file_handle* host_file() noexcept override;
+    [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override;
+    [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override;
+    [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
+                                    bool give_back) noexcept override;
+    [[nodiscard]] result<std::span<io::extent_pair>> allocated_ranges(
+        std::uint64_t offset, std::uint64_t length, std::span<io::extent_pair> storage) noexcept override;
+    [[nodiscard]] result<std::uint64_t> clone_to(node& destination, io::extent_pair source,
+                                                 std::uint64_t destination_offset,
+                                                 bool only_shared) noexcept override;
+
+    [[nodiscard]] result<void> rename(std::string_view path, when_taken taken) noexcept override;
+    [[nodiscard]] result<void> link(std::string_view path, when_taken taken) noexcept override;
+    [[nodiscard]] result<void> remove() noexcept override;
+    [[nodiscard]] result<std::string> read_link() noexcept override;
+    [[nodiscard]] result<void> become_link(std::string_view target) noexcept override;
+
+    [[nodiscard]] result<std::vector<stream_info>> streams() noexcept override;
+    [[nodiscard]] result<node_ptr> open_stream(const stream_request& wanted) noexcept override;
+    [[nodiscard]] result<std::vector<extended_attribute>> extended_attributes() noexcept override;
+    [[nodiscard]] result<void> set_extended_attribute(std::string_view name,
+                                                      std::span<const std::byte> value) noexcept override;
+    [[nodiscard]] result<std::vector<std::byte>> security() noexcept override;
+    [[nodiscard]] result<std::vector<std::byte>> security_as_of(const metadata& status) noexcept override;
+    [[nodiscard]] result<void> set_security(std::span<const std::byte> descriptor) noexcept override;
+    [[nodiscard]] result<std::unique_ptr<directory_listing>> list() noexcept override;
+
+    /// What names it, whatever is open.
+    [[nodiscard]] const io::handle& held() const noexcept { return held_.is_valid() ? held_ : data(); }
+    /// What it is, as the kernel said it is.
+    [[nodiscard]] result<metadata> status_from(const io::file_status& found) noexcept;
+    /// The same, if its attributes are known as well.
+    [[nodiscard]] metadata status_from(const io::file_status& found, const own_attributes& own) noexcept;
+    /// The host's path, as last known.
+    [[nodiscard]] std::string_view known_path() const noexcept { return path_; }
+
+private:
+    void identify(const io::file_status& status) noexcept;
+    // Either is open if there is no descriptor of the name.
+    [[nodiscard]] const io::handle& data() const noexcept {
+        return writing_.is_valid() ? writing_ : static_cast<const io::handle&>(reading_);
+    }
+    [[nodiscard]] std::string present_path() const;
+    [[nodiscard]] result<void> may_move() const noexcept;
+    [[nodiscard]] result<void> rename_over(const host_place& there, when_taken taken);
+    [[nodiscard]] result<void> become_file(const std::string& where);
+    [[nodiscard]] result<void> hold_again(const std::string& where);
+    [[nodiscard]] bool can_have_attributes() const noexcept;
+    [[nodiscard]] result<own_attributes> own_attributes_at(time_point change_time) noexcept;
+    [[nodiscard]] result<own_attributes> ask_own_attributes() const noexcept;
+    [[nodiscard]] result<std::vector<std::byte>> security_if_any(
+        const result<own_attributes>& own) const noexcept;
+    // What attributes are best asked by: data's descriptor, which the kernel lets do it without a name.
+    [[nodiscard]] const io::handle& asked() const noexcept;
+    [[nodiscard]] result<io::file_handle> reopen(io::mode wanted) const noexcept;
+    // The file for transfers; null if it is not open for them. Thread safety: any number of threads.
+    [[nodiscard]] io::file_handle* readable() noexcept;
+    [[nodiscard]] io::file_handle* writable() noexcept;
+    // Turns O_NONBLOCK off before the first transfer: with it, a ring returns EAGAIN where it would wait. An
+    // open that transfers nothing does not need the call.
+    void end_nonblocking() noexcept;
+
+    host_tree& tree_;
+    io::handle held_;
+    // Two, because widening must not close what reads may be under way on.
+    io::file_handle reading_;
+    io::file_handle writing_;
+    data_access granted_;
+    node_kind kind_ = node_kind::file;
+    bool is_root_ = false;
+    std::atomic<const io::file_handle*> nonblocking_ = nullptr;  // the one with O_NONBLOCK on
+    file_key key_;
+    std::pmr::string path_;  // the host's, as last known
+
+    // The attributes that belong to the status asked for last.
+    struct asked_attributes {
+        time_point change_time;
+        own_attributes own;
+    };
+    std::optional<asked_attributes> asked_;
+};
+
+/// Makes the node of what is open. Errors: EIO.
+[[nodiscard]] result<node_ptr> make_host_node(host_tree& tree, io::handle held,
+                                              std::string_view path) noexcept;
+
+}  // namespace sluice::vfs

@@ -1,0 +1,266 @@
+#include "sluice/vfs/host/host_tree.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "sluice/vfs/host/host_name.hpp"
+#include "sluice/vfs/lent_file.hpp"
+#include "sluice/vfs/path.hpp"
+
+namespace sluice::vfs {
+namespace {
+
+bool is_missing(const error& why) noexcept {
+    return why == std::errc::no_such_file_or_directory;
+}
+
+// Of something made in a directory that is open: what is missing then is the directory.
+error as_of_parent(const error& why) noexcept {
+    return is_missing(why) ? error(ENOTDIR, "create") : why;
+}
+
+/// A directory's descriptor as the base of paths, for as long as this lives.
+class lent_directory {
+public:
+    lent_directory(const io::handle& directory, io::confinement limit) noexcept
+        : base_({.descriptor = directory.descriptor(), .kind = io::handle_kind::directory}, limit) {}
+    lent_directory(const lent_directory&) = delete;
+    lent_directory& operator=(const lent_directory&) = delete;
+    ~lent_directory() { (void)base_.release(); }
+    [[nodiscard]] const io::path_handle& get() const noexcept { return base_; }
+
+private:
+    io::path_handle base_;
+};
+
+// Of what is known already nothing is asked again.
+result<io::file_handle> make_on_root_device(const io::path_handle& base, std::string_view name,
+                                            unsigned permission_bits, bool is_in_memory) noexcept {
+    const auto descriptor = io::open_at(base, io::terminated_path(name),
+                                        {.flags = O_RDWR | O_CREAT | O_EXCL | O_NOCTTY,
+                                         .permission_bits = permission_bits,
+                                         .operation = "create"});
+    if (not descriptor) return failure(descriptor.error());
+    return io::file_handle(io::native_handle{.descriptor = *descriptor,
+                                             .kind = io::handle_kind::file,
+                                             .readable = true,
+                                             .writable = true,
+                                             .in_memory = is_in_memory});
+}
+
+}  // namespace
+
+result<void> host_tree::may_change() const noexcept {
+    if (options.read_only) return failure({EROFS, "change volume"});
+    return {};
+}
+
+result<io::handle> host_tree::open_exactly(std::string_view path, follow_links links) const noexcept {
+    const int no_follow = links == follow_links::no ? O_NOFOLLOW : 0;
+    const io::terminated_path text(path.empty() ? std::string_view(".") : path);
+    const auto descriptor = io::open_at(root, text, {.flags = O_PATH | no_follow, .operation = "find"});
+    if (not descriptor) return failure(descriptor.error());
+    return io::handle({.descriptor = *descriptor, .kind = io::handle_kind::path});
+}
+
+result<host_tree::found_path> host_tree::open(std::string_view shown, follow_links links, name_match match) {
+    std::string storage;
+    const auto path = host_path(shown, storage);
+    if (not path) return failure(path.error());
+    for (unsigned attempt = 0;; ++attempt) {
+        auto exact = open_exactly(*path, links);
+        if (exact) return found_path{.open = *std::move(exact), .is_as_spelled = true};
+        if (match == name_match::exact or not is_missing(exact.error())) return failure(exact.error());
+        const auto corrected = correct_case(*path);
+        if (not corrected) return failure(corrected.error());
+        auto found = open_exactly(*corrected, links);
+        // Missing after all: renamed or removed in between. Or a link that leads nowhere, and stays one.
+        if (found) return found_path{.open = *std::move(found)};
+        if (not is_missing(found.error()) or attempt + 1 == limits::lookup_attempts_max)
+            return failure(found.error());
+    }
+}
+
+std::optional<host_tree::opened_file> host_tree::open_seen(std::string_view shown, follow_links links,
+                                                           data_access wanted) noexcept {
+    std::string storage;
+    const auto path = host_path(shown, storage);
+    const bool for_writing = wanted.write and not options.read_only;
+    if (not(wanted.read or for_writing) or not path or not seen.has(*path)) return std::nullopt;
+    // O_NONBLOCK: fail instead of waiting for a process that has a lease on the file.
+    const int flags = (for_writing ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_NOCTTY |
+                      (links == follow_links::no ? O_NOFOLLOW : 0);
+    const auto descriptor =
+        io::open_at(root, io::terminated_path(*path), {.flags = flags, .operation = "find"});
+    if (not descriptor) {
+        seen.forget(*path);
+        return std::nullopt;
+    }
+    io::file_handle file(io::native_handle{.descriptor = *descriptor,
+                                           .kind = io::handle_kind::file,
+                                           .readable = true,
+                                           .writable = for_writing,
+                                           .in_memory = root_is_in_memory});
+    const auto status = io::status_of(file, node_fields);
+    const bool is_it = status and status->type == io::file_type::regular and status->device == root_device;
+    if (not is_it) {
+        seen.forget(*path);
+        return std::nullopt;
+    }
+    return opened_file{.file = std::move(file), .status = *status, .is_nonblocking = true};
+}
+
+result<host_place> host_tree::place(std::string_view shown) {
+    std::string storage;
+    const auto path = host_path(shown, storage);
+    if (not path) return failure(path.error());
+    if (path->empty()) return failure(error(EEXIST, "name"));
+    const path_parts parts = split_path(*path);
+    const auto parent = open_parent(parts.parent);
+    if (not parent) return failure(parent.error());
+    return place_of(parts.parent.empty() ? root : parent->open, parent->path, parts.name);
+}
+
+result<host_place> host_tree::place_in(const io::handle& directory, std::string_view path,
+                                       std::string_view shown_name) {
+    if (shown_name.empty()) return failure(error(EEXIST, "name"));
+    if (const auto valid = check_name(shown_name); not valid) return failure(valid.error());
+    std::string storage;
+    return place_of(directory, path, host_name(shown_name, storage));
+}
+
+result<host_place> host_tree::place_of(const io::handle& directory, std::string_view path,
+                                       std::string_view name) {
+    const auto found = index.find(directory, name);
+    if (not found) return failure(found.error());
+    host_place there{.path = join_path(path, name)};
+    if (*found) there.taken = join_path(path, **found);
+    return there;
+}
+
+result<io::handle> host_tree::open_directory(std::string_view shown) {
+    std::string storage;
+    const auto path = host_path(shown, storage);
+    if (not path) return failure(path.error());
+    const io::terminated_path text(path->empty() ? std::string_view(".") : *path);
+    const auto descriptor = io::open_at(root, text, {.flags = O_RDONLY | O_DIRECTORY, .operation = "find"});
+    if (descriptor)
+        return io::handle({.descriptor = *descriptor, .kind = io::handle_kind::directory, .readable = true});
+    auto found = open(shown, follow_links::yes, name_match::any_case);
+    if (not found) return failure(found.error());
+    return std::move(found->open);
+}
+
+result<host_tree::opened_file> host_tree::make_file(const io::handle& directory, std::uint64_t device,
+                                                    std::string_view name,
+                                                    unsigned permission_bits) const noexcept {
+    const lent_directory base(directory, root.confined());
+    auto made =
+        device == root_device
+            ? make_on_root_device(base.get(), name, permission_bits, root_is_in_memory)
+            : io::file_handle::open(base.get(), name, io::mode::write, io::creation::only_if_not_exist,
+                                    io::caching::all, io::open_flag::none, permission_bits);
+    if (not made) return failure(as_of_parent(made.error()));
+    const auto status = io::status_of(*made, node_fields);
+    if (not status) return failure(status.error());
+    return opened_file{.file = std::move(*made), .status = *status};
+}
+
+result<host_tree::opened_directory> host_tree::make_directory(const io::handle& directory,
+                                                              std::string_view name,
+                                                              unsigned permission_bits) const noexcept {
+    const lent_directory base(directory, root.confined());
+    auto made = io::directory_handle::open(base.get(), name, io::mode::none, io::creation::only_if_not_exist,
+                                           permission_bits);
+    if (not made) return failure(as_of_parent(made.error()));
+    const auto status = io::status_of(*made, node_fields);
+    if (not status) return failure(status.error());
+    return opened_directory{.directory = std::move(*made), .status = *status};
+}
+
+// The directory at `path`, in whatever case; for the root nothing is opened.
+result<host_tree::parent_directory> host_tree::open_parent(std::string_view path) {
+    if (path.empty()) return parent_directory{};
+    auto exact = io::path_handle::open(root, path);
+    if (exact) return parent_directory{.path = std::string(path), .open = std::move(*exact)};
+    if (not is_missing(exact.error())) return failure(exact.error());
+    auto corrected = correct_every_component(path);
+    // What is missing is not what was asked for, but a directory on the way there.
+    if (not corrected)
+        return failure(is_missing(corrected.error()) ? error::with_path(ENOTDIR, "find", path)
+                                                     : corrected.error());
+    auto opened = io::path_handle::open(root, *corrected);
+    if (not opened) return failure(opened.error());
+    return parent_directory{.path = std::move(*corrected), .open = std::move(*opened)};
+}
+
+// Most misses are of the last component: the rest of the path is then opened by one call, as it is spelled.
+result<std::string> host_tree::correct_case(std::string_view path) {
+    const path_parts parts = split_path(path);
+    const auto parent = open_parent(parts.parent);
+    if (not parent) return failure(parent.error());
+    const io::handle& directory = parts.parent.empty() ? root : parent->open;
+    auto found = index.find(directory, parts.name);
+    if (not found) return failure(found.error());
+    if (not*found) return failure(error::with_path(ENOENT, "find", path));
+    return join_path(parent->path, **found);
+}
+
+result<std::string> host_tree::correct_every_component(std::string_view path) {
+    std::string corrected;
+    io::path_handle opened;
+    const io::handle* here = &root;
+    while (not path.empty()) {
+        const std::string_view name = path.substr(0, path.find('/'));
+        path.remove_prefix(std::min(path.size(), name.size() + 1));
+        auto next = io::path_handle::open(root, join_path(corrected, name));
+        if (next) {
+            corrected = join_path(corrected, name);
+        } else {
+            if (not is_missing(next.error())) return failure(next.error());
+            const auto found = index.find(*here, name);
+            if (not found) return failure(found.error());
+            if (not*found) return failure(next.error());
+            corrected = join_path(corrected, **found);
+            next = io::path_handle::open(root, corrected);
+            if (not next) return failure(next.error());
+        }
+        opened = std::move(*next);
+        here = &opened;
+    }
+    return corrected;
+}
+
+io::io_multiplexer& host_tree::multiplexer_here() const noexcept {
+    return loop_here(loops);
+}
+
+std::string link_of(const io::handle& open) {
+    std::array<char, io::limits::path_bytes_max> text;
+    const ssize_t length =
+        ::readlink(io::descriptor_path(open.descriptor()).c_str(), text.data(), text.size());
+    return length < 0 ? std::string() : std::string(text.data(), static_cast<std::size_t>(length));
+}
+
+std::optional<std::string> host_tree::present_path(const io::handle& open) const {
+    const std::string base = link_of(root);
+    std::string path = link_of(open);
+    if (base.empty() or not path.starts_with(base)) return std::nullopt;
+    constexpr std::string_view remark = " (deleted)";
+    if (path.ends_with(remark)) {
+        const auto status = io::status_of(open, io::stat_fields::links);
+        // Also a name may end like that.
+        if (not status or status->links == 0) return std::nullopt;
+        const auto there = io::status_at({}, path, io::follow::no, io::stat_fields::inode);
+        if (not there or not there->is_same_inode(*status)) return std::nullopt;
+    }
+    path.erase(0, base.size());
+    if (path.empty() or base == "/") return path;
+    if (not path.starts_with('/')) return std::nullopt;  // beside the root, with a longer name
+    path.erase(0, 1);
+    return path;
+}
+
+}  // namespace sluice::vfs

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <vector>
+
+#include "sluice/base/recycled_memory.hpp"
+#include "sluice/io/file_handle.hpp"
+#include "sluice/io/path_resolution.hpp"
+#include "sluice/vfs/host/host_metadata.hpp"
+#include "sluice/vfs/host/host_volume_options.hpp"
+#include "sluice/vfs/host/own_attributes.hpp"
+#include "sluice/vfs/host/seen_files.hpp"
+#include "sluice/vfs/volume.hpp"
+#include "sluice/vfs/write_promptness.hpp"
+
+// Internal to the host volume: what it shares with its nodes. Paths here are the host's, from the root,
+// without a leading slash; empty is the root.
+
+namespace sluice::vfs {
+
+/// Status fields a node needs.
+inline constexpr io::stat_fields node_fields =
+    io::stat_fields::type | io::stat_fields::permissions | io::stat_fields::links | io::stat_fields::owner |
+    io::stat_fields::accessed | io::stat_fields::modified | io::stat_fields::changed |
+    io::stat_fields::inode | io::stat_fields::size | io::stat_fields::allocated | io::stat_fields::born;
+
+/// Where something is to get a name, and what has that name, perhaps in other case.
+struct host_place {
+    std::string path;  // the directory as it is spelled on the host, the name as it was asked for
+    std::optional<std::string> taken{};  // the name, with its path, that is in the way
+};
+
+/// The folder, and how names are found in it. Thread safety: one thread at a time.
+class host_tree {
+public:
+    host_tree(io::io_multiplexer& with, io::path_handle from, const host_volume_options& chosen,
+              tells_all reach)
+        : loops{&with}, root(std::move(from)), options(chosen), index(chosen.index, reach) {}
+
+    struct found_path {
+        io::handle open;  // for naming only (O_PATH)
+        bool is_as_spelled = false;
+    };
+    /// Opens a client's path. Errors: as volume::find; with name_match::exact, ENOENT also for a name that
+    /// exists in another case.
+    [[nodiscard]] result<found_path> open(std::string_view shown, follow_links links, name_match match);
+
+    struct opened_file {
+        io::file_handle file;
+        io::file_status status;
+        bool is_nonblocking = false;  // O_NONBLOCK, which must be off before a transfer
+    };
+    /// Opens a client's path for its data directly, which saves the reopening of a name's descriptor through
+    /// /proc. Returns std::nullopt unless a regular file was found there before and is still there, on the
+    /// root's file system, accessible to us, and without a lease of another process: then open() applies.
+    [[nodiscard]] std::optional<opened_file> open_seen(std::string_view shown, follow_links links,
+                                                       data_access wanted) noexcept;
+
+    /// Opens the directory at a client's path, for reading if we may: what hangs on it is then asked without
+    /// the way through /proc. Errors: as volume::find; ENOTDIR.
+    [[nodiscard]] result<io::handle> open_directory(std::string_view shown);
+
+    /// Where a client's path is to be created. Errors: as volume::find for the parent; EEXIST for the root.
+    [[nodiscard]] result<host_place> place(std::string_view shown);
+    /// The same for a name in a directory that is open.
+    [[nodiscard]] result<host_place> place_in(const io::handle& directory, std::string_view path,
+                                              std::string_view shown_name);
+
+    struct opened_directory {
+        io::handle directory;
+        io::file_status status;
+    };
+    /// Makes a file, for reading and writing, or a directory in one that is open, of the file system
+    /// `device`. Errors: as those of io::file_handle and io::directory_handle; ENOTDIR if the directory has
+    /// gone.
+    [[nodiscard]] result<opened_file> make_file(const io::handle& directory, std::uint64_t device,
+                                                std::string_view name,
+                                                unsigned permission_bits) const noexcept;
+    [[nodiscard]] result<opened_directory> make_directory(const io::handle& directory, std::string_view name,
+                                                          unsigned permission_bits) const noexcept;
+
+    /// Opens a host's path. Errors: as volume::find.
+    [[nodiscard]] result<io::handle> open_exactly(std::string_view path, follow_links links) const noexcept;
+
+    /// Where an open file stands now, from the root; nothing if it has been removed or moved out.
+    [[nodiscard]] std::optional<std::string> present_path(const io::handle& open) const;
+
+    [[nodiscard]] bool is_root(const io::file_status& status) const noexcept {
+        return status.inode == root_inode and status.device == root_device;
+    }
+    [[nodiscard]] dot_names dots() const noexcept {
+        return options.map_hidden_dot_files ? dot_names::hidden : dot_names::plain;
+    }
+    /// EROFS if nothing may be changed.
+    [[nodiscard]] result<void> may_change() const noexcept;
+
+    /// The volume's own loop.
+    [[nodiscard]] io::io_multiplexer& multiplexer() const noexcept { return *loops.front(); }
+    /// That of the calling thread, one of `loops`.
+    [[nodiscard]] io::io_multiplexer& multiplexer_here() const noexcept;
+
+    recycled_memory memory;                  // of nodes and their names, which come and go with every open
+    std::vector<io::io_multiplexer*> loops;  // that nodes are used on; never none
+    io::path_handle root;
+    host_volume_options options;
+    name_index index;
+    attribute_memory attributes;
+    seen_files seen;  // by the host's path, where a client spells it so
+    std::uint64_t root_device = 0;
+    std::uint64_t root_inode = 0;
+    bool keeps_attributes = false;
+    bool root_is_in_memory = false;
+    write_promptness writes;
+
+private:
+    struct parent_directory {
+        std::string path;
+        io::path_handle open;
+    };
+    [[nodiscard]] result<parent_directory> open_parent(std::string_view path);
+    [[nodiscard]] result<host_place> place_of(const io::handle& directory, std::string_view path,
+                                              std::string_view name);
+    [[nodiscard]] result<std::string> correct_case(std::string_view path);
+    [[nodiscard]] result<std::string> correct_every_component(std::string_view path);
+};
+
+/// The kernel's own name for what is open: an absolute path. Empty if there is none.
+[[nodiscard]] std::string link_of(const io::handle& open);
+
+}  // namespace sluice::vfs

@@ -1,0 +1,246 @@
+#include "sluice/vfs/host/host_volume.hpp"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "sluice/io/xattr.hpp"
+#include "sluice/vfs/host/host_attributes.hpp"
+#include "sluice/vfs/host/host_change_feed.hpp"
+#include "sluice/vfs/host/host_name.hpp"
+#include "sluice/vfs/host/host_node.hpp"
+#include "sluice/vfs/path.hpp"
+
+namespace sluice::vfs {
+namespace {
+
+bool can_keep_attributes(const io::path_handle& root) noexcept {
+    const auto size = io::xattr_bytes(root, metadata_attribute);
+    return size.has_value() or size.error().code() != EOPNOTSUPP;
+}
+
+// Only trying tells: it depends on how the file system was made.
+bool can_share_blocks(const io::path_handle& root) noexcept {
+    auto source = io::file_handle::temp_inode(root);
+    auto copy = io::file_handle::temp_inode(root);
+    if (not source or not copy) return false;
+    const std::array<std::byte, 1> some{};
+    if (not source->write(io::io_request<io::const_bytes_type>{.buffers = some, .offset = 0})) return false;
+    return ::ioctl(copy->descriptor(), FICLONE, source->descriptor()) == 0;
+}
+
+std::optional<acting_user> present_user() {
+    if (::geteuid() == 0) return std::nullopt;
+    acting_user found{.id = ::geteuid(), .groups = {::getegid()}};
+    const int count = ::getgroups(0, nullptr);
+    if (count <= 0) return found;
+    std::vector<gid_t> others(static_cast<std::size_t>(count));
+    const int given = ::getgroups(count, others.data());
+    if (given > 0) found.groups.insert(found.groups.end(), others.begin(), others.begin() + given);
+    return found;
+}
+
+result<found_node> with_status(std::unique_ptr<host_node> node, const io::file_status& status) noexcept {
+    const auto shown = node->status_from(status);
+    if (not shown) return failure(shown.error());
+    return found_node{.node = std::move(node), .status = *shown};
+}
+
+found_node with_attributes(std::unique_ptr<host_node> node, const io::file_status& status,
+                           const own_attributes& own) noexcept {
+    const metadata shown = node->status_from(status, own);
+    return found_node{.node = std::move(node), .status = shown};
+}
+
+// What a new file is to have; its status is then the one after.
+result<own_attributes> dress(const host_tree& tree, const io::handle& made, io::file_status& status,
+                             const creation_request& wanted, std::string_view path) noexcept {
+    const dos_attributes unasked = default_attributes(status, split_path(path).name, tree.dots());
+    if (not tree.keeps_attributes or wanted.dos == unasked) return own_attributes{};
+    const stored_metadata stored{.dos = wanted.dos, .is_sparse = false, .born = {}};
+    if (const auto done = store_metadata(made, stored); not done) return failure(done.error());
+    const auto dressed = io::status_of(made, node_fields);
+    if (not dressed) return failure(dressed.error());
+    status = *dressed;
+    return own_attributes{.metadata = stored};
+}
+
+result<found_node> make_file(host_tree& tree, const host_node& directory, const host_place& there,
+                             const creation_request& wanted) {
+    const unsigned bits = wanted.permission_bits.value_or(tree.options.file_permission_bits);
+    auto made = tree.make_file(directory.held(), directory.key().volume, split_path(there.path).name, bits);
+    if (not made) return failure(made.error());
+    const auto own = dress(tree, made->file, made->status, wanted, there.path);
+    if (not own) return failure(own.error());
+    tree.seen.note(there.path);
+    const io::file_status status = made->status;
+    return with_attributes(
+        std::unique_ptr<host_node>(new (tree) host_node(tree, *std::move(made), there.path)), status, *own);
+}
+
+result<found_node> make_directory(host_tree& tree, const host_node& directory, const host_place& there,
+                                  const creation_request& wanted) {
+    const unsigned bits = wanted.permission_bits.value_or(tree.options.directory_permission_bits);
+    auto made = tree.make_directory(directory.held(), split_path(there.path).name, bits);
+    if (not made) return failure(made.error());
+    const auto own = dress(tree, made->directory, made->status, wanted, there.path);
+    if (not own) return failure(own.error());
+    return with_attributes(std::unique_ptr<host_node>(new (tree) host_node(tree, std::move(made->directory),
+                                                                           made->status, there.path)),
+                           made->status, *own);
+}
+
+std::optional<result<found_node>> find_with_data(host_tree& tree, std::string_view path, follow_links links,
+                                                 data_access soon) noexcept {
+    auto opened = tree.open_seen(path, links, soon);
+    if (not opened) return std::nullopt;
+    std::string storage;
+    const io::file_status status = opened->status;
+    return with_status(
+        std::unique_ptr<host_node>(new (tree) host_node(tree, *std::move(opened), host_name(path, storage))),
+        status);
+}
+
+}  // namespace
+
+host_volume::host_volume(std::unique_ptr<host_tree> tree) noexcept
+    : tree_(std::move(tree)), feed_(std::make_unique<host_change_feed>(*tree_)) {}
+host_volume::~host_volume() = default;
+
+result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multiplexer, io::path_view root,
+                                                       const host_volume_options& options) {
+    const auto limit = options.follow_links ? io::confinement::beneath : io::confinement::beneath_no_symlinks;
+    auto anchor = io::path_handle::open(root, limit);
+    if (not anchor) return failure(anchor.error());
+    const auto volume_status = io::volume_of(*anchor);
+    if (not volume_status) return failure(volume_status.error());
+    const auto status = io::status_of(*anchor);
+    if (not status) return failure(status.error());
+    const bool is_local = volume_status->reach == io::volume_reach::this_host;
+    auto tree = std::make_unique<host_tree>(multiplexer, std::move(*anchor), options,
+                                            is_local ? tells_all::yes : tells_all::no);
+    tree->root_device = status->device;
+    tree->root_is_in_memory = volume_status->in_memory;
+    if (not is_local) tree->writes.never();
+    tree->root_inode = status->inode;
+    tree->options.read_only = options.read_only or volume_status->read_only;
+    // Also tells, at once, whether the kernel has openat2.
+    if (const auto itself = tree->open_exactly({}, follow_links::yes); not itself)
+        return failure(itself.error());
+
+    std::unique_ptr<host_volume> opened(new host_volume(std::move(tree)));
+    opened->describe(*volume_status);
+    opened->identity_.serial = status->device * 0x9e37'79b9'7f4a'7c15ULL ^ status->inode;
+    opened->identity_.created = status->born.value_or(status->modified);
+    opened->identity_.acts_as = present_user();
+    return opened;
+}
+
+void host_volume::describe(const io::volume_status& status) {
+    const host_volume_options& options = tree_->options;
+    tree_->keeps_attributes = can_keep_attributes(tree_->root);
+    features_ = {.is_read_only = options.read_only,
+                 .has_streams = tree_->keeps_attributes,
+                 .has_extended_attributes = tree_->keeps_attributes,
+                 .has_security = tree_->keeps_attributes,
+                 .has_hard_links = true,
+                 .has_symlinks = options.follow_links,
+                 .has_sparse_files = true,
+                 .has_block_sharing = not options.read_only and can_share_blocks(tree_->root),
+                 .name_units_max = limits::name_units_max,
+                 .type_name = std::string(status.type_name)};
+    identity_.label = options.label;
+    if (not identity_.label.empty()) return;
+    const auto where = tree_->root.current_path();
+    std::string storage;
+    if (where) identity_.label = shown_name(split_path(*where).name, storage);
+}
+
+result<volume_space> host_volume::space() noexcept {
+    const auto status = io::volume_of(tree_->root);
+    if (not status) return failure(status.error());
+    return volume_space{.total_bytes = status->total_bytes,
+                        .free_bytes = status->free_bytes,
+                        .available_bytes = status->available_bytes,
+                        .block_bytes = status->block_bytes};
+}
+
+result<node_ptr> host_volume::find(std::string_view path, follow_links links) noexcept {
+    auto found = tree_->open(path, links, name_match::any_case);
+    if (not found) return failure(found.error());
+    std::string storage;
+    return make_host_node(*tree_, std::move(found->open), host_name(path, storage));
+}
+
+result<found_node> host_volume::find_with_status(std::string_view path, follow_links links, data_access soon,
+                                                 name_match match) noexcept {
+    if (auto opened = find_with_data(*tree_, path, links, soon)) return *std::move(opened);
+    auto found = tree_->open(path, links, match);
+    if (not found) return failure(found.error());
+    const auto status = io::status_of(found->open, node_fields);
+    if (not status) return failure(status.error());
+    std::string storage;
+    const std::string_view name = host_name(path, storage);
+    if (found->is_as_spelled and status->type == io::file_type::regular) {
+        tree_->seen.note(name);
+        if (auto opened = find_with_data(*tree_, path, links, soon)) return *std::move(opened);
+    }
+    return with_status(
+        std::unique_ptr<host_node>(new (*tree_) host_node(*tree_, std::move(found->open), *status, name)),
+        *status);
+}
+
+result<found_node> host_volume::find_directory(std::string_view path) noexcept {
+    auto opened = tree_->open_directory(path);
+    if (not opened) return failure(opened.error());
+    const auto status = io::status_of(*opened, node_fields);
+    if (not status) return failure(status.error());
+    if (status->type != io::file_type::directory) return failure(error::with_path(ENOTDIR, "find", path));
+    std::string storage;
+    return with_status(std::unique_ptr<host_node>(new (*tree_) host_node(*tree_, std::move(*opened), *status,
+                                                                         host_name(path, storage))),
+                       *status);
+}
+
+result<node_ptr> host_volume::create(std::string_view path, const creation_request& wanted) noexcept {
+    if (const auto valid = check_path(path); not valid) return failure(valid.error());
+    const path_parts parts = split_path(path);
+    const auto parent = find_directory(parts.parent);
+    if (not parent) {
+        // What is missing is not what was asked for, but a directory on the way there.
+        const bool is_missing = parent.error() == std::errc::no_such_file_or_directory;
+        return failure(is_missing ? error::with_path(ENOTDIR, "create", path) : parent.error());
+    }
+    auto made = create_in(*parent->node, parts.name, wanted);
+    if (not made) return failure(made.error());
+    return std::move(made->node);
+}
+
+result<found_node> host_volume::create_in(node& directory, std::string_view name,
+                                          const creation_request& wanted) noexcept {
+    if (const auto may = tree_->may_change(); not may) return failure(may.error());
+    if (wanted.kind != node_kind::file and wanted.kind != node_kind::directory)
+        return failure({EINVAL, "create"});
+    const auto* const parent = dynamic_cast<host_node*>(&directory);
+    if (parent == nullptr or parent->kind() != node_kind::directory) return failure({ENOTDIR, "create"});
+    const auto there = tree_->place_in(parent->held(), parent->known_path(), name);
+    if (not there) return failure(there.error());
+    if (there->taken) return failure(error::with_path(EEXIST, "create", there->path));
+    return wanted.kind == node_kind::file ? make_file(*tree_, *parent, *there, wanted)
+                                          : make_directory(*tree_, *parent, *there, wanted);
+}
+
+void host_volume::serve_on(std::span<io::io_multiplexer* const> loops) {
+    tree_->loops.assign(loops.begin(), loops.end());
+}
+
+change_feed* host_volume::changes() noexcept {
+    return feed_.get();
+}
+
+const name_index::counts& host_volume::index_statistics() const noexcept {
+    return tree_->index.statistics();
+}
+
+}  // namespace sluice::vfs

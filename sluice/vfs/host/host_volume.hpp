@@ -1,0 +1,67 @@
+#pragma once
+
+#include "sluice/io/volume_status.hpp"
+#include "sluice/vfs/host/host_volume_options.hpp"
+#include "sluice/vfs/host/name_index.hpp"
+#include "sluice/vfs/volume.hpp"
+
+namespace sluice::vfs {
+
+class host_tree;
+class host_change_feed;
+
+/// A folder of the host as a volume. Whatever is opened, made, renamed or removed through it lies beneath the
+/// folder: the kernel sees to it while it walks (RESOLVE_BENEATH), also when somebody renames directories or
+/// plants links meanwhile. Magic links of /proc are never followed.
+///
+/// Names: an exact fit is found by one system call; only a miss is looked up in an index (name_index.hpp).
+/// Names Windows cannot have are mapped (host_name.hpp). What Windows keeps and Unix does not lies in
+/// extended attributes (docs/formats/host_metadata.md); on a file system without them there are no streams,
+/// EAs, security descriptors and DOS attributes.
+///
+/// The read_only attribute is kept and shown, nothing more: permission bits stay as they are, so that a local
+/// user is not locked out by what a client ticks. As long as nothing is stored, a file nobody may write to is
+/// shown as read_only.
+///
+/// Outlives its nodes, listings and watches. Thread safety: as volume; files transfer at once, streams do
+/// not.
+class host_volume final : public volume {
+public:
+    /// Errors: as io::path_handle::open; ENOTDIR; ENOSYS on a kernel before 5.6.
+    [[nodiscard]] static result<std::unique_ptr<host_volume>> open(io::io_multiplexer& multiplexer,
+                                                                   io::path_view root,
+                                                                   const host_volume_options& options = {});
+    ~host_volume() override;
+
+    [[nodiscard]] const volume_features& features() const noexcept override { return features_; }
+    [[nodiscard]] const volume_identity& identity() const noexcept override { return identity_; }
+    [[nodiscard]] result<volume_space> space() noexcept override;
+    [[nodiscard]] result<node_ptr> find(std::string_view path, follow_links links) noexcept override;
+    [[nodiscard]] result<found_node> find_with_status(std::string_view path, follow_links links,
+                                                      data_access soon, name_match match) noexcept override;
+    [[nodiscard]] result<found_node> find_directory(std::string_view path) noexcept override;
+    [[nodiscard]] result<node_ptr> create(std::string_view path,
+                                          const creation_request& wanted) noexcept override;
+    [[nodiscard]] result<found_node> create_in(node& directory, std::string_view name,
+                                               const creation_request& wanted) noexcept override;
+
+    void serve_on(std::span<io::io_multiplexer* const> loops) override;
+
+    /// Changes as the kernel tells them (inotify), whoever makes them; recursive watches are bounded by
+    /// limits::watched_directories_max and by fs.inotify.max_user_watches.
+    [[nodiscard]] change_feed* changes() noexcept override;
+
+    /// What the index has done so far.
+    [[nodiscard]] const name_index::counts& index_statistics() const noexcept;
+
+private:
+    explicit host_volume(std::unique_ptr<host_tree> tree) noexcept;
+    void describe(const io::volume_status& status);
+
+    std::unique_ptr<host_tree> tree_;
+    std::unique_ptr<host_change_feed> feed_;
+    volume_features features_;
+    volume_identity identity_;
+};
+
+}  // namespace sluice::vfs

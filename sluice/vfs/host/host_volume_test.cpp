@@ -1,0 +1,466 @@
+#include "sluice/vfs/host/host_volume.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "sluice/io/epoll/epoll_multiplexer.hpp"
+#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/volume_test.hpp"
+#include "sluice/io/xattr.hpp"
+#include "sluice/vfs/host/host_metadata.hpp"
+
+// What holds of folders of the host alone: what others do beside us, and attempts to get out.
+
+namespace sluice::vfs {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::UnorderedElementsAre;
+
+template <class T>
+int code(const result<T>& of) noexcept {
+    return of ? 0 : of.error().code();
+}
+
+class host_volume_test : public testing::Test {
+protected:
+    // In memory: a hundred thousand files take seconds to make and to remove on a disk.
+    host_volume_test() : folder("/dev/shm") {}
+
+    void reopen(const host_volume_options& options) {
+        opened.reset();
+        opened = host_volume::open(*multiplexer, folder.path() + "/share", options).value();
+    }
+    [[nodiscard]] std::string path_of(const std::string& name) const {
+        return folder.path_of("share/" + name);
+    }
+    void put(const std::string& name) const { folder.write("share/" + name, "content of " + name); }
+    [[nodiscard]] std::vector<std::string> names(std::string_view path = {}) {
+        std::vector<std::string> found;
+        auto listing = opened->find(path, follow_links::yes).value()->list().value();
+        while (const listed_name* next = listing->next().value())
+            found.emplace_back(next->name);
+        return found;
+    }
+    [[nodiscard]] result<node_ptr> find(std::string_view path) {
+        return opened->find(path, follow_links::yes);
+    }
+    [[nodiscard]] std::uint64_t scans() const { return opened->index_statistics().scans; }
+
+    io::test_directory folder;
+    bool made = fs::create_directory(folder.path_of("share"));
+    std::unique_ptr<io::io_multiplexer> multiplexer = io::make_epoll_multiplexer().value();
+    std::unique_ptr<host_volume> opened = host_volume::open(*multiplexer, folder.path() + "/share").value();
+};
+
+TEST_F(host_volume_test, names_windows_cannot_have_are_mapped_both_ways) {
+    put("a:b");
+    put("what?*");
+    put("tail.");
+    put("tail ");
+    put("\x01");
+    EXPECT_THAT(names(), UnorderedElementsAre("a\xef\x80\xa2"
+                                              "b",
+                                              "what\xef\x80\xa5\xef\x80\xa1", "tail\xef\x80\xa9",
+                                              "tail\xef\x80\xa8", "\xef\x80\x81"));
+    for (const std::string& name : names()) {
+        const auto found = find(name);
+        ASSERT_EQ(code(found), 0) << name;
+        EXPECT_EQ((*found)->path(), name);
+    }
+    EXPECT_EQ(code(find("A\xef\x80\xa2"
+                        "B")),
+              0)
+        << "mapped and in other case";
+    ASSERT_EQ(code(opened->create("new\xef\x80\xa2", {})), 0);
+    EXPECT_TRUE(fs::exists(path_of("new:")));
+    EXPECT_EQ(code(find("a:b")), EILSEQ) << "one spelling only";
+}
+
+TEST_F(host_volume_test, a_name_in_the_private_range_itself_is_found_as_well) {
+    put("x\xef\x80\xa2");
+    EXPECT_EQ(code(find("x\xef\x80\xa2")), 0);
+}
+
+TEST_F(host_volume_test, names_that_are_no_text_are_shown_and_cannot_be_opened) {
+    put("latin\xe4");
+    EXPECT_THAT(names(), ElementsAre("latin\xef\xbf\xbd"));
+    EXPECT_EQ(code(find("latin\xef\xbf\xbd")), ENOENT);
+}
+
+TEST_F(host_volume_test, of_two_names_that_differ_in_case_the_exact_one_wins_and_else_the_first) {
+    put("name");
+    put("NAME");
+    put("nAmE");
+    EXPECT_EQ(find("name").value()->path(), "name");
+    EXPECT_EQ(find("nAmE").value()->path(), "nAmE");
+    EXPECT_EQ(find("Name").value()->path(), "NAME");
+}
+
+TEST_F(host_volume_test, what_others_do_is_seen_without_looking_through_the_directory_again) {
+    put("first");
+    EXPECT_EQ(code(find("missing")), ENOENT);
+    EXPECT_EQ(scans(), 1U);
+    put("Missing");
+    EXPECT_EQ(find("missing").value()->path(), "Missing");
+    fs::rename(path_of("Missing"), path_of("Moved"));
+    EXPECT_EQ(code(find("missing")), ENOENT);
+    EXPECT_EQ(find("mOVED").value()->path(), "Moved");
+    fs::remove(path_of("Moved"));
+    EXPECT_EQ(code(find("moved")), ENOENT);
+    EXPECT_EQ(code(opened->create("Own", {})), 0);
+    EXPECT_EQ(find("oWN").value()->path(), "Own");
+    EXPECT_EQ(scans(), 1U);
+}
+
+TEST_F(host_volume_test, a_directory_that_is_moved_or_made_anew_keeps_the_index_right) {
+    fs::create_directory(path_of("d"));
+    put("d/In");
+    EXPECT_EQ(code(find("d/iN")), 0);
+    fs::rename(path_of("d"), path_of("e"));
+    EXPECT_EQ(find("E/iN").value()->path(), "e/In");
+    EXPECT_EQ(code(find("d/iN")), ENOTDIR);
+    fs::remove_all(path_of("e"));
+    fs::create_directory(path_of("e"));
+    EXPECT_EQ(code(find("e/iN")), ENOENT);
+    put("e/IN2");
+    EXPECT_EQ(code(find("e/in2")), 0);
+}
+
+TEST_F(host_volume_test, the_index_forgets_what_it_has_no_room_for) {
+    for (const char* name : {"a", "b", "c"}) {
+        fs::create_directory(path_of(name));
+        put(std::string(name) + "/x");
+        put(std::string(name) + "/y");
+    }
+    reopen({.index = {.directories_max = 2, .names_max = 1000}});
+    for (const char* path : {"a/-", "b/-", "a/-", "b/-"})
+        EXPECT_EQ(code(find(path)), ENOENT);
+    EXPECT_EQ(scans(), 2U);
+    EXPECT_EQ(code(find("c/-")), ENOENT);
+    EXPECT_EQ(code(find("b/-")), ENOENT);
+    EXPECT_EQ(scans(), 3U) << "the one used longest ago went";
+    EXPECT_EQ(code(find("a/-")), ENOENT);
+    EXPECT_EQ(scans(), 4U);
+
+    reopen({.index = {.directories_max = 10, .names_max = 1}});
+    EXPECT_EQ(code(find("a/X")), 0) << "found although nothing can be kept";
+    EXPECT_EQ(code(find("a/Y")), 0);
+    EXPECT_EQ(scans(), 2U);
+}
+
+TEST_F(host_volume_test, the_index_begins_anew_after_the_kernels_queue_ran_over) {
+    EXPECT_EQ(code(find("missing")), ENOENT);
+    for (int i = 0; i < 20'000; ++i) {
+        const std::string name = path_of("n" + std::to_string(i % 2));
+        (void)::mknod(name.c_str(), S_IFREG | 0600, 0);
+        (void)::unlink(name.c_str());
+    }
+    put("After");
+    EXPECT_EQ(find("aFTER").value()->path(), "After");
+    EXPECT_EQ(opened->index_statistics().overflows, 1U);
+    EXPECT_EQ(scans(), 2U);
+}
+
+TEST_F(host_volume_test, misses_in_a_directory_of_100000_names_cost_one_scan) {
+    for (int i = 0; i < 100'000; ++i)
+        ASSERT_EQ(::mknod(path_of("name" + std::to_string(i)).c_str(), S_IFREG | 0600, 0), 0);
+    for (int i = 0; i < 1000; ++i)
+        EXPECT_EQ(code(find("missing" + std::to_string(i))), ENOENT);
+    EXPECT_EQ(find("NAME77777").value()->path(), "name77777");
+    EXPECT_EQ(scans(), 1U);
+}
+
+TEST_F(host_volume_test, nothing_leads_out_of_the_folder) {
+    folder.write("secret", "outside");
+    fs::create_directory_symlink("..", path_of("up"));
+    fs::create_symlink("../secret", path_of("out"));
+    fs::create_symlink(folder.path_of("secret"), path_of("absolute"));
+    fs::create_symlink("/proc/self/root/etc/passwd", path_of("magic"));
+    fs::create_directory_symlink("/proc/self/cwd", path_of("cwd"));
+    for (const char* path : {"up", "up/secret", "out", "OUT", "absolute", "magic", "cwd", "UP/secret"})
+        EXPECT_EQ(code(find(path)), EXDEV) << path;
+    EXPECT_EQ(code(opened->create("up/new", {})), EXDEV);
+    ASSERT_EQ(code(opened->create("mine", {})), 0);
+    EXPECT_EQ(code(find("mine").value()->rename("up/mine", when_taken::replace)), EXDEV);
+    EXPECT_EQ(code(find("mine").value()->link("up/mine", when_taken::replace)), EXDEV);
+    EXPECT_FALSE(folder.exists("new"));
+    EXPECT_FALSE(folder.exists("mine"));
+}
+
+TEST_F(host_volume_test, a_directory_moved_out_under_a_walker_does_not_take_it_along) {
+    fs::create_directories(path_of("a/b"));
+    const auto held = find("a/b").value();
+    fs::rename(path_of("a"), folder.path_of("a"));
+    folder.write("secret", "outside");
+    EXPECT_EQ(code(find("a/b")), ENOTDIR);
+    EXPECT_EQ(code(opened->create("a/b/../../secret", {})), EILSEQ);
+    EXPECT_EQ(held->path(), "a/b") << "as last known";
+}
+
+TEST_F(host_volume_test, paths_of_nodes_follow_renames_made_by_anybody) {
+    fs::create_directories(path_of("a/b"));
+    put("a/b/f");
+    const auto held = find("a/b/f").value();
+    fs::rename(path_of("a"), path_of("z"));
+    EXPECT_EQ(held->path(), "z/b/f");
+    fs::rename(path_of("z/b/f"), path_of("g (deleted)"));
+    EXPECT_EQ(held->path(), "g (deleted)");
+    fs::rename(folder.path_of("share"), folder.path_of("renamed"));
+    EXPECT_EQ(held->path(), "g (deleted)") << "the root may move, too";
+}
+
+TEST_F(host_volume_test, what_stands_where_a_file_was_is_taken_for_what_it_is) {
+    const auto found = [&] {
+        return opened->find_with_status("f", follow_links::yes, {.read = true}, name_match::any_case);
+    };
+    const auto kind = [&] { return found().value().status.kind; };
+    for (int i = 0; i != 2; ++i) {
+        put("f");
+        EXPECT_EQ(kind(), node_kind::file);
+        EXPECT_EQ(kind(), node_kind::file) << "as it was seen before";
+        fs::remove(path_of("f"));
+        EXPECT_EQ(code(found()), ENOENT);
+        put("f");
+        EXPECT_EQ(found().value().status.size_bytes, std::string_view("content of f").size());
+        fs::remove(path_of("f"));
+        ASSERT_EQ(::mkfifo(path_of("f").c_str(), 0600), 0);
+        EXPECT_EQ(kind(), node_kind::other);
+        fs::remove(path_of("f"));
+        fs::create_directory(path_of("f"));
+        EXPECT_EQ(kind(), node_kind::directory);
+        fs::remove(path_of("f"));
+        fs::create_symlink("../outside", path_of("f"));
+        EXPECT_EQ(code(found()), EXDEV);
+        fs::remove(path_of("f"));
+    }
+}
+
+TEST_F(host_volume_test, a_file_that_was_opened_for_reading_at_once_can_still_be_written_and_removed) {
+    put("f");
+    for (int i = 0; i != 2; ++i) {
+        auto found =
+            opened->find_with_status("f", follow_links::yes, {.read = true}, name_match::any_case).value();
+        ASSERT_EQ(code(found.node->open_data({.read = true, .write = true})), 0);
+        ASSERT_EQ(code(found.node->truncate(3)), 0);
+        EXPECT_EQ(fs::file_size(path_of("f")), 3U);
+        EXPECT_EQ(found.node->path(), "f");
+    }
+    auto last =
+        opened->find_with_status("f", follow_links::yes, {.read = true}, name_match::any_case).value();
+    ASSERT_EQ(code(last.node->remove()), 0);
+    EXPECT_FALSE(fs::exists(path_of("f")));
+}
+
+TEST_F(host_volume_test, a_file_that_is_opened_with_its_name_can_wait_in_its_transfers) {
+    put("f");
+    for (int i = 0; i != 2; ++i) {  // the second time, it is known to be a regular file
+        for (const bool writes : {false, true}) {
+            auto found = opened
+                             ->find_with_status("f", follow_links::yes, {.read = true, .write = writes},
+                                                name_match::any_case)
+                             .value();
+            ASSERT_EQ(code(found.node->open_data({.read = true, .write = writes})), 0);
+            const io::file_handle* const file = found.node->host_file();
+            ASSERT_NE(file, nullptr);
+            EXPECT_EQ(::fcntl(file->descriptor(), F_GETFL) & O_NONBLOCK, 0);
+        }
+    }
+}
+
+TEST_F(host_volume_test, a_name_in_another_case_is_missing_exactly_but_cannot_be_created) {
+    put("Name");
+    const auto found = [&](name_match match) {
+        return code(opened->find_with_status("nAME", follow_links::yes, {}, match));
+    };
+    EXPECT_EQ(found(name_match::any_case), 0);
+    EXPECT_EQ(found(name_match::exact), ENOENT);
+    EXPECT_EQ(code(opened->create("nAME", {})), EEXIST);
+}
+
+TEST_F(host_volume_test, attributes_that_others_change_are_seen_by_the_next_who_asks) {
+    put("f");
+    const auto dos = [&] {
+        return opened->find_with_status("f", follow_links::yes, {}, name_match::any_case).value().status.dos;
+    };
+    const auto store = [&](dos_attributes what) {
+        const auto file = io::file_handle::open({}, path_of("f"), io::mode::write).value();
+        ASSERT_TRUE(io::store_xattr(file, metadata_attribute, encode(stored_metadata{.dos = what})));
+    };
+    EXPECT_EQ(dos(), dos_attributes::archive);
+    store(dos_attributes::hidden);
+    EXPECT_EQ(dos(), dos_attributes::hidden) << "within a tick of the kernel's clock";
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    EXPECT_EQ(dos(), dos_attributes::hidden) << "from now on remembered";
+    EXPECT_EQ(dos(), dos_attributes::hidden);
+    store(dos_attributes::system);
+    EXPECT_EQ(dos(), dos_attributes::system);
+    fs::remove(path_of("f"));
+    put("f");
+    EXPECT_EQ(dos(), dos_attributes::archive) << "of another file, perhaps of the same number";
+}
+
+TEST_F(host_volume_test, a_file_is_made_in_the_directory_that_is_held_wherever_it_is_now) {
+    fs::create_directories(path_of("a"));
+    auto directory = opened->find_directory("a").value();
+    fs::rename(path_of("a"), path_of("b"));
+    EXPECT_EQ(code(opened->create_in(*directory.node, "new", {})), 0);
+    EXPECT_TRUE(fs::exists(path_of("b/new")));
+    fs::remove_all(path_of("b"));
+    EXPECT_EQ(code(opened->create_in(*directory.node, "late", {})), ENOTDIR);
+    EXPECT_EQ(code(opened->create_in(*directory.node, "late", {.kind = node_kind::directory})), ENOTDIR);
+}
+
+TEST_F(host_volume_test, only_the_file_that_is_held_is_removed) {
+    put("f");
+    const auto held = find("f").value();
+    fs::remove(path_of("f"));
+    put("f");
+    EXPECT_EQ(code(held->remove()), ENOENT);
+    EXPECT_TRUE(fs::exists(path_of("f")));
+}
+
+// Has room for a few directories.
+class bounded_listener final : public change_listener {
+public:
+    void changed(const change&) noexcept override {}
+    void overflowed() noexcept override { ++overflows; }
+    void ended() noexcept override {}
+    [[nodiscard]] bool may_watch(std::size_t directories) noexcept override {
+        if (directories > at_most) return false;
+        watched = directories;
+        return true;
+    }
+
+    std::size_t at_most = 3;
+    std::size_t watched = 0;
+    int overflows = 0;
+};
+
+TEST_F(host_volume_test, a_watch_has_no_more_directories_than_its_listener_allows) {
+    for (const char* name : {"a", "a/b", "c"})
+        fs::create_directory(path_of(name));
+    bounded_listener seen;
+    const node_ptr root = find("").value();
+    EXPECT_EQ(code(opened->changes()->watch(*root, true, seen)), ENOSPC);
+    seen.at_most = 4;
+    const auto watch = opened->changes()->watch(*root, true, seen);
+    ASSERT_EQ(code(watch), 0);
+    EXPECT_EQ(seen.watched, 4U);
+    bounded_listener other;
+    EXPECT_EQ(code(opened->changes()->watch(*root, false, other)), 0) << "each has its own";
+    EXPECT_EQ(other.watched, 1U);
+
+    const auto hear = [&] {
+        EXPECT_TRUE(io::sync_wait(*multiplexer, opened->changes()->co_changed()));
+        opened->changes()->tell();
+    };
+    fs::create_directory(path_of("c/beyond"));
+    hear();
+    EXPECT_EQ(seen.overflows, 1);
+    EXPECT_EQ(seen.watched, 4U);
+    fs::remove_all(path_of("a"));
+    hear();
+    EXPECT_EQ(seen.watched, 2U);
+    fs::rename(path_of("c"), folder.path_of("outside"));
+    hear();
+    EXPECT_EQ(seen.watched, 1U);
+}
+
+TEST_F(host_volume_test, a_read_only_volume_changes_nothing) {
+    put("f");
+    reopen({.read_only = true});
+    const auto held = find("F").value();
+    EXPECT_EQ(code(opened->create("g", {})), EROFS);
+    EXPECT_EQ(code(held->open_data({.read = true, .write = true})), EROFS);
+    EXPECT_EQ(code(held->open_data({.read = true})), 0);
+    EXPECT_EQ(code(held->remove()), EROFS);
+    EXPECT_EQ(code(held->rename("g", when_taken::replace)), EROFS);
+    EXPECT_EQ(code(held->change({.dos = dos_attributes::hidden})), EROFS);
+    EXPECT_EQ(code(held->set_security({})), EROFS);
+    EXPECT_EQ(code(held->open_stream({.name = "s", .create = true})), EROFS);
+    EXPECT_TRUE(opened->features().is_read_only);
+}
+
+TEST_F(host_volume_test, links_are_refused_where_they_are_not_wanted) {
+    put("f");
+    fs::create_symlink("f", path_of("link"));
+    reopen({.follow_links = false});
+    EXPECT_EQ(code(find("link")), ELOOP);
+    EXPECT_EQ(code(opened->find("link", follow_links::no)), 0);
+}
+
+TEST_F(host_volume_test, attributes_of_files_nothing_is_stored_about) {
+    put("f");
+    put(".dot");
+    fs::permissions(path_of("f"), fs::perms::owner_read);
+    EXPECT_EQ(find("f").value()->status().value().dos, dos_attributes::archive | dos_attributes::read_only);
+    EXPECT_EQ(find(".dot").value()->status().value().dos, dos_attributes::archive);
+    reopen({.map_hidden_dot_files = true});
+    EXPECT_EQ(find(".dot").value()->status().value().dos, dos_attributes::archive | dos_attributes::hidden);
+    ASSERT_EQ(code(find(".dot").value()->change({.dos = dos_attributes::none})), 0);
+    EXPECT_EQ(find(".dot").value()->status().value().dos, dos_attributes::none) << "what is stored counts";
+}
+
+TEST_F(host_volume_test, attributes_others_have_damaged_are_as_if_they_were_not_there) {
+    put("f");
+    const auto file = io::file_handle::open({}, path_of("f"), io::mode::write).value();
+    for (const std::string_view damaged : {"", "\x01", "\x02 5678901234567890", "123456789012345"}) {
+        ASSERT_TRUE(io::store_xattr(file, "user.sluice.dos", std::as_bytes(std::span(damaged))));
+        EXPECT_EQ(find("f").value()->status().value().dos, dos_attributes::archive);
+    }
+}
+
+TEST_F(host_volume_test, extended_attributes_of_ours_are_not_a_clients_to_change) {
+    put("f");
+    const auto file = find("f").value();
+    const std::array<std::byte, 1> value{};
+    for (const char* name : {"sluice.dos", "SLUICE.stream.x", "Sluice.security"})
+        EXPECT_EQ(code(file->set_extended_attribute(name, value)), EACCES) << name;
+}
+
+TEST_F(host_volume_test, creating_asks_for_the_permissions_of_the_volume_or_the_request) {
+    reopen({.file_permission_bits = 0600, .directory_permission_bits = 0700});
+    EXPECT_EQ(opened->create("f", {}).value()->status().value().permission_bits, 0600);
+    EXPECT_EQ(opened->create("d", {.kind = node_kind::directory}).value()->status().value().permission_bits,
+              0700);
+    EXPECT_EQ(opened->create("g", {.permission_bits = 0400}).value()->status().value().permission_bits, 0400);
+}
+
+// In the file system of the temporary directory, which, unlike one in memory, may run out of room for
+// attributes.
+TEST(host_streams, keep_the_replaced_stream_when_there_is_no_room_for_its_successor) {
+    const io::test_directory folder(std::filesystem::temp_directory_path());
+    folder.write("f", "");
+    const auto multiplexer = io::make_epoll_multiplexer().value();
+    const auto volume = host_volume::open(*multiplexer, folder.path()).value();
+    if (not volume->features().has_streams) GTEST_SKIP() << "no extended attributes here";
+    const auto file = volume->find("f", follow_links::yes).value();
+    const auto make = [&](std::string_view name, std::size_t bytes) {
+        const auto stream = file->open_stream({.name = name, .create = true}).value();
+        if (const auto opened = stream->open_data({.read = true, .write = true}); not opened) return opened;
+        return stream->truncate(bytes);
+    };
+    ASSERT_EQ(code(make("source", 1000)), 0);
+    ASSERT_EQ(code(make("Target", 500)), 0);
+    // Until the new spelling of the target has no room next to the old one.
+    int filled = 0;
+    for (unsigned i = 0; filled == 0 and i != 64; ++i)
+        filled = code(make("filler" + std::to_string(i), 600));
+    if (filled != ENOSPC) GTEST_SKIP() << "this file system has room for all attributes";
+    const auto source = file->open_stream({.name = "source"}).value();
+    EXPECT_EQ(code(source->rename("target", when_taken::replace)), ENOSPC);
+    const auto target = file->open_stream({.name = "target"}).value();
+    EXPECT_EQ(target->status().value().size_bytes, 500U);
+    EXPECT_EQ(target->stream_name(), "Target");
+    EXPECT_EQ(source->status().value().size_bytes, 1000U);
+}
+
+}  // namespace
+}  // namespace sluice::vfs

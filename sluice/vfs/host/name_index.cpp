@@ -1,0 +1,225 @@
+#include "sluice/vfs/host/name_index.hpp"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <iterator>
+#include <vector>
+
+#include "sluice/base/case_fold.hpp"
+#include "sluice/io/path_resolution.hpp"
+#include "sluice/vfs/account_identity.hpp"
+#include "sluice/vfs/host/host_name.hpp"
+
+namespace sluice::vfs {
+namespace {
+
+constexpr std::uint32_t changes_of_names = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR;
+
+char32_t as_compared(const name_character& character) noexcept {
+    return upcase(host_character(character.point));
+}
+
+// Calls `sink(name)` for every name in a directory that is open for listing.
+template <class Sink>
+result<void> for_each_name(const io::directory_handle& listed, Sink sink) {
+    std::vector<io::directory_entry> entries(limits::listed_names_per_batch * 4);
+    std::vector<char> storage(limits::listing_storage_bytes);
+    std::uint64_t position = 0;
+    for (;;) {
+        const auto batch = listed.enumerate({.entries = entries, .storage = storage, .position = position});
+        if (not batch) return failure(batch.error());
+        if (batch->entries.empty()) return {};
+        for (const io::directory_entry& each : batch->entries)
+            sink(each.name);
+        position = batch->next;
+    }
+}
+
+// Whether the thread, with the identity it has now, may list a directory. By opening it: on older kernels,
+// faccessat(3) checks another identity.
+bool may_list(const io::handle& directory) noexcept {
+    const io::descriptor_path itself(directory.descriptor());
+    return io::directory_handle::open({}, itself.c_str()).has_value();
+}
+
+// In a directory that may be searched but not listed, only the name itself can be asked for.
+result<std::optional<std::string>> find_exactly(const io::handle& directory, std::string_view wanted) {
+    struct stat status{};
+    const io::terminated_path name(wanted);
+    if (name.problem() != 0) return failure(error::with_path(name.problem(), "find", wanted));
+    if (::fstatat(directory.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
+        return std::string(wanted);
+    if (errno == ENOENT) return std::nullopt;
+    return failure(error::last("find", directory.descriptor()));
+}
+
+}  // namespace
+
+std::size_t name_index::hash_as_shown::operator()(std::string_view name) const noexcept {
+    // FNV-1a over the characters; what it is fed an attacker may choose, so a directory of colliding names
+    // is slow for those who use it, as a plain directory would be.
+    std::uint64_t hash = 0xcbf2'9ce4'8422'2325ULL;
+    for (std::size_t at = 0; at < name.size();) {
+        const name_character next = character_at(name, at);
+        hash = (hash ^ as_compared(next)) * 0x0000'0100'0000'01b3ULL;
+        at += next.length;
+    }
+    return static_cast<std::size_t>(hash ^ (hash >> 32));
+}
+
+bool name_index::equal_as_shown::operator()(std::string_view a, std::string_view b) const noexcept {
+    if (a == b) return true;
+    std::size_t at_a = 0;
+    std::size_t at_b = 0;
+    while (at_a < a.size() and at_b < b.size()) {
+        const name_character in_a = character_at(a, at_a);
+        const name_character in_b = character_at(b, at_b);
+        if (as_compared(in_a) != as_compared(in_b)) return false;
+        at_a += in_a.length;
+        at_b += in_b.length;
+    }
+    return at_a == a.size() and at_b == b.size();
+}
+
+name_index::name_index(const index_limits& bounds, tells_all reach)
+    : bounds_(bounds), reach_(reach), inotify_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {}
+
+name_index::~name_index() {
+    if (inotify_ >= 0) (void)::close(inotify_);
+}
+
+std::optional<std::string> name_index::choose(const name_set& names, std::string_view wanted) {
+    const auto [first, last] = names.equal_range(wanted);
+    const std::string* best = nullptr;
+    for (auto each = first; each != last; ++each) {
+        if (*each == wanted) return *each;
+        if (best == nullptr or *each < *best) best = &*each;
+    }
+    if (best == nullptr) return std::nullopt;
+    return *best;
+}
+
+result<std::optional<std::string>> name_index::find(const io::handle& directory, std::string_view wanted) {
+    const auto status = io::status_of(directory, io::stat_fields::inode | io::stat_fields::changed);
+    if (not status) return failure(status.error());
+    take_events();
+    if (account_identity::is_in_use() and not may_list(directory)) return find_exactly(directory, wanted);
+    const directory_id id{.device = status->device, .inode = status->inode};
+    if (const auto held = by_id_.find(id); held != by_id_.end()) {
+        if (reach_ == tells_all::yes or held->second->changed == status->changed) {
+            ++counts_.answers;
+            directories_.splice(directories_.begin(), directories_, held->second);
+            return choose(held->second->names, wanted);
+        }
+        forget(held->second, true);
+    }
+
+    held_directory fresh{.id = id, .watch = watch(directory), .changed = status->changed, .names = {}};
+    const auto done = read_names(directory, fresh.names);
+    if (not done) {
+        if (fresh.watch >= 0) (void)::inotify_rm_watch(inotify_, fresh.watch);
+        if (done.error().code() == EACCES) return find_exactly(directory, wanted);
+        return failure(done.error());
+    }
+    auto found = choose(fresh.names, wanted);
+    if (fresh.watch < 0) return found;
+    if (fresh.names.size() > bounds_.names_max) {
+        (void)::inotify_rm_watch(inotify_, fresh.watch);
+        return found;
+    }
+    names_held_ += fresh.names.size();
+    directories_.push_front(std::move(fresh));
+    by_id_[id] = directories_.begin();
+    by_watch_[directories_.front().watch] = directories_.begin();
+    make_room();
+    return found;
+}
+
+result<void> name_index::read_names(const io::handle& directory, name_set& names) {
+    ++counts_.scans;
+    // Opened anew: what is held may not be open for listing, or be in the middle of one.
+    const io::descriptor_path itself(directory.descriptor());
+    const auto listed = io::directory_handle::open({}, itself.c_str());
+    if (not listed) return failure(listed.error());
+    return for_each_name(*listed, [&](std::string_view name) { names.emplace(name); });
+}
+
+int name_index::watch(const io::handle& directory) noexcept {
+    if (inotify_ < 0) return -1;
+    const io::descriptor_path path(directory.descriptor());
+    return ::inotify_add_watch(inotify_, path.c_str(), changes_of_names);
+}
+
+void name_index::take_events() {
+    constexpr std::size_t event_bytes_max = sizeof(inotify_event) + NAME_MAX + 1;
+    if (inotify_ < 0) return;
+    alignas(inotify_event) std::array<char, 16384> buffer;
+    for (;;) {
+        const ssize_t bytes = ::read(inotify_, buffer.data(), buffer.size());
+        if (bytes <= 0) return;
+        for (ssize_t at = 0; at < bytes;) {
+            inotify_event event{};
+            std::memcpy(&event, buffer.data() + at, sizeof event);
+            // Padded with zeros to a multiple of its alignment.
+            const char* const name = buffer.data() + at + sizeof event;
+            apply(event.wd, event.mask, {name, event.len == 0 ? 0 : ::strnlen(name, event.len)});
+            at += static_cast<ssize_t>(sizeof event + event.len);
+        }
+        // Had there been more, there was room for it.
+        if (buffer.size() - static_cast<std::size_t>(bytes) > event_bytes_max) return;
+    }
+}
+
+void name_index::apply(int watch, std::uint32_t what, std::string_view name) {
+    if ((what & IN_Q_OVERFLOW) != 0) {
+        ++counts_.overflows;
+        forget_all();
+        return;
+    }
+    const auto found = by_watch_.find(watch);
+    if (found == by_watch_.end()) return;  // of a directory that is forgotten
+    const auto which = found->second;
+    if ((what & (IN_IGNORED | IN_UNMOUNT)) != 0) {
+        forget(which, false);
+        return;
+    }
+    // The names were read after the watch was set, so an event may tell what they show already.
+    const auto [first, last] = which->names.equal_range(name);
+    const auto known = std::find(first, last, name);
+    const bool appears = (what & (IN_CREATE | IN_MOVED_TO)) != 0;
+    if (appears and known == last) {
+        which->names.emplace(name);
+        ++names_held_;
+    } else if (not appears and known != last) {
+        which->names.erase(known);
+        --names_held_;
+    }
+}
+
+void name_index::forget(held_list::iterator which, bool is_watched) {
+    if (is_watched) (void)::inotify_rm_watch(inotify_, which->watch);
+    names_held_ -= which->names.size();
+    by_watch_.erase(which->watch);
+    by_id_.erase(which->id);
+    directories_.erase(which);
+}
+
+void name_index::forget_all() {
+    while (not directories_.empty())
+        forget(directories_.begin(), true);
+}
+
+void name_index::make_room() {
+    while (directories_.size() > 1 and
+           (directories_.size() > bounds_.directories_max or names_held_ > bounds_.names_max))
+        forget(std::prev(directories_.end()), true);
+}
+
+}  // namespace sluice::vfs

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/io/pipe_handle.hpp"
+#include "sluice/vfs/change_queue.hpp"
+
+// Internal to the memory volume.
+
+namespace sluice::vfs {
+
+struct memory_entry;
+struct memory_file;
+
+/// Tells of what is done to a memory volume. What is noted waits until it is told.
+class memory_change_feed final : public change_feed {
+public:
+    explicit memory_change_feed(io::io_multiplexer& multiplexer);
+    ~memory_change_feed() override;
+
+    [[nodiscard]] result<std::unique_ptr<change_watch>> watch(node& directory, bool recursive,
+                                                              change_listener& listener) noexcept override;
+    [[nodiscard]] io::task<bool> co_changed() noexcept override;
+    void tell() noexcept override { queue_.tell_all(); }
+
+    /// Something has happened to what `entry` names.
+    void note(change_kind what, const memory_entry& entry);
+    /// What `entry` is called by each watch that sees it: to be asked before it moves, and told after.
+    using names_seen = std::vector<std::optional<std::string>>;
+    [[nodiscard]] names_seen names_of(const memory_entry& entry) const;
+    void note_move(const names_seen& before, const memory_entry& after);
+    /// A directory has been removed: its watches end.
+    void note_end(const memory_file& directory);
+
+private:
+    class held_watch;
+
+    void wake_if(bool was_idle) noexcept;
+    void forget(held_watch& which) noexcept;
+
+    io::pipe_handle::pair bell_;  // a byte for co_changed() to wake by
+    std::vector<held_watch*> watches_;
+    change_queue queue_;
+};
+
+}  // namespace sluice::vfs

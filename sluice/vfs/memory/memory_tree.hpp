@@ -1,0 +1,59 @@
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "sluice/base/clock.hpp"
+#include "sluice/base/random.hpp"
+#include "sluice/vfs/memory/memory_change_feed.hpp"
+#include "sluice/vfs/memory/memory_content.hpp"
+#include "sluice/vfs/memory/memory_file.hpp"
+#include "sluice/vfs/memory/memory_volume_options.hpp"
+#include "sluice/vfs/node.hpp"
+#include "sluice/vfs/volume.hpp"
+
+// Internal to the memory volume: its files and names.
+
+namespace sluice::vfs {
+
+/// Where something is to get a name.
+struct memory_place {
+    memory_file* directory = nullptr;
+    std::string_view name;
+    memory_entry_ptr taken{};
+};
+
+class memory_tree {
+public:
+    memory_tree(io::io_multiplexer& with, const clock_source& at, const memory_volume_options& chosen);
+
+    [[nodiscard]] time_point now() const noexcept { return clock.utc_now(); }
+    [[nodiscard]] result<memory_entry_ptr> find(std::string_view path, follow_links links);
+    [[nodiscard]] result<memory_place> place(std::string_view path);
+    [[nodiscard]] result<void> may_change() const noexcept;
+
+    [[nodiscard]] std::shared_ptr<memory_file> make_file(node_kind kind);
+    memory_entry_ptr add(memory_file& directory, std::string_view name, std::shared_ptr<memory_file> file);
+    void remove(memory_entry& entry);
+    /// Gives an entry another place, which is free.
+    void move(const memory_entry_ptr& entry, memory_file& directory, std::string_view name);
+
+    void note(change_kind what, const memory_entry& entry);
+    void touch(memory_file& file, bool is_modified) noexcept;
+    [[nodiscard]] bool draws(std::uint32_t chance) noexcept;
+
+    io::io_multiplexer& multiplexer;
+    const clock_source& clock;
+    memory_volume_options options;
+    std::optional<seeded_random> random;  // always there; a new one for new faults
+    memory_content::budget room;
+    memory_change_feed feed;
+    memory_entry_ptr root;
+
+private:
+    std::uint64_t next_id_ = 1;
+};
+
+[[nodiscard]] node_ptr make_memory_node(memory_tree& tree, memory_entry_ptr entry);
+
+}  // namespace sluice::vfs

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "sluice/base/clock.hpp"
+#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/vfs/memory/memory_volume_options.hpp"
+#include "sluice/vfs/volume.hpp"
+
+namespace sluice::vfs {
+
+class memory_tree;
+
+/// A volume that exists in memory only, with everything a volume can have but blocks that are shared. For
+/// tests, above all of a whole server in a simulation: what it does depends on the calls, the clock and the
+/// seed alone. A listing goes by names, folded.
+///
+/// Outlives its nodes, listings and watches. Thread safety: one thread at a time, that of the multiplexer.
+class memory_volume final : public volume {
+public:
+    /// `clock` outlives the volume. Allocates: yes.
+    memory_volume(io::io_multiplexer& multiplexer, const clock_source& clock,
+                  const memory_volume_options& options = {});
+    ~memory_volume() override;
+
+    [[nodiscard]] const volume_features& features() const noexcept override { return features_; }
+    [[nodiscard]] const volume_identity& identity() const noexcept override { return identity_; }
+    [[nodiscard]] result<volume_space> space() noexcept override;
+    [[nodiscard]] result<node_ptr> find(std::string_view path, follow_links links) noexcept override;
+    [[nodiscard]] result<node_ptr> create(std::string_view path,
+                                          const creation_request& wanted) noexcept override;
+    [[nodiscard]] change_feed* changes() noexcept override;
+
+    /// What may go wrong from now on.
+    void set_faults(const memory_faults& faults) noexcept;
+
+private:
+    std::unique_ptr<memory_tree> tree_;
+    volume_features features_;
+    volume_identity identity_;
+};
+
+}  // namespace sluice::vfs

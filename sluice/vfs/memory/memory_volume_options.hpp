@@ -1,0 +1,28 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace sluice::vfs {
+
+/// What may go wrong, drawn from a seed, so that a run can be repeated. Chances in thousandths.
+struct memory_faults {
+    std::uint64_t seed = 1;
+    std::uint32_t read_fails = 0;           // EIO
+    std::uint32_t write_fails = 0;          // EIO
+    std::uint32_t create_fails = 0;         // ENOSPC
+    std::uint32_t status_fails = 0;         // EIO
+    std::chrono::nanoseconds delay_max{0};  // before a transfer or a flush: anything up to this
+};
+
+struct memory_volume_options {
+    bool read_only = false;
+    std::string label = "memory";
+    std::uint64_t serial = 0x51'1ce;
+    std::uint64_t capacity_bytes = 1ULL << 30;
+    std::uint64_t stream_bytes_max = 1U << 20;
+    memory_faults faults{};
+};
+
+}  // namespace sluice::vfs
