@@ -100,6 +100,8 @@ inline constexpr unsigned open_attempts_max = 32;
 /// How often a CREATE, rename or removal waits for a lease break or a CLOSE and then starts again. Each
 /// client that caches a file may end one wait.
 inline constexpr unsigned caching_waits_max = 4096;
+/// How often a rename or link starts again because others had to give up what they cache.
+inline constexpr unsigned rename_attempts_max = 32;
 
 /// A turn of an event loop that lasts this long is reported. The period in which the loops are sampled, and
 /// the most time that counts between two samples.
