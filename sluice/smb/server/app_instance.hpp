@@ -15,14 +15,14 @@ class open;
 class request;
 
 /// The instance of an application that an open was made for ([MS-SMB2] 3.3.1.10, Open.AppInstanceId).
-/// An ID of zeros is an ID like any other: an open without one matches nothing.
+/// An ID of zeros names no instance: clients that never chose an ID would close the opens of each other.
 struct app_instance {
     wire::guid id{};
     std::optional<wire::app_instance_version> version;  // of SMB 3.1.1 only
 };
 
-/// The instance that a CREATE of this request is for. Returns std::nullopt if it names none, or the dialect
-/// has none.
+/// The instance that a CREATE of this request is for. Returns std::nullopt if it names none, names an ID of
+/// zeros, or the dialect has none.
 [[nodiscard]] std::optional<app_instance> app_instance_in(const request& r,
                                                           const wire::create_request_contexts& asked);
 
