@@ -59,7 +59,9 @@ void smb_server::add_shares(std::vector<share_configuration> fresh) {
         served_on.push_back(&each->multiplexer);
     for (share_configuration& one : fresh) {
         const std::shared_ptr<vfs::volume> volume = one.volume;
-        shares_.push_back(make_share(std::make_unique<share>(std::move(one))));
+        const std::uint32_t domain =
+            seams_.watchdog == nullptr ? 0 : seams_.watchdog->domains().number_of(one.name);
+        shares_.push_back(make_share(std::make_unique<share>(std::move(one), domain)));
         served_volume& served = served_as(volume, served_on);
         shares_.back()->feed = served.feed.lock();
         if (shares_.back()->feed == nullptr and volume->changes() != nullptr)

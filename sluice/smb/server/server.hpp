@@ -46,7 +46,7 @@ struct server_seams {
     /// More loops to serve connections on, each run by a thread of its own; `loop` is the first, whose thread
     /// makes, starts and stops the server.
     std::span<io::io_multiplexer* const> other_loops{};
-    const loop_watchdog* watchdog = nullptr;  // of these loops, for the snapshot; null: none
+    loop_watchdog* watchdog = nullptr;  // of these loops; null: none
 };
 
 /// How much there is of everything a client can make the server hold; all zero once the clients are gone.

@@ -238,7 +238,10 @@ void smb_server::add_totals_to(server_snapshot& into) const {
         ++into.loops[number_of(client->home())].connections;
     into.handed_over = hand_overs::so_far();
     into.latch_sleeps = latch_.sleeps();
-    into.loop_stalls = seams_.watchdog != nullptr ? seams_.watchdog->stalls() : 0;
+    if (seams_.watchdog != nullptr) {
+        into.loop_slow_turns = seams_.watchdog->slow_turns();
+        into.loop_stalls = seams_.watchdog->stalls();
+    }
     add_shares_to(into);
     add_paths_to(into);
     into.leases = leases.size();
