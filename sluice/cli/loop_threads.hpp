@@ -27,7 +27,7 @@ public:
     ~loop_threads();
 
     [[nodiscard]] const std::vector<io::io_multiplexer*>& loops() const noexcept { return loops_; }
-    /// What each of them works on, in the same order.
+    /// The work of each of them, in the same order.
     [[nodiscard]] std::vector<const smb::server::loop_activity*> activities() const;
 
 private:

@@ -329,7 +329,7 @@ void change_names(const std::string& directory) {
     }
 }
 
-TEST_F(host_volume_test, the_index_begins_anew_if_more_has_changed_than_it_reads_at_once) {
+TEST_F(host_volume_test, the_index_is_rebuilt_if_more_has_changed_than_it_reads_at_once) {
     EXPECT_EQ(code(find("missing")), ENOENT);
     change_names(path_of(""));
     put("After");

@@ -175,7 +175,7 @@ void name_index::take_events() {
         // Had there been more, there was room for it.
         if (buffer.size() - static_cast<std::size_t>(bytes) > event_bytes_max) return;
     }
-    // What the rest of the queue says is unknown, as if it had been lost.
+    // The rest of the queue is not known, as if it had been lost.
     ++counts_.overflows;
     forget_all();
 }

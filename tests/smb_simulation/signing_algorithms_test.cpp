@@ -96,7 +96,7 @@ TEST_F(signing_algorithms, with_nonces_sign_the_final_reply_and_not_the_interim_
     EXPECT_EQ(interim.message_id, watching);
     EXPECT_FALSE(wire::has(interim.flags, wire::header_flags::signed_message));
     EXPECT_EQ(interim.signature, wire::message_signature{});
-    EXPECT_EQ(where_->nonces.size(), nonces + 2) << "of the request, and reserved for the final reply";
+    EXPECT_EQ(where_->nonces.size(), nonces + 2) << "one for the request, one reserved for its final reply";
     (void)client.call(command::close, wire::close_args{.file = directory});
     const auto last = client.answer_to(watching);
     EXPECT_EQ(last.status(), nt_status::notify_cleanup);
