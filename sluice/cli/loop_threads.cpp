@@ -1,6 +1,7 @@
 #include "sluice/cli/loop_threads.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <system_error>
@@ -40,7 +41,8 @@ result<std::unique_ptr<loop_threads>> loop_threads::start(std::size_t count) {
         loop_thread& fresh = *all->threads_.back();
         all->loops_.push_back(fresh.multiplexer.get());
         try {
-            fresh.runner = std::thread([&loop = *fresh.multiplexer] {
+            fresh.runner = std::thread([&loop = *fresh.multiplexer, &activity = fresh.activity] {
+                const smb::server::loop_activity::use watched(activity, ::gettid());
                 io::frame_pool frames(frame_pool_bytes);
                 const io::frame_pool::use from_pool(frames);
                 const io::sigpipe_guard no_sigpipe;
@@ -50,6 +52,13 @@ result<std::unique_ptr<loop_threads>> loop_threads::start(std::size_t count) {
             return failure({why.code().value(), "start a thread"});
         }
     }
+    return all;
+}
+
+std::vector<const smb::server::loop_activity*> loop_threads::activities() const {
+    std::vector<const smb::server::loop_activity*> all;
+    for (const auto& each : threads_)
+        all.push_back(&each->activity);
     return all;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sluice/io/io_multiplexer.hpp"
+#include "sluice/smb/server/core/loop_activity.hpp"
 
 namespace sluice::cli {
 
@@ -26,15 +27,18 @@ public:
     ~loop_threads();
 
     [[nodiscard]] const std::vector<io::io_multiplexer*>& loops() const noexcept { return loops_; }
+    /// The work of each of them, in the same order.
+    [[nodiscard]] std::vector<const smb::server::loop_activity*> activities() const;
 
 private:
     loop_threads() = default;
 
     struct loop_thread {
         explicit loop_thread(std::unique_ptr<io::io_multiplexer> own)
-            : multiplexer(std::move(own)), until_end(std::in_place, *multiplexer) {}
+            : multiplexer(std::move(own)), activity(*multiplexer), until_end(std::in_place, *multiplexer) {}
 
         std::unique_ptr<io::io_multiplexer> multiplexer;
+        smb::server::loop_activity activity;
         std::optional<io::io_multiplexer::work_guard> until_end;
         std::thread runner;
     };

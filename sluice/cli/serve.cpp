@@ -23,6 +23,7 @@
 #include "sluice/cli/limits.hpp"
 #include "sluice/cli/log_writer.hpp"
 #include "sluice/cli/loop_threads.hpp"
+#include "sluice/cli/proc_thread_usage.hpp"
 #include "sluice/cli/process_resources.hpp"
 #include "sluice/cli/serve_options.hpp"
 #include "sluice/cli/shared_locks.hpp"
@@ -415,9 +416,12 @@ void serve(const serve_options& given, const std::string& file) {
     const std::unique_ptr<shared_locks> peers = open_shared_locks(options);
     system_clock_source clock;
     log_writer log(options.verbose ? smb::server::event_severity::detail : smb::server::event_severity::info);
-    std::vector<const io::io_multiplexer*> watched{loop->get()};
-    watched.insert(watched.end(), (*others)->loops().begin(), (*others)->loops().end());
-    smb::server::loop_watchdog watchdog(std::move(watched), clock, log);
+    smb::server::loop_activity activity(**loop);
+    const smb::server::loop_activity::use watched(activity, ::gettid());
+    std::vector<const smb::server::loop_activity*> activities = (*others)->activities();
+    activities.insert(activities.begin(), &activity);
+    proc_thread_usage threads;
+    smb::server::loop_watchdog watchdog(activities, clock, threads, log);
     smb::server::event<bool> stop(**loop);
     smb_server server({.loop = **loop,
                        .clock = clock,

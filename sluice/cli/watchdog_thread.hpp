@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "sluice/base/result.hpp"
-#include "sluice/smb/server/net/loop_watchdog.hpp"
+#include "sluice/smb/server/report/loop_watchdog.hpp"
 
 namespace sluice::cli {
 

@@ -122,6 +122,11 @@ result<void> remove_name(const path_handle& base, path_view path, int flags) noe
 
 }  // namespace
 
+// The kernel cannot remove a name on condition of its inode. A rename to a unique name, a check there, and
+// the removal of that name would close the gap after the check, but does more harm than the gap: a wrong
+// inode loses its name until it is renamed back, which fails if the name is taken by then; watches report a
+// rename instead of a removal; and a crash leaves the file under the unique name. Programs that cooperate
+// must exclude a rename onto a name that is being removed, as the SMB server does for its clients.
 result<void> unlink(const handle& open) noexcept {
     present_name name;
     if (const auto found = find_present_name(open, name); not found) return failure(found.error());

@@ -32,6 +32,10 @@ inline constexpr std::size_t watched_directories_max = 16U << 10;
 /// directory.
 inline constexpr std::size_t queued_changes_max = 8192;
 
+/// How often the kernel's queue of changes is read before something else is done, about 500 changes each
+/// time: programs that change names faster than that must not keep a loop.
+inline constexpr unsigned change_reads_max = 128;
+
 /// How often a look-up is begun again because names changed underneath.
 inline constexpr unsigned lookup_attempts_max = 4;
 

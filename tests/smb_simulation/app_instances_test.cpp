@@ -81,6 +81,12 @@ TEST_F(app_instances, without_an_id_close_no_open_with_an_id_of_zeros) {
     EXPECT_EQ(write(before), nt_status::success);
 }
 
+TEST_F(app_instances, with_an_id_of_zeros_close_no_open_with_an_id_of_zeros) {
+    const auto before = client().create("f", alone(zero_id));
+    EXPECT_EQ(second_.try_create("f", alone(zero_id)), nt_status::sharing_violation);
+    EXPECT_EQ(write(before), nt_status::success);
+}
+
 TEST_F(app_instances, with_another_id_close_nothing) {
     const auto before = client().create("f", alone(some_id));
     EXPECT_EQ(second_.try_create("f", alone(std::byte{8})), nt_status::sharing_violation);

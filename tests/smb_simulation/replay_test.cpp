@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/lock.hpp"
 #include "sluice/smb/wire/file/query_info.hpp"
@@ -42,7 +44,8 @@ TEST_F(replay, gives_the_same_open_again_until_it_was_used) {
 // A client that is back, with another connection, for an open it had made durable ([MS-SMB2] 3.3.5.9.7).
 class coming_back : public served {
 protected:
-    coming_back() : second_(where_) {
+    explicit coming_back(void (*adjust)(smb::server::server_configuration&) = nullptr)
+        : served(adjust), second_(where_) {
         EXPECT_EQ(second_.log_on("u", "p"), nt_status::success);
         EXPECT_EQ(second_.connect_tree("files"), nt_status::success);
         auto how = polite_client::for_everything();
@@ -69,6 +72,31 @@ TEST_F(coming_back, finds_an_open_whose_connection_is_only_just_noticed_to_be_lo
 TEST_F(coming_back, does_not_get_an_open_its_owner_still_has) {
     EXPECT_EQ(second_.answer_to(waiting_).status(), nt_status::object_name_not_found);
     EXPECT_EQ(first_->call(command::close, smb::wire::close_args{.file = file_}).status(),
+              nt_status::success);
+}
+
+// The tree of the open is replaced, and with it the volume that acts as the account of the user.
+class coming_back_as_an_account : public coming_back {
+protected:
+    coming_back_as_an_account() : coming_back(act_as_accounts) {}
+
+private:
+    static void act_as_accounts(smb::server::server_configuration& of) {
+        if (::geteuid() != 0) return;  // only root may
+        of.account_of = [](const std::string&) {
+            return std::optional(vfs::unix_account{.user_id = ::geteuid(), .group_id = ::getegid()});
+        };
+    }
+};
+
+TEST_F(coming_back_as_an_account, uses_an_open_whose_first_tree_is_gone) {
+    first_->hang_up();
+    ASSERT_EQ(second_.answer_to(waiting_).status(), nt_status::success);
+    const smb::wire::query_info_args question{.information_class = 4,  // FileBasicInformation
+                                              .output_bytes_max = 100,
+                                              .file = file_};
+    EXPECT_EQ(second_.call(command::query_info, question).status(), nt_status::success);
+    EXPECT_EQ(second_.call(command::close, smb::wire::close_args{.file = file_}).status(),
               nt_status::success);
 }
 

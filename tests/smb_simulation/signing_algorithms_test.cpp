@@ -1,3 +1,5 @@
+#include "sluice/smb/wire/file/change_notify.hpp"
+#include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
@@ -73,6 +75,33 @@ TEST_F(signing_algorithms, without_nonces_permit_many_channels_with_repeated_mes
         }
     }
     EXPECT_EQ(where_->nonces.size(), 0U) << "none was used";
+}
+
+// The interim and the final reply have one message ID, and so would have one nonce ([MS-SMB2] 3.1.4.1).
+TEST_F(signing_algorithms, with_nonces_sign_the_final_reply_and_not_the_interim_reply_before_it) {
+    serve();
+    polite_client client(*where_, offers{aes_gmac});
+    ASSERT_EQ(client.log_on("u", "p"), nt_status::success);
+    client.sign(true);
+    ASSERT_EQ(client.connect_tree("files"), nt_status::success);
+    auto how = polite_client::for_everything();
+    how.options = wire::create_options::directory_file;
+    const auto directory = client.create("d", how).file;
+    const std::size_t nonces = where_->nonces.size();
+    const std::uint64_t watching = client.send(
+        command::change_notify,
+        wire::change_notify_args{
+            .output_bytes_max = 1000, .file = directory, .filter = wire::completion_filter(0xfff)});
+    const wire::header interim = client.interim_of(watching);
+    EXPECT_EQ(interim.message_id, watching);
+    EXPECT_FALSE(wire::has(interim.flags, wire::header_flags::signed_message));
+    EXPECT_EQ(interim.signature, wire::message_signature{});
+    EXPECT_EQ(where_->nonces.size(), nonces + 2) << "one for the request, one reserved for its final reply";
+    (void)client.call(command::close, wire::close_args{.file = directory});
+    const auto last = client.answer_to(watching);
+    EXPECT_EQ(last.status(), nt_status::notify_cleanup);
+    EXPECT_TRUE(client.is_signed_by_key(last));
+    EXPECT_EQ(where_->nonces.size(), nonces + 4) << "the same of CLOSE";
 }
 
 TEST_F(signing_algorithms, with_nonces_permit_one_further_channel_with_repeated_message_ids) {

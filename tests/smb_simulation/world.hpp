@@ -79,11 +79,11 @@ private:
 };
 
 /// A server with one share, "files", in memory, and one user, u, in simulated time. `adjust`, if any, has the
-/// last word on its configuration; `peers`, if any, serve the same files.
+/// last word on its configuration; `peers`, if any, serve the same files; `watchdog`, if any, outlives it.
 struct world {
     world(const io::simulation_options& options, std::uint64_t seed,
           void (*adjust)(smb::server::server_configuration&) = nullptr,
-          smb::server::peer_servers* peers = nullptr)
+          smb::server::peer_servers* peers = nullptr, smb::server::loop_watchdog* watchdog = nullptr)
         : loop(io::make_simulated_multiplexer(options).value()),
           clock(loop->clock_of_simulation()),
           secrets(seed),
@@ -101,7 +101,8 @@ struct world {
                                                                                        .random = secrets,
                                                                                        .accounts = accounts,
                                                                                        .log = log,
-                                                                                       .peers = peers},
+                                                                                       .peers = peers,
+                                                                                       .watchdog = watchdog},
                                                       std::move(configuration));
         EXPECT_TRUE(server->start({}));
     }

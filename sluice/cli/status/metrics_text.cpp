@@ -95,6 +95,8 @@ void add_holdings(metric_writer& to, const server_snapshot& totals, const open_t
               totals.handed_over);
     to.single("sluice_smb_latch_sleeps_total", metric_kind::counter,
               "How often a loop has slept for the latch.", totals.latch_sleeps);
+    to.single("sluice_smb_loop_slow_turns_total", metric_kind::counter,
+              "Turns of event loops that took at least 100 ms.", totals.loop_slow_turns);
     to.single("sluice_smb_loop_stalls_total", metric_kind::counter,
               "How often an event loop was stuck in one turn for a second.", totals.loop_stalls);
 }

@@ -48,7 +48,9 @@ void smb_server::add_shares(std::vector<share_configuration> fresh) {
         served_on.push_back(&each->multiplexer);
     for (share_configuration& one : fresh) {
         const std::shared_ptr<vfs::volume> volume = one.volume;
-        context_.shares.push_back(make_share(std::make_unique<share>(std::move(one))));
+        loop_watchdog* const watchdog = context_.watchdog();
+        const std::uint32_t domain = watchdog == nullptr ? 0 : watchdog->domains().number_of(one.name);
+        context_.shares.push_back(make_share(std::make_unique<share>(std::move(one), domain)));
         served_volume& served = served_as(volume, served_on);
         context_.shares.back()->feed = served.feed.lock();
         if (context_.shares.back()->feed == nullptr and volume->changes() != nullptr)

@@ -172,7 +172,10 @@ void smb_server::add_totals_to(server_snapshot& into) const {
         ++into.loops[context_.number_of(client->home())].connections;
     into.handed_over = hand_overs::so_far();
     into.latch_sleeps = context_.latch().sleeps();
-    into.loop_stalls = context_.watchdog() != nullptr ? context_.watchdog()->stalls() : 0;
+    if (const loop_watchdog* const watchdog = context_.watchdog()) {
+        into.loop_slow_turns = watchdog->slow_turns();
+        into.loop_stalls = watchdog->stalls();
+    }
     add_shares_to(into);
     add_paths_to(into);
     into.leases = context_.leases.size();

@@ -217,7 +217,7 @@ void host_change_feed::forget(held_watch& which) noexcept {
 
 void host_change_feed::take_events() {
     alignas(inotify_event) std::array<char, 16384> buffer;
-    for (;;) {
+    for (unsigned reads = 0; reads != limits::change_reads_max; ++reads) {  // the rest next time
         const ssize_t bytes = ::read(kernel_queue_.descriptor(), buffer.data(), buffer.size());
         if (bytes <= 0) return;
         for (ssize_t at = 0; at < bytes;) {

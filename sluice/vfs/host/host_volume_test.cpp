@@ -317,6 +317,27 @@ TEST_F(host_volume_test, a_file_is_made_in_the_directory_that_is_held_wherever_i
     EXPECT_EQ(code(opened->create_in(*directory.node, "late", {.kind = node_kind::directory})), ENOTDIR);
 }
 
+// More changes than are read at once, and fewer than the kernel's queue takes by default.
+constexpr int many_changes = 16'000;
+
+// Long names, of which one read takes few.
+void change_names(const std::string& directory) {
+    const std::string name = directory + "/" + std::string(250, 'n');
+    for (int i = 0; i != many_changes / 2; ++i) {
+        (void)::mknod(name.c_str(), S_IFREG | 0600, 0);
+        (void)::unlink(name.c_str());
+    }
+}
+
+TEST_F(host_volume_test, the_index_is_rebuilt_if_more_has_changed_than_it_reads_at_once) {
+    EXPECT_EQ(code(find("missing")), ENOENT);
+    change_names(path_of(""));
+    put("After");
+    EXPECT_EQ(find("aFTER").value()->path(), "After");
+    EXPECT_EQ(opened->index_statistics().overflows, 1U);
+    EXPECT_EQ(scans(), 2U);
+}
+
 TEST_F(host_volume_test, only_the_file_that_is_held_is_removed) {
     put("f");
     const auto held = find("f").value();
@@ -324,6 +345,31 @@ TEST_F(host_volume_test, only_the_file_that_is_held_is_removed) {
     put("f");
     EXPECT_EQ(code(held->remove()), ENOENT);
     EXPECT_TRUE(fs::exists(path_of("f")));
+}
+
+class counting_listener final : public change_listener {
+public:
+    void changed(const change&) noexcept override { ++changes; }
+    void overflowed() noexcept override { ++overflows; }
+    void ended() noexcept override {}
+
+    int changes = 0;
+    int overflows = 0;
+};
+
+TEST_F(host_volume_test, a_feed_delivers_changes_before_it_has_read_all_of_many) {
+    counting_listener seen;
+    const node_ptr root = find("").value();
+    const auto watch = opened->changes()->watch(*root, false, seen);
+    ASSERT_EQ(code(watch), 0);
+    change_names(path_of(""));
+    int deliveries = 0;
+    while (seen.changes < many_changes and seen.overflows == 0) {
+        EXPECT_TRUE(io::sync_wait(*multiplexer, opened->changes()->co_changed()));
+        opened->changes()->tell();
+        ++deliveries;
+    }
+    EXPECT_GT(deliveries, 1);
 }
 
 // Has room for a few directories.

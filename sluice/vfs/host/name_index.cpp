@@ -161,7 +161,7 @@ void name_index::take_events() {
     constexpr std::size_t event_bytes_max = sizeof(inotify_event) + NAME_MAX + 1;
     if (inotify_ < 0) return;
     alignas(inotify_event) std::array<char, 16384> buffer;
-    for (;;) {
+    for (unsigned reads = 0; reads != limits::change_reads_max; ++reads) {
         const ssize_t bytes = ::read(inotify_, buffer.data(), buffer.size());
         if (bytes <= 0) return;
         for (ssize_t at = 0; at < bytes;) {
@@ -175,6 +175,9 @@ void name_index::take_events() {
         // Had there been more, there was room for it.
         if (buffer.size() - static_cast<std::size_t>(bytes) > event_bytes_max) return;
     }
+    // The rest of the queue is not known, as if it had been lost.
+    ++counts_.overflows;
+    forget_all();
 }
 
 void name_index::apply(int watch, std::uint32_t what, std::string_view name) {

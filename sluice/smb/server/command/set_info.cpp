@@ -84,6 +84,7 @@ namespace {
     io::task<caching_outcome> waiting = make_way_for_name_change(r, *one->file, one.get());
     const caching_outcome outcome = co_await std::move(waiting);
     if (outcome == caching_outcome::cancelled) co_return r.why_in_vain();
+    if (outcome == caching_outcome::exhausted) co_return nt_status::sharing_violation;
     if (one->is_closed) co_return nt_status::file_closed;
     if (outcome == caching_outcome::waited) {
         const nt_status now = may_remove(*one, ignores_read_only);

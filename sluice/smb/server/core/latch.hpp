@@ -8,6 +8,7 @@
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/io/task.hpp"
+#include "sluice/smb/server/core/loop_activity.hpp"
 
 namespace sluice::smb::server {
 
@@ -111,6 +112,7 @@ public:
     template <class Promise>
     auto await_suspend(std::coroutine_handle<Promise> waiter) noexcept {
         is_given_back_ = gives_back_;
+        work_ = loop_activity::current();
         if constexpr (std::is_void_v<decltype(what_.await_suspend(waiter))>) {
             what_.await_suspend(waiter);
             if (gives_back_) latch_.unlock();
@@ -121,7 +123,10 @@ public:
         }
     }
     [[nodiscard]] decltype(auto) await_resume() noexcept {
-        if (is_given_back_) latch_.lock();
+        if (is_given_back_) {
+            loop_activity::begin(work_);  // others may have been served since then
+            latch_.lock();
+        }
         return what_.await_resume();
     }
 
@@ -130,6 +135,7 @@ private:
     Awaiter what_;
     bool gives_back_;
     bool is_given_back_ = false;
+    loop_work work_{};
 };
 
 /// As unlatched(), below, if `gives_back`; otherwise runs a task, which then may not suspend, with the latch.

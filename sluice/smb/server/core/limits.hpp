@@ -101,11 +101,17 @@ inline constexpr unsigned open_attempts_max = 32;
 /// client that caches a file may end one wait.
 inline constexpr unsigned caching_waits_max = 4096;
 
-/// A turn of an event loop that lasts this long is reported. The period in which the loops are sampled, and
-/// the most time that counts between two samples.
-inline constexpr std::chrono::milliseconds loop_turn_max{1000};
-inline constexpr std::chrono::milliseconds loop_sample_period{250};
-inline constexpr std::chrono::milliseconds loop_samples_apart_max{500};
+/// How often a rename or link starts again because others had to give up what they cache.
+inline constexpr unsigned rename_attempts_max = 32;
+
+/// A turn of an event loop that lasts this long is reported when it ends; one that lasts as long as a stall,
+/// at once. The period in which the loops are sampled, and the most time that counts between two samples.
+inline constexpr std::chrono::milliseconds loop_turn_max{100};
+inline constexpr std::chrono::milliseconds loop_stall_min{1000};
+inline constexpr std::chrono::milliseconds loop_sample_period{25};
+inline constexpr std::chrono::milliseconds loop_samples_apart_max{50};
+/// How often slow turns of one loop are logged; those in between are counted.
+inline constexpr std::chrono::seconds slow_turn_log_period{10};
 
 /// How long a file that another server is looking at, or has open or locked, is let be before one tries
 /// again; the pause doubles from the first to the second.

@@ -121,12 +121,15 @@ io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<c
 }
 
 io::task<nt_status> connection::serve(request& r) noexcept {
+    loop_activity::begin({.command = r.header().command});  // the latch may be long in coming
     const server_latch::hold held(host_.latch());
     const nt_status refused = authorise(r);
     if (refused != nt_status::success) co_return refused;
     if (r.replies_before->bytes_of_all() > limits::reply_bytes_per_frame_max)
         co_return nt_status::insufficient_resources;
     const command_rule* const rule = host_.functions().rule_of(r.header().command);
+    if (r.tree != nullptr)
+        loop_activity::begin({.command = r.header().command, .domain = r.tree->target->domain()});
     const nt_status status = co_await rule->serve(r);
     if (host_.breaks.any()) {
         io::task<void> telling = host_.breaks.none_left(host_.latch(), loop());

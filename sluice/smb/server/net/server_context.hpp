@@ -16,13 +16,13 @@
 #include "sluice/smb/server/file/lease_table.hpp"
 #include "sluice/smb/server/file/peer_servers.hpp"
 #include "sluice/smb/server/net/dispatcher.hpp"
-#include "sluice/smb/server/net/loop_watchdog.hpp"
 #include "sluice/smb/server/net/server_loop.hpp"
 #include "sluice/smb/server/open/open_table.hpp"
 #include "sluice/smb/server/open/replay.hpp"
 #include "sluice/smb/server/report/bounded_log.hpp"
 #include "sluice/smb/server/report/event_log.hpp"
 #include "sluice/smb/server/report/limit_rejections.hpp"
+#include "sluice/smb/server/report/loop_watchdog.hpp"
 #include "sluice/smb/server/report/refusal_log.hpp"
 #include "sluice/smb/server/session/admission.hpp"
 #include "sluice/smb/server/session/client_quotas.hpp"
@@ -47,7 +47,7 @@ struct server_dependencies {
     /// More loops to serve connections on, each run by a thread of its own; `loop` is the first, whose thread
     /// makes, starts and stops the server.
     std::span<io::io_multiplexer* const> other_loops{};
-    const loop_watchdog* watchdog = nullptr;  // of these loops, for the snapshot; null: none
+    loop_watchdog* watchdog = nullptr;  // of these loops; null: none
 };
 
 /// The state that the connections and commands of a server share: tables, limits, timers, logs, loops.
@@ -82,7 +82,7 @@ public:
     /// Null if no other server serves the same files.
     [[nodiscard]] peer_servers* peers() const noexcept { return dependencies_.peers; }
     /// Null if there is none.
-    [[nodiscard]] const loop_watchdog* watchdog() const noexcept { return dependencies_.watchdog; }
+    [[nodiscard]] loop_watchdog* watchdog() const noexcept { return dependencies_.watchdog; }
     [[nodiscard]] const server_configuration& configuration() const noexcept { return configuration_; }
     [[nodiscard]] const wire::guid& identity() const noexcept { return identity_; }
     /// The names that the server gives itself when a client logs on, and the mechanisms it offers.

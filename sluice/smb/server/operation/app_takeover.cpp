@@ -42,7 +42,8 @@ bool is_newer(const app_instance& fresh, const app_instance& held) noexcept {
 
 std::optional<app_instance> app_instance_in(const request& r, const wire::create_request_contexts& asked) {
     const negotiated& agreed = r.connection().agreed;
-    if (not asked.app_instance_id or not agreed.is_at_least(wire::dialect::smb_3_0)) return std::nullopt;
+    const bool is_named = asked.app_instance_id.value_or(wire::guid{}) != wire::guid{};
+    if (not is_named or not agreed.is_at_least(wire::dialect::smb_3_0)) return std::nullopt;
     app_instance named{.id = *asked.app_instance_id, .version = std::nullopt};
     if (agreed.is_at_least(wire::dialect::smb_3_1_1)) named.version = asked.app_instance_version;
     return named;

@@ -143,7 +143,7 @@ io::task<caching_outcome> make_way_for_name_change(request& r, file_state& file,
         so_far = co_await std::move(waiting);
         if (so_far == caching_outcome::cancelled) co_return so_far;
     }
-    co_return caching_outcome::cancelled;  // the file is cached again each time
+    co_return caching_outcome::exhausted;
 }
 
 void end_caching(server_context& host, open& ending) noexcept {

@@ -23,6 +23,7 @@ enum class caching_outcome : std::uint8_t {
     clear,      ///< nobody is in the way
     waited,     ///< somebody was told and has answered, or run out of time: look at the file again
     cancelled,  ///< the request is not to wait, or no longer: request::why_in_vain()
+    exhausted,  ///< others cache the file again each time: SHARING_VIOLATION
 };
 
 /// Whether an open with these rights only looks at attributes, and so concerns nobody's cache.

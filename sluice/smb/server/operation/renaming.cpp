@@ -240,7 +240,9 @@ io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, naming_wish
     const auto target = target_of(wish);
     if (not target) co_return target.error();
 
-    for (unsigned attempts = 1; attempts != limits::caching_waits_max; ++attempts) {
+    unsigned attempts = 0;
+    unsigned pauses = 0;
+    while (attempts != limits::rename_attempts_max) {
         naming attempt(r, *one, wish, *target);
         const nt_status refused = attempt.look();
         if (refused != nt_status::success) co_return refused;
@@ -251,17 +253,21 @@ io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, naming_wish
             io::task<caching_outcome> waiting = make_way_for_name_change(r, *other, one.get());
             const caching_outcome outcome = co_await std::move(waiting);
             if (outcome == caching_outcome::cancelled) co_return r.why_in_vain();
+            if (outcome == caching_outcome::exhausted) co_return nt_status::sharing_violation;
             if (outcome == caching_outcome::waited) has_waited = true;
         }
         if (one->is_closed) co_return nt_status::file_closed;
-        if (has_waited) continue;
+        if (has_waited) {
+            ++attempts;
+            continue;
+        }
         if (const nt_status held = attempt.check_taken(); held != nt_status::success) co_return held;
         if (not wish.makes_link) others.pop_back();
         if (one->is_directory() and has_opens(others)) co_return nt_status::access_denied;
         nt_status status = nt_status::success;
         if (r.host().peers() != nullptr) status = attempt.keep_peers_out(*r.host().peers());
         if (status == nt_status::success) co_return attempt.carry_out();
-        if (status != nt_status::retry or attempts >= limits::peer_attempts_max)
+        if (status != nt_status::retry or ++pauses == limits::peer_attempts_max)
             co_return nt_status::access_denied;
         const deadline until(limits::peer_pause_max);
         io::task<bool> waiting = pass(r.loop(), until);

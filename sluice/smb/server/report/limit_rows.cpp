@@ -197,8 +197,14 @@ void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
         {"open_attempts_max", group, "attempts of an open whose name changes", limits::open_attempts_max});
     to.push_back({"caching_waits_max", group, "waits of an open, rename or removal for clients that cache",
                   limits::caching_waits_max});
-    to.push_back({"loop_turn_max", group, "a turn of an event loop until it is reported",
+    to.push_back({"rename_attempts_max", group, "attempts of a rename that waits for others",
+                  limits::rename_attempts_max});
+    to.push_back({"loop_turn_max", group, "a turn of an event loop that is reported when it ends",
                   ms(limits::loop_turn_max), "ms"});
+    to.push_back({"loop_stall_min", group, "a turn of an event loop that is reported at once",
+                  ms(limits::loop_stall_min), "ms"});
+    to.push_back({"slow_turn_log_period", group, "between two reports of such turns of one loop",
+                  seconds(limits::slow_turn_log_period), "s"});
     to.push_back({"loop_sample_period", group, "between two samples of the event loops",
                   ms(limits::loop_sample_period), "ms"});
     to.push_back({"loop_samples_apart_max", group, "the most that counts between two samples",

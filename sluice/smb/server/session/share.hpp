@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -19,7 +20,9 @@ struct volume_feed {
 /// to the server: several shares may reach one file. Thread safety: the caller holds the server's latch.
 class share {
 public:
-    explicit share(share_configuration configuration) noexcept : configuration_(std::move(configuration)) {}
+    /// `domain`: its number for reports of what the loops do (domain_names); 0 for none.
+    explicit share(share_configuration configuration, std::uint32_t domain = 0) noexcept
+        : configuration_(std::move(configuration)), domain_(domain) {}
     /// IPC$.
     share() noexcept { configuration_.name = "IPC$"; }
 
@@ -30,6 +33,8 @@ public:
         ENSURE(not is_pipes(), "IPC$ has no volume");
         return *configuration_.volume;
     }
+
+    [[nodiscard]] std::uint32_t domain() const noexcept { return domain_; }
 
     /// After a reload without it, no client can connect to it any more. Opens stay, but are not notified of
     /// changes unless another share serves the volume.
@@ -47,6 +52,7 @@ public:
 
 private:
     share_configuration configuration_;
+    std::uint32_t domain_ = 0;
     bool is_withdrawn_ = false;
 };
 

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <map>
+#include <string_view>
+
+#include "sluice/smb/server/core/thread_usage.hpp"
+
+namespace sluice::cli {
+
+/// The usage of threads of this process, from /proc/self/task/THREAD/stat. CPU time there comes in ticks,
+/// mostly of 10 ms. Allocates: an open file for each thread that was asked for; it stays open, so that it can
+/// be read after the process has lost access to other files.
+class proc_thread_usage final : public smb::server::thread_usage_source {
+public:
+    proc_thread_usage() noexcept = default;
+    ~proc_thread_usage();
+    [[nodiscard]] std::optional<smb::server::thread_usage> of(int thread) noexcept override;
+
+private:
+    std::map<int, int> descriptors_;  // by thread; -1: it cannot be opened
+};
+
+/// Decodes the content of such a file (proc_pid_stat(5)), where a second has `ticks_per_second`. Returns
+/// std::nullopt for a text of another form. Allocates: nothing.
+[[nodiscard]] std::optional<smb::server::thread_usage> decode_thread_stat(std::string_view text,
+                                                                          long ticks_per_second) noexcept;
+
+}  // namespace sluice::cli

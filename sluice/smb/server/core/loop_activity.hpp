@@ -1,0 +1,89 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/smb/wire/message/header.hpp"
+
+namespace sluice::smb::server {
+
+/// A piece of work on an event loop: a command, and the number of the domain whose file system it may call.
+/// See domain_names.
+struct loop_work {
+    wire::command command = wire::command::negotiate;
+    std::uint32_t domain = 0;  // 0: none
+
+    [[nodiscard]] friend constexpr bool operator==(const loop_work&, const loop_work&) noexcept = default;
+};
+
+/// The work of one event loop, for its watchdog: "call N: command C in domain D". It is stored when the loop
+/// begins or resumes a request, so it names the request that was served last, not work of other kinds.
+///
+/// Thread safety (atomic): the loop's thread writes, by means of a `use`; any thread reads. A reader that
+/// sees one turn for a while sees what was stored in it: no order is needed.
+class loop_activity {
+public:
+    /// `loop` outlives this.
+    explicit loop_activity(const io::io_multiplexer& loop) noexcept : loop_(loop) {}
+    loop_activity(const loop_activity&) = delete;
+    loop_activity& operator=(const loop_activity&) = delete;
+
+    /// While it exists, the calling thread is the one that runs the loop, and begin() writes to `of`.
+    /// `thread` is the kernel's number of the thread.
+    class use {
+    public:
+        use(loop_activity& of, int thread) noexcept;
+        use(const use&) = delete;
+        use& operator=(const use&) = delete;
+        ~use();
+
+    private:
+        loop_activity& of_;
+    };
+
+    /// The loop of this thread begins or resumes `work`. Does nothing on a thread without a `use`.
+    static void begin(loop_work work) noexcept {
+        if (loop_activity* const here = here_; here != nullptr) here->note(work);
+    }
+    /// The last work of this thread's loop, to begin() it again after a suspension.
+    [[nodiscard]] static loop_work current() noexcept {
+        return here_ != nullptr ? unpacked(here_->work_.load(std::memory_order_relaxed)) : loop_work{};
+    }
+
+    struct view {
+        std::uint64_t calls = 0;  // begun so far
+        std::uint64_t turn = 0;   // io_multiplexer::turn() at the last of them
+        loop_work work{};         // the last of them
+    };
+    [[nodiscard]] view look() const noexcept;
+    [[nodiscard]] const io::io_multiplexer& loop() const noexcept { return loop_; }
+    /// The kernel's number of the loop's thread; 0 while there is no `use`.
+    [[nodiscard]] int thread() const noexcept { return thread_.load(std::memory_order_relaxed); }
+
+private:
+    void note(loop_work work) noexcept {
+        // Read and written by this thread alone: no read-modify-write.
+        calls_.store(calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        turn_.store(loop_.turn(), std::memory_order_relaxed);
+        work_.store(packed(work), std::memory_order_relaxed);
+    }
+    // One word, so that a reader never sees the command of one request with the domain of another.
+    [[nodiscard]] static constexpr std::uint64_t packed(loop_work work) noexcept {
+        return std::uint64_t{work.domain} << 16 | static_cast<std::uint16_t>(work.command);
+    }
+    [[nodiscard]] static constexpr loop_work unpacked(std::uint64_t word) noexcept {
+        return {.command = static_cast<wire::command>(word & 0xffff),
+                .domain = static_cast<std::uint32_t>(word >> 16)};
+    }
+
+    static inline thread_local constinit loop_activity* here_ = nullptr;
+
+    const io::io_multiplexer& loop_;
+    std::atomic<int> thread_{0};
+    std::atomic<std::uint64_t> calls_{0};
+    std::atomic<std::uint64_t> turn_{0};
+    std::atomic<std::uint64_t> work_{0};
+};
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,94 @@
+#include "sluice/smb/server/core/loop_activity.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sluice/io/epoll/epoll_multiplexer.hpp"
+#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/task_group.hpp"
+#include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/core/latch.hpp"
+#include "sluice/smb/server/report/domain_names.hpp"
+
+namespace sluice::smb::server {
+namespace {
+
+constexpr int thread = 77;
+constexpr loop_work read_in_one{.command = wire::command::read, .domain = 1};
+constexpr loop_work create_in_two{.command = wire::command::create, .domain = 2};
+
+class loop_activities : public testing::Test {
+protected:
+    std::unique_ptr<io::io_multiplexer> loop = io::make_epoll_multiplexer().value();
+    loop_activity activity{*loop};
+};
+
+TEST_F(loop_activities, name_the_last_work_of_the_thread_and_count_it) {
+    const loop_activity::use here(activity, thread);
+    EXPECT_EQ(activity.look().calls, 0U);
+    EXPECT_EQ(activity.thread(), thread);
+    loop_activity::begin(read_in_one);
+    loop_activity::begin(create_in_two);
+    EXPECT_EQ(activity.look().calls, 2U);
+    EXPECT_EQ(activity.look().work, create_in_two);
+    EXPECT_EQ(loop_activity::current(), create_in_two);
+}
+
+TEST_F(loop_activities, name_the_turn_of_the_work) {
+    const loop_activity::use here(activity, thread);
+    std::uint64_t turn = 0;
+    ASSERT_TRUE(loop->post([&] {
+        turn = loop->turn();
+        loop_activity::begin(read_in_one);
+    }));
+    EXPECT_GT(loop->run().value_or(0), 0);
+    EXPECT_EQ(activity.look().turn, turn);
+    EXPECT_NE(loop->turn(), turn);
+}
+
+TEST_F(loop_activities, do_not_change_by_work_of_threads_that_run_no_loop) {
+    loop_activity::begin(read_in_one);
+    EXPECT_EQ(activity.look().calls, 0U);
+    EXPECT_EQ(activity.thread(), 0);
+    EXPECT_EQ(loop_activity::current(), loop_work{});
+}
+
+io::task<void> work_that_waits(server_latch& latch, event<bool>& until, loop_work& resumed) {
+    const server_latch::hold held(latch);
+    loop_activity::begin(read_in_one);
+    (void)co_await unlatched(latch, until.wait());
+    resumed = loop_activity::current();
+}
+
+io::task<void> end_of(io::task_group& tasks) {
+    co_await tasks.join();
+}
+
+TEST_F(loop_activities, name_a_request_again_when_it_resumes_after_a_wait) {
+    const loop_activity::use here(activity, thread);
+    server_latch latch;
+    event<bool> until(*loop);
+    loop_work resumed;
+    io::task_group tasks(*loop);
+    ASSERT_TRUE(loop->post([&] {
+        tasks.spawn(work_that_waits(latch, until, resumed));
+        loop_activity::begin(create_in_two);
+        until.set(true);
+    }));
+    EXPECT_GT(loop->run().value_or(0), 0);
+    io::sync_wait(*loop, end_of(tasks));
+    EXPECT_EQ(resumed, read_in_one);
+}
+
+TEST(domain_names, keep_the_number_of_each_name) {
+    domain_names names;
+    const std::uint32_t first = names.number_of("files");
+    EXPECT_NE(first, 0U);
+    EXPECT_NE(names.number_of("other"), first);
+    EXPECT_EQ(names.number_of("files"), first);
+    EXPECT_EQ(names.name_of(first), "files");
+    EXPECT_EQ(names.name_of(0), "");
+    EXPECT_EQ(names.name_of(3), "");
+}
+
+}  // namespace
+}  // namespace sluice::smb::server
