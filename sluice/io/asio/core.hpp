@@ -6,6 +6,7 @@
 #include <asio/query.hpp>
 #include <asio/system_error.hpp>
 #include <atomic>
+#include <cerrno>
 #include <concepts>
 #include <memory>
 #include <typeinfo>
@@ -20,6 +21,14 @@ namespace sluice::io::detail {
 
 [[nodiscard]] inline asio::error_code asio_error(const error& why) noexcept {
     return {why.code(), asio::error::get_system_category()};
+}
+
+[[nodiscard]] inline asio::error_code asio_errno(int code) noexcept {
+    return {code, asio::error::get_system_category()};
+}
+/// Converts errno if `returned` is negative.
+[[nodiscard]] inline asio::error_code asio_called(int returned) noexcept {
+    return returned < 0 ? asio_errno(errno) : asio::error_code();
 }
 
 /// The outcome of a call without a value.
@@ -188,7 +197,13 @@ protected:
     explicit asio_handle_work(asio_core<Handle>& core, asio::error_code refused = {}) noexcept
         : core_(core), refused_(refused) {}
     [[nodiscard]] Handle& handle() const noexcept { return core_.handle; }
+    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return core_.context.multiplexer(); }
     [[nodiscard]] const asio::error_code& refused() const noexcept { return refused_; }
+    /// Has the work end with an error. Returns true.
+    bool refuse(const asio::error_code& why) noexcept {
+        refused_ = why;
+        return true;
+    }
 
 private:
     asio_core<Handle>& core_;
