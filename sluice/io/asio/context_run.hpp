@@ -161,6 +161,18 @@ inline void asio_context::stop() noexcept {
     if (not multiplexer_->is_owner()) waker_->post();
 }
 
+// --- fork
+
+// The services come first: signal sets replace descriptors that the multiplexer then watches again.
+inline void asio_context::notify_fork(fork_event event) {
+    using step = io_multiplexer::fork_step;
+    asio::execution_context::notify_fork(event);
+    const step next = event == fork_prepare ? step::prepare
+                      : event == fork_child ? step::child
+                                            : step::parent;
+    detail::asio_throw_if(detail::asio_outcome(multiplexer_->notify_fork(next)), "notify_fork");
+}
+
 // --- what has operations on the loop
 
 inline void asio_context::enlist(detail::asio_core_base& one) noexcept {

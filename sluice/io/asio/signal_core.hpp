@@ -1,7 +1,9 @@
 #pragma once
 
+#include <asio/execution_context.hpp>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -14,6 +16,29 @@
 namespace sluice::io::detail {
 
 class asio_signal_core;
+
+/// The sets of a context, which a fork(2) concerns. Thread safety: any thread.
+class asio_signal_service final : public asio::execution_context::service {
+public:
+    explicit asio_signal_service(asio::execution_context& on) : asio::execution_context::service(on) {}
+
+    inline static asio::execution_context::id id;
+    void add(asio_signal_core& one) {
+        const std::scoped_lock lock(mutex_);
+        cores_.push_back(&one);
+    }
+    void remove(asio_signal_core& one) noexcept {
+        const std::scoped_lock lock(mutex_);
+        std::erase(cores_, &one);
+    }
+
+private:
+    void shutdown() noexcept override {}
+    void notify_fork(asio::execution_context::fork_event event) override;
+
+    std::mutex mutex_;
+    std::vector<asio_signal_core*> cores_;
+};
 
 /// One wait for any signal of a set.
 class asio_signal_waiter final : public external_work {
@@ -43,7 +68,11 @@ private:
 /// Invariant: a waiter is in the list only while nothing that has arrived is left over.
 class asio_signal_core final : public asio_core_base, public std::enable_shared_from_this<asio_signal_core> {
 public:
-    using asio_core_base::asio_core_base;
+    explicit asio_signal_core(asio_context& on)
+        : asio_core_base(on), service_(asio::use_service<asio_signal_service>(on)) {
+        service_.add(*this);
+    }
+    ~asio_signal_core() override { service_.remove(*this); }
 
     /// Takes a receiver that the registry has made; destroys it if the set has the signal already.
     void add(int number, signal_receiver&& from) {
@@ -64,6 +93,12 @@ public:
         end_unwanted();
     }
     static constexpr int each_signal = 0;
+
+    /// In a child after a fork. Throws: asio::system_error.
+    void renew_in_child() {
+        for (source& each : signals_)
+            asio_throw_if(asio_outcome(each.receiver.renew_in_child()), "notify_fork");
+    }
 
 private:
     friend class asio_signal_waiter;
@@ -138,11 +173,19 @@ private:
         return number;
     }
 
+    asio_signal_service& service_;
     std::list<source> signals_;
     std::vector<int> arrived_;  // the oldest first; at most one more for each signal and wait
     intrusive_list<asio_signal_waiter, &asio_signal_waiter::link> waiters_;
     bool is_listening_ = false;
 };
+
+inline void asio_signal_service::notify_fork(asio::execution_context::fork_event event) {
+    if (event != asio::execution_context::fork_child) return;
+    const std::scoped_lock lock(mutex_);
+    for (asio_signal_core* const each : cores_)
+        each->renew_in_child();
+}
 
 inline std::optional<int> asio_signal_waiter::begin(bool may_wait) noexcept {
     if (const auto arrived = core_.take_arrived()) {
