@@ -189,6 +189,30 @@ TEST_P(asio_forks, each_process_gets_its_own_signals) {
     EXPECT_EQ(got, SIGUSR1);
 }
 
+TEST_P(asio_forks, a_set_made_before_the_context_has_run_gets_the_signals_of_the_child) {
+    net::signal_set signals(*context, SIGUSR1);
+    int got = 0;
+    signals.async_wait([&](asio::error_code why, int number) { got = why ? 0 : number; });
+    const pid_t child = fork_with([&] {
+        context->poll();
+        if (::kill(::getpid(), SIGUSR1) != 0) return 2;
+        context->run();
+        return got == SIGUSR1 ? 0 : 1;
+    });
+    EXPECT_EQ(status_of(child), 0);
+}
+
+TEST_P(asio_forks, what_a_child_could_not_have_is_refused_before_the_fork) {
+    auto pinned = multiplexer->allocate_registered_buffer(4096);
+    ASSERT_TRUE(pinned.has_value());
+    const auto prepare = [this] { context->notify_fork(net::io_context::fork_prepare); };
+    if (multiplexer->name() == "io_uring") {
+        EXPECT_THROW(prepare(), asio::system_error);
+    } else {
+        prepare();  // the kernel does not know of the buffer
+    }
+}
+
 TEST_P(asio_forks, a_child_looks_up_names) {
     net::ip::tcp::resolver resolver(*context);
     int found = 0;

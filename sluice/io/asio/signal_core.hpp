@@ -1,6 +1,7 @@
 #pragma once
 
 #include <asio/execution_context.hpp>
+#include <atomic>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -74,8 +75,15 @@ public:
     }
     ~asio_signal_core() override { service_.remove(*this); }
 
-    /// Takes a receiver that the registry has made; destroys it if the set has the signal already.
-    void add(int number, signal_receiver&& from) {
+    /// How many forks have made this process from the one that the core was made in.
+    [[nodiscard]] unsigned forks() const noexcept { return forks_.load(std::memory_order_relaxed); }
+
+    /// Takes a receiver that the registry has made, after so many forks; destroys it if the set has the
+    /// signal already.
+    void add(int number, signal_receiver&& from, unsigned forks_before) {
+        // Made in the parent, and on the way here during the fork. One that fails receives the parent's
+        // signals.
+        if (forks_before != forks()) (void)from.renew_in_child();
         for (const source& each : signals_) {
             if (each.number == number and not each.is_removed) {
                 asio_signal_registry::instance().release(number);
@@ -96,6 +104,7 @@ public:
 
     /// In a child after a fork. Throws: asio::system_error.
     void renew_in_child() {
+        forks_.fetch_add(1, std::memory_order_relaxed);  // no other thread uses the context during a fork
         for (source& each : signals_)
             asio_throw_if(asio_outcome(each.receiver.renew_in_child()), "notify_fork");
     }
@@ -174,6 +183,7 @@ private:
     }
 
     asio_signal_service& service_;
+    std::atomic<unsigned> forks_{0};
     std::list<source> signals_;
     std::vector<int> arrived_;  // the oldest first; at most one more for each signal and wait
     intrusive_list<asio_signal_waiter, &asio_signal_waiter::link> waiters_;
