@@ -3,7 +3,7 @@
 // Memory is copied, and with it every operation that waits. What the kernel has is not: its requests write to
 // the memory of the process that made them, a ring accepts requests of that process only, and an epoll
 // instance that two processes change loses what either removes. So everything is taken back before, and the
-// child gets kernel objects of its own, to which each process gives what waits as usual.
+// child gets kernel objects of its own, to which each process gives its waiting operations as usual.
 
 #include "sluice/io/io_multiplexer.hpp"
 

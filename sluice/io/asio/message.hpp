@@ -35,7 +35,7 @@ public:
         : pieces_(into.data(), into.size()), flags_(flags), which_(direction::in) {}
     /// `to` unspecified: the connected peer.
     asio_message_call(std::span<const_buffer> from, int flags, const socket_address& to) noexcept
-        // A send only reads what its list names; the kernel has one type for both.
+        // A send only reads the buffers; the kernel has one type for both.
         : pieces_(reinterpret_cast<const buffer*>(from.data()), from.size()),
           flags_(flags),
           which_(direction::out),
@@ -101,7 +101,7 @@ inline asio_message_call::moved asio_message_now(const native_handle& on, asio_m
     }
 }
 
-/// What a transfer with flags asks for.
+/// The arguments of a transfer with flags.
 template <class Buffers, class Endpoint>
 struct asio_message_request {
     Buffers buffers;
@@ -111,7 +111,7 @@ struct asio_message_request {
     socket_address to{};       // unspecified: the connected peer
 };
 
-/// What the handler of a receive is told; stores the sender.
+/// The error code of a receive that has ended; stores the sender.
 template <class Request>
 [[nodiscard]] asio::error_code asio_message_received(const Request& asked,
                                                      const asio_message_call::moved& outcome) {

@@ -19,7 +19,7 @@
 // The waits of Asio's sockets and descriptors; for the adapter's headers, not for users.
 namespace sluice::io::detail {
 
-/// What Asio's two enumerations called wait_type mean.
+/// The common meaning of Asio's two enumerations called wait_type.
 enum class asio_condition : std::uint8_t { readable, writable, exceptional };
 
 template <class Base>

@@ -44,7 +44,7 @@ TEST_F(asio_iostreams, carry_lines_in_both_directions_and_end_with_the_connectio
     server.join();
 }
 
-TEST_F(asio_iostreams, what_is_written_is_sent_at_once) {
+TEST_F(asio_iostreams, output_is_sent_at_once) {
     tcp::iostream stream(acceptor.local_endpoint());
     tcp::socket far = acceptor.accept();
     stream << "abc";
@@ -79,7 +79,7 @@ struct set_clock {
     inline static time_point current{};
     static time_point now() noexcept { return current; }
 };
-// Each look lets a millisecond pass, which does not wait for it.
+// Each wait lets a millisecond pass on that clock.
 struct looks {
     static set_clock::duration to_wait_duration(const set_clock::duration&) {
         set_clock::current += 1ms;

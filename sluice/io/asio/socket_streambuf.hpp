@@ -48,9 +48,9 @@ private:
 namespace asio_names {
 
 /// Asio's basic_socket_streambuf: a connection as a std::streambuf, which blocks. Operations that have to
-/// wait end with timed_out when the expiry time has come, and error() then says why the stream has failed.
+/// wait end with timed_out when the expiry time has come, which is then the error().
 ///
-/// Every call that transfers, connect(), and the destructor, which writes what is buffered, block until the
+/// Every call that transfers, connect(), and the destructor, which writes the buffer, block until the
 /// expiry time, or without one, until the peer acts. Allocates: two buffers of 512 bytes; unless it is made
 /// from a socket, a context. Throws: std::system_error if there are no descriptors for that context.
 /// Thread safety: one thread at a time.
@@ -228,7 +228,7 @@ private:
         (void)wait_ready({.descriptor = socket_.native_handle()}, which, within);
     }
 
-    std::shared_ptr<asio_context> context_;  // of the socket; null if that was given
+    std::shared_ptr<asio_context> context_;  // null: the socket brought its own
     basic_stream_socket<Protocol> socket_;
     asio::error_code why_;
     time_point expiry_ = time_point::max();

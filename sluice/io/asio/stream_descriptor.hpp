@@ -16,7 +16,7 @@ namespace sluice::io {
 
 namespace detail {
 
-/// What we have to know of a descriptor that was made elsewhere. Errors: EBADF.
+/// Describes a descriptor that was made elsewhere. Errors: EBADF.
 [[nodiscard]] inline result<native_handle> asio_describe(int descriptor) noexcept {
     struct stat found{};
     const int flags = ::fcntl(descriptor, F_GETFL);

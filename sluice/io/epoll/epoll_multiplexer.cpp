@@ -286,7 +286,7 @@ void epoll_multiplexer::backend_wake() noexcept {
     (void)::write(waker_.descriptor(), &one, sizeof one);
 }
 
-// In a child after fork(2). What is closed here stays open in the parent.
+// In a child after fork(2). The descriptors closed here stay open in the parent.
 result<void> epoll_multiplexer::backend_renew() noexcept {
     auto fresh = make_kernel_objects();
     if (not fresh) return failure(fresh.error());

@@ -19,8 +19,8 @@ bool multiplexer::serves_multishots() const noexcept {
            });
 }
 
-// Of streams, and the wake-up; of files none is pending. Slots of handles that are gone count: the kernel may
-// still have their polls.
+// Counts requests on streams, and the wake-up; none on files is pending. Slots of closed handles count: the
+// kernel may still have their polls.
 bool multiplexer::has_requests() const noexcept {
     const auto is_kernels = [](const half_state& each) {
         const bool is_in_flight = each.half != nullptr and each.half->in_flight != 0;
@@ -35,7 +35,7 @@ bool multiplexer::has_requests() const noexcept {
            });
 }
 
-// What is cancelled here without a cancel_code waits again, and is given to a ring by the next pass.
+// An operation cancelled here, without a cancel_code, waits again, and the next pass gives it to a ring.
 result<void> multiplexer::backend_recall() noexcept {
     if (serves_multishots())
         return failure(
@@ -46,8 +46,8 @@ result<void> multiplexer::backend_recall() noexcept {
         if (entry == nullptr) return failure({ENOMEM, "prepare a fork: the ring takes no request"});
         io_uring_prep_cancel64(entry, 0, IORING_ASYNC_CANCEL_ANY);
         entry->user_data = address(addressee::nobody, nullptr);
-        // The answer is a completion, too, so this does not wait for longer than the kernel needs. What is
-        // about to complete elsewhere is asked for again.
+        // The answer is a completion, too, so this returns as soon as the kernel has one. A request that is
+        // about to complete on another processor is cancelled again.
         if (auto waited = ring_.submit_and_wait(std::chrono::milliseconds(1)); not waited) return waited;
         if (ring_.is_refusing()) return failure({ENOMEM, "prepare a fork: the kernel lacks memory"});
         take_completions();
