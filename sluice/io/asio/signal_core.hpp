@@ -64,7 +64,7 @@ private:
 };
 
 /// The signals of a set, their arrivals, and the waiting operations. While one waits, an operation is
-/// pending for each signal. The multiplexer's thread.
+/// pending for each signal. The multiplexer's thread; several threads take turns by the core's lock.
 ///
 /// Invariant: a waiter is in the list only while nothing that has arrived is left over.
 class asio_signal_core final : public asio_core_base, public std::enable_shared_from_this<asio_signal_core> {
@@ -84,6 +84,7 @@ public:
         // Made in the parent, and on the way here during the fork. One that fails receives the parent's
         // signals.
         if (forks_before != forks()) (void)from.renew_in_child();
+        const guard in(*this);
         for (const source& each : signals_) {
             if (each.number == number and not each.is_removed) {
                 asio_signal_registry::instance().release(number);
@@ -94,6 +95,7 @@ public:
         if (not waiters_.empty()) listen_once();
     }
     void remove(int number) noexcept {
+        const guard in(*this);
         for (source& each : signals_) {
             if (number == each_signal or each.number == number) each.is_removed = true;
         }
@@ -116,6 +118,7 @@ private:
     struct relay {
         source* self;
         void set_value(result<signal_event>&& outcome) noexcept {
+            const guard in(self->core);
             if (outcome.has_value()) self->core.arrived_.push_back(outcome->number);
         }
         void set_done() noexcept { self->core.ended(*self); }
@@ -151,7 +154,9 @@ private:
         }
     }
     void ended(source& one) noexcept {
-        const std::shared_ptr<asio_signal_core> self = std::move(one.kept);
+        std::shared_ptr<asio_signal_core> self;  // goes after the lock
+        const guard in(*this);
+        self = std::move(one.kept);
         context.end_outstanding();
         while (not arrived_.empty() and not waiters_.empty()) {
             const int number = arrived_.front();
@@ -198,6 +203,7 @@ inline void asio_signal_service::notify_fork(asio::execution_context::fork_event
 }
 
 inline std::optional<int> asio_signal_waiter::begin(bool may_wait) noexcept {
+    const asio_core_base::guard in(core_);
     if (const auto arrived = core_.take_arrived()) {
         number_ = *arrived;
         return 0;
@@ -209,6 +215,7 @@ inline std::optional<int> asio_signal_waiter::begin(bool may_wait) noexcept {
 }
 
 inline void asio_signal_waiter::end() noexcept {
+    const asio_core_base::guard in(core_);
     if (not link.is_linked()) return;  // it has received one
     core_.waiters_.erase(*this);
     core_.end_unwanted();
