@@ -129,8 +129,8 @@ private:
 /// handler's allocator from begin() to deliver().
 ///
 /// Thread safety: begin() and cancel() on any thread; everything else on the multiplexer's. With several
-/// threads, one of them launches it, and another may deliver it before launch() has returned; the core's lock
-/// keeps cancellations away from what is not there yet, or no longer.
+/// threads, one of them launches it, and another may deliver it before launch() has returned. Cancellations
+/// hold the core's lock, and so do the steps that make the i/o, and that remove the operation.
 template <class Work, class Core, class Handler, class Executor>
 class asio_operation final : public asio_pending {
     using allocator_type = typename std::allocator_traits<
@@ -274,7 +274,7 @@ private:
     }
 
     void deliver() noexcept {
-        // With several threads the slot is another's to touch; what is left in it finds no operation.
+        // With several threads another may use the slot now; its canceller will find no operation.
         if (auto slot = asio::get_associated_cancellation_slot(handler_);
             slot.is_connected() and not core_->is_shared)
             slot.clear();

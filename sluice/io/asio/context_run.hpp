@@ -138,7 +138,7 @@ inline bool asio_context::may_be_run_here() const noexcept {
     return multiplexer_->is_for_threads() or multiplexer_->is_owner() or not is_claimed_;
 }
 
-// Returns what is to be thrown. From here all is the next runner's.
+// Returns the exception to throw. From here all is the next runner's.
 inline std::exception_ptr asio_context::leave(runner& self) noexcept {
     std::exception_ptr first;
     bool others_sleep = false;
@@ -158,13 +158,16 @@ inline std::exception_ptr asio_context::leave(runner& self) noexcept {
 }
 
 inline void asio_context::stop() noexcept {
+    // A runner that calls this leaves by itself; others may sleep.
+    bool others_sleep = not multiplexer_->is_owner();
     {
         const std::scoped_lock lock(mutex_);
         stopped_.store(true, std::memory_order_release);  // pairs with stopped()
+        const int here = runner_here() != nullptr ? 1 : 0;
+        others_sleep = others_sleep or runners_ > here;
         has_changed_.notify_all();
     }
-    // A handler's own thread leaves by itself; others may sleep.
-    if (multiplexer_->is_for_threads() or not multiplexer_->is_owner()) waker_->post();
+    if (others_sleep) waker_->post();
 }
 
 // --- fork
