@@ -128,7 +128,9 @@ private:
 /// One operation of Asio's: the i/o, the handler, and what ties them to a context. Lives in memory of the
 /// handler's allocator from begin() to deliver().
 ///
-/// Thread safety: begin() and cancel() on any thread; everything else on the multiplexer's.
+/// Thread safety: begin() and cancel() on any thread; everything else on the multiplexer's. With several
+/// threads, one of them launches it, and another may deliver it before launch() has returned. Cancellations
+/// hold the core's lock, and so do the steps that make the i/o, and that remove the operation.
 template <class Work, class Core, class Handler, class Executor>
 class asio_operation final : public asio_pending {
     using allocator_type = typename std::allocator_traits<
@@ -145,10 +147,18 @@ class asio_operation final : public asio_pending {
         }
         void set_done() noexcept { self->done(); }
     };
+    // With several threads it may be called after the operation has gone, and then finds none of its number.
     struct canceller {
         asio_operation* self;
+        std::weak_ptr<Core> core;
+        std::uint64_t number;
         void operator()(asio::cancellation_type_t wanted) const noexcept {
-            if (wanted != asio::cancellation_type::none) self->cancel();
+            if (wanted == asio::cancellation_type::none) return;
+            if (number == 0) {
+                self->cancel();
+            } else if (const std::shared_ptr<Core> kept = core.lock()) {
+                kept->cancel_number(number);
+            }
         }
     };
     using sender_type = decltype(std::declval<Work&>().sender());
@@ -164,7 +174,9 @@ public:
             elsewhere_.emplace(executor);
         }
         auto slot = asio::get_associated_cancellation_slot(handler_);
-        if (slot.is_connected()) slot.template emplace<canceller>(this);
+        if (not slot.is_connected()) return;
+        if (core->is_shared) number = core->next_number();
+        slot.template emplace<canceller>(this, std::weak_ptr<Core>(core), number);
     }
 
     template <class From, class Argument>
@@ -200,13 +212,15 @@ private:
     void initiate() noexcept {
         io_multiplexer& multiplexer = core_->context.multiplexer();
         core_->context.begin_outstanding();
+        if (core_->is_shared) core_->add_pending(*this);  // a cancellation may come before it is launched
         if (not multiplexer.is_owner()) {
             multiplexer.post(*this);
             return;
         }
-        is_initiating_ = true;
+        const asio_pending* const before = std::exchange(initiating_here, this);
         launch();
-        is_initiating_ = false;  // if it is done, the item that will deliver has been posted
+        initiating_here =
+            before;  // the operation may be gone; if it is done here, the item that delivers was posted
     }
 
     // The item posted by initiate(), on another thread, or by done().
@@ -223,24 +237,27 @@ private:
             done();
             return;
         }
+        prepare();
+        io_->launch();  // after which the operation may be gone
+    }
+
+    void prepare() noexcept {
+        const typename Core::guard in(*core_);
         core_->context.enlist(*core_);
-        if (not pending_link.is_linked()) core_->pending.push_back(*this);
+        core_->add_pending(*this);
         io_.emplace(work_.sender(), relay{this});
         const bool fresh = io_->claim();  // from here a cancellation of it counts
         ENSURE(fresh);
         is_launched_.store(true, std::memory_order_seq_cst);
         if (is_cancelled_.load(std::memory_order_seq_cst)) [[unlikely]]
             io_->cancel();
-        io_->launch();
     }
 
     void done() noexcept {
         if (wants_more()) {
-            is_launched_.store(false,
-                               std::memory_order_relaxed);  // no other thread reads it: it has been launched
-            outcome_.reset();
+            unlaunch();
             launch();
-        } else if (is_initiating_) {
+        } else if (initiating_here == this) {
             // The handler must not run inside the initiating function.
             is_finished_ = true;
             core_->context.multiplexer().post(*this);
@@ -249,9 +266,19 @@ private:
         }
     }
 
+    // Until the next launch a cancellation is only noted.
+    void unlaunch() noexcept {
+        const typename Core::guard in(*core_);
+        is_launched_.store(false, std::memory_order_relaxed);  // read with the lock, or by this thread only
+        outcome_.reset();
+    }
+
     void deliver() noexcept {
-        if (auto slot = asio::get_associated_cancellation_slot(handler_); slot.is_connected()) slot.clear();
-        if (pending_link.is_linked()) core_->pending.erase(*this);
+        // With several threads another may use the slot now; its canceller will find no operation.
+        if (auto slot = asio::get_associated_cancellation_slot(handler_);
+            slot.is_connected() and not core_->is_shared)
+            slot.clear();
+        core_->remove_pending(*this);
         asio_context& context = core_->context;
         auto arguments = take_arguments();
         auto elsewhere = std::move(elsewhere_);
@@ -304,7 +331,6 @@ private:
     Work work_;
     std::optional<elsewhere_type> elsewhere_;  // the handler's executor, if it is not ours
     std::optional<typename sender_type::result_type> outcome_;
-    bool is_initiating_ = false;
     bool is_finished_ = false;
     std::atomic<bool> is_launched_{false};
     std::atomic<bool> is_cancelled_{false};

@@ -153,6 +153,22 @@ public:
     /// that does not end. Any thread.
     [[nodiscard]] std::uint64_t turn() const noexcept { return turn_.load(std::memory_order_relaxed); }
 
+    /// The steps of notify_fork().
+    enum class fork_step : std::uint8_t { prepare, parent, child };
+    /// Keeps this usable around fork(2): `prepare` before it, then `parent` or `child` in each process. After
+    /// `prepare` no request is with the kernel. The child gets a ring, or an epoll instance, of its own,
+    /// since the parent's cannot be shared. Pending operations continue in both processes: both wait for the
+    /// same connections and bytes. Timers and posted items continue in both, too; an external_work, or a name
+    /// that is looked up, has its threads in the parent only.
+    ///
+    /// To be called while no other thread uses this, by its owner if it is for one thread and has one; from
+    /// a receiver or posted item, too. Errors of `prepare`, which change nothing: EBUSY while operations on
+    /// files are pending, and while registered buffers, a receive_pool or an accept_stream exist, or in
+    /// a receiver of such an operation; ENOMEM. Of `child`: those of making a multiplexer; then this can only
+    /// be destroyed. Allocates: `child`. Blocks: `prepare`, until the kernel has returned its requests, which
+    /// takes no longer than ending them.
+    [[nodiscard]] result<void> notify_fork(fork_step step) noexcept;
+
     /// Operations started and not yet done.
     [[nodiscard]] std::size_t pending() const noexcept {
         return sharing_ == nullptr ? pending_ : pending_of_threads();
@@ -334,6 +350,19 @@ protected:
     virtual result<void> backend_complete(time_point until) noexcept = 0;
     /// Ends a wait of backend_complete, now or the next one. Any thread.
     virtual void backend_wake() noexcept = 0;
+    /// Before a fork: takes back all that the kernel has, so that it is given again afterwards. Operations on
+    /// files are not pending. Errors: those of notify_fork(), and then nothing has changed.
+    [[nodiscard]] virtual result<void> backend_recall() noexcept { return {}; }
+    /// In the child: replaces what belongs to the parent. Errors: as in making a multiplexer.
+    [[nodiscard]] virtual result<void> backend_renew() noexcept { return {}; }
+    /// For those two.
+    template <class Visit>
+    void for_each_attached(Visit&& visit) noexcept {
+        for (const auto& chunk : chunks_) {
+            for (std::size_t i = 0; i < limits::registrations_per_chunk; ++i)
+                if (chunk[i].native.is_valid()) visit(chunk[i]);
+        }
+    }
     /// Looks at one stream operation that waits. By default serves its half by non-blocking calls.
     virtual void backend_poll(detail::operation_record& op) noexcept;
     /// Makes memory known to the kernel and returns a name for it, if that is of use.
@@ -516,6 +545,7 @@ private:
     result<int> turn_once(int max, time_point until) noexcept;
     [[nodiscard]] bool is_exhausted() const noexcept;
     registration* take_registration() noexcept;
+    [[nodiscard]] bool can_fork() noexcept;
 
     // Its address tells threads apart, cheaper than their names.
     static inline thread_local constinit char thread_mark_ = 0;

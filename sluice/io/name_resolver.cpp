@@ -1,6 +1,7 @@
 #include "sluice/io/name_resolver.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <exception>
 #include <new>
 #include <thread>
@@ -11,8 +12,6 @@
 #include "sluice/io/sigpipe_guard.hpp"
 
 namespace sluice::io {
-
-using detail::operation_record;
 
 namespace {
 
@@ -44,13 +43,16 @@ namespace detail {
 
 // --- one lookup
 
-void lookup::tell(io_multiplexer& loop, operation_record& waiter) noexcept {
-    waiter_ = &waiter;
+bool lookup::notify(lookup_wait& waiter) noexcept {
     const std::scoped_lock guard(mutex_);
-    loop_ = &loop;
-    if (not outcome_) return;
-    while_posted_ = shared_from_this();
-    loop.post(*this);
+    if (outcome_.has_value()) return false;
+    waiter_ = &waiter;
+    return true;
+}
+
+bool lookup::abandon() noexcept {
+    const std::scoped_lock guard(mutex_);
+    return std::exchange(waiter_, nullptr) != nullptr;
 }
 
 bool lookup::wait_until(deadline::steady_clock::time_point end) noexcept {
@@ -58,10 +60,8 @@ bool lookup::wait_until(deadline::steady_clock::time_point end) noexcept {
     return has_ended_.wait_until(guard, end, [this] { return outcome_.has_value(); });
 }
 
-std::optional<addresses_result> lookup::abandon() noexcept {
-    waiter_ = nullptr;
+std::optional<addresses_result> lookup::take() noexcept {
     const std::scoped_lock guard(mutex_);
-    loop_ = nullptr;
     return std::exchange(outcome_, std::nullopt);
 }
 
@@ -69,19 +69,35 @@ void lookup::finish(addresses_result&& outcome) noexcept {
     const std::scoped_lock guard(mutex_);
     outcome_.emplace(std::move(outcome));
     has_ended_.notify_all();
-    if (loop_ == nullptr) return;
-    while_posted_ = shared_from_this();
-    loop_->post(*this);  // under the lock: the waiter cannot abandon this before post() returns
+    // With the lock held, so that abandon() returns false only after this is over.
+    if (lookup_wait* const waiter = std::exchange(waiter_, nullptr)) waiter->complete(0);
 }
 
-// The waiting operation is a sleep, which ends now. The outcome is in `outcome_`.
-void lookup::invoke() noexcept {
-    std::shared_ptr<lookup> kept;
-    {
-        const std::scoped_lock guard(mutex_);
-        kept = std::move(while_posted_);
+// --- the wait of an operation
+
+std::optional<int> lookup_wait::begin(bool may_wait) noexcept {
+    if (detail::engine::waits_for_threads(loop_)) {
+        lookup_ = resolver_.begin(what_);
+    } else {
+        lookup_ = std::make_shared<lookup>(what_);
+        resolver_.look_up_here(*lookup_);
     }
-    if (waiter_ != nullptr) detail::engine::cancel(*waiter_->target->multiplexer, *waiter_, ECANCELED);
+    if (not lookup_->notify(*this)) return 0;
+    if (may_wait or not lookup_->abandon()) return std::nullopt;
+    resolver_.forget(lookup_);
+    return ETIMEDOUT;
+}
+
+void lookup_wait::end() noexcept {
+    if (not lookup_->abandon()) return;  // it has been completed
+    resolver_.forget(lookup_);
+    complete(ECANCELED);
+}
+
+addresses_result lookup_wait::take() noexcept {
+    auto outcome = lookup_->take();
+    ENSURE(outcome.has_value(), "a lookup that has completed has an outcome");
+    return *std::move(outcome);
 }
 
 // --- the threads
@@ -190,7 +206,7 @@ addresses_result name_resolver::resolve(const host_and_port& what, deadline with
     const auto end = within.steady_end(deadline::steady_clock::now(), deadline::system_clock::now());
     const auto one = begin(what);
     if (not one->wait_until(end)) forget(one);
-    if (auto outcome = one->abandon()) return *std::move(outcome);
+    if (auto outcome = one->take()) return *std::move(outcome);
     return failure(lookup_error(ETIMEDOUT, what));
 }
 
@@ -213,31 +229,9 @@ void name_resolver::look_up_here(detail::lookup& one) noexcept {
 
 // --- the sender
 
-// A sleep until the deadline, which the end of the lookup cuts short.
-void resolve_sender::configure(operation& configured) noexcept {
-    operation_record& op = detail::record_of(configured);
-    ENSURE(lookup_ == nullptr, "started while pending");
-    op.target = &detail::engine::no_handle(*multiplexer_);
-    op.kind = operation_kind::sleep;
-    op.limit = limit_;
-    if (detail::engine::waits_for_threads(*multiplexer_)) {
-        lookup_ = resolver_->begin(what_);
-    } else {
-        lookup_ = std::make_shared<detail::lookup>(what_);
-        resolver_->look_up_here(*lookup_);
-    }
-    lookup_->tell(*multiplexer_, op);
-}
-
 addresses_result resolve_sender::collect(const operation& completed) noexcept {
-    const operation_record& op = detail::record_of(completed);
-    const std::shared_ptr<detail::lookup> ended = std::move(lookup_);
-    lookup_ = nullptr;
-    if (ended != nullptr) {
-        if (auto outcome = ended->abandon()) return *std::move(outcome);
-        resolver_->forget(ended);
-    }
-    return failure(lookup_error(op.error_code == 0 ? ETIMEDOUT : op.error_code, what_));
+    if (const int code = code_of(completed); code != 0) return failure(lookup_error(code, what_));
+    return (*wait_).take();
 }
 
 }  // namespace sluice::io

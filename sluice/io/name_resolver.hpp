@@ -11,6 +11,7 @@
 
 #include "sluice/base/deadline.hpp"
 #include "sluice/io/awaitable.hpp"
+#include "sluice/io/external_work.hpp"
 #include "sluice/io/name_resolution.hpp"
 #include "sluice/io/sender.hpp"
 
@@ -39,37 +40,30 @@ struct host_and_port {
 namespace detail {
 
 class lookup_queue;
+class lookup_wait;
 
-// One lookup. Shared by the operation that waits for it, the thread that carries it out, and the multiplexer
-// to which its end has been posted. Invariants:
-//   1. `loop_` is null once the waiter has abandoned it; until then the loop exists.
-//   2. While it is posted, `while_posted_` keeps it.
-class lookup final : private posted_item, public std::enable_shared_from_this<lookup> {
+// One lookup. Shared by the operation that waits for it, and the thread that carries it out. Thread safety:
+// any thread.
+class lookup final {
 public:
     explicit lookup(host_and_port what) noexcept : what_(std::move(what)) {}
 
     [[nodiscard]] const host_and_port& what() const noexcept { return what_; }
 
-    // By the waiter, on its thread.
-    void tell(io_multiplexer& loop, detail::operation_record& waiter) noexcept;
+    // Has `waiter` completed by the thread that has the outcome. False if there is one already.
+    [[nodiscard]] bool notify(lookup_wait& waiter) noexcept;
+    // Returns whether the waiter has not been completed; then it will not be.
+    [[nodiscard]] bool abandon() noexcept;
     [[nodiscard]] bool wait_until(deadline::steady_clock::time_point end) noexcept;
-    // The outcome if there is one. Afterwards the lookup touches neither the loop nor the operation.
-    [[nodiscard]] std::optional<addresses_result> abandon() noexcept;
-
-    // By the thread that carries it out.
+    [[nodiscard]] std::optional<addresses_result> take() noexcept;
     void finish(addresses_result&& outcome) noexcept;
 
 private:
-    void invoke() noexcept override;
-
     const host_and_port what_;
     std::mutex mutex_;  // guards what follows
     std::condition_variable has_ended_;
     std::optional<addresses_result> outcome_;
-    io_multiplexer* loop_ = nullptr;
-    std::shared_ptr<lookup> while_posted_;
-    // The loop's thread only.
-    detail::operation_record* waiter_ = nullptr;
+    lookup_wait* waiter_ = nullptr;
 };
 
 }  // namespace detail
@@ -113,6 +107,29 @@ private:
     std::shared_ptr<detail::lookup_queue> queue_;
 };
 
+namespace detail {
+
+/// An operation's wait for a lookup.
+class lookup_wait final : public external_work {
+public:
+    lookup_wait(io_multiplexer& loop, name_resolver& by, const host_and_port& what) noexcept
+        : loop_(loop), resolver_(by), what_(what) {}
+
+    [[nodiscard]] addresses_result take() noexcept;
+
+private:
+    friend class lookup;
+    std::optional<int> begin(bool may_wait) noexcept override;
+    void end() noexcept override;
+
+    io_multiplexer& loop_;
+    name_resolver& resolver_;
+    const host_and_port& what_;
+    std::shared_ptr<lookup> lookup_;
+};
+
+}  // namespace detail
+
 /// Looks up a host; made by async_resolve.
 class resolve_sender {
 public:
@@ -121,16 +138,12 @@ public:
     resolve_sender(io_multiplexer& multiplexer, name_resolver& resolver, host_and_port what,
                    deadline within) noexcept
         : multiplexer_(&multiplexer), resolver_(&resolver), what_(std::move(what)), limit_(within) {}
-    resolve_sender(resolve_sender&& other) noexcept
-        : multiplexer_(other.multiplexer_),
-          resolver_(other.resolver_),
-          what_(std::move(other.what_)),
-          limit_(other.limit_) {
-        ENSURE(other.lookup_ == nullptr, "moved while the operation is pending");
-    }
 
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *multiplexer_; }
-    void configure(operation& configured) noexcept;
+    void configure(operation& configured) noexcept {
+        configure_external(configured, *multiplexer_, wait_.emplace(*multiplexer_, *resolver_, what_),
+                           limit_);
+    }
     [[nodiscard]] result_type collect(const operation& completed) noexcept;
 
 private:
@@ -138,11 +151,10 @@ private:
     name_resolver* resolver_;
     host_and_port what_;
     deadline limit_;
-    std::shared_ptr<detail::lookup> lookup_;  // from start() to the outcome
+    work_room<detail::lookup_wait> wait_;
 };
 
-/// The sender of name_resolver::resolve; its errors apply, and ECANCELED. The outcome is posted to the
-/// multiplexer, so the loop has to invoke posted items, as run() and try_run() do. A simulated multiplexer
+/// The sender of name_resolver::resolve; its errors apply, and ECANCELED. A simulated multiplexer
 /// does not wait for threads: there, start() carries out the lookup. The resolver and the multiplexer must
 /// outlive the operation.
 [[nodiscard]] inline auto async_resolve(io_multiplexer& multiplexer, name_resolver& resolver,

@@ -1,5 +1,6 @@
 #include "sluice/io/signal_receiver.hpp"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -150,6 +151,12 @@ public:
         return true;
     }
 
+    void renew_doorbell(int fresh) noexcept {
+        (void)::dup3(fresh, doorbell(), O_CLOEXEC);  // fails for no two open descriptors
+        const std::uint64_t one = 1;
+        if (arrived_ != 0) (void)::write(doorbell(), &one, sizeof one);
+    }
+
 private:
     std::shared_ptr<signal_hub> hub_;
     signal_set which_;
@@ -247,27 +254,55 @@ signal_receiver::~signal_receiver() {
     if (inbox_ != nullptr) inbox_->hub().remove(*inbox_);
 }
 
+namespace {
+
+// What a receiver waits on: its doorbell, and a poller that watches that and the signals.
+struct receiver_descriptors {
+    handle doorbell;
+    handle ready;
+};
+
+result<receiver_descriptors> make_descriptors(int source) noexcept {
+    receiver_descriptors made{.doorbell = owned(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+                              .ready = owned(::epoll_create1(EPOLL_CLOEXEC))};
+    if (not made.doorbell.is_valid() or not made.ready.is_valid())
+        return failure(error::last("make a receiver of signals"));
+    for (const int each : {source, made.doorbell.descriptor()}) {
+        epoll_event event{.events = EPOLLIN, .data = {.fd = each}};
+        if (::epoll_ctl(made.ready.descriptor(), EPOLL_CTL_ADD, each, &event) != 0)
+            return failure(error::last("epoll_ctl"));
+    }
+    return made;
+}
+
+}  // namespace
+
 result<signal_receiver> signal_receiver::create(const signal_source& from, signal_set which) noexcept {
     if (which.empty() or not which.is_valid() or (which.bits() & ~from.signals().bits()) != 0)
         return failure(
             {EINVAL, "receive signals: the set is empty, or has signals that the source does not receive"});
-    handle doorbell = owned(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (not doorbell.is_valid()) return failure(error::last("eventfd"));
-    handle ready = owned(::epoll_create1(EPOLL_CLOEXEC));
-    if (not ready.is_valid()) return failure(error::last("epoll_create1"));
-    for (const int each : {from.hub_->source(), doorbell.descriptor()}) {
-        epoll_event event{.events = EPOLLIN, .data = {.fd = each}};
-        if (::epoll_ctl(ready.descriptor(), EPOLL_CTL_ADD, each, &event) != 0)
-            return failure(error::last("epoll_ctl"));
-    }
+    auto made = make_descriptors(from.hub_->source());
+    if (not made) return failure(made.error());
     std::unique_ptr<detail::signal_inbox> inbox(
-        new (std::nothrow) detail::signal_inbox(from.hub_, which, std::move(doorbell)));
+        new (std::nothrow) detail::signal_inbox(from.hub_, which, std::move(made->doorbell)));
     if (inbox == nullptr or not from.hub_->add(*inbox))
         return failure({ENOMEM, "make a receiver of signals"});
-    native_handle native = ready.release();
+    native_handle native = made->ready.release();
     native.kind = handle_kind::pipe;  // it waits like one
     native.readable = native.nonblocking = true;
     return signal_receiver(std::move(inbox), native);
+}
+
+// The poller watches signals for the process that made it, and the doorbell is shared with the parent.
+result<void> signal_receiver::renew_in_child() noexcept {
+    auto made = make_descriptors(inbox_->hub().source());
+    if (not made) return failure(made.error());
+    inbox_->renew_doorbell(made->doorbell.descriptor());
+    // By then the poller watches the doorbell's new description under a number that is about to be closed: it
+    // stays watched, because the other number refers to it, too.
+    if (::dup3(made->ready.descriptor(), handle_.descriptor(), O_CLOEXEC) < 0)
+        return failure(error::last("dup3"));
+    return {};
 }
 
 result<signal_event> signal_receiver::wait(deadline within) noexcept {

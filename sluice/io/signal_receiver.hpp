@@ -92,7 +92,7 @@ class signal_inbox;
 /// exist already have to block them themselves. So: make a `blocked_signals` first thing in main, then the
 /// source, then threads. Two sources for one signal compete for it: make one and share it. Signals sent to
 /// one thread (raise, pthread_kill) are received only if that thread waits. After fork(), the child makes a
-/// source of its own.
+/// source of its own, or calls renew_in_child() of the receivers it keeps.
 ///
 /// Thread safety: any thread. Allocates: create().
 class signal_source {
@@ -138,6 +138,10 @@ public:
 
     /// Waits for the next signal. Errors: ETIMEDOUT. Allocates: nothing. Blocks: until the deadline.
     [[nodiscard]] result<signal_event> wait(deadline within = {}) noexcept;
+
+    /// In a child after fork(2), before its multiplexer's notify_fork(): replaces the descriptors under their
+    /// numbers, so that the child's signals wake it and the parent's do not. Errors: EMFILE, ENFILE, ENOMEM.
+    [[nodiscard]] result<void> renew_in_child() noexcept;
 
     /// As io_handle::set_multiplexer, for the asynchronous spellings.
     [[nodiscard]] result<void> set_multiplexer(io_multiplexer* multiplexer) noexcept {

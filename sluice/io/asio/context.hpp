@@ -25,12 +25,11 @@ class asio_core_base;
 /// A multiplexer as an Asio execution context: what Asio's handlers, strands and coroutines run on, with the
 /// members and the meaning of asio::io_context. It needs ASIO_STANDALONE, and Asio 1.22 or later.
 ///
-/// One handler runs at a time. Any number of threads may call run(), poll() and their kind; one of them runs
-/// the multiplexer, and the others wait until it is their turn or the context is stopped. A multiplexer for
-/// one thread is run by the first that comes; one for several (best_available(2)) by one after the other.
-/// Handlers run inside run() here, or inside the multiplexer's, which not more than one thread may call at a
-/// time. run() rethrows what they throw; thrown out of a handler that the multiplexer's own run() invokes, an
-/// exception ends the program.
+/// Any number of threads may call run(), poll() and their kind. With a multiplexer for several threads
+/// (best_available(2)), all of them run handlers, several at a time: those of one strand take turns, as in
+/// Asio. One for a single thread is run by the first thread that comes; the others wait until the context is
+/// stopped. Handlers run inside run() here, or inside the multiplexer's. run() rethrows what they throw;
+/// thrown out of a handler that the multiplexer's own run() invokes, an exception ends the program.
 ///
 /// Stopped: by stop(), or by having run out of work, as in Asio. Then run() and its kind return 0 at once,
 /// until restart().
@@ -80,26 +79,37 @@ public:
         return stopped_.load(std::memory_order_acquire);  // pairs with stop()
     }
 
+    /// Keeps the context usable around fork(2), as in Asio: fork_prepare before it, then fork_parent, or
+    /// fork_child. Pending operations continue in both processes; the child has a multiplexer of its own
+    /// under the same objects. From a handler, too; no other thread may use the context or its objects. Hides
+    /// the function of the base class. Throws, in fork_prepare without an effect: asio::system_error, EBUSY
+    /// while names are looked up and as io_multiplexer::notify_fork(); in fork_child if there are too few
+    /// descriptors, or no memory, for that multiplexer.
+    void notify_fork(fork_event event);
+
     /// Whether the calling thread is inside a handler that runs here.
     [[nodiscard]] bool running_in_this_thread() const noexcept {
-        return multiplexer_->is_owner() and handlers_running_ > 0;
+        for (const handler_frame* at = innermost_handler_; at != nullptr; at = at->around)
+            if (at->of == this) return true;
+        return false;
     }
 
     // --- for the adapter's other classes; not for users
 
-    /// Runs a handler, on the multiplexer's thread; or, if this is being destroyed, does not.
+    /// Runs a handler, on a thread that runs the multiplexer; or, if this is being destroyed, does not.
     template <class Handler>
     void invoke(Handler&& handler) noexcept {
         if (is_discarding_) [[unlikely]]
             return;
-        if (handlers_running_++ == 0) ++handlers_run_;
+        runner* const by = runner_here();
+        if (by != nullptr and not running_in_this_thread()) ++by->handlers_run;
+        const handler_frame here(*this);
         try {
             std::forward<Handler>(handler)();
         } catch (...) {
-            if (not rethrows_) std::terminate();
-            thrown_.push_back(std::current_exception());
+            if (by == nullptr) std::terminate();
+            by->thrown.push_back(std::current_exception());
         }
-        --handlers_running_;
     }
 
     /// Operations and functions that wait for the loop, counted so that the destructor can end them.
@@ -108,10 +118,11 @@ public:
     }
     void end_outstanding() noexcept { outstanding_.fetch_sub(1, std::memory_order_relaxed); }
 
-    /// Runs `action()` on the multiplexer's thread, between the handlers. Any thread.
+    /// Runs `action()` on the multiplexer's thread, between the handlers; with several threads, at once. Any
+    /// thread.
     template <class Action>
     void act(Action&& action) {
-        if (multiplexer_->is_owner()) {
+        if (multiplexer_->is_for_threads() or multiplexer_->is_owner()) {
             action();
             return;
         }
@@ -125,7 +136,8 @@ public:
         throw std::bad_alloc();
     }
 
-    /// Adds an object that has operations on the loop, for the destructor. The multiplexer's thread.
+    /// Adds an object that has operations on the loop, for the destructor. A thread that runs the
+    /// multiplexer.
     void enlist(detail::asio_core_base& one) noexcept;
     /// Destroys what has been enlisted: now, or on the thread that runs the loop. Any thread.
     void destroy_core(detail::asio_core_base& one) noexcept;
@@ -134,6 +146,41 @@ public:
 
 private:
     using time_point = io_multiplexer::time_point;
+
+    // A handler that runs on this thread, inside of those around it.
+    struct handler_frame {
+        explicit handler_frame(const asio_context& now) noexcept
+            : of(&now), around(std::exchange(innermost_handler_, this)) {}
+        handler_frame(const handler_frame&) = delete;
+        handler_frame& operator=(const handler_frame&) = delete;
+        ~handler_frame() { innermost_handler_ = around; }
+
+        const asio_context* of;
+        const handler_frame* around;
+    };
+    // A call of run() or its kind on this thread.
+    struct runner {
+        explicit runner(const asio_context& now) noexcept
+            : of(&now), around(std::exchange(innermost_runner_, this)) {}
+        runner(const runner&) = delete;
+        runner& operator=(const runner&) = delete;
+        ~runner() { innermost_runner_ = around; }
+
+        const asio_context* of;
+        runner* around;
+        count_type handlers_run = 0;
+        std::vector<std::exception_ptr> thrown{};
+    };
+    static inline thread_local constinit const handler_frame* innermost_handler_ = nullptr;
+    static inline thread_local constinit runner* innermost_runner_ = nullptr;
+
+    [[nodiscard]] runner* runner_here() const noexcept {
+        runner* at = innermost_runner_;
+        while (at != nullptr and at->of != this)
+            at = at->around;
+        return at;
+    }
+
     class waker;
     struct lists;
     static constexpr count_type all = std::numeric_limits<count_type>::max();
@@ -143,11 +190,10 @@ private:
     [[nodiscard]] static std::unique_ptr<io_multiplexer> make_multiplexer(int concurrency_hint);
 
     count_type run_some(count_type max, time_point until);
-    [[nodiscard]] bool becomes_runner(time_point until);
+    [[nodiscard]] bool becomes_runner(runner& self, time_point until);
     [[nodiscard]] result<int> step(time_point until) noexcept;
     [[nodiscard]] bool may_be_run_here() const noexcept;
-    void leave() noexcept;
-    [[nodiscard]] std::exception_ptr take_thrown() noexcept;
+    [[nodiscard]] std::exception_ptr leave(runner& self) noexcept;
     void destroy_unowned() noexcept;
     void destroy_unowned_locked() noexcept;
     void discard_pending() noexcept;
@@ -160,17 +206,13 @@ private:
     // Shared between threads.
     std::atomic<bool> stopped_{false};
     std::atomic<std::size_t> outstanding_{0};
-    std::mutex mutex_;  // guards what follows; only while nothing runs may others touch what the runner has
+    std::mutex mutex_;  // guards what follows, up to `thrown_`
     std::condition_variable has_changed_;
-    bool is_running_ = false;
-    bool is_claimed_ = false;  // a thread runs it, or has
+    int runners_ = 0;                         // threads in run() or its kind that have their turn
+    bool is_claimed_ = false;                 // a thread runs it, or has
+    std::vector<std::exception_ptr> thrown_;  // more than one in one run(); for the next
 
-    // The runner's.
-    int handlers_running_ = 0;
-    count_type handlers_run_ = 0;
-    bool rethrows_ = false;
-    bool is_discarding_ = false;
-    std::vector<std::exception_ptr> thrown_;
+    bool is_discarding_ = false;  // the destructor's
 };
 
 }  // namespace sluice::io

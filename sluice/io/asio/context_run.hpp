@@ -37,9 +37,11 @@ private:
 };
 
 struct asio_context::lists {
-    // The multiplexer's thread's; another's under the mutex while nothing runs.
+    // The multiplexer's thread's, and another's under the mutex while nothing runs; with several threads,
+    // guarded by the mutex here.
+    std::mutex enlisted_mutex;
     intrusive_list<detail::asio_core_base, &detail::asio_core_base::enlisted_link> enlisted;
-    // Guarded by the mutex.
+    // Guarded by the context's mutex. With several threads no object has to wait for another to destroy it.
     intrusive_list<detail::asio_core_base, &detail::asio_core_base::unowned_link> unowned;
 };
 
@@ -93,20 +95,15 @@ inline void asio_context::discard_pending() noexcept {
 
 inline asio_context::count_type asio_context::run_some(count_type max, time_point until) {
     ENSURE(not running_in_this_thread(), "run() inside a handler");
-    if (not becomes_runner(until)) return 0;
-    rethrows_ = true;
-    const count_type before = handlers_run_;
+    runner self(*this);
+    if (not becomes_runner(self, until)) return 0;
     result<int> last = 1;
-    while (last.value_or(0) > 0 and thrown_.empty() and not stopped() and handlers_run_ - before < max)
+    while (last.value_or(0) > 0 and self.thrown.empty() and not stopped() and self.handlers_run < max)
         last = step(until);
-    rethrows_ = false;
-    const count_type ran = handlers_run_ - before;
-    const std::exception_ptr thrown = take_thrown();
-    leave();  // from here all is the next runner's
     if (last.has_value() and *last == io_multiplexer::nothing_pending) stop();
-    if (thrown != nullptr) std::rethrow_exception(thrown);
+    if (const std::exception_ptr thrown = leave(self)) std::rethrow_exception(thrown);
     if (not last) throw std::system_error(std::error_code(last.error()), last.error().operation());
-    return ran;
+    return self.handlers_run;
 }
 
 // One item at a time, so that no handler runs between one that throws and the return to the caller.
@@ -117,11 +114,13 @@ inline result<int> asio_context::step(time_point until) noexcept {
     return multiplexer_->try_run_until(until, 1);
 }
 
-// One thread at a time runs it; others wait for their turn, or until it is stopped. With a multiplexer for
-// one thread, only the first thread gets a turn.
-inline bool asio_context::becomes_runner(time_point until) {
+// With a multiplexer for one thread, only the first thread gets a turn; others wait until the context is
+// stopped.
+inline bool asio_context::becomes_runner(runner& self, time_point until) {
     std::unique_lock lock(mutex_);
-    const auto has_turn = [this] { return not is_running_ and may_be_run_here(); };
+    const auto has_turn = [this] {
+        return multiplexer_->is_for_threads() or (runners_ == 0 and may_be_run_here());
+    };
     const auto is_over = [&] { return stopped() or has_turn(); };
     if (until == time_point::max()) {
         has_changed_.wait(lock, is_over);
@@ -129,8 +128,9 @@ inline bool asio_context::becomes_runner(time_point until) {
         has_changed_.wait_until(lock, until, is_over);
     }
     if (stopped() or not has_turn()) return false;
-    is_running_ = true;
+    ++runners_;
     is_claimed_ = true;
+    self.thrown = std::exchange(thrown_, {});
     return true;
 }
 
@@ -138,27 +138,48 @@ inline bool asio_context::may_be_run_here() const noexcept {
     return multiplexer_->is_for_threads() or multiplexer_->is_owner() or not is_claimed_;
 }
 
-inline void asio_context::leave() noexcept {
-    const std::scoped_lock lock(mutex_);
-    destroy_unowned_locked();
-    is_running_ = false;
-    has_changed_.notify_all();
-}
-
-inline std::exception_ptr asio_context::take_thrown() noexcept {
-    if (thrown_.empty()) return nullptr;
-    std::exception_ptr first = thrown_.front();
-    thrown_.erase(thrown_.begin());
+// Returns the exception to throw. From here all is the next runner's.
+inline std::exception_ptr asio_context::leave(runner& self) noexcept {
+    std::exception_ptr first;
+    bool others_sleep = false;
+    {
+        const std::scoped_lock lock(mutex_);
+        if (not self.thrown.empty()) {
+            first = self.thrown.front();
+            thrown_.insert(thrown_.end(), self.thrown.begin() + 1, self.thrown.end());
+        }
+        destroy_unowned_locked();
+        others_sleep = --runners_ > 0 and stopped();
+        has_changed_.notify_all();
+    }
+    // One item wakes one thread, so each that leaves wakes the next.
+    if (others_sleep) waker_->post();
     return first;
 }
 
 inline void asio_context::stop() noexcept {
+    // A runner that calls this leaves by itself; others may sleep.
+    bool others_sleep = not multiplexer_->is_owner();
     {
         const std::scoped_lock lock(mutex_);
         stopped_.store(true, std::memory_order_release);  // pairs with stopped()
+        const int here = runner_here() != nullptr ? 1 : 0;
+        others_sleep = others_sleep or runners_ > here;
         has_changed_.notify_all();
     }
-    if (not multiplexer_->is_owner()) waker_->post();
+    if (others_sleep) waker_->post();
+}
+
+// --- fork
+
+// The services come first: signal sets replace descriptors that the multiplexer then watches again.
+inline void asio_context::notify_fork(fork_event event) {
+    using step = io_multiplexer::fork_step;
+    asio::execution_context::notify_fork(event);
+    const step next = event == fork_prepare ? step::prepare
+                      : event == fork_child ? step::child
+                                            : step::parent;
+    detail::asio_throw_if(detail::asio_outcome(multiplexer_->notify_fork(next)), "notify_fork");
 }
 
 // --- what has operations on the loop
@@ -166,20 +187,25 @@ inline void asio_context::stop() noexcept {
 inline void asio_context::enlist(detail::asio_core_base& one) noexcept {
     if (one.is_enlisted) return;
     one.is_enlisted = true;
+    std::unique_lock lock(lists_->enlisted_mutex, std::defer_lock);
+    if (multiplexer_->is_for_threads()) lock.lock();
     lists_->enlisted.push_back(one);
 }
 
 inline void asio_context::delist(detail::asio_core_base& one) noexcept {
-    if (one.is_enlisted) lists_->enlisted.erase(one);
+    if (not one.is_enlisted) return;
+    std::unique_lock lock(lists_->enlisted_mutex, std::defer_lock);
+    if (multiplexer_->is_for_threads()) lock.lock();
+    lists_->enlisted.erase(one);
 }
 
 inline void asio_context::destroy_core(detail::asio_core_base& one) noexcept {
-    if (multiplexer_->is_owner()) {
+    if (multiplexer_->is_for_threads() or multiplexer_->is_owner()) {
         delete &one;
         return;
     }
     const std::scoped_lock lock(mutex_);
-    if (not is_running_) {
+    if (runners_ == 0) {
         delete &one;
         return;
     }

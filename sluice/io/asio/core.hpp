@@ -6,8 +6,11 @@
 #include <asio/query.hpp>
 #include <asio/system_error.hpp>
 #include <atomic>
+#include <cerrno>
 #include <concepts>
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <typeinfo>
 #include <utility>
 
@@ -20,6 +23,14 @@ namespace sluice::io::detail {
 
 [[nodiscard]] inline asio::error_code asio_error(const error& why) noexcept {
     return {why.code(), asio::error::get_system_category()};
+}
+
+[[nodiscard]] inline asio::error_code asio_errno(int code) noexcept {
+    return {code, asio::error::get_system_category()};
+}
+/// Converts errno if `returned` is negative.
+[[nodiscard]] inline asio::error_code asio_called(int returned) noexcept {
+    return returned < 0 ? asio_errno(errno) : asio::error_code();
 }
 
 /// The outcome of a call without a value.
@@ -75,13 +86,18 @@ template <class Executor>
     return *asio::use_service<asio_home>(any).context;
 }
 
-/// One pending operation, as its object sees it. The multiplexer's thread only.
+/// One pending operation, as its object sees it. The multiplexer's thread only; with several threads, with
+/// the object's core locked.
 class asio_pending : public posted_item {
 public:
     virtual void cancel() noexcept = 0;
     [[nodiscard]] virtual bool is_cancelled() const noexcept = 0;
 
     list_hook<asio_pending> pending_link;
+    std::uint64_t number = 0;  // the core's; with several threads, names it for cancellations
+
+    /// The operation that this thread is initiating: its handler must not run yet.
+    static inline thread_local constinit const asio_pending* initiating_here = nullptr;
 
 protected:
     ~asio_pending() = default;
@@ -91,16 +107,29 @@ protected:
 /// before they have completed. The last reference destroys it, on a thread where that is safe.
 class asio_core_base : posted_item {
 public:
-    explicit asio_core_base(asio_context& on) noexcept : context(on) {}
+    explicit asio_core_base(asio_context& on) noexcept
+        : context(on), is_shared(on.multiplexer().is_for_threads()) {}
     virtual ~asio_core_base() { context.delist(*this); }
 
-    /// Cancels everything that is pending. Any thread: from others than the multiplexer's through an item of
-    /// its own, which keeps `self` alive until it has been taken.
+    /// Excludes other threads that run the context, if there may be any. One thread may have several:
+    /// cancelling comes back to the object.
+    class [[nodiscard]] guard {
+    public:
+        explicit guard(asio_core_base& of) : lock_(of.mutex_, std::defer_lock) {
+            if (of.is_shared) lock_.lock();
+        }
+
+    private:
+        std::unique_lock<std::recursive_mutex> lock_;
+    };
+
+    /// Cancels everything that is pending. Any thread: from others than that of a multiplexer for one thread
+    /// through an item of its own, which keeps `self` alive until it has been taken.
     void cancel_all(std::shared_ptr<asio_core_base> self) noexcept {
         io_multiplexer& multiplexer = context.multiplexer();
         constexpr long owners_when_idle = 2;  // the object, and `self`
         if (self.use_count() == owners_when_idle) return;
-        if (multiplexer.is_owner()) {
+        if (is_shared or multiplexer.is_owner()) {
             cancel_pending();
             return;
         }
@@ -110,14 +139,16 @@ public:
         context.begin_outstanding();
         multiplexer.post(*this);
     }
-    /// The multiplexer's thread.
+    /// The multiplexer's thread; with several threads any.
     void cancel_pending() noexcept {
+        const guard in(*this);
         for (asio_pending& each : pending)
             each.cancel();
     }
 
-    /// Cancels the oldest that has not been. The multiplexer's thread.
+    /// Cancels the oldest that has not been. The same threads.
     void cancel_oldest() noexcept {
+        const guard in(*this);
         for (asio_pending& each : pending) {
             if (each.is_cancelled()) continue;
             each.cancel();
@@ -125,7 +156,28 @@ public:
         }
     }
 
+    /// Cancels one, if it is still pending. For several threads.
+    void cancel_number(std::uint64_t number) noexcept {
+        const guard in(*this);
+        for (asio_pending& each : pending)
+            if (each.number == number) return each.cancel();
+    }
+    /// Adds an operation. The same threads as above, or before others know of it.
+    void add_pending(asio_pending& one) noexcept {
+        const guard in(*this);
+        if (not one.pending_link.is_linked()) pending.push_back(one);
+    }
+    void remove_pending(asio_pending& one) noexcept {
+        const guard in(*this);
+        if (one.pending_link.is_linked()) pending.erase(one);
+    }
+    [[nodiscard]] std::uint64_t next_number() noexcept {
+        const guard in(*this);
+        return ++numbers_;
+    }
+
     asio_context& context;
+    const bool is_shared;  // several threads may run the context
     list_hook<asio_core_base> enlisted_link;
     bool is_enlisted =
         false;  // for the thread that drops the last reference; the link is its neighbours', too
@@ -140,6 +192,8 @@ private:
         cancel_pending();
     }
 
+    std::recursive_mutex mutex_;  // of `pending`, `is_enlisted`, and what derived classes guard with it
+    std::uint64_t numbers_ = 0;
     std::atomic<bool> cancel_posted_{false};
     std::shared_ptr<asio_core_base> kept_;
 };
@@ -166,6 +220,7 @@ public:
 
     /// Before the first operation: attaches the handle to the loop. The multiplexer's thread.
     [[nodiscard]] asio::error_code attach() noexcept {
+        const guard in(*this);
         if (handle.multiplexer() != nullptr) return {};
         if (not handle.is_valid()) return {EBADF, asio::error::get_system_category()};
         return asio_outcome(handle.set_multiplexer(&context.multiplexer()));
@@ -188,7 +243,13 @@ protected:
     explicit asio_handle_work(asio_core<Handle>& core, asio::error_code refused = {}) noexcept
         : core_(core), refused_(refused) {}
     [[nodiscard]] Handle& handle() const noexcept { return core_.handle; }
+    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return core_.context.multiplexer(); }
     [[nodiscard]] const asio::error_code& refused() const noexcept { return refused_; }
+    /// Has the work end with an error. Returns true.
+    bool refuse(const asio::error_code& why) noexcept {
+        refused_ = why;
+        return true;
+    }
 
 private:
     asio_core<Handle>& core_;

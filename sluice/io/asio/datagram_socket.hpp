@@ -2,6 +2,7 @@
 
 #include <asio/any_io_executor.hpp>
 
+#include "sluice/io/asio/message.hpp"
 #include "sluice/io/asio/socket.hpp"
 #include "sluice/io/asio/transfers.hpp"
 #include "sluice/io/datagram_sender.hpp"
@@ -24,10 +25,9 @@ public:
     struct argument {
         Buffers buffers;
         Endpoint* peer;
-        asio::error_code refused;  // if it is not to begin
     };
     asio_receive_from(asio_core<socket_handle>& core, const argument& from) noexcept
-        : asio_handle_work(core, from.refused), peer_(from.peer), pieces_(from.buffers) {}
+        : asio_handle_work(core), peer_(from.peer), pieces_(from.buffers) {}
     [[nodiscard]] auto sender() noexcept {
         return async_recvfrom(handle(), io_request<buffers_type>{pieces_.all()});
     }
@@ -72,8 +72,8 @@ private:
 namespace asio_names {
 
 /// Asio's basic_datagram_socket on our multiplexer: of UDP, and of local::datagram_protocol. A datagram that
-/// is longer than the buffers is cut, without an error, as Asio does on Linux. The only message flag is 0.
-/// Completion, cancellation and allocation are those of asio_stream.
+/// is longer than the buffers is cut, without an error, as Asio does on Linux. The kernel judges message
+/// flags. Completion, cancellation and allocation are those of asio_stream.
 template <class Protocol, class Executor = asio::any_io_executor>
 class basic_datagram_socket : public basic_socket<Protocol, Executor> {
     using base = basic_socket<Protocol, Executor>;
@@ -100,6 +100,7 @@ public:
 
     /// void(asio::error_code, std::size_t): one datagram. The endpoint outlives the operation.
     template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+        requires(not std::convertible_to<Token, message_flags>)
     auto async_receive_from(const Buffers& buffers, endpoint_type& peer, Token&& token = Token()) {
         return receive_later(buffers, &peer, token);
     }
@@ -109,10 +110,12 @@ public:
         return receive_later(buffers, nullptr, token);
     }
     template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+        requires(not std::convertible_to<Token, message_flags>)
     auto async_send_to(const Buffers& buffers, const endpoint_type& peer, Token&& token = Token()) {
         return send_later(buffers, detail::address_of(peer), token);
     }
     template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+        requires(not std::convertible_to<Token, message_flags>)
     auto async_send(const Buffers& buffers, Token&& token = Token()) {
         return send_later(buffers, socket_address(), token);
     }
@@ -163,15 +166,40 @@ public:
         return count;
     }
 
-    // With message flags.
+    /// With message flags: message_peek leaves the datagram in the queue.
+    template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+    auto async_receive_from(const Buffers& buffers, endpoint_type& peer, message_flags flags,
+                            Token&& token = Token()) {
+        return message_later<buffer>(receiving(buffers, flags, &peer), token);
+    }
+    template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+    auto async_receive(const Buffers& buffers, message_flags flags, Token&& token = Token()) {
+        return message_later<buffer>(receiving(buffers, flags, nullptr), token);
+    }
+    template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+    auto async_send_to(const Buffers& buffers, const endpoint_type& peer, message_flags flags,
+                       Token&& token = Token()) {
+        return message_later<const_buffer>(sending(buffers, flags, detail::address_of(peer)), token);
+    }
+    template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+    auto async_send(const Buffers& buffers, message_flags flags, Token&& token = Token()) {
+        return message_later<const_buffer>(sending(buffers, flags, {}), token);
+    }
     template <class Buffers>
     std::size_t receive_from(const Buffers& buffers, endpoint_type& peer, message_flags flags,
                              asio::error_code& why) {
-        return refuses(flags, why) ? 0 : receive_now(buffers, &peer, why);
+        return message_now<buffer>(receiving(buffers, flags, &peer), why);
+    }
+    template <class Buffers>
+    std::size_t receive_from(const Buffers& buffers, endpoint_type& peer, message_flags flags) {
+        asio::error_code why;
+        const std::size_t count = receive_from(buffers, peer, flags, why);
+        detail::asio_throw_if(why, "receive_from");
+        return count;
     }
     template <class Buffers>
     std::size_t receive(const Buffers& buffers, message_flags flags, asio::error_code& why) {
-        return refuses(flags, why) ? 0 : receive_now(buffers, nullptr, why);
+        return message_now<buffer>(receiving(buffers, flags, nullptr), why);
     }
     template <class Buffers>
     std::size_t receive(const Buffers& buffers, message_flags flags) {
@@ -183,30 +211,53 @@ public:
     template <class Buffers>
     std::size_t send_to(const Buffers& buffers, const endpoint_type& peer, message_flags flags,
                         asio::error_code& why) {
-        return refuses(flags, why) ? 0 : send_to(buffers, peer, why);
+        return message_now<const_buffer>(sending(buffers, flags, detail::address_of(peer)), why);
+    }
+    template <class Buffers>
+    std::size_t send_to(const Buffers& buffers, const endpoint_type& peer, message_flags flags) {
+        asio::error_code why;
+        const std::size_t count = send_to(buffers, peer, flags, why);
+        detail::asio_throw_if(why, "send_to");
+        return count;
     }
     template <class Buffers>
     std::size_t send(const Buffers& buffers, message_flags flags, asio::error_code& why) {
-        return refuses(flags, why) ? 0 : send(buffers, why);
+        return message_now<const_buffer>(sending(buffers, flags, {}), why);
     }
-    template <class Buffers, class Token>
-    auto async_receive(const Buffers& buffers, message_flags flags, Token&& token) {
-        asio::error_code refused;
-        (void)refuses(flags, refused);
-        return receive_later(buffers, nullptr, token, refused);
+    template <class Buffers>
+    std::size_t send(const Buffers& buffers, message_flags flags) {
+        asio::error_code why;
+        const std::size_t count = send(buffers, flags, why);
+        detail::asio_throw_if(why, "send");
+        return count;
     }
 
 private:
-    [[nodiscard]] static bool refuses(message_flags flags, asio::error_code& why) noexcept {
-        if (flags != 0) why = asio::error::operation_not_supported;
-        return flags != 0;
+    template <class Buffers>
+    [[nodiscard]] static auto receiving(const Buffers& buffers, message_flags flags, endpoint_type* peer) {
+        return detail::asio_message_request<Buffers, endpoint_type>{
+            .buffers = buffers, .flags = flags, .from = peer};
+    }
+    template <class Buffers>
+    [[nodiscard]] static auto sending(const Buffers& buffers, message_flags flags, const socket_address& to) {
+        return detail::asio_message_request<Buffers, endpoint_type>{
+            .buffers = buffers, .flags = flags, .to = to};
+    }
+    template <class Piece, class Buffers, class Token>
+    auto message_later(const detail::asio_message_request<Buffers, endpoint_type>& asked, Token& token) {
+        using work = detail::asio_message<Piece, Buffers, endpoint_type>;
+        return detail::asio_initiate<transferred, work>(this->core_in_use(), this->executor_, token, asked);
+    }
+    template <class Piece, class Buffers>
+    std::size_t message_now(const detail::asio_message_request<Buffers, endpoint_type>& asked,
+                            asio::error_code& why) {
+        return detail::asio_message_now<Piece>(this->handle().native(), asked, not this->non_blocking(), why);
     }
     template <class Buffers, class Token>
-    auto receive_later(const Buffers& buffers, endpoint_type* peer, Token& token,
-                       asio::error_code refused = {}) {
+    auto receive_later(const Buffers& buffers, endpoint_type* peer, Token& token) {
         using work = detail::asio_receive_from<Buffers, endpoint_type>;
         return detail::asio_initiate<transferred, work>(this->core_in_use(), this->executor_, token,
-                                                        typename work::argument{buffers, peer, refused});
+                                                        typename work::argument{buffers, peer});
     }
     template <class Buffers, class Token>
     auto send_later(const Buffers& buffers, const socket_address& to, Token& token) {

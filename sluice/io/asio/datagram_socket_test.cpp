@@ -125,22 +125,6 @@ TEST_P(asio_datagrams, closing_aborts_what_is_pending) {
     EXPECT_EQ(seen, asio::error::bad_descriptor);
 }
 
-TEST_P(asio_datagrams, unsupported_waits_and_flags_end_with_an_error) {
-    udp::socket socket(*context, own());
-    std::array<char, 4> into{};
-    asio::error_code waited;
-    asio::error_code received;
-    socket.async_wait(udp::socket::wait_error, [&](asio::error_code why) { waited = why; });
-    socket.async_receive(asio::buffer(into), asio::socket_base::message_peek,
-                         [&](asio::error_code why, std::size_t) { received = why; });
-    context->run();
-    EXPECT_EQ(waited, asio::error::operation_not_supported);
-    EXPECT_EQ(received, asio::error::operation_not_supported);
-    asio::error_code now;
-    socket.wait(udp::socket::wait_error, now);
-    EXPECT_EQ(now, asio::error::operation_not_supported);
-}
-
 TEST_P(asio_datagrams, a_timer_limits_a_receive_in_a_client_that_blocks) {
     udp::socket socket(*context, own());
     std::array<char, 4> into{};
@@ -175,8 +159,6 @@ TEST_P(asio_datagrams, the_blocking_forms_and_the_options_work) {
     one.non_blocking(false);
     EXPECT_EQ(one.receive_from(asio::buffer(into), peer), 3U);
     EXPECT_EQ(peer.port(), other.local_endpoint().port());
-    EXPECT_EQ(other.receive(asio::buffer(into), udp::socket::message_peek, why), 0U);
-    EXPECT_EQ(why, asio::error::operation_not_supported);
     EXPECT_THROW((void)one.send_to(asio::buffer(std::string(70'000, 'x')), peer), asio::system_error);
 }
 

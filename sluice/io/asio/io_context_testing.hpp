@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "sluice/io/asio/names.hpp"
@@ -22,11 +23,15 @@ protected:
     std::optional<asio_names::io_context> context;
 };
 
+inline std::vector<multiplexer_kind> io_context_kinds_for_threads() {
+    return {{"epoll_for_threads", [] { return make_epoll_multiplexer(1, run_by::several); }},
+            {"io_uring_for_threads", [] { return make_uring_multiplexer({.threads = run_by::several}); }}};
+}
+
 inline std::vector<multiplexer_kind> io_context_kinds() {
     auto kinds = multiplexer_kinds();
-    kinds.push_back({"epoll_for_threads", [] { return make_epoll_multiplexer(1, run_by::several); }});
-    kinds.push_back(
-        {"io_uring_for_threads", [] { return make_uring_multiplexer({.threads = run_by::several}); }});
+    for (auto& each : io_context_kinds_for_threads())
+        kinds.push_back(std::move(each));
     return kinds;
 }
 

@@ -8,6 +8,8 @@
 #include "sluice/io/asio/resolver.hpp"
 #include "sluice/io/asio/signal_set.hpp"
 #include "sluice/io/asio/socket_acceptor.hpp"
+#include "sluice/io/asio/socket_iostream.hpp"
+#include "sluice/io/asio/stream_descriptor.hpp"
 #include "sluice/io/asio/stream_socket.hpp"
 #include "sluice/io/asio/waitable_timer.hpp"
 
@@ -38,7 +40,7 @@ public:
     using socket = basic_stream_socket<protocol>;
     using acceptor = basic_socket_acceptor<protocol>;
     using resolver = basic_resolver<protocol>;
-    using iostream = void;  // not offered
+    using iostream = basic_socket_iostream<protocol>;
 };
 
 class udp : public ::asio::ip::udp {
@@ -50,6 +52,12 @@ public:
 
 }  // namespace ip
 
+namespace posix {
+
+using namespace ::asio::posix;  // NOLINT: as above; stream_descriptor.hpp has the rest
+
+}  // namespace posix
+
 namespace local {
 
 using namespace ::asio::local;  // NOLINT: as above
@@ -59,7 +67,7 @@ public:
     using protocol = ::asio::local::stream_protocol;
     using socket = basic_stream_socket<protocol>;
     using acceptor = basic_socket_acceptor<protocol>;
-    using iostream = void;  // not offered
+    using iostream = basic_socket_iostream<protocol>;
 };
 
 class datagram_protocol : public ::asio::local::datagram_protocol {

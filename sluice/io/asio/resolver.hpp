@@ -1,6 +1,9 @@
 #pragma once
 
 #include <asio/any_io_executor.hpp>
+#include <atomic>
+#include <cerrno>
+#include <memory>
 
 #include "sluice/io/asio/resolver_query.hpp"
 
@@ -14,27 +17,52 @@ public:
     explicit asio_name_service(asio::execution_context& on) : asio::execution_context::service(on) {}
 
     inline static asio::execution_context::id id;
-    name_resolver resolver;
+    [[nodiscard]] name_resolver& resolver() noexcept { return *resolver_; }
+
+    /// An operation that looks up a name, for as long as this exists.
+    class lookup {
+    public:
+        explicit lookup(asio_name_service& by) noexcept : by_(by) {
+            by_.lookups_.fetch_add(1, std::memory_order_relaxed);  // a count that orders nothing
+        }
+        lookup(const lookup&) = delete;
+        lookup& operator=(const lookup&) = delete;
+        ~lookup() { by_.lookups_.fetch_sub(1, std::memory_order_relaxed); }
+
+    private:
+        asio_name_service& by_;
+    };
 
 private:
     void shutdown() noexcept override {}
+    void notify_fork(asio::execution_context::fork_event event) override {
+        if (event == asio::execution_context::fork_prepare and lookups_.load(std::memory_order_relaxed) != 0)
+            asio_throw_if(asio_errno(EBUSY), "notify_fork while names are looked up: wait for the lookups");
+        if (event != asio::execution_context::fork_child) return;
+        // Its threads are the parent's, and may hold its locks for ever here.
+        (void)resolver_.release();  // NOLINT: left behind
+        resolver_ = std::make_unique<name_resolver>();
+    }
+
+    std::atomic<int> lookups_{0};
+    std::unique_ptr<name_resolver> resolver_ = std::make_unique<name_resolver>();
 };
 
 class asio_resolver_core final : public asio_core_base {
 public:
     explicit asio_resolver_core(asio_context& on)
-        : asio_core_base(on), resolver(asio::use_service<asio_name_service>(on).resolver) {}
+        : asio_core_base(on), names(asio::use_service<asio_name_service>(on)) {}
 
-    name_resolver& resolver;
+    asio_name_service& names;
 };
 
 template <class Protocol>
 class asio_resolve {
 public:
     asio_resolve(asio_resolver_core& core, const asio_query& query)
-        : core_(core), query_(query), known_(asio_known_of(query_)) {}
+        : core_(core), lookup_(core.names), query_(query), known_(asio_known_of(query_)) {}
     [[nodiscard]] auto sender() {
-        return async_resolve(core_.context.multiplexer(), core_.resolver,
+        return async_resolve(core_.context.multiplexer(), core_.names.resolver(),
                              {.host = query_.host, .port = known_.port});
     }
     [[nodiscard]] bool is_nothing() const noexcept { return known_.is_all(); }
@@ -52,6 +80,7 @@ private:
     }
 
     asio_resolver_core& core_;
+    asio_name_service::lookup lookup_;
     asio_query query_;
     asio_known known_;
 };
@@ -179,7 +208,7 @@ private:
         detail::asio_known known = detail::asio_known_of(query);
         why = known.why;
         if (not known.is_all()) {
-            auto outcome = core_->resolver.resolve({.host = query.host, .port = known.port});
+            auto outcome = core_->names.resolver().resolve({.host = query.host, .port = known.port});
             if (outcome.has_value()) {
                 known.addresses = std::move(*outcome);
             } else {

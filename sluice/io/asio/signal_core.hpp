@@ -1,7 +1,10 @@
 #pragma once
 
+#include <asio/execution_context.hpp>
+#include <atomic>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -14,6 +17,29 @@
 namespace sluice::io::detail {
 
 class asio_signal_core;
+
+/// The sets of a context, which a fork(2) concerns. Thread safety: any thread.
+class asio_signal_service final : public asio::execution_context::service {
+public:
+    explicit asio_signal_service(asio::execution_context& on) : asio::execution_context::service(on) {}
+
+    inline static asio::execution_context::id id;
+    void add(asio_signal_core& one) {
+        const std::scoped_lock lock(mutex_);
+        cores_.push_back(&one);
+    }
+    void remove(asio_signal_core& one) noexcept {
+        const std::scoped_lock lock(mutex_);
+        std::erase(cores_, &one);
+    }
+
+private:
+    void shutdown() noexcept override {}
+    void notify_fork(asio::execution_context::fork_event event) override;
+
+    std::mutex mutex_;
+    std::vector<asio_signal_core*> cores_;
+};
 
 /// One wait for any signal of a set.
 class asio_signal_waiter final : public external_work {
@@ -38,15 +64,27 @@ private:
 };
 
 /// The signals of a set, their arrivals, and the waiting operations. While one waits, an operation is
-/// pending for each signal. The multiplexer's thread.
+/// pending for each signal. The multiplexer's thread; several threads take turns by the core's lock.
 ///
 /// Invariant: a waiter is in the list only while nothing that has arrived is left over.
 class asio_signal_core final : public asio_core_base, public std::enable_shared_from_this<asio_signal_core> {
 public:
-    using asio_core_base::asio_core_base;
+    explicit asio_signal_core(asio_context& on)
+        : asio_core_base(on), service_(asio::use_service<asio_signal_service>(on)) {
+        service_.add(*this);
+    }
+    ~asio_signal_core() override { service_.remove(*this); }
 
-    /// Takes a receiver that the registry has made; destroys it if the set has the signal already.
-    void add(int number, signal_receiver&& from) {
+    /// How many forks have made this process from the one that the core was made in.
+    [[nodiscard]] unsigned forks() const noexcept { return forks_.load(std::memory_order_relaxed); }
+
+    /// Takes a receiver that the registry has made, after so many forks; destroys it if the set has the
+    /// signal already.
+    void add(int number, signal_receiver&& from, unsigned forks_before) {
+        // Made in the parent, and on the way here during the fork. One that fails receives the parent's
+        // signals.
+        if (forks_before != forks()) (void)from.renew_in_child();
+        const guard in(*this);
         for (const source& each : signals_) {
             if (each.number == number and not each.is_removed) {
                 asio_signal_registry::instance().release(number);
@@ -57,6 +95,7 @@ public:
         if (not waiters_.empty()) listen_once();
     }
     void remove(int number) noexcept {
+        const guard in(*this);
         for (source& each : signals_) {
             if (number == each_signal or each.number == number) each.is_removed = true;
         }
@@ -65,6 +104,13 @@ public:
     }
     static constexpr int each_signal = 0;
 
+    /// In a child after a fork. Throws: asio::system_error.
+    void renew_in_child() {
+        forks_.fetch_add(1, std::memory_order_relaxed);  // no other thread uses the context during a fork
+        for (source& each : signals_)
+            asio_throw_if(asio_outcome(each.receiver.renew_in_child()), "notify_fork");
+    }
+
 private:
     friend class asio_signal_waiter;
 
@@ -72,6 +118,7 @@ private:
     struct relay {
         source* self;
         void set_value(result<signal_event>&& outcome) noexcept {
+            const guard in(self->core);
             if (outcome.has_value()) self->core.arrived_.push_back(outcome->number);
         }
         void set_done() noexcept { self->core.ended(*self); }
@@ -107,7 +154,9 @@ private:
         }
     }
     void ended(source& one) noexcept {
-        const std::shared_ptr<asio_signal_core> self = std::move(one.kept);
+        std::shared_ptr<asio_signal_core> self;  // goes after the lock
+        const guard in(*this);
+        self = std::move(one.kept);
         context.end_outstanding();
         while (not arrived_.empty() and not waiters_.empty()) {
             const int number = arrived_.front();
@@ -138,13 +187,23 @@ private:
         return number;
     }
 
+    asio_signal_service& service_;
+    std::atomic<unsigned> forks_{0};
     std::list<source> signals_;
     std::vector<int> arrived_;  // the oldest first; at most one more for each signal and wait
     intrusive_list<asio_signal_waiter, &asio_signal_waiter::link> waiters_;
     bool is_listening_ = false;
 };
 
+inline void asio_signal_service::notify_fork(asio::execution_context::fork_event event) {
+    if (event != asio::execution_context::fork_child) return;
+    const std::scoped_lock lock(mutex_);
+    for (asio_signal_core* const each : cores_)
+        each->renew_in_child();
+}
+
 inline std::optional<int> asio_signal_waiter::begin(bool may_wait) noexcept {
+    const asio_core_base::guard in(core_);
     if (const auto arrived = core_.take_arrived()) {
         number_ = *arrived;
         return 0;
@@ -156,6 +215,7 @@ inline std::optional<int> asio_signal_waiter::begin(bool may_wait) noexcept {
 }
 
 inline void asio_signal_waiter::end() noexcept {
+    const asio_core_base::guard in(core_);
     if (not link.is_linked()) return;  // it has received one
     core_.waiters_.erase(*this);
     core_.end_unwanted();

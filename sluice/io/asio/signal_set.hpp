@@ -88,8 +88,9 @@ public:
         auto receiver = detail::asio_signal_registry::instance().acquire(number);
         why = receiver.has_value() ? asio::error_code() : detail::asio_error(receiver.error());
         if (why) return;
-        core_->context.act([core = core_, number, receiver = std::move(*receiver)]() mutable noexcept {
-            core->add(number, std::move(receiver));
+        core_->context.act([core = core_, number, forks = core_->forks(),
+                            receiver = std::move(*receiver)]() mutable noexcept {
+            core->add(number, std::move(receiver), forks);
         });
     }
     void add(int number) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <asio/any_io_executor.hpp>
+
 #include "sluice/io/asio/socket_object.hpp"
 #include "sluice/io/socket_sender.hpp"
 
@@ -26,7 +28,7 @@ private:
 namespace asio_names {
 
 /// A socket with a peer: Asio's basic_socket, for stream and datagram sockets. See socket_object.
-template <class Protocol, class Executor>
+template <class Protocol, class Executor = asio::any_io_executor>
 class basic_socket : public socket_object<Protocol, Executor, socket_handle> {
     using base = socket_object<Protocol, Executor, socket_handle>;
 
@@ -114,21 +116,6 @@ public:
         const std::size_t bytes = available(why);
         detail::asio_throw_if(why, "available");
         return bytes;
-    }
-
-    /// Blocks: until a read, or a write, would not wait.
-    void wait(asio::socket_base::wait_type what, asio::error_code& why) {
-        why = detail::asio_unsupported(what);
-        if (why) return;
-        const auto outcome =
-            wait_ready(this->handle().native(),
-                       what == asio::socket_base::wait_write ? direction::out : direction::in, deadline());
-        why = outcome.has_value() ? asio::error_code() : detail::asio_error(outcome.error());
-    }
-    void wait(asio::socket_base::wait_type what) {
-        asio::error_code why;
-        wait(what, why);
-        detail::asio_throw_if(why, "wait");
     }
 
 protected:

@@ -65,6 +65,8 @@ class basic_socket_acceptor : public socket_object<Protocol, Executor, listening
     using base = socket_object<Protocol, Executor, listening_socket_handle>;
     template <class Any>
     using socket_on = basic_stream_socket<Protocol, Any>;
+    template <class Any>
+    using any_socket = basic_socket<Protocol, Any>;
 
 public:
     using typename base::endpoint_type;
@@ -153,31 +155,31 @@ public:
     }
     /// void(asio::error_code), into a closed socket that outlives the operation.
     template <class Any, class Token = asio::default_completion_token_t<executor_type>>
-    auto async_accept(socket_on<Any>& into, Token&& token = Token()) {
+    auto async_accept(any_socket<Any>& into, Token&& token = Token()) {
         return accept_into(into, nullptr, token);
     }
     template <class Any, class Token = asio::default_completion_token_t<executor_type>>
-    auto async_accept(socket_on<Any>& into, endpoint_type& peer, Token&& token = Token()) {
+    auto async_accept(any_socket<Any>& into, endpoint_type& peer, Token&& token = Token()) {
         return accept_into(into, &peer, token);
     }
 
     /// Blocks: until there is a connection.
     template <class Any>
-    void accept(socket_on<Any>& into, asio::error_code& why) {
+    void accept(any_socket<Any>& into, asio::error_code& why) {
         accept_now(into, nullptr, why);
     }
     template <class Any>
-    void accept(socket_on<Any>& into) {
+    void accept(any_socket<Any>& into) {
         asio::error_code why;
         accept_now(into, nullptr, why);
         detail::asio_throw_if(why, "accept");
     }
     template <class Any>
-    void accept(socket_on<Any>& into, endpoint_type& peer, asio::error_code& why) {
+    void accept(any_socket<Any>& into, endpoint_type& peer, asio::error_code& why) {
         accept_now(into, &peer, why);
     }
     template <class Any>
-    void accept(socket_on<Any>& into, endpoint_type& peer) {
+    void accept(any_socket<Any>& into, endpoint_type& peer) {
         asio::error_code why;
         accept_now(into, &peer, why);
         detail::asio_throw_if(why, "accept");

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <asio/any_io_executor.hpp>
+#include <concepts>
 
+#include "sluice/io/asio/message.hpp"
 #include "sluice/io/asio/socket.hpp"
 #include "sluice/io/asio/transfers.hpp"
 
@@ -45,12 +47,28 @@ public:
             this->core_in_use(), this->executor_, token, buffers);
     }
     template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+        requires(not std::convertible_to<Token, message_flags>)
     auto async_receive(const Buffers& buffers, Token&& token = Token()) {
         return async_read_some(buffers, std::forward<Token>(token));
     }
     template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+        requires(not std::convertible_to<Token, message_flags>)
     auto async_send(const Buffers& buffers, Token&& token = Token()) {
         return async_write_some(buffers, std::forward<Token>(token));
+    }
+    /// With message flags: message_peek leaves the data in place; message_out_of_band receives the urgent
+    /// byte, and waits until it comes. The kernel judges the others.
+    template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+    auto async_receive(const Buffers& buffers, message_flags flags, Token&& token = Token()) {
+        using work = detail::asio_message<buffer, Buffers, endpoint_type>;
+        return detail::asio_initiate<void(asio::error_code, std::size_t), work>(
+            this->core_in_use(), this->executor_, token, request(buffers, flags));
+    }
+    template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
+    auto async_send(const Buffers& buffers, message_flags flags, Token&& token = Token()) {
+        using work = detail::asio_message<const_buffer, Buffers, endpoint_type>;
+        return detail::asio_initiate<void(asio::error_code, std::size_t), work>(
+            this->core_in_use(), this->executor_, token, request(buffers, flags));
     }
 
     /// Blocks: until something could be read; until something could be written.
@@ -83,6 +101,37 @@ public:
     template <class Buffers>
     std::size_t send(const Buffers& buffers) {
         return write_some(buffers);
+    }
+    template <class Buffers>
+    std::size_t receive(const Buffers& buffers, message_flags flags, asio::error_code& why) {
+        return detail::asio_message_now<buffer>(this->handle().native(), request(buffers, flags),
+                                                not this->non_blocking(), why);
+    }
+    template <class Buffers>
+    std::size_t receive(const Buffers& buffers, message_flags flags) {
+        asio::error_code why;
+        const std::size_t count = receive(buffers, flags, why);
+        detail::asio_throw_if(why, "receive");
+        return count;
+    }
+    template <class Buffers>
+    std::size_t send(const Buffers& buffers, message_flags flags, asio::error_code& why) {
+        return detail::asio_message_now<const_buffer>(this->handle().native(), request(buffers, flags),
+                                                      not this->non_blocking(), why);
+    }
+    template <class Buffers>
+    std::size_t send(const Buffers& buffers, message_flags flags) {
+        asio::error_code why;
+        const std::size_t count = send(buffers, flags, why);
+        detail::asio_throw_if(why, "send");
+        return count;
+    }
+
+private:
+    template <class Buffers>
+    [[nodiscard]] static auto request(const Buffers& buffers, message_flags flags) {
+        return detail::asio_message_request<Buffers, endpoint_type>{
+            .buffers = buffers, .flags = flags, .is_stream = true};
     }
 };
 

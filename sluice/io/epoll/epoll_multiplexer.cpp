@@ -33,6 +33,21 @@ constexpr std::uint32_t events_of(direction which) noexcept {
     return which == direction::in ? EPOLLIN : EPOLLOUT;
 }
 
+// An instance of epoll and its waker.
+struct kernel_objects {
+    handle poller;
+    handle waker;
+};
+
+result<kernel_objects> make_kernel_objects() noexcept {
+    kernel_objects made;
+    made.poller = handle(native_handle{.descriptor = ::epoll_create1(EPOLL_CLOEXEC)});
+    if (not made.poller.is_valid()) return failure(error::last("epoll_create1"));
+    made.waker = handle(native_handle{.descriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)});
+    if (not made.waker.is_valid()) return failure(error::last("eventfd"));
+    return made;
+}
+
 class epoll_multiplexer final : public io_multiplexer, private worker_pool::listener {
 public:
     epoll_multiplexer(native_handle poller, native_handle waker) noexcept : poller_(poller), waker_(waker) {}
@@ -51,11 +66,14 @@ private:
         serve_dirty([this](registration::half& half) { arm(half); });
     }
     void backend_wake() noexcept override;
+    result<void> backend_renew() noexcept override;
     void work_done() noexcept override;
     [[nodiscard]] bool backend_has_news() const noexcept override {
         return workers_ != nullptr and workers_->has_done();
     }
 
+    [[nodiscard]] result<void> watch_waker() noexcept;
+    [[nodiscard]] result<void> start_workers() noexcept;
     void set_interest(registration& target, std::uint32_t events) noexcept;
     void arm(registration::half& half) noexcept;
     [[nodiscard]] result<void> take_events(time_point until) noexcept;
@@ -68,6 +86,7 @@ private:
 
     handle poller_;
     handle waker_;
+    std::size_t file_threads_ = 0;
     std::unique_ptr<worker_pool> workers_;
     operation_queue unthreaded_;  // files to be read and written by the loop itself
     std::size_t armed_ = 0;       // halves with waiting operations
@@ -81,12 +100,22 @@ result<void> epoll_multiplexer::open(std::size_t file_threads, run_by threads) n
         // No thread may read a file while it keeps the others out.
         file_threads = std::max<std::size_t>(file_threads, 1);
     }
+    file_threads_ = file_threads;
+    if (auto watched = watch_waker(); not watched) return watched;
+    return start_workers();
+}
+
+result<void> epoll_multiplexer::watch_waker() noexcept {
     epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
     if (::epoll_ctl(poller_.descriptor(), EPOLL_CTL_ADD, waker_.descriptor(), &event) != 0) {
         return failure(error::last("epoll_ctl", waker_.descriptor()));
     }
-    if (file_threads == 0) return {};
-    auto pool = worker_pool::create(file_threads, *this);
+    return {};
+}
+
+result<void> epoll_multiplexer::start_workers() noexcept {
+    if (file_threads_ == 0) return {};
+    auto pool = worker_pool::create(file_threads_, *this);
     if (not pool) return failure(pool.error());
     workers_ = std::move(*pool);
     return {};
@@ -257,18 +286,31 @@ void epoll_multiplexer::backend_wake() noexcept {
     (void)::write(waker_.descriptor(), &one, sizeof one);
 }
 
+// In a child after fork(2). The descriptors closed here stay open in the parent.
+result<void> epoll_multiplexer::backend_renew() noexcept {
+    auto fresh = make_kernel_objects();
+    if (not fresh) return failure(fresh.error());
+    poller_ = std::move(fresh->poller);
+    waker_ = std::move(fresh->waker);
+    if (auto watched = watch_waker(); not watched) return watched;
+    for_each_attached([this](registration& each) {
+        const std::uint32_t events = each.backend_word & ~is_known;
+        each.backend_word = 0;
+        if (events != 0) set_interest(each, events);
+    });
+    // Its threads are the parent's, so it cannot be destroyed.
+    (void)workers_.release();  // NOLINT: left behind
+    return start_workers();
+}
+
 }  // namespace
 
 result<std::unique_ptr<io_multiplexer>> make_epoll_multiplexer(std::size_t file_threads,
                                                                run_by threads) noexcept {
-    const int poller = ::epoll_create1(EPOLL_CLOEXEC);
-    if (poller < 0) return failure(error::last("epoll_create1"));
-    handle owned_poller(native_handle{.descriptor = poller});
-    const int waker = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (waker < 0) return failure(error::last("eventfd"));
-    handle owned_waker(native_handle{.descriptor = waker});
+    auto objects = make_kernel_objects();
+    if (not objects) return failure(objects.error());
     std::unique_ptr<epoll_multiplexer> made(
-        new (std::nothrow) epoll_multiplexer(owned_poller.release(), owned_waker.release()));
+        new (std::nothrow) epoll_multiplexer(objects->poller.release(), objects->waker.release()));
     if (made == nullptr) return failure({ENOMEM, "make an epoll multiplexer"});
     if (auto opened = made->open(file_threads, threads); not opened) return failure(opened.error());
     return made;

@@ -93,7 +93,7 @@ struct alignas(8) half_state {
 };
 
 /// The io_uring back end. Streams are in streams.cpp, their multishot receives in receive.cpp, their
-/// multishot accepts in accept.cpp, files and barriers in files.cpp.
+/// multishot accepts in accept.cpp, files and barriers in files.cpp, fork(2) in fork.cpp.
 ///
 /// Invariants:
 ///   1. A stream's operation with the kernel is at the front of its half's queue; a file's is in no queue, or
@@ -138,6 +138,8 @@ private:
     void backend_flush() noexcept override;
     void backend_poll(detail::operation_record& op) noexcept override;
     void backend_wake() noexcept override;
+    result<void> backend_recall() noexcept override;
+    result<void> backend_renew() noexcept override;
     [[nodiscard]] uncopied_sends uncopied() const noexcept override {
         return {.sends = uncopied_.sends.load(std::memory_order_relaxed),
                 .copied = uncopied_.copied.load(std::memory_order_relaxed)};
@@ -155,6 +157,12 @@ private:
 
     bool begin_accepting(registration& listener, accept_request& into) noexcept override;
     void end_accepting(registration& listener) noexcept override;
+
+    // Making it, and what a child needs again.
+    [[nodiscard]] ring::sizes sizes() const noexcept;
+    [[nodiscard]] result<void> make_waker_and_rows() noexcept;
+    [[nodiscard]] bool serves_multishots() const noexcept;
+    [[nodiscard]] bool has_requests() const noexcept;
 
     // The loop.
     [[nodiscard]] result<void> enable() noexcept;

@@ -153,6 +153,17 @@ result<void> ring::open(sizes wanted) noexcept {
     return {};
 }
 
+result<void> ring::open_in_child(sizes wanted) noexcept {
+    // The queues are not unmapped: they have not been copied, and there may be other memory in their place.
+    if (is_open_) (void)::close(ring_.ring_fd);
+    ring_ = {};
+    is_open_ = is_enabled_ = is_refusing_ = has_buffer_table_ = false;
+    file_slots_ = 0;
+    buffers_used_ = 0;
+    owner_ = nullptr;
+    return open(wanted);
+}
+
 result<void> ring::enable() noexcept {
     if (is_enabled_) return {};
     if (const int outcome = io_uring_enable_rings(&ring_); outcome < 0)

@@ -50,6 +50,10 @@ public:
     /// EOPNOTSUPP, a kernel before 5.19; ENOMEM, EMFILE. The error's operation says so in words.
     [[nodiscard]] result<void> open(sizes wanted) noexcept;
 
+    /// In a child after fork(2), which has the descriptor but not the queues: makes another one in its place.
+    /// Errors: as open().
+    [[nodiscard]] result<void> open_in_child(sizes wanted) noexcept;
+
     /// Makes the calling thread the owner. Idempotent. Errors: those of io_uring_register.
     [[nodiscard]] result<void> enable() noexcept;
 

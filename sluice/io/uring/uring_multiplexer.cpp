@@ -15,26 +15,31 @@ using detail::operation_record;
 // --- making and attaching
 
 result<void> multiplexer::open() noexcept {
-    const bool is_shared = options_.threads == run_by::several;
-    if (is_shared) {
+    if (options_.threads == run_by::several) {
         options_.inline_file_writes = false;  // a call that waits would hold up all threads
         if (auto shared = share(); not shared) return shared;
     }
-    if (auto opened = ring_.open({.submissions = options_.submission_entries,
-                                  .completions = options_.completion_entries,
-                                  .files = options_.fixed_files,
-                                  .is_shared = is_shared});
-        not opened) {
-        return opened;
-    }
+    if (auto opened = ring_.open(sizes()); not opened) return opened;
     has_zero_copy_ = ring_.supports(IORING_OP_SEND_ZC);
+    if (auto made = make_waker_and_rows(); not made) return made;
+    reserve_links();
+    return {};
+}
+
+ring::sizes multiplexer::sizes() const noexcept {
+    return {.submissions = options_.submission_entries,
+            .completions = options_.completion_entries,
+            .files = options_.fixed_files,
+            .is_shared = options_.threads == run_by::several};
+}
+
+result<void> multiplexer::make_waker_and_rows() noexcept {
     const int descriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (descriptor < 0) return failure(error::last("eventfd"));
     waker_ = handle(native_handle{.descriptor = descriptor});
     // Left uninitialised: a row takes memory only once something is gathered there.
     piece_rows_.reset(new (std::nothrow) piece_row[ring_.submission_entries()]);
     if (piece_rows_ == nullptr) return failure({ENOMEM, "make an io_uring multiplexer"});
-    reserve_links();
     return {};
 }
 
