@@ -270,12 +270,6 @@ bool io_multiplexer::has_no_time(const operation_record& op) const noexcept {
 // What could not be done at once waits, or, if it must not wait, has failed.
 bool io_multiplexer::begin_slowly(operation_record& op) noexcept {
     if (op.kind == operation_kind::external) return begin_external(op);
-    if (op.target->refusal != nullptr) [[unlikely]] {
-        op.error_code = op.target->refusal->code();
-        op.at = operation_record::stage::ready;
-        inline_left_ = limits::inline_completions_max;  // no loop renews it
-        return true;
-    }
     if (op.kind == operation_kind::barrier and op.target->is_stream()) {
         op.at = operation_record::stage::ready;  // nothing to make durable, and so nothing to wait for
         return true;
@@ -316,11 +310,6 @@ void io_multiplexer::finish_notification(operation_record& op) noexcept {
 
 void operation_record::signal_both(io_multiplexer& by) noexcept {
     detail::engine::give_both(by, *this, [this] { signal_value(); }, [this] { signal_done(); });
-}
-
-void io_multiplexer::signal_started_meanwhile() noexcept {
-    while (operation_record* const op = ready_.pop_front())
-        (void)signal(*op);
 }
 
 // Returns whether this completed the operation; a late done signal is only its echo.

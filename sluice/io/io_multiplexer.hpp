@@ -396,9 +396,9 @@ protected:
     /// must call it first, while backend_wake() still works. Blocks: for some instructions of those threads.
     void let_finish() noexcept;
 
-    /// For a multiplexer that no thread runs: the outermost start() also signals the operations that
-    /// receivers start.
-    void signal_all_in_start() noexcept { signals_all_in_start_ = true; }
+    /// Makes this a multiplexer of which every operation ends with the error of its target inside start().
+    /// Nothing is ever pending on it, and it must not be destroyed. Any thread may then use it.
+    void refuse_all() noexcept;
 
     /// For a back end that submits many operations in one system call: those on sockets that receivers start
     /// while limits::crowd or more have completed in one pass are queued, not tried.
@@ -433,6 +433,7 @@ private:
     [[nodiscard]] bool enter() const noexcept;
     void leave() const noexcept;
     [[nodiscard]] std::size_t pending_of_threads() const noexcept;
+    static void end_refused(detail::operation_record& op, int code) noexcept;
     [[nodiscard]] bool start_outside(detail::operation_record& op, initiation how) noexcept;
     [[nodiscard]] bool refuse_outside(detail::operation_record& op) noexcept;
     [[nodiscard]] bool start_or_finish_outside(detail::operation_record& op) noexcept;
@@ -494,7 +495,6 @@ private:
     void poll_external(detail::operation_record& op) noexcept;
     void look_at(detail::operation_record& op) noexcept;
     [[nodiscard]] static bool is_over(const detail::operation_record& op) noexcept;
-    void signal_started_meanwhile() noexcept;
     [[nodiscard]] static bool can_refuse_to_wait(const detail::operation_record& op) noexcept;
     [[nodiscard]] bool has_no_time(const detail::operation_record& op) const noexcept;
     void arm_timer(detail::operation_record& op) noexcept;
@@ -523,6 +523,8 @@ private:
     // For several threads: the multiplexer whose loop runs on this thread, and the user code on it.
     static inline thread_local constinit const io_multiplexer* looping_ = nullptr;
     static inline thread_local constinit const outside* innermost_ = nullptr;
+    // Operations that ended on this thread in start(), while an outer start() gives their signals.
+    static inline thread_local constinit operation_queue* refused_ = nullptr;
 
     std::size_t pending_ = 0;
     std::size_t registered_buffers_ = 0;
@@ -533,7 +535,7 @@ private:
     initiation initiation_ = initiation::automatic;
     bool signalling_ = false;
     bool batches_crowds_ = false;
-    bool signals_all_in_start_ = false;
+    bool refuses_all_ = false;
     bool asks_before_speculating_ = false;
     bool is_crowded_ = false;  // the receivers now running are those of many
     int finished_ = 0;         // operations finished since receivers last ran
