@@ -12,8 +12,6 @@
 
 namespace sluice::io {
 
-using detail::operation_record;
-
 namespace {
 
 class system_names final : public name_source {
@@ -44,13 +42,16 @@ namespace detail {
 
 // --- one lookup
 
-void lookup::tell(io_multiplexer& loop, operation_record& waiter) noexcept {
-    waiter_ = &waiter;
+bool lookup::notify(lookup_wait& waiter) noexcept {
     const std::scoped_lock guard(mutex_);
-    loop_ = &loop;
-    if (not outcome_) return;
-    while_posted_ = shared_from_this();
-    loop.post(*this);
+    if (outcome_) return false;
+    waiter_ = &waiter;
+    return true;
+}
+
+bool lookup::forget_waiter() noexcept {
+    const std::scoped_lock guard(mutex_);
+    return std::exchange(waiter_, nullptr) != nullptr;
 }
 
 bool lookup::wait_until(deadline::steady_clock::time_point end) noexcept {
@@ -58,30 +59,20 @@ bool lookup::wait_until(deadline::steady_clock::time_point end) noexcept {
     return has_ended_.wait_until(guard, end, [this] { return outcome_.has_value(); });
 }
 
-std::optional<addresses_result> lookup::abandon() noexcept {
-    waiter_ = nullptr;
+std::optional<addresses_result> lookup::take() noexcept {
     const std::scoped_lock guard(mutex_);
-    loop_ = nullptr;
     return std::exchange(outcome_, std::nullopt);
 }
 
 void lookup::finish(addresses_result&& outcome) noexcept {
-    const std::scoped_lock guard(mutex_);
-    outcome_.emplace(std::move(outcome));
-    has_ended_.notify_all();
-    if (loop_ == nullptr) return;
-    while_posted_ = shared_from_this();
-    loop_->post(*this);  // under the lock: the waiter cannot abandon this before post() returns
-}
-
-// The waiting operation is a sleep, which ends now. The outcome is in `outcome_`.
-void lookup::invoke() noexcept {
-    std::shared_ptr<lookup> kept;
+    lookup_wait* waiter = nullptr;
     {
         const std::scoped_lock guard(mutex_);
-        kept = std::move(while_posted_);
+        outcome_.emplace(std::move(outcome));
+        has_ended_.notify_all();
+        waiter = std::exchange(waiter_, nullptr);
     }
-    if (waiter_ != nullptr) detail::engine::cancel(*waiter_->target->multiplexer, *waiter_, ECANCELED);
+    if (waiter != nullptr) waiter->finish();
 }
 
 // --- the threads
@@ -190,16 +181,16 @@ addresses_result name_resolver::resolve(const host_and_port& what, deadline with
     const auto end = within.steady_end(deadline::steady_clock::now(), deadline::system_clock::now());
     const auto one = begin(what);
     if (not one->wait_until(end)) forget(one);
-    if (auto outcome = one->abandon()) return *std::move(outcome);
+    if (auto outcome = one->take()) return *std::move(outcome);
     return failure(lookup_error(ETIMEDOUT, what));
 }
 
-std::shared_ptr<detail::lookup> name_resolver::begin(host_and_port what) noexcept {
-    auto one = std::make_shared<detail::lookup>(std::move(what));
-    if (auto known = known_answer(one->what()))
+std::shared_ptr<detail::lookup> name_resolver::begin(const host_and_port& what) noexcept {
+    auto one = std::make_shared<detail::lookup>(what);
+    if (auto known = known_answer(what))
         one->finish(*std::move(known));
     else if (const int code = queue_->submit(one); code != 0)
-        one->finish(failure(lookup_error(code, one->what())));
+        one->finish(failure(lookup_error(code, what)));
     return one;
 }
 
@@ -207,37 +198,39 @@ void name_resolver::forget(const std::shared_ptr<detail::lookup>& one) noexcept 
     queue_->forget(one);
 }
 
-void name_resolver::look_up_here(detail::lookup& one) noexcept {
-    one.finish(queue_->look_up(one.what()));
-}
-
 // --- the sender
 
-// A sleep until the deadline, which the end of the lookup cuts short.
-void resolve_sender::configure(operation& configured) noexcept {
-    operation_record& op = detail::record_of(configured);
-    ENSURE(lookup_ == nullptr, "started while pending");
-    op.target = &detail::engine::no_handle(*multiplexer_);
-    op.kind = operation_kind::sleep;
-    op.limit = limit_;
-    if (detail::engine::waits_for_threads(*multiplexer_)) {
-        lookup_ = resolver_->begin(what_);
-    } else {
-        lookup_ = std::make_shared<detail::lookup>(what_);
-        resolver_->look_up_here(*lookup_);
+namespace detail {
+
+std::optional<int> lookup_wait::begin(bool may_wait) noexcept {
+    if (not engine::waits_for_threads(loop_)) {
+        lookup_ = std::make_shared<lookup>(what_);
+        lookup_->finish(resolver_.queue_->look_up(what_));
+        return 0;
     }
-    lookup_->tell(*multiplexer_, op);
+    if (not may_wait and not known_answer(what_)) return ETIMEDOUT;
+    lookup_ = resolver_.begin(what_);
+    if (lookup_->notify(*this)) return std::nullopt;
+    return 0;
 }
 
-addresses_result resolve_sender::collect(const operation& completed) noexcept {
-    const operation_record& op = detail::record_of(completed);
-    const std::shared_ptr<detail::lookup> ended = std::move(lookup_);
-    lookup_ = nullptr;
-    if (ended != nullptr) {
-        if (auto outcome = ended->abandon()) return *std::move(outcome);
-        resolver_->forget(ended);
-    }
-    return failure(lookup_error(op.error_code == 0 ? ETIMEDOUT : op.error_code, what_));
+void lookup_wait::end() noexcept {
+    if (abandon()) complete(ECANCELED);
 }
 
+bool lookup_wait::abandon() noexcept {
+    if (not lookup_->forget_waiter()) return false;
+    resolver_.forget(lookup_);
+    return true;
+}
+
+addresses_result lookup_wait::take(int code) noexcept {
+    const std::shared_ptr<lookup> ended = std::move(lookup_);
+    if (code != 0) return failure(lookup_error(code, what_));
+    std::optional<addresses_result> outcome = ended->take();
+    ENSURE(outcome.has_value(), "a lookup ends with an outcome");
+    return *std::move(outcome);
+}
+
+}  // namespace detail
 }  // namespace sluice::io

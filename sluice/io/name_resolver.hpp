@@ -11,6 +11,7 @@
 
 #include "sluice/base/deadline.hpp"
 #include "sluice/io/awaitable.hpp"
+#include "sluice/io/external_work.hpp"
 #include "sluice/io/name_resolution.hpp"
 #include "sluice/io/sender.hpp"
 
@@ -39,37 +40,34 @@ struct host_and_port {
 namespace detail {
 
 class lookup_queue;
+class lookup_wait;
 
-// One lookup. Shared by the operation that waits for it, the thread that carries it out, and the multiplexer
-// to which its end has been posted. Invariants:
-//   1. `loop_` is null once the waiter has abandoned it; until then the loop exists.
-//   2. While it is posted, `while_posted_` keeps it.
-class lookup final : private posted_item, public std::enable_shared_from_this<lookup> {
+// One lookup. Shared by the operation that waits for it and the thread that carries it out.
+// Invariant: the thread takes `waiter_` when the outcome is known, and the waiter removes itself before that;
+// one of the two completes the operation.
+class lookup {
 public:
     explicit lookup(host_and_port what) noexcept : what_(std::move(what)) {}
 
     [[nodiscard]] const host_and_port& what() const noexcept { return what_; }
 
-    // By the waiter, on its thread.
-    void tell(io_multiplexer& loop, detail::operation_record& waiter) noexcept;
+    // By the waiter. Returns whether the outcome is not known yet: then `waiter` is notified of it.
+    [[nodiscard]] bool notify(lookup_wait& waiter) noexcept;
+    // Returns false if the waiter has been, or is being, notified.
+    [[nodiscard]] bool forget_waiter() noexcept;
     [[nodiscard]] bool wait_until(deadline::steady_clock::time_point end) noexcept;
-    // The outcome if there is one. Afterwards the lookup touches neither the loop nor the operation.
-    [[nodiscard]] std::optional<addresses_result> abandon() noexcept;
+    // The outcome if it is known.
+    [[nodiscard]] std::optional<addresses_result> take() noexcept;
 
     // By the thread that carries it out.
     void finish(addresses_result&& outcome) noexcept;
 
 private:
-    void invoke() noexcept override;
-
     const host_and_port what_;
     std::mutex mutex_;  // guards what follows
     std::condition_variable has_ended_;
     std::optional<addresses_result> outcome_;
-    io_multiplexer* loop_ = nullptr;
-    std::shared_ptr<lookup> while_posted_;
-    // The loop's thread only.
-    detail::operation_record* waiter_ = nullptr;
+    lookup_wait* waiter_ = nullptr;
 };
 
 }  // namespace detail
@@ -104,14 +102,42 @@ public:
     /// ETIMEDOUT; ENOMEM, EIO. Blocks: until the deadline.
     [[nodiscard]] addresses_result resolve(const host_and_port& what, deadline within = {}) noexcept;
 
-    /// Begins a lookup. For senders; not for users.
-    [[nodiscard]] std::shared_ptr<detail::lookup> begin(host_and_port what) noexcept;
-    void forget(const std::shared_ptr<detail::lookup>& one) noexcept;
-    void look_up_here(detail::lookup& one) noexcept;
-
 private:
+    friend class detail::lookup_wait;
+
+    [[nodiscard]] std::shared_ptr<detail::lookup> begin(const host_and_port& what) noexcept;
+    void forget(const std::shared_ptr<detail::lookup>& one) noexcept;
+
     std::shared_ptr<detail::lookup_queue> queue_;
 };
+
+namespace detail {
+
+// An operation's wait for a lookup.
+class lookup_wait final : public external_work {
+public:
+    lookup_wait(io_multiplexer& loop, name_resolver& resolver, const host_and_port& what) noexcept
+        : loop_(loop), resolver_(resolver), what_(what) {}
+
+    // The outcome of an operation that ended with this errno value, or 0.
+    [[nodiscard]] addresses_result take(int code) noexcept;
+
+private:
+    friend class lookup;
+
+    [[nodiscard]] std::optional<int> begin(bool may_wait) noexcept override;
+    void end() noexcept override;
+    [[nodiscard]] bool abandon() noexcept override;
+    // On the thread of the lookup: its outcome is known.
+    void finish() noexcept { complete(0); }
+
+    io_multiplexer& loop_;
+    name_resolver& resolver_;
+    const host_and_port& what_;
+    std::shared_ptr<lookup> lookup_;  // from begin() to the outcome
+};
+
+}  // namespace detail
 
 /// Looks up a host; made by async_resolve.
 class resolve_sender {
@@ -120,31 +146,28 @@ public:
 
     resolve_sender(io_multiplexer& multiplexer, name_resolver& resolver, host_and_port what,
                    deadline within) noexcept
-        : multiplexer_(&multiplexer), resolver_(&resolver), what_(std::move(what)), limit_(within) {}
-    resolve_sender(resolve_sender&& other) noexcept
-        : multiplexer_(other.multiplexer_),
-          resolver_(other.resolver_),
-          what_(std::move(other.what_)),
-          limit_(other.limit_) {
-        ENSURE(other.lookup_ == nullptr, "moved while the operation is pending");
-    }
+        : multiplexer_(&multiplexer), resolver_(&resolver), what_(std::move(what)), within_(within) {}
 
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *multiplexer_; }
-    void configure(operation& configured) noexcept;
-    [[nodiscard]] result_type collect(const operation& completed) noexcept;
+    void configure(operation& configured) noexcept {
+        configure_external(configured, *multiplexer_, waiting_.emplace(*multiplexer_, *resolver_, what_),
+                           within_);
+    }
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        return (*waiting_).take(code_of(completed));
+    }
 
 private:
     io_multiplexer* multiplexer_;
     name_resolver* resolver_;
     host_and_port what_;
-    deadline limit_;
-    std::shared_ptr<detail::lookup> lookup_;  // from start() to the outcome
+    deadline within_;
+    work_room<detail::lookup_wait> waiting_;
 };
 
-/// The sender of name_resolver::resolve; its errors apply, and ECANCELED. The outcome is posted to the
-/// multiplexer, so the loop has to invoke posted items, as run() and try_run() do. A simulated multiplexer
-/// does not wait for threads: there, start() carries out the lookup. The resolver and the multiplexer must
-/// outlive the operation.
+/// The sender of name_resolver::resolve; its errors apply, and ECANCELED. A deadline of zero starts no
+/// lookup: only what needs none succeeds. A simulated multiplexer does not wait for threads: there, start()
+/// carries out the lookup. The resolver and the multiplexer must outlive the operation.
 [[nodiscard]] inline auto async_resolve(io_multiplexer& multiplexer, name_resolver& resolver,
                                         host_and_port what, deadline within = {}) noexcept {
     return resolve_sender(multiplexer, resolver, std::move(what), within);
