@@ -10,6 +10,7 @@
 #include "sluice/io/failure_handler.hpp"
 #include "sluice/io/limits.hpp"
 #include "sluice/io/passes.hpp"
+#include "sluice/io/pinned_word.hpp"
 #include "sluice/io/system_call.hpp"
 
 namespace sluice::io {
@@ -253,8 +254,7 @@ void io_multiplexer::poll_external(operation_record& op) noexcept {
 void io_multiplexer::take_completed_elsewhere() noexcept {
     while (operation_record* const op = completed_elsewhere_.pop()) {
         if (op->at == operation_record::stage::trying) [[unlikely]] {
-            op->backend_word |=
-                is_complete;  // a thread is in one of its functions, and finishes it afterwards
+            pinned_word(op->backend_word).note_completion();  // a thread is in one of its functions
         } else {
             finish(*op);
         }
@@ -476,7 +476,7 @@ void io_multiplexer::cancel(operation_record& op, int code) noexcept {
     if (is_first) wish.store(code, std::memory_order_relaxed);
     if (op.timer_link.is_linked()) timers_.erase(op);
     if (op.at == operation_record::stage::trying or op.at == operation_record::stage::begun) {
-        if (is_first) op.backend_word |= end_is_due;
+        if (is_first) pinned_word(op.backend_word).note_cancellation();
         return;  // it is seen to by the thread that has it
     }
     if (op.kind == operation_kind::external) {

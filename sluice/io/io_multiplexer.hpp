@@ -457,9 +457,6 @@ private:
     [[nodiscard]] bool begin_external_shared(detail::operation_record& op, external_work& work) noexcept;
     void call_pinned(detail::operation_record& op, void (external_work::*function)() noexcept) noexcept;
     void unpin(detail::operation_record& op) noexcept;
-    // The progress of an external operation, in its `backend_word`, while a thread is in its function.
-    static constexpr std::uint64_t is_complete = 1;
-    static constexpr std::uint64_t end_is_due = 2;
     [[nodiscard]] bool is_exhausted_shared() const noexcept;
     enum class share_of_work : std::uint8_t { all, io, timers, posted };
     result<int> run_shared(share_of_work what, int max, time_point until,

@@ -26,6 +26,7 @@
 #include "sluice/io/failure_handler.hpp"
 #include "sluice/io/io_multiplexer_sharing.hpp"
 #include "sluice/io/passes.hpp"
+#include "sluice/io/pinned_word.hpp"
 
 namespace sluice::io {
 
@@ -284,11 +285,15 @@ void io_multiplexer::call_pinned(operation_record& op, void (external_work::*fun
 void io_multiplexer::unpin(operation_record& op) noexcept {
     take_completed_elsewhere();
     op.at = operation_record::stage::in_flight;
-    const std::uint64_t meanwhile = std::exchange(op.backend_word, 0);
-    if ((meanwhile & is_complete) != 0) {
-        finish(op);
-    } else if ((meanwhile & end_is_due) != 0) {
-        call_pinned(op, &external_work::end);
+    switch (pinned_word(op.backend_word).take()) {
+        case pinned_word::step::nothing:
+            break;
+        case pinned_word::step::finish:
+            finish(op);
+            break;
+        case pinned_word::step::end:
+            call_pinned(op, &external_work::end);
+            break;
     }
 }
 
@@ -368,9 +373,9 @@ bool io_multiplexer::abandon_pinned(operation_record& op) noexcept {
     }
     take_completed_elsewhere();
     op.at = operation_record::stage::in_flight;
-    const std::uint64_t meanwhile = std::exchange(op.backend_word, 0);
+    const bool is_complete = pinned_word(op.backend_word).take() == pinned_word::step::finish;
     if (is_abandoned) op.error_code = ECANCELED;
-    const bool is_over = is_abandoned or (meanwhile & is_complete) != 0;
+    const bool is_over = is_abandoned or is_complete;
     if (is_over) finish(op);
     return is_over;
 }
