@@ -144,5 +144,34 @@ TEST_P(lookups_by_threads, are_followed_by_connects_of_several_threads) {
     EXPECT_EQ(connected.load(), 10 * test_kit::crew_threads);
 }
 
+TEST_P(lookups_by_threads, of_a_connect_by_name_are_cancelled_by_another_thread) {
+    struct receiver {
+        std::atomic<int>* outcomes;
+        std::atomic<int>* dones;
+        void set_value(result<socket_handle>&& came) const noexcept {
+            const bool is_expected = came.has_value() or came.error() == std::errc::operation_canceled;
+            *outcomes += is_expected ? 1 : 0;
+        }
+        void set_done() const noexcept { dones->fetch_add(1, std::memory_order_release); }
+    };
+    constexpr int times = 100;
+    auto listener = listening_socket_handle::listen(socket_address::loopback_v4(0)).value();
+    name_resolver to_listener({.source = std::make_shared<answering>(listener.local_address().value())});
+    std::atomic<int> outcomes = 0;
+    std::atomic<int> dones = 0;
+    const crew all(loop());
+    for (int i = 0; i < times; ++i) {
+        auto state = connect(async_connect_by_name(loop(), to_listener, {i % 2 == 0 ? "slow" : "host", 7}),
+                             receiver{&outcomes, &dones});
+        state.start();
+        std::jthread canceller([&] { state.cancel(); });
+        canceller.join();
+        while (dones.load(std::memory_order_acquire) <= i)
+            std::this_thread::yield();
+        while (state.started()) {}
+    }
+    EXPECT_EQ(outcomes.load(), times);
+}
+
 }  // namespace
 }  // namespace sluice::io
