@@ -6,6 +6,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <type_traits>
 
 #include "sluice/io/io_multiplexer_sharing.hpp"
 #include "sluice/io/limits.hpp"
@@ -65,16 +66,21 @@ private:
     void backend_wake() noexcept override {}
 };
 
+static_assert(std::has_unique_object_representations_v<error>, "errors are compared as bytes");
+
 class refusals {
 public:
     [[nodiscard]] registration& with(const error& why) noexcept {
+        // A path stays, but a descriptor goes: it is another one each time.
+        const error kept =
+            why.descriptor() == error::no_descriptor ? why : error(why.code(), why.operation());
         const std::scoped_lock guard(lock_);
         std::size_t same_cause = limits::refusals_max - 1;
         for (std::size_t i = 0; i < entries_.size(); ++i) {
-            if (not entries_[i]) return entries_[i].emplace(why, none_).target;
+            if (not entries_[i]) return entries_[i].emplace(kept, none_).target;
             const error& known = entries_[i]->why;
-            if (known != why) continue;
-            if (std::strcmp(known.operation(), why.operation()) == 0) return entries_[i]->target;
+            if (known != kept) continue;
+            if (std::memcmp(&known, &kept, sizeof kept) == 0) return entries_[i]->target;
             same_cause = i;
         }
         return entries_[same_cause]->target;
@@ -82,7 +88,7 @@ public:
 
 private:
     struct entry {
-        entry(const error& of, io_multiplexer& none) noexcept : why(of.code(), of.operation()) {
+        entry(const error& of, io_multiplexer& none) noexcept : why(of) {
             target.multiplexer = &none;
             target.refusal = &why;
         }
