@@ -48,8 +48,7 @@ void lock_attempt::begin_wait(io::io_multiplexer& loop, io::detail::operation_re
     if (told_ != nullptr and mutex_->begin_wait(wanted_.view(), held_.ticket_, told_)) {
         const auto left = time_left();
         const bool is_endless = left == std::chrono::nanoseconds::max();
-        io::async_sleep(loop, is_endless ? deadline() : deadline(left)).configure(op);
-        told_->attach(loop, op);
+        io::configure_external(op, loop, *told_, is_endless ? deadline() : deadline(left));
         return;
     }
     told_ = nullptr;
@@ -61,7 +60,7 @@ result<void> lock_attempt::end_wait(const io::detail::operation_record& op) noex
     if (told_ != nullptr) {
         // The wait ends first: afterwards, no thread wakes this request or uses `told_`.
         mutex_->end_wait(held_.ticket_);
-        was_woken = told_->detach();
+        was_woken = told_->was_woken();
         told_ = nullptr;
     } else {
         look_after_deaths();
@@ -103,7 +102,18 @@ io::task<result<fs_mutex_guard>> co_lock(io::io_multiplexer& loop, shared_fs_mut
 
 namespace detail {
 
+result<void> lock_wait::sleep_sender::collect(const io::operation& completed) noexcept {
+    const std::scoped_lock guard(self->lock_);
+    return self->attempt_->end_wait(io::detail::record_of(completed));
+}
+
+void lock_wait::alarm::set_value(const result<void>& woken) const noexcept {
+    const std::scoped_lock guard(self->lock_);
+    if (not woken and woken.error() == std::errc::operation_canceled) self->is_ended_ = true;
+}
+
 std::optional<int> lock_wait::begin(bool) noexcept {
+    const std::scoped_lock guard(lock_);
     auto begun = lock_attempt::begin(mutex_, wanted_, within_);
     if (not begun) return finish(failure(begun.error()));
     attempt_.emplace(std::move(*begun));
@@ -111,18 +121,26 @@ std::optional<int> lock_wait::begin(bool) noexcept {
 }
 
 void lock_wait::end() noexcept {
+    const std::scoped_lock guard(lock_);
     is_ended_ = true;
     if (sleep_) sleep_->cancel();
 }
 
 void lock_wait::poll() noexcept {
-    if (not sleep_ or not attempt_) return;
-    if (attempt_->was_woken()) sleep_->cancel();
-    (void)sleep_->poll();
+    const std::scoped_lock guard(lock_);
+    if (sleep_) (void)sleep_->poll();
 }
 
 bool lock_wait::abandon() noexcept {
+    {
+        const std::scoped_lock guard(lock_);
+        is_ended_ = true;
+    }
+    // Without the lock, because this waits for a thread that gives the signals of the sleep. None begins
+    // another sleep now.
     if (sleep_) sleep_->abandon();
+    const std::scoped_lock guard(lock_);
+    if (is_complete_) return false;
     (void)finish(failure({ECANCELED, "lock entities"}));
     return true;
 }
@@ -133,14 +151,20 @@ std::optional<int> lock_wait::look() noexcept {
     const auto granted = attempt_->poll();
     if (not granted) return finish(failure(granted.error()));
     if (*granted) return finish(attempt_->take());
-    sleep_.emplace(io::connect(wake_sender(loop_, *attempt_), alarm{this}));
+    sleep_.emplace(io::connect(sleep_sender{this}, alarm{this}));
     // Batched: so that its signals, and look_again(), come from the loop.
     sleep_->start(io::initiation::batched);
     return std::nullopt;
 }
 
 void lock_wait::look_again() noexcept {
-    if (const std::optional<int> code = look()) complete(*code);
+    std::optional<int> code;
+    {
+        const std::scoped_lock guard(lock_);
+        code = look();
+        is_complete_ = code.has_value();
+    }
+    if (code) complete(*code);
 }
 
 int lock_wait::finish(result<fs_mutex_guard> outcome) noexcept {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -42,8 +43,6 @@ public:
     void begin_wait(io::io_multiplexer& loop, io::detail::operation_record& op) noexcept;
     /// Errors: ECANCELED; others mean no more than success, that is, to poll again.
     [[nodiscard]] result<void> end_wait(const io::detail::operation_record& op) noexcept;
-    /// Whether a wait is over although its operation is pending: the loop that would end it does not run.
-    [[nodiscard]] bool was_woken() const noexcept { return told_ != nullptr and told_->was_woken(); }
     /// The guard, once poll() has said true.
     [[nodiscard]] fs_mutex_guard take() noexcept { return std::move(held_); }
 
@@ -98,6 +97,10 @@ private:
 namespace detail {
 
 /// A request that polls its attempt when it is worth it.
+///
+/// Where several threads run the loop, the sleep between two polls may end on one of them while another one
+/// ends or polls the request. `lock_` guards all members from begin() until the outcome is known; it is
+/// recursive, because poll() may give the signals of the sleep.
 class lock_wait final : public io::external_work {
 public:
     lock_wait(io::io_multiplexer& loop, shared_fs_mutex& mutex, std::span<const entity> wanted,
@@ -110,14 +113,21 @@ private:
     // What wakes us between two polls.
     struct alarm {
         lock_wait* self;
-        void set_value(const result<void>& woken) const noexcept {
-            if (not woken and woken.error() == std::errc::operation_canceled) self->is_ended_ = true;
-        }
+        void set_value(const result<void>& woken) const noexcept;
         void set_done() const noexcept { self->look_again(); }
     };
-    using sleep_connection =
-        decltype(io::connect(wake_sender(std::declval<io::io_multiplexer&>(), std::declval<lock_attempt&>()),
-                             std::declval<alarm>()));
+    // As wake_sender, with the lock.
+    struct sleep_sender {
+        using result_type = result<void>;
+
+        lock_wait* self;
+        [[nodiscard]] io::io_multiplexer& multiplexer() const noexcept { return self->loop_; }
+        void configure(io::operation& configured) noexcept {
+            self->attempt_->begin_wait(self->loop_, io::detail::record_of(configured));
+        }
+        [[nodiscard]] result_type collect(const io::operation& completed) noexcept;
+    };
+    using sleep_connection = io::io_operation_connection<sleep_sender, alarm>;
 
     [[nodiscard]] std::optional<int> begin(bool may_wait) noexcept override;
     void end() noexcept override;
@@ -131,10 +141,12 @@ private:
     shared_fs_mutex& mutex_;
     std::span<const entity> wanted_;
     deadline within_;
+    std::recursive_mutex lock_;
     std::optional<lock_attempt> attempt_;
     std::optional<sleep_connection> sleep_;
     result<fs_mutex_guard> outcome_;
     bool is_ended_ = false;
+    bool is_complete_ = false;
 };
 
 }  // namespace detail

@@ -38,20 +38,22 @@ protected:
             void set_done() noexcept { *is_done = true; }
         };
         bool is_done = false;
-        struct sender : io::sleep_sender {
+        struct sender {
+            using result_type = result<void>;
+
             std::shared_ptr<wake_up> wakes;
             io::io_multiplexer* on;
-            void configure(io::operation& configured) noexcept {
-                io::detail::operation_record& op = io::detail::record_of(configured);
-                io::sleep_sender::configure(op);
-                wakes->attach(*on, op);
+            [[nodiscard]] io::io_multiplexer& multiplexer() const noexcept { return *on; }
+            void configure(io::operation& configured) const noexcept {
+                io::configure_external(configured, *on, *wakes, 10s);
             }
+            [[nodiscard]] static result_type collect(const io::operation&) noexcept { return {}; }
         };
-        auto waiting = io::connect(sender{{*loop, deadline(10s)}, told, loop.get()}, receiver{&is_done});
+        auto waiting = io::connect(sender{told, loop.get()}, receiver{&is_done});
         waiting.start();
         while (not is_done)
             (void)loop->run();
-        return told->detach();
+        return told->was_woken();
     }
 
     io::test_directory directory{"/dev/shm"};
@@ -87,7 +89,7 @@ TEST_F(lock_threads_of_a_file, end_a_wait_early_wherever_its_thread_is_and_leave
         // Not at all, and up to half a millisecond: before it is in the system call, on its way, and inside.
         if (round % 3 != 0) std::this_thread::sleep_for(std::chrono::microseconds(round * 5 / 3));
         EXPECT_EQ(threads.end(one), ECANCELED);
-        EXPECT_FALSE(told->detach());
+        EXPECT_FALSE(told->was_woken());
     }
     kernel_lock::unlock(holder, byte);
     // A waiter that was left behind would have it now.

@@ -2,9 +2,9 @@
 
 #include <cerrno>
 #include <new>
+#include <utility>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/io/engine.hpp"
 
 namespace sluice::fsmutex {
 
@@ -16,47 +16,42 @@ std::shared_ptr<wake_up> wake_up::create() noexcept {
     }
 }
 
-void wake_up::attach(io::io_multiplexer& loop, io::detail::operation_record& sleeping) noexcept {
-    sleeping_ = &sleeping;
-    const std::scoped_lock guard(mutex_);
-    ENSURE(loop_ == nullptr, "one wait at a time");
-    loop_ = &loop;
-    if (was_woken_) post_with_mutex_held();
-}
-
-bool wake_up::detach() noexcept {
-    sleeping_ = nullptr;
-    const std::scoped_lock guard(mutex_);
-    loop_ = nullptr;
-    return was_woken_;
-}
-
 bool wake_up::was_woken() noexcept {
     const std::scoped_lock guard(mutex_);
     return was_woken_;
 }
 
 void wake_up::wake() noexcept {
-    const std::scoped_lock guard(mutex_);
-    ENSURE(not was_woken_, "woken twice");
-    was_woken_ = true;
-    if (loop_ != nullptr) post_with_mutex_held();
-}
-
-// With the mutex held, so that detach() does not return, and the loop does not go, before post() has.
-void wake_up::post_with_mutex_held() noexcept {
-    while_posted_ = shared_from_this();
-    loop_->post(*this);
-}
-
-void wake_up::invoke() noexcept {
-    std::shared_ptr<wake_up> kept;
+    bool completes = false;
     {
         const std::scoped_lock guard(mutex_);
-        kept = std::move(while_posted_);
+        ENSURE(not was_woken_, "woken twice");
+        was_woken_ = true;
+        completes = std::exchange(is_waiting_, false);
     }
-    if (sleeping_ != nullptr)
-        io::detail::engine::cancel(*sleeping_->target->multiplexer, *sleeping_, ECANCELED);
+    if (completes) complete(0);
+}
+
+// If it was woken before, it still completes from the loop, so that waits that begin in the signals of others
+// do not nest.
+std::optional<int> wake_up::begin(bool) noexcept {
+    bool completes = false;
+    {
+        const std::scoped_lock guard(mutex_);
+        completes = was_woken_;
+        is_waiting_ = not completes;
+    }
+    if (completes) complete(0);
+    return std::nullopt;
+}
+
+void wake_up::end() noexcept {
+    if (abandon()) complete(ECANCELED);
+}
+
+bool wake_up::abandon() noexcept {
+    const std::scoped_lock guard(mutex_);
+    return std::exchange(is_waiting_, false);
 }
 
 }  // namespace sluice::fsmutex

@@ -47,15 +47,13 @@ void awaited::wait(std::coroutine_handle<> waiter, io_multiplexer& on) noexcept 
         multiplexer.store(&on, std::memory_order_relaxed);
     ENSURE(multiplexer.load(std::memory_order_relaxed) == &on,
            "a cancel scope belongs to one multiplexer: wrap what runs on another in uncancelled()");
-    scope_->pending_.push_back(*this);
-    // Another thread may have cancelled it since is_refused().
-    if (on.is_for_threads() and scope_->is_cancelled()) end();
+    scope_->tree_.enter(*this);
 }
 
 void awaited::resume_waiter(int code) noexcept {
     if (scope_ != nullptr) {
         const cancel_scope::guard held(not scope_->is_for_one_thread());
-        scope_->pending_.erase(*this);
+        scope_->tree_.leave(*this);
         if (code == ECANCELED and scope_->is_cancelled()) scope_->note_cut_short();
     }
     waiter_.resume();  // `this` may be gone
@@ -64,7 +62,7 @@ void awaited::resume_waiter(int code) noexcept {
 void awaited::forget_waiter() noexcept {
     if (scope_ == nullptr) return;
     const cancel_scope::guard held(not scope_->is_for_one_thread());
-    scope_->pending_.erase(*this);
+    scope_->tree_.leave(*this);
 }
 
 void awaited_operation::abandon() noexcept {
@@ -88,55 +86,29 @@ void awaited_operation::signal_both(io_multiplexer& by) noexcept {
 
 cancel_scope::~cancel_scope() {
     const bool is_known = multiplexer_.load(std::memory_order_relaxed) != nullptr;
-    const bool is_alone = not is_known and outer_ == nullptr and nested_.empty();
-    const guard held(not is_alone and not is_for_one_thread());
-    ENSURE(pending_.empty(), "a cancel scope is destroyed while operations are pending in it");
-    while (cancel_scope* const inner = nested_.pop_front())
-        inner->outer_ = nullptr;
-    if (outer_ != nullptr) outer_->nested_.erase(*this);
+    const guard held((is_known or not tree_.is_alone()) and not is_for_one_thread());
+    tree_.leave_all();
 }
 
 void cancel_scope::let_go() noexcept {
     const guard held(not is_for_one_thread());
-    while (awaited* const each = pending_.pop_front())
+    while (awaited* const each = tree_.pop())
         each->scope_ = nullptr;
-}
-
-void cancel_scope::cancel_own() noexcept {
-    is_cancelled_.store(true, std::memory_order_relaxed);
-    // Nobody is signalled from inside, so the list stays as it is meanwhile.
-    for (awaited& each : pending_)
-        each.end();
 }
 
 void cancel_scope::cancel() noexcept {
     const guard held(not is_for_one_thread());
-    // Without recursion: scopes may nest as deep as tasks do.
-    intrusive_list<cancel_scope, &cancel_scope::walk_link_> to_cancel;
-    to_cancel.push_back(*this);
-    while (cancel_scope* const at = to_cancel.pop_front()) {
-        if (at->is_cancelled()) continue;  // and so is all that is nested in it
-        at->cancel_own();
-        for (cancel_scope& inner : at->nested_)
-            to_cancel.push_back(inner);
-    }
+    tree_.cancel();
 }
 
 void cancel_scope::note_cut_short() noexcept {
     const guard held(not is_for_one_thread());
-    for (cancel_scope* at = this; at != nullptr and at->is_cancelled(); at = at->outer_)
-        at->has_cut_short_.store(true, std::memory_order_relaxed);
+    tree_.note_cut_short();
 }
 
 void cancel_scope::nest_in(cancel_scope& outer) noexcept {
     const guard held(not is_for_one_thread() and not outer.is_for_one_thread());
-    if (outer_ == &outer or this == &outer) return;
-    ENSURE(outer_ == nullptr, "a cancel scope is nested in one other at most");
-    for (const cancel_scope* at = &outer; at != nullptr; at = at->outer_)
-        ENSURE(at != this, "a cancel scope cannot be nested in itself");
-    outer_ = &outer;
-    outer.nested_.push_back(*this);
-    if (outer.is_cancelled()) cancel();
+    tree_.nest_in(outer.tree_);
 }
 
 }  // namespace sluice::io

@@ -7,6 +7,7 @@
 #include "sluice/base/intrusive_list.hpp"
 #include "sluice/io/operation_record.hpp"
 #include "sluice/io/registration.hpp"
+#include "sluice/io/scope_tree.hpp"
 
 namespace sluice::io {
 
@@ -40,6 +41,8 @@ protected:
 
 private:
     friend class cancel_scope;
+    template <class Entry, list_hook<Entry> Entry::* Link, class Flag>
+    friend class scope_tree;
 
     /// Ends it early: it completes with ECANCELED, from the loop, unless it was faster.
     virtual void end() noexcept = 0;
@@ -92,10 +95,8 @@ private:
 /// (ENSURE), and another thread cancels by posting to that. If that multiplexer is for several threads, any
 /// thread may call any member. Allocates: nothing.
 ///
-/// Invariants:
-///   1. A scope in a cancelled scope is cancelled.
-///   2. `pending_` holds what is waited for, from suspending to the done signal; what is done at once
-///      never enters.
+/// Invariant: `tree_` holds what is waited for, from suspending to the done signal; what is done at once
+/// never enters.
 class cancel_scope {
 public:
     cancel_scope() noexcept = default;
@@ -109,15 +110,13 @@ public:
     /// that is left to the multiplexer. Complexity: linear in the operations pending and scopes nested.
     void cancel() noexcept;
 
-    [[nodiscard]] bool is_cancelled() const noexcept { return is_cancelled_.load(std::memory_order_relaxed); }
+    [[nodiscard]] bool is_cancelled() const noexcept { return tree_.is_cancelled(); }
 
     /// Releases all that is pending here, for an owner that is destroyed before the waiting coroutines.
     void let_go() noexcept;
 
     /// Whether cancelling did end something: an operation completed with ECANCELED, or was refused.
-    [[nodiscard]] bool has_cut_short() const noexcept {
-        return has_cut_short_.load(std::memory_order_relaxed);
-    }
+    [[nodiscard]] bool has_cut_short() const noexcept { return tree_.has_cut_short(); }
 
     /// Has this scope cancelled when `outer` is. A scope is nested in one other at most, until either is
     /// destroyed; to nest it there again changes nothing.
@@ -129,18 +128,11 @@ private:
     class guard;
 
     [[nodiscard]] bool is_for_one_thread() const noexcept;
-    void cancel_own() noexcept;
     void note_cut_short() noexcept;
 
-    // Atomic because of several threads; they order nothing, all else is under a lock then.
-    std::atomic<bool> is_cancelled_{false};
-    std::atomic<bool> has_cut_short_{false};
-    std::atomic<io_multiplexer*> multiplexer_{nullptr};  // that of the operations here
-    cancel_scope* outer_ = nullptr;
-    intrusive_list<awaited, &awaited::scope_link_> pending_;
-    list_hook<cancel_scope> sibling_link_;
-    list_hook<cancel_scope> walk_link_;  // only within cancel()
-    intrusive_list<cancel_scope, &cancel_scope::sibling_link_> nested_;
+    // That of the operations here. Atomic because of several threads; it orders nothing.
+    std::atomic<io_multiplexer*> multiplexer_{nullptr};
+    scope_tree<awaited, &awaited::scope_link_> tree_;
 };
 
 inline bool awaited::is_refused() noexcept {

@@ -10,6 +10,7 @@
 #include "sluice/io/failure_handler.hpp"
 #include "sluice/io/limits.hpp"
 #include "sluice/io/passes.hpp"
+#include "sluice/io/pinned_word.hpp"
 #include "sluice/io/system_call.hpp"
 
 namespace sluice::io {
@@ -253,8 +254,7 @@ void io_multiplexer::poll_external(operation_record& op) noexcept {
 void io_multiplexer::take_completed_elsewhere() noexcept {
     while (operation_record* const op = completed_elsewhere_.pop()) {
         if (op->at == operation_record::stage::trying) [[unlikely]] {
-            op->backend_word |=
-                is_complete;  // a thread is in one of its functions, and finishes it afterwards
+            pinned_word(op->backend_word).note_completion();  // a thread is in one of its functions
         } else {
             finish(*op);
         }
@@ -270,12 +270,6 @@ bool io_multiplexer::has_no_time(const operation_record& op) const noexcept {
 // What could not be done at once waits, or, if it must not wait, has failed.
 bool io_multiplexer::begin_slowly(operation_record& op) noexcept {
     if (op.kind == operation_kind::external) return begin_external(op);
-    if (op.target->refusal != nullptr) [[unlikely]] {
-        op.error_code = op.target->refusal->code();
-        op.at = operation_record::stage::ready;
-        inline_left_ = limits::inline_completions_max;  // no loop renews it
-        return true;
-    }
     if (op.kind == operation_kind::barrier and op.target->is_stream()) {
         op.at = operation_record::stage::ready;  // nothing to make durable, and so nothing to wait for
         return true;
@@ -316,11 +310,6 @@ void io_multiplexer::finish_notification(operation_record& op) noexcept {
 
 void operation_record::signal_both(io_multiplexer& by) noexcept {
     detail::engine::give_both(by, *this, [this] { signal_value(); }, [this] { signal_done(); });
-}
-
-void io_multiplexer::signal_started_meanwhile() noexcept {
-    while (operation_record* const op = ready_.pop_front())
-        (void)signal(*op);
 }
 
 // Returns whether this completed the operation; a late done signal is only its echo.
@@ -487,7 +476,7 @@ void io_multiplexer::cancel(operation_record& op, int code) noexcept {
     if (is_first) wish.store(code, std::memory_order_relaxed);
     if (op.timer_link.is_linked()) timers_.erase(op);
     if (op.at == operation_record::stage::trying or op.at == operation_record::stage::begun) {
-        if (is_first) op.backend_word |= end_is_due;
+        if (is_first) pinned_word(op.backend_word).note_cancellation();
         return;  // it is seen to by the thread that has it
     }
     if (op.kind == operation_kind::external) {

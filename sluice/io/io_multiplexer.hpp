@@ -425,9 +425,9 @@ protected:
     /// must call it first, while backend_wake() still works. Blocks: for some instructions of those threads.
     void let_finish() noexcept;
 
-    /// For a multiplexer that no thread runs: the outermost start() also signals the operations that
-    /// receivers start.
-    void signal_all_in_start() noexcept { signals_all_in_start_ = true; }
+    /// Makes this a multiplexer of which every operation ends with the error of its target inside start().
+    /// Nothing is ever pending on it, and it must not be destroyed. Any thread may then use it.
+    void refuse_all() noexcept;
 
     /// For a back end that submits many operations in one system call: those on sockets that receivers start
     /// while limits::crowd or more have completed in one pass are queued, not tried.
@@ -462,6 +462,7 @@ private:
     [[nodiscard]] bool enter() const noexcept;
     void leave() const noexcept;
     [[nodiscard]] std::size_t pending_of_threads() const noexcept;
+    static void end_refused(detail::operation_record& op, int code) noexcept;
     [[nodiscard]] bool start_outside(detail::operation_record& op, initiation how) noexcept;
     [[nodiscard]] bool refuse_outside(detail::operation_record& op) noexcept;
     [[nodiscard]] bool start_or_finish_outside(detail::operation_record& op) noexcept;
@@ -485,9 +486,6 @@ private:
     [[nodiscard]] bool begin_external_shared(detail::operation_record& op, external_work& work) noexcept;
     void call_pinned(detail::operation_record& op, void (external_work::*function)() noexcept) noexcept;
     void unpin(detail::operation_record& op) noexcept;
-    // The progress of an external operation, in its `backend_word`, while a thread is in its function.
-    static constexpr std::uint64_t is_complete = 1;
-    static constexpr std::uint64_t end_is_due = 2;
     [[nodiscard]] bool is_exhausted_shared() const noexcept;
     enum class share_of_work : std::uint8_t { all, io, timers, posted };
     result<int> run_shared(share_of_work what, int max, time_point until,
@@ -523,7 +521,6 @@ private:
     void poll_external(detail::operation_record& op) noexcept;
     void look_at(detail::operation_record& op) noexcept;
     [[nodiscard]] static bool is_over(const detail::operation_record& op) noexcept;
-    void signal_started_meanwhile() noexcept;
     [[nodiscard]] static bool can_refuse_to_wait(const detail::operation_record& op) noexcept;
     [[nodiscard]] bool has_no_time(const detail::operation_record& op) const noexcept;
     void arm_timer(detail::operation_record& op) noexcept;
@@ -553,6 +550,8 @@ private:
     // For several threads: the multiplexer whose loop runs on this thread, and the user code on it.
     static inline thread_local constinit const io_multiplexer* looping_ = nullptr;
     static inline thread_local constinit const outside* innermost_ = nullptr;
+    // Operations that ended on this thread in start(), while an outer start() gives their signals.
+    static inline thread_local constinit operation_queue* refused_ = nullptr;
 
     std::size_t pending_ = 0;
     std::size_t registered_buffers_ = 0;
@@ -563,7 +562,7 @@ private:
     initiation initiation_ = initiation::automatic;
     bool signalling_ = false;
     bool batches_crowds_ = false;
-    bool signals_all_in_start_ = false;
+    bool refuses_all_ = false;
     bool asks_before_speculating_ = false;
     bool is_crowded_ = false;  // the receivers now running are those of many
     int finished_ = 0;         // operations finished since receivers last ran

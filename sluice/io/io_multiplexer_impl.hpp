@@ -84,8 +84,6 @@ void io_multiplexer::signal_both(detail::operation_record& op, Value&& value, Do
     signalling_ = true;
     give_both(op, value, done);
     signalling_ = false;
-    if (signals_all_in_start_) [[unlikely]]
-        signal_started_meanwhile();
 }
 
 template <class Value, class Done>

@@ -2,7 +2,6 @@
 
 #include <condition_variable>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include "sluice/io/io_multiplexer.hpp"
@@ -27,8 +26,7 @@ public:
     enum class why : std::uint8_t { call, item, receiver };
 
     outside(io_multiplexer& of, why reason) noexcept
-        : of_(of), reason_(reason), around_(std::exchange(innermost_, this)) {
-        if (not of.signals_all_in_start_) here_.emplace(of);
+        : of_(of), reason_(reason), around_(std::exchange(innermost_, this)), here_(of) {
         of_.leave();
     }
     outside(const outside&) = delete;
@@ -47,8 +45,7 @@ private:
     io_multiplexer& of_;
     why reason_;
     const outside* around_;  // the one on this thread within which this is
-    // For handles that adopt it, and tasks that come home; not if no thread runs it.
-    std::optional<runs_here> here_;
+    const runs_here here_;   // for handles that adopt it, and tasks that come home
 };
 
 }  // namespace sluice::io

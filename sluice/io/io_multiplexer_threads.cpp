@@ -26,6 +26,7 @@
 #include "sluice/io/failure_handler.hpp"
 #include "sluice/io/io_multiplexer_sharing.hpp"
 #include "sluice/io/passes.hpp"
+#include "sluice/io/pinned_word.hpp"
 
 namespace sluice::io {
 
@@ -97,6 +98,10 @@ std::size_t io_multiplexer::pending_of_threads() const noexcept {
 // ---------------------------------------------------------------------------------------------------------
 
 bool io_multiplexer::start_outside(operation_record& op, initiation how) noexcept {
+    if (refuses_all_) [[unlikely]] {
+        end_refused(op, op.target->refusal->code());
+        return false;
+    }
     if (sharing_ == nullptr) {
         become_owner();
         return start(op, how);
@@ -109,6 +114,10 @@ bool io_multiplexer::start_outside(operation_record& op, initiation how) noexcep
 }
 
 bool io_multiplexer::refuse_outside(operation_record& op) noexcept {
+    if (refuses_all_) [[unlikely]] {
+        end_refused(op, ECANCELED);
+        return false;
+    }
     if (sharing_ == nullptr) {
         become_owner();
         return refuse(op);
@@ -127,15 +136,14 @@ bool io_multiplexer::start_or_finish_outside(operation_record& op) noexcept {
         become_owner();
         return start_or_finish(op);
     }
-    const entry in(*this);
-    reset(op);
-    if (op.target->refusal != nullptr) [[unlikely]] {
+    if (refuses_all_) [[unlikely]] {
         // It must neither enter a cancel scope nor resume its coroutine on a multiplexer that no thread runs.
         op.error_code = op.target->refusal->code();
         op.has_completed = true;
-        retire(op);
         return true;
     }
+    const entry in(*this);
+    reset(op);
     // If it were started now, another thread could resume the coroutine before it is suspended.
     op.at = operation_record::stage::begun;
     return false;
@@ -234,16 +242,12 @@ bool io_multiplexer::stay_in_queue(operation_record& op, registration::half& hal
 
 // The outcome is known: gives the signals, or has them given.
 void io_multiplexer::deliver(operation_record& op) noexcept {
-    const bool nests = is_receiving();
     // A receiver that runs here must return first; and a coroutine is resumed by the loop.
-    if (op.value_is_empty or nests) {
+    if (op.value_is_empty or is_receiving()) {
         ready_.push_back(op);
     } else {
         signal_shared(op);
     }
-    // Where there is no loop.
-    if (not signals_all_in_start_ or nests) return;
-    while (signal_some_shared(limits::completions_per_pass_max) > 0) {}
 }
 
 // Gives the signals of an operation that this thread has taken.
@@ -281,11 +285,15 @@ void io_multiplexer::call_pinned(operation_record& op, void (external_work::*fun
 void io_multiplexer::unpin(operation_record& op) noexcept {
     take_completed_elsewhere();
     op.at = operation_record::stage::in_flight;
-    const std::uint64_t meanwhile = std::exchange(op.backend_word, 0);
-    if ((meanwhile & is_complete) != 0) {
-        finish(op);
-    } else if ((meanwhile & end_is_due) != 0) {
-        call_pinned(op, &external_work::end);
+    switch (pinned_word(op.backend_word).take()) {
+        case pinned_word::step::nothing:
+            break;
+        case pinned_word::step::finish:
+            finish(op);
+            break;
+        case pinned_word::step::end:
+            call_pinned(op, &external_work::end);
+            break;
     }
 }
 
@@ -322,6 +330,8 @@ void io_multiplexer::invoke_shared(posted_item& item) noexcept {
 // -------------------------------------------------------------------------------------------------
 
 bool io_multiplexer::poll_outside(operation_record& op) noexcept {
+    if (refuses_all_) [[unlikely]]
+        return op.has_completed;
     if (sharing_ == nullptr) {
         become_owner();
         return poll(op);
@@ -340,6 +350,8 @@ bool io_multiplexer::poll_outside(operation_record& op) noexcept {
 }
 
 void io_multiplexer::cancel_outside(operation_record& op, int code) noexcept {
+    if (refuses_all_) [[unlikely]]
+        return;
     if (sharing_ == nullptr) {
         become_owner();
         return cancel(op, code);
@@ -361,14 +373,19 @@ bool io_multiplexer::abandon_pinned(operation_record& op) noexcept {
     }
     take_completed_elsewhere();
     op.at = operation_record::stage::in_flight;
-    const std::uint64_t meanwhile = std::exchange(op.backend_word, 0);
+    const bool is_complete = pinned_word(op.backend_word).take() == pinned_word::step::finish;
     if (is_abandoned) op.error_code = ECANCELED;
-    const bool is_over = is_abandoned or (meanwhile & is_complete) != 0;
+    const bool is_over = is_abandoned or is_complete;
     if (is_over) finish(op);
     return is_over;
 }
 
 void io_multiplexer::abandon_shared(operation_record& op) noexcept {
+    if (refuses_all_) [[unlikely]] {
+        if (op.queue_link.is_linked()) refused_->erase(op);
+        op.at = operation_record::stage::idle;
+        return;
+    }
     const entry in(*this);
     take_completed_elsewhere();
     const bool is_external =

@@ -42,6 +42,9 @@ inline constexpr int crowd = 4;
 /// Addresses of one name that are kept, and so tried by connect_by_name; a name server may send any number.
 inline constexpr std::size_t addresses_per_name_max = 64;
 
+/// Different errors that are kept for operations on handles that cannot be attached to a multiplexer.
+inline constexpr std::size_t refusals_max = 32;
+
 /// Attached handles for which memory is taken at a time.
 inline constexpr std::size_t registrations_per_chunk = 64;
 

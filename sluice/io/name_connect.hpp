@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <coroutine>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -43,7 +44,8 @@ struct name_connect_sender {
 /// The state of one connect by name, and the receiver of its outcome: set_value(result<socket_handle>&&),
 /// then set_done(). It consists of several operations, one after the other, so it is a state of its own: it
 /// can be started, cancelled, and, once done, started again, but not polled. Thread safety: the multiplexer's
-/// thread only. Allocates: as co_connect_by_name, in start().
+/// thread only; where it is for several threads, any of them, while the state exists. Allocates: as
+/// co_connect_by_name, in start().
 template <class Receiver>
 class name_connect_connection final : private detail::task_listener {
 public:
@@ -57,32 +59,46 @@ public:
 
     /// Begins. The signals may come before it returns.
     void start() noexcept {
-        ENSURE(not started(), "started while pending");
-        scope_.emplace();
-        work_.emplace(in_scope(*scope_, co_connect_by_name(from_.multiplexer, from_.resolver, from_.to,
-                                                           from_.options, from_.within)));
-        const auto frame = work_->frame();
+        const auto frame = begin();
         frame.promise().set_listener(*this);
         frame.resume();
     }
     /// Ends it early: it completes, now or soon, with ECANCELED unless it was faster.
     void cancel() noexcept {
-        if (started()) scope_->cancel();
+        const std::scoped_lock guard(lock_);
+        if (work_) scope_->cancel();
     }
-    [[nodiscard]] bool started() const noexcept { return work_.has_value(); }
+    [[nodiscard]] bool started() const noexcept {
+        const std::scoped_lock guard(lock_);
+        return work_.has_value();
+    }
 
 private:
+    [[nodiscard]] auto begin() noexcept {
+        const std::scoped_lock guard(lock_);
+        ENSURE(not work_, "started while pending");
+        scope_.emplace();
+        work_.emplace(in_scope(*scope_, co_connect_by_name(from_.multiplexer, from_.resolver, from_.to,
+                                                           from_.options, from_.within)));
+        return work_->frame();
+    }
     std::coroutine_handle<> task_finished(detail::task_promise_base&) noexcept override {
-        result_type outcome = work_->take_result();
-        work_.reset();
-        scope_.reset();
+        result_type outcome = finish();
         receiver_.set_value(std::move(outcome));
         receiver_.set_done();  // this may be gone, or started again
         return std::noop_coroutine();
     }
+    [[nodiscard]] result_type finish() noexcept {
+        const std::scoped_lock guard(lock_);
+        result_type outcome = work_->take_result();
+        work_.reset();
+        scope_.reset();
+        return outcome;
+    }
 
     name_connect_sender from_;
     Receiver receiver_;
+    mutable std::mutex lock_;  // guards what follows
     std::optional<cancel_scope> scope_;
     std::optional<task<result_type>> work_;
 };

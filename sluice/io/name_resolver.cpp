@@ -1,7 +1,6 @@
 #include "sluice/io/name_resolver.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <exception>
 #include <new>
 #include <thread>
@@ -45,12 +44,12 @@ namespace detail {
 
 bool lookup::notify(lookup_wait& waiter) noexcept {
     const std::scoped_lock guard(mutex_);
-    if (outcome_.has_value()) return false;
+    if (outcome_) return false;
     waiter_ = &waiter;
     return true;
 }
 
-bool lookup::abandon() noexcept {
+bool lookup::forget_waiter() noexcept {
     const std::scoped_lock guard(mutex_);
     return std::exchange(waiter_, nullptr) != nullptr;
 }
@@ -66,38 +65,14 @@ std::optional<addresses_result> lookup::take() noexcept {
 }
 
 void lookup::finish(addresses_result&& outcome) noexcept {
-    const std::scoped_lock guard(mutex_);
-    outcome_.emplace(std::move(outcome));
-    has_ended_.notify_all();
-    // With the lock held, so that abandon() returns false only after this is over.
-    if (lookup_wait* const waiter = std::exchange(waiter_, nullptr)) waiter->complete(0);
-}
-
-// --- the wait of an operation
-
-std::optional<int> lookup_wait::begin(bool may_wait) noexcept {
-    if (detail::engine::waits_for_threads(loop_)) {
-        lookup_ = resolver_.begin(what_);
-    } else {
-        lookup_ = std::make_shared<lookup>(what_);
-        resolver_.look_up_here(*lookup_);
+    lookup_wait* waiter = nullptr;
+    {
+        const std::scoped_lock guard(mutex_);
+        outcome_.emplace(std::move(outcome));
+        has_ended_.notify_all();
+        waiter = std::exchange(waiter_, nullptr);
     }
-    if (not lookup_->notify(*this)) return 0;
-    if (may_wait or not lookup_->abandon()) return std::nullopt;
-    resolver_.forget(lookup_);
-    return ETIMEDOUT;
-}
-
-void lookup_wait::end() noexcept {
-    if (not lookup_->abandon()) return;  // it has been completed
-    resolver_.forget(lookup_);
-    complete(ECANCELED);
-}
-
-addresses_result lookup_wait::take() noexcept {
-    auto outcome = lookup_->take();
-    ENSURE(outcome.has_value(), "a lookup that has completed has an outcome");
-    return *std::move(outcome);
+    if (waiter != nullptr) waiter->finish();
 }
 
 // --- the threads
@@ -210,12 +185,12 @@ addresses_result name_resolver::resolve(const host_and_port& what, deadline with
     return failure(lookup_error(ETIMEDOUT, what));
 }
 
-std::shared_ptr<detail::lookup> name_resolver::begin(host_and_port what) noexcept {
-    auto one = std::make_shared<detail::lookup>(std::move(what));
-    if (auto known = known_answer(one->what()))
+std::shared_ptr<detail::lookup> name_resolver::begin(const host_and_port& what) noexcept {
+    auto one = std::make_shared<detail::lookup>(what);
+    if (auto known = known_answer(what))
         one->finish(*std::move(known));
     else if (const int code = queue_->submit(one); code != 0)
-        one->finish(failure(lookup_error(code, one->what())));
+        one->finish(failure(lookup_error(code, what)));
     return one;
 }
 
@@ -223,15 +198,39 @@ void name_resolver::forget(const std::shared_ptr<detail::lookup>& one) noexcept 
     queue_->forget(one);
 }
 
-void name_resolver::look_up_here(detail::lookup& one) noexcept {
-    one.finish(queue_->look_up(one.what()));
-}
-
 // --- the sender
 
-addresses_result resolve_sender::collect(const operation& completed) noexcept {
-    if (const int code = code_of(completed); code != 0) return failure(lookup_error(code, what_));
-    return (*wait_).take();
+namespace detail {
+
+std::optional<int> lookup_wait::begin(bool may_wait) noexcept {
+    if (not engine::waits_for_threads(loop_)) {
+        lookup_ = std::make_shared<lookup>(what_);
+        lookup_->finish(resolver_.queue_->look_up(what_));
+        return 0;
+    }
+    if (not may_wait and not known_answer(what_)) return ETIMEDOUT;
+    lookup_ = resolver_.begin(what_);
+    if (lookup_->notify(*this)) return std::nullopt;
+    return 0;
 }
 
+void lookup_wait::end() noexcept {
+    if (abandon()) complete(ECANCELED);
+}
+
+bool lookup_wait::abandon() noexcept {
+    if (not lookup_->forget_waiter()) return false;
+    resolver_.forget(lookup_);
+    return true;
+}
+
+addresses_result lookup_wait::take(int code) noexcept {
+    const std::shared_ptr<lookup> ended = std::move(lookup_);
+    if (code != 0) return failure(lookup_error(code, what_));
+    std::optional<addresses_result> outcome = ended->take();
+    ENSURE(outcome.has_value(), "a lookup ends with an outcome");
+    return *std::move(outcome);
+}
+
+}  // namespace detail
 }  // namespace sluice::io

@@ -42,20 +42,24 @@ namespace detail {
 class lookup_queue;
 class lookup_wait;
 
-// One lookup. Shared by the operation that waits for it, and the thread that carries it out. Thread safety:
-// any thread.
-class lookup final {
+// One lookup. Shared by the operation that waits for it and the thread that carries it out.
+// Invariant: the thread takes `waiter_` when the outcome is known, and the waiter removes itself before that;
+// one of the two completes the operation.
+class lookup {
 public:
     explicit lookup(host_and_port what) noexcept : what_(std::move(what)) {}
 
     [[nodiscard]] const host_and_port& what() const noexcept { return what_; }
 
-    // Has `waiter` completed by the thread that has the outcome. False if there is one already.
+    // By the waiter. Returns whether the outcome is not known yet: then `waiter` is notified of it.
     [[nodiscard]] bool notify(lookup_wait& waiter) noexcept;
-    // Returns whether the waiter has not been completed; then it will not be.
-    [[nodiscard]] bool abandon() noexcept;
+    // Returns false if the waiter has been, or is being, notified.
+    [[nodiscard]] bool forget_waiter() noexcept;
     [[nodiscard]] bool wait_until(deadline::steady_clock::time_point end) noexcept;
+    // The outcome if it is known.
     [[nodiscard]] std::optional<addresses_result> take() noexcept;
+
+    // By the thread that carries it out.
     void finish(addresses_result&& outcome) noexcept;
 
 private:
@@ -98,34 +102,39 @@ public:
     /// ETIMEDOUT; ENOMEM, EIO. Blocks: until the deadline.
     [[nodiscard]] addresses_result resolve(const host_and_port& what, deadline within = {}) noexcept;
 
-    /// Begins a lookup. For senders; not for users.
-    [[nodiscard]] std::shared_ptr<detail::lookup> begin(host_and_port what) noexcept;
-    void forget(const std::shared_ptr<detail::lookup>& one) noexcept;
-    void look_up_here(detail::lookup& one) noexcept;
-
 private:
+    friend class detail::lookup_wait;
+
+    [[nodiscard]] std::shared_ptr<detail::lookup> begin(const host_and_port& what) noexcept;
+    void forget(const std::shared_ptr<detail::lookup>& one) noexcept;
+
     std::shared_ptr<detail::lookup_queue> queue_;
 };
 
 namespace detail {
 
-/// An operation's wait for a lookup.
+// An operation's wait for a lookup.
 class lookup_wait final : public external_work {
 public:
-    lookup_wait(io_multiplexer& loop, name_resolver& by, const host_and_port& what) noexcept
-        : loop_(loop), resolver_(by), what_(what) {}
+    lookup_wait(io_multiplexer& loop, name_resolver& resolver, const host_and_port& what) noexcept
+        : loop_(loop), resolver_(resolver), what_(what) {}
 
-    [[nodiscard]] addresses_result take() noexcept;
+    // The outcome of an operation that ended with this errno value, or 0.
+    [[nodiscard]] addresses_result take(int code) noexcept;
 
 private:
     friend class lookup;
-    std::optional<int> begin(bool may_wait) noexcept override;
+
+    [[nodiscard]] std::optional<int> begin(bool may_wait) noexcept override;
     void end() noexcept override;
+    [[nodiscard]] bool abandon() noexcept override;
+    // On the thread of the lookup: its outcome is known.
+    void finish() noexcept { complete(0); }
 
     io_multiplexer& loop_;
     name_resolver& resolver_;
     const host_and_port& what_;
-    std::shared_ptr<lookup> lookup_;
+    std::shared_ptr<lookup> lookup_;  // from begin() to the outcome
 };
 
 }  // namespace detail
@@ -137,26 +146,28 @@ public:
 
     resolve_sender(io_multiplexer& multiplexer, name_resolver& resolver, host_and_port what,
                    deadline within) noexcept
-        : multiplexer_(&multiplexer), resolver_(&resolver), what_(std::move(what)), limit_(within) {}
+        : multiplexer_(&multiplexer), resolver_(&resolver), what_(std::move(what)), within_(within) {}
 
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *multiplexer_; }
     void configure(operation& configured) noexcept {
-        configure_external(configured, *multiplexer_, wait_.emplace(*multiplexer_, *resolver_, what_),
-                           limit_);
+        configure_external(configured, *multiplexer_, waiting_.emplace(*multiplexer_, *resolver_, what_),
+                           within_);
     }
-    [[nodiscard]] result_type collect(const operation& completed) noexcept;
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        return (*waiting_).take(code_of(completed));
+    }
 
 private:
     io_multiplexer* multiplexer_;
     name_resolver* resolver_;
     host_and_port what_;
-    deadline limit_;
-    work_room<detail::lookup_wait> wait_;
+    deadline within_;
+    work_room<detail::lookup_wait> waiting_;
 };
 
-/// The sender of name_resolver::resolve; its errors apply, and ECANCELED. A simulated multiplexer
-/// does not wait for threads: there, start() carries out the lookup. The resolver and the multiplexer must
-/// outlive the operation.
+/// The sender of name_resolver::resolve; its errors apply, and ECANCELED. A deadline of zero starts no
+/// lookup: only what needs none succeeds. A simulated multiplexer does not wait for threads: there, start()
+/// carries out the lookup. The resolver and the multiplexer must outlive the operation.
 [[nodiscard]] inline auto async_resolve(io_multiplexer& multiplexer, name_resolver& resolver,
                                         host_and_port what, deadline within = {}) noexcept {
     return resolve_sender(multiplexer, resolver, std::move(what), within);

@@ -81,7 +81,9 @@ result<receive_pool> receive_pool::make(io_multiplexer& multiplexer, receive_poo
                          size.bytes_each <= std::numeric_limits<std::uint32_t>::max() / 2;
     if (not is_sane) return failure({EINVAL, "make a receive pool"});
     if (multiplexer.is_for_threads())
-        return failure({EOPNOTSUPP, "make a receive pool on a multiplexer for several threads"});
+        return failure({EOPNOTSUPP,
+                        "make a receive pool on a multiplexer for several threads; read into buffers "
+                        "of your own, or make a multiplexer for one thread"});
     std::unique_ptr<detail::receive_slots> slots(
         new (std::nothrow) detail::receive_slots(multiplexer, size.count, size.bytes_each));
     if (slots == nullptr) return failure({ENOMEM, "make a receive pool"});

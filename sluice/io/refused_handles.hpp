@@ -5,10 +5,12 @@
 
 namespace sluice::io::detail {
 
-/// Stands for a handle that cannot be attached to a multiplexer. An operation started on it ends at once,
-/// inside start(), with this error. One for each thread: a later call changes the error of an earlier one,
-/// and an operation that refers to it is not started after the thread that made it has ended. Allocates:
-/// nothing. Thread safety: the calling thread's.
+/// Returns the registration of a handle that cannot be attached to a multiplexer. Every operation started on
+/// it ends at once, inside start(), with this error, less the descriptor. The same for an equal error; it
+/// never changes and is never destroyed, so the operation may be started on any thread. Keeps up to
+/// limits::refusals_max different errors; one more is replaced by an earlier one with the same cause, if
+/// there is one, or else by the last. Blocks: while another thread is in this function. Allocates: nothing.
+/// Complexity: linear in the different errors so far. Thread safety: any thread.
 [[nodiscard]] registration& refused_handle(const error& why) noexcept;
 
 }  // namespace sluice::io::detail

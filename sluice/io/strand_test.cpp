@@ -11,10 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "sluice/io/epoll/epoll_multiplexer.hpp"
+#include "sluice/io/several_threads_testing.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/io/task_group.hpp"
-#include "sluice/io/uring/uring_multiplexer.hpp"
 #include "sluice/io/when_all.hpp"
 #include "sluice/io/with_deadline.hpp"
 
@@ -26,27 +25,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int threads = 4;
+using test_kit::crew;
+constexpr int threads = test_kit::crew_threads;
 
-class strands : public testing::TestWithParam<const char*> {
+class strands : public test_kit::several_threads {
 protected:
-    // Threads that run the multiplexer until this goes.
-    class crew {
-    public:
-        explicit crew(io_multiplexer& of) : promise_(of) {
-            for (int i = 0; i < threads; ++i) {
-                all_.emplace_back([&of] {
-                    while (of.run().value_or(0) > 0) {}
-                });
-            }
-        }
-
-    private:
-        std::vector<std::jthread> all_;
-        io_multiplexer::work_guard promise_;  // goes first
-    };
-
-    io_multiplexer& loop() { return *loop_; }
     std::array<io_handle, 2> ends() {
         std::array<int, 2> made{};
         if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, made.data()) != 0) std::abort();
@@ -61,19 +44,8 @@ protected:
         };
         return {adopt(made[0]), adopt(made[1])};
     }
-
-private:
-    std::unique_ptr<io_multiplexer> loop_ =
-        std::string_view(GetParam()) == "epoll"
-            ? make_epoll_multiplexer(1, run_by::several).value()
-            : make_uring_multiplexer({.threads = run_by::several}).value();
 };
-std::vector<const char*> back_ends() {
-    if (try_uring()) return {"epoll", "io_uring"};
-    return {"epoll"};
-}
-INSTANTIATE_TEST_SUITE_P(io, strands, testing::ValuesIn(back_ends()),
-                         [](const auto& info) { return std::string(info.param); });
+SLUICE_FOR_SEVERAL_THREADS(strands);
 
 TEST_P(strands, run_their_items_one_at_a_time_in_the_order_of_each_thread) {
     struct item final : posted_item {

@@ -10,7 +10,7 @@ void task_group::spawn(task<void> child) noexcept {
     frame.promise().inherit_scope(&scope_);
     frame.promise().set_home(&multiplexer_);
     frame.promise().set_listener(*this);
-    state_.fetch_add(one_child, std::memory_order_relaxed);  // by who knows that it is not joined yet
+    children_.add();
     frame.resume();
 }
 
@@ -19,9 +19,7 @@ bool task_group::wait(std::coroutine_handle<> joiner, cancel_scope* outer) noexc
     ENSURE(not joiner_, "one task joins a group at a time");
     joiner_ = joiner;
     if (outer != nullptr) scope_.nest_in(*outer);
-    // release: `joiner_`, for the last child. acquire: what the children have written, if there is none left.
-    if (state_.fetch_or(has_joiner, std::memory_order_acq_rel) >= one_child) return true;
-    state_.fetch_and(~has_joiner, std::memory_order_relaxed);
+    if (children_.begin_wait()) return true;
     joiner_ = nullptr;
     return false;
 }
@@ -31,10 +29,7 @@ std::coroutine_handle<> task_group::task_finished(detail::task_promise_base& fin
     if (finished.thrown() != nullptr) detail::report_thrown(finished.thrown());
     using promise = detail::task_promise<void>;  // spawn() takes no other
     std::coroutine_handle<promise>::from_promise(static_cast<promise&>(finished)).destroy();
-    // release: what the child has written. acquire: `joiner_`, and what the other children have.
-    const std::size_t before = state_.fetch_sub(one_child, std::memory_order_acq_rel);
-    if (before != (one_child | has_joiner)) return std::noop_coroutine();  // the group may be gone
-    state_.store(0, std::memory_order_relaxed);
+    if (not children_.end()) return std::noop_coroutine();  // the group may be gone
     return std::exchange(joiner_, nullptr);
 }
 

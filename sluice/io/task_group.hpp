@@ -1,10 +1,10 @@
 #pragma once
 
-#include <atomic>
 #include <coroutine>
 #include <cstddef>
 #include <utility>
 
+#include "sluice/io/child_count.hpp"
 #include "sluice/io/io_multiplexer.hpp"
 #include "sluice/io/task.hpp"
 
@@ -34,9 +34,7 @@ public:
     [[nodiscard]] cancel_scope& scope() noexcept { return scope_; }
 
     /// Children that have not ended.
-    [[nodiscard]] std::size_t size() const noexcept {
-        return state_.load(std::memory_order_acquire) / one_child;  // acquire: pairs with task_finished()
-    }
+    [[nodiscard]] std::size_t size() const noexcept { return children_.size(); }
 
     /// `co_await group.join()`: waits until there is no child, also none spawned meanwhile. If the task that
     /// joins is cancelled, so is the group: its scope is nested in that task's from here on. One task at a
@@ -59,12 +57,8 @@ private:
 
     io_multiplexer& multiplexer_;
     cancel_scope scope_;
-    // Children that have not ended, and whether a task waits for that. The thread that takes it to
-    // `has_joiner` alone resumes that task; no other thread touches the group behind its own change of this.
-    static constexpr std::size_t has_joiner = 1;
-    static constexpr std::size_t one_child = 2;
-    std::atomic<std::size_t> state_{0};
-    std::coroutine_handle<> joiner_;
+    child_count<> children_;
+    std::coroutine_handle<> joiner_;  // written before begin_wait()
 };
 
 }  // namespace sluice::io

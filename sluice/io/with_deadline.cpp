@@ -18,10 +18,7 @@ void scope_alarm::start(deadline within) noexcept {
 // Returns whether done is still to come, and resumes `waiter`; then this may be gone.
 bool scope_alarm::stop(std::coroutine_handle<> waiter) noexcept {
     detail::engine::cancel(multiplexer_, *this, ECANCELED);
-    void* none = nullptr;
-    // release: the coroutine's frame, for the thread that resumes it. acquire: what the signals have written.
-    return waiter_.compare_exchange_strong(none, waiter.address(), std::memory_order_acq_rel,
-                                           std::memory_order_acquire);
+    return waiter_.wait(waiter.address());
 }
 
 void scope_alarm::signal_value() noexcept {
@@ -31,8 +28,7 @@ void scope_alarm::signal_value() noexcept {
 }
 
 void scope_alarm::signal_done() noexcept {
-    void* const waiter =
-        waiter_.exchange(this, std::memory_order_acq_rel);  // pairs with stop(); this may be gone
+    void* const waiter = waiter_.signal();  // this may be gone
     if (waiter != nullptr) std::coroutine_handle<>::from_address(waiter).resume();
 }
 

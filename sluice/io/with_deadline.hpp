@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <coroutine>
 #include <expected>
 #include <type_traits>
@@ -8,6 +7,7 @@
 
 #include "sluice/io/engine.hpp"
 #include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/late_waiter.hpp"
 #include "sluice/io/task.hpp"
 
 namespace sluice::io {
@@ -48,9 +48,7 @@ private:
 
     io_multiplexer& multiplexer_;
     cancel_scope& scope_;
-    // The coroutine that waits for done, or this alarm once that has been signalled: of the two, whichever
-    // comes second resumes it. They may come on two threads.
-    std::atomic<void*> waiter_{nullptr};
+    late_waiter<> waiter_;  // for done, which may come on another thread
     bool has_started_ = false;
     bool has_fired_ = false;
 };

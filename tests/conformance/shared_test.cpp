@@ -123,7 +123,13 @@ TEST_P(shared, a_deadline_passes_while_a_thread_is_inside_the_poll_of_an_externa
 }
 
 TEST_P(shared, receive_pools_are_refused) {
-    EXPECT_EQ(receive_pool::make(multiplexer(), {.count = 1, .bytes_each = 1}).error().code(), EOPNOTSUPP);
+    const auto refused = receive_pool::make(multiplexer(), {.count = 1, .bytes_each = 1});
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error(), std::errc::operation_not_supported);
+    EXPECT_EQ(
+        refused.error().message(),
+        "make a receive pool on a multiplexer for several threads; read into buffers of your own, or make a "
+        "multiplexer for one thread: Operation not supported");
 }
 
 // One end of a conversation: sends a byte back for each that comes, so many times.

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/io/leadership.hpp"
-#include "tests/interleave/scheduler.hpp"
+#include "tests/interleave/simulated_engine.hpp"
 
 // The threads that run one multiplexer, in every order with few preemptions: which one waits in the kernel,
 // and which one it wakes. The loop here is that of io_multiplexer_threads_loop.cpp, reduced to the decisions
@@ -9,24 +9,6 @@
 
 namespace sluice::interleave {
 namespace {
-
-class lock {
-public:
-    void acquire() {
-        step();
-        while (is_held_)
-            sleep_on(this, false);
-        is_held_ = true;
-    }
-    void release() {
-        is_held_ = false;
-        note_change();
-        wake_one_on(this);
-    }
-
-private:
-    bool is_held_ = false;
-};
 
 struct condition {
     void notify_one() { wake_one_on(this); }
@@ -67,7 +49,7 @@ private:
         while (run()) {}
     }
     bool run() {
-        lock_.acquire();
+        lock_.lock();
         bool has_run = false;
         for (;;) {
             if (posted_ > 0) {
@@ -88,7 +70,7 @@ private:
         }
         if (left_out_ != fault::no_hand_on)
             threads_.hand_on(has_work() or is_exhausted(), [this] { wake_leader(); });
-        lock_.release();
+        lock_.unlock();
         return has_run;
     }
     void user_code() {
@@ -96,12 +78,12 @@ private:
         ++busy_;
         const bool waits_for_another =
             what_ == work::everything and runners_ > 1 and busy_ == 1 and done_ == 0;
-        lock_.release();
+        lock_.unlock();
         step();
         // A receiver may wait for one that another thread runs.
         while (waits_for_another and done_ == 0)
             sleep_on(&done_, false);
-        lock_.acquire();
+        lock_.lock();
         ++done_;
         note_change();
         wake_all_on(&done_);
@@ -122,10 +104,10 @@ private:
         if (threads_.has_leader()) {
             leadership::follower self;
             threads_.follow(self);
-            lock_.release();
+            lock_.unlock();
             while (not self.is_woken)
                 sleep_on(&self.signal, false);
-            lock_.acquire();
+            lock_.lock();
             threads_.stop_following(self);
             return;
         }
@@ -135,10 +117,10 @@ private:
         step();
         if (posted_ == 0 or left_out_ == fault::no_second_look) {
             threads_.fall_asleep();
-            lock_.release();
+            lock_.unlock();
             while (kernel_events_ == 0)
                 sleep_on(&kernel_events_, false);
-            lock_.acquire();
+            lock_.lock();
             kernel_events_ = 0;
             threads_.wake_up();
         }
@@ -174,7 +156,7 @@ private:
     int runners_;
     work what_;
     fault left_out_;
-    lock lock_;
+    simulated_lock lock_;
     leadership threads_;
     int pending_ = 1;
     int ready_ = 0;

@@ -124,6 +124,16 @@ struct scheduled_atomics {
             note_change();
             return std::exchange(value_, value_ | more);
         }
+        T fetch_add(T more, std::memory_order) noexcept {
+            begin();
+            note_change();
+            return std::exchange(value_, value_ + more);
+        }
+        T fetch_sub(T less, std::memory_order) noexcept {
+            begin();
+            note_change();
+            return std::exchange(value_, value_ - less);
+        }
         bool compare_exchange_strong(T& expected, T fresh, std::memory_order, std::memory_order) noexcept {
             begin();
             if (value_ != expected) {

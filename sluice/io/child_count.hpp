@@ -1,0 +1,49 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+namespace sluice::io {
+
+/// How many children of a task_group have not ended, and whether a task waits for that: apart from the group,
+/// so that a test can explore every order of events (`Word` is std::atomic outside tests).
+///
+/// Thread safety: add() by a thread that knows that the group is not joined yet; begin_wait() by the task
+/// that joins; end() by each child's thread; size() by any.
+///
+/// Invariants:
+///   1. The wait is ended by the thread that takes the word to `has_waiter` alone, or does not begin.
+///   2. A thread does not touch the group after its own end(), unless that returns true.
+template <class Word = std::atomic<std::size_t>>
+class child_count {
+public:
+    void add() noexcept { word_.fetch_add(one_child, std::memory_order_relaxed); }
+
+    [[nodiscard]] std::size_t size() const noexcept {
+        return word_.load(std::memory_order_acquire) / one_child;  // acquire: pairs with end()
+    }
+
+    /// Returns whether there are children: then the last one ends the wait, perhaps before this returns.
+    [[nodiscard]] bool begin_wait() noexcept {
+        // release: the waiter, for the last child. acquire: what the children have written, if none is left.
+        if (word_.fetch_or(has_waiter, std::memory_order_acq_rel) >= one_child) return true;
+        word_.store(0, std::memory_order_relaxed);  // no child is left to see it
+        return false;
+    }
+
+    /// A child has ended. Returns whether the caller ends the wait; otherwise the group may be gone.
+    [[nodiscard]] bool end() noexcept {
+        // release: what the child has written. acquire: the waiter, and what the other children have written.
+        if (word_.fetch_sub(one_child, std::memory_order_acq_rel) != (one_child | has_waiter)) return false;
+        word_.store(0, std::memory_order_relaxed);  // the waiter has not been resumed yet
+        return true;
+    }
+
+private:
+    static constexpr std::size_t has_waiter = 1;
+    static constexpr std::size_t one_child = 2;
+
+    Word word_{0};
+};
+
+}  // namespace sluice::io

@@ -1,0 +1,177 @@
+// Lookups on a multiplexer that several threads run. Runs under ThreadSanitizer.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <deque>
+#include <optional>
+#include <thread>
+
+#include "sluice/io/atomic_sender.hpp"
+#include "sluice/io/listening_socket_handle.hpp"
+#include "sluice/io/name_connect.hpp"
+#include "sluice/io/name_resolver.hpp"
+#include "sluice/io/several_threads_testing.hpp"
+#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/task_group.hpp"
+
+namespace sluice::io {
+namespace {
+
+using namespace std::chrono_literals;
+using test_kit::crew;
+
+// Answers at once, or after a moment for a name that begins with "slow".
+class answering final : public name_source {
+public:
+    explicit answering(const socket_address& with) : address_(with) {}
+
+    addresses_result look_up(const std::string& host, std::uint16_t) noexcept override {
+        if (host.starts_with("slow")) std::this_thread::sleep_for(200us);
+        if (host == "nowhere") return failure(error::with_path(ENOENT, "look up", host));
+        return std::vector{address_};
+    }
+
+private:
+    socket_address address_;
+};
+
+class lookups_by_threads : public test_kit::several_threads {
+protected:
+    name_resolver resolver{
+        {.threads_max = 3, .source = std::make_shared<answering>(socket_address::loopback_v4(7))}};
+};
+SLUICE_FOR_SEVERAL_THREADS(lookups_by_threads);
+
+struct counts {
+    std::atomic<int> found = 0;
+    std::atomic<int> unknown = 0;
+    std::atomic<int> ended = 0;
+
+    void note(const addresses_result& came) noexcept {
+        if (came.has_value()) {
+            ++found;
+        } else if (came.error() == std::errc::no_such_file_or_directory) {
+            ++unknown;
+        } else if (came.error() == std::errc::timed_out or came.error() == std::errc::operation_canceled) {
+            ++ended;
+        }
+    }
+    [[nodiscard]] int all() const noexcept { return found + unknown + ended; }
+};
+
+task<void> look_up(io_multiplexer& on, name_resolver& by, int i, counts& came) {
+    constexpr std::array names{"host", "127.0.0.1", "slow host", "nowhere"};
+    const host_and_port what{names[static_cast<std::size_t>(i) % names.size()], 7};
+    const deadline within = i % 3 == 0 ? deadline(std::chrono::microseconds(i % 300)) : deadline();
+    const auto addresses = co_await co_resolve(on, by, what, within);
+    came.note(addresses);
+}
+
+TEST_P(lookups_by_threads, end_once_each_whichever_thread_looks) {
+    constexpr int times = 400;
+    counts came;
+    const crew all(loop());
+    sync_wait(loop(), [](io_multiplexer& on, name_resolver& by, counts& to) -> task<void> {
+        task_group group(on);
+        for (int i = 0; i < times; ++i) {
+            group.spawn(look_up(on, by, i, to));
+            if (i % 50 == 49) co_await group.join();  // no more than may wait for a thread
+        }
+        co_await group.join();
+    }(loop(), resolver, came));
+    EXPECT_EQ(came.all(), times);
+    EXPECT_GE(came.found.load(), times / 4);
+}
+
+TEST_P(lookups_by_threads, end_when_their_scope_is_cancelled_on_another_thread) {
+    counts came;
+    const crew all(loop());
+    for (int round = 0; round < 50; ++round) {
+        cancel_scope scope;
+        std::jthread canceller([&] {
+            if (round % 2 == 0) std::this_thread::sleep_for(100us);
+            scope.cancel();
+        });
+        sync_wait(loop(), in_scope(scope, look_up(loop(), resolver, 2, came)));
+        canceller.join();
+    }
+    EXPECT_EQ(came.all(), 50);
+}
+
+TEST_P(lookups_by_threads, are_started_and_cancelled_by_any_thread_and_end_once) {
+    struct receiver {
+        counts* came;
+        std::atomic<int>* dones;
+        void set_value(addresses_result&& outcome) const noexcept { came->note(outcome); }
+        void set_done() const noexcept { dones->fetch_add(1, std::memory_order_release); }
+    };
+    constexpr int times = 300;
+    counts came;
+    std::atomic<int> dones = 0;
+    const crew all(loop());
+    for (int i = 0; i < times; ++i) {
+        auto state = connect(atomic(async_resolve(loop(), resolver, {i % 2 == 0 ? "slow" : "host", 7})),
+                             receiver{&came, &dones});
+        state.start();
+        std::jthread canceller([&] { state.cancel(); });
+        canceller.join();
+        while (dones.load(std::memory_order_acquire) <= i)
+            (void)state.poll();
+        while (state.started()) {}
+    }
+    EXPECT_EQ(dones.load(), times);
+    EXPECT_EQ(came.all(), times);
+}
+
+TEST_P(lookups_by_threads, are_followed_by_connects_of_several_threads) {
+    auto listener = listening_socket_handle::listen(socket_address::loopback_v4(0)).value();
+    name_resolver to_listener({.source = std::make_shared<answering>(listener.local_address().value())});
+    std::atomic<int> connected = 0;
+    {
+        const crew all(loop());
+        std::vector<std::jthread> callers;
+        for (int t = 0; t < test_kit::crew_threads; ++t) {
+            callers.emplace_back([&] {
+                for (int i = 0; i < 10; ++i) {
+                    const auto made =
+                        sync_wait(loop(), co_connect_by_name(loop(), to_listener, {"host", 7}, {}, 10s));
+                    if (made) ++connected;
+                }
+            });
+        }
+    }
+    EXPECT_EQ(connected.load(), 10 * test_kit::crew_threads);
+}
+
+TEST_P(lookups_by_threads, of_a_connect_by_name_are_cancelled_by_another_thread) {
+    struct receiver {
+        std::atomic<int>* outcomes;
+        std::atomic<int>* dones;
+        void set_value(result<socket_handle>&& came) const noexcept {
+            const bool is_expected = came.has_value() or came.error() == std::errc::operation_canceled;
+            *outcomes += is_expected ? 1 : 0;
+        }
+        void set_done() const noexcept { dones->fetch_add(1, std::memory_order_release); }
+    };
+    constexpr int times = 100;
+    auto listener = listening_socket_handle::listen(socket_address::loopback_v4(0)).value();
+    name_resolver to_listener({.source = std::make_shared<answering>(listener.local_address().value())});
+    std::atomic<int> outcomes = 0;
+    std::atomic<int> dones = 0;
+    const crew all(loop());
+    for (int i = 0; i < times; ++i) {
+        auto state = connect(async_connect_by_name(loop(), to_listener, {i % 2 == 0 ? "slow" : "host", 7}),
+                             receiver{&outcomes, &dones});
+        state.start();
+        std::jthread canceller([&] { state.cancel(); });
+        canceller.join();
+        while (dones.load(std::memory_order_acquire) <= i)
+            std::this_thread::yield();
+        while (state.started()) {}
+    }
+    EXPECT_EQ(outcomes.load(), times);
+}
+
+}  // namespace
+}  // namespace sluice::io

@@ -1,0 +1,105 @@
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <utility>
+
+#include "sluice/io/child_count.hpp"
+#include "tests/interleave/simulated_engine.hpp"
+
+// A task group whose children end on several threads while a task joins it, and destroys it when the join is
+// over, in every order with few preemptions. The functions are those of task_group.cpp.
+
+namespace sluice::interleave {
+namespace {
+
+/// A rule that is left out, to see that the exploration finds it.
+enum class fault : unsigned char {
+    none,
+    notes_waiter_late,    // the joining task is noted after it is announced
+    forgets_waiter,       // the last child does not resume it
+    looks_at_group_later  // a child counts the others after its own end
+};
+
+struct group {
+    io::child_count<scheduled_atomics::atomic<std::size_t>> count;
+    simulated_coroutine* waiter = nullptr;
+};
+
+class joining final : public scenario {
+public:
+    explicit joining(fault left_out) : left_out_(left_out) {}
+
+    std::vector<std::function<void()>> threads() override {
+        for (int i = 0; i < children; ++i)
+            group_->count.add();
+        std::vector<std::function<void()>> all(children, [this] { end_child(); });
+        all.emplace_back([this] { join(); });
+        return all;
+    }
+    std::string verdict() override {
+        if (seen_ != children) return "the join ended before all children had";
+        if (task_.resumptions() > 1) return "the joining task was resumed twice";
+        return {};
+    }
+
+private:
+    static constexpr int children = 2;
+
+    void end_child() {
+        step();
+        ++ended_;
+        if (group_->count.end()) {
+            simulated_coroutine* const waiter = std::exchange(group_->waiter, nullptr);
+            if (waiter != nullptr and left_out_ != fault::forgets_waiter) waiter->resume();
+        } else if (left_out_ == fault::looks_at_group_later) {
+            (void)group_->count.size();
+        }
+    }
+    void join() {
+        if (group_->count.size() != 0 and wait()) task_.wait();
+        seen_ = ended_;
+        group_.reset();
+    }
+    bool wait() {
+        task_.suspend();
+        if (left_out_ != fault::notes_waiter_late) group_->waiter = &task_;
+        const bool waits = group_->count.begin_wait();
+        if (left_out_ == fault::notes_waiter_late) {
+            step();
+            group_->waiter = &task_;
+        }
+        return waits;
+    }
+
+    fault left_out_;
+    std::optional<group> group_{std::in_place};
+    simulated_coroutine task_;
+    int ended_ = 0;
+    int seen_ = 0;
+};
+
+report explored(fault left_out) {
+    return explore([=] { return std::make_unique<joining>(left_out); });
+}
+
+TEST(task_group_interleavings, the_last_child_ends_the_join_once_and_none_touches_the_group_later) {
+    const report found = explored(fault::none);
+    EXPECT_EQ(found.problem, "");
+    EXPECT_TRUE(found.is_complete);
+    EXPECT_GT(found.schedules, 50U);
+}
+
+TEST(task_group_interleavings, to_note_the_waiter_late_is_found_to_be_wrong) {
+    EXPECT_NE(explored(fault::notes_waiter_late).problem, "");
+}
+
+TEST(task_group_interleavings, to_forget_the_waiter_is_found_to_be_wrong) {
+    EXPECT_NE(explored(fault::forgets_waiter).problem, "");
+}
+
+TEST(task_group_interleavings, to_look_at_the_group_after_the_end_of_a_child_is_found_to_be_wrong) {
+    EXPECT_DEATH((void)explored(fault::looks_at_group_later), "used after it is gone");
+}
+
+}  // namespace
+}  // namespace sluice::interleave
