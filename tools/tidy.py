@@ -206,6 +206,8 @@ def layering(repository):
             continue
         for include in source.includes:
             if not include.quoted:
+                if include.target.startswith("sluice/"):
+                    yield source.path, include.line, f'include "{include.target}" in quotes, as all of sluice'
                 continue
             if "/" not in include.target:
                 yield source.path, include.line, f'name "{include.target}" by its path from the root'
@@ -230,18 +232,24 @@ def module_of(path):
     return component, rest[0] if len(rest) > 1 else ""
 
 
+def is_for_tests(path):
+    return re.search(r"_testing\.[ch]pp$", path) is not None
+
+
 @rule
 def module_order(repository):
     """A module of a component with an order includes only itself and the modules before it."""
     for source in repository.sources.values():
         component, own = module_of(source.path)
-        if component is None or source.is_test or re.search(r"_testing\.[ch]pp$", source.path):
+        if component is None or source.is_test or is_for_tests(source.path):
             continue
         order = MODULES[component]
         if own not in order:
             yield source.path, 1, f"{own}/ is not in the order of the modules of {component} (tools/tidy.py)"
             continue
         for include in source.includes:
+            if is_for_tests(include.target):
+                yield source.path, include.line, "only tests include a header for tests"
             other_component, other = module_of(include.target)
             if include.quoted and other_component == component and other in order:
                 if order.index(other) > order.index(own):
@@ -286,7 +294,7 @@ def include_cycles(repository):
         way = way_back(unit) if unit not in reported else None
         if way:
             reported.update(way)
-            path, line = edges[unit][way[1] if len(way) > 1 else unit]
+            path, line = edges[unit][way[1]]
             yield path, line, "a circle of includes: " + " -> ".join([*way, unit])
 
 

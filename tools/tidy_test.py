@@ -91,6 +91,21 @@ class Structure(TidyTest):
     def test_a_module_outside_the_order_is_refused(self):
         self.refuses("module_order", "misc/ is not in the order", {"sluice/smb/server/misc/things.hpp": ""})
 
+    def test_the_folder_of_a_component_may_come_first(self):
+        self.refuses("module_order", "comes before codec/",
+                     {"sluice/fat/CMakeLists.txt": "sluice_component(fat SOURCES device.cpp)\n", "sluice/fat/codec/boot.hpp": "",
+                      "sluice/fat/device.cpp": '#include "sluice/fat/codec/boot.hpp"\n'})
+
+    def test_only_tests_include_what_is_for_tests(self):
+        self.refuses("module_order", "only tests include",
+                     {"sluice/fat/CMakeLists.txt": "sluice_component(fat SOURCES device.cpp)\n", "sluice/fat/image_testing.hpp": "",
+                      "sluice/fat/device.cpp": '#include "sluice/fat/image_testing.hpp"\n'})
+
+    def test_an_include_in_angle_brackets_does_not_evade_the_rules(self):
+        self.refuses("layering", "in quotes",
+                     {**self.LISTED, "sluice/smb/server/net/reply.cpp": "#include <sluice/smb/server/server.hpp>\n",
+                      "sluice/smb/server/server.hpp": ""})
+
     def test_units_do_not_include_each_other_in_a_circle(self):
         self.refuses("include_cycles", "net/a -> sluice/smb/server/net/b -> sluice/smb/server/net/a",
                      {"sluice/smb/server/CMakeLists.txt": "sluice_component(smb_server SOURCES net/b.cpp)\n",

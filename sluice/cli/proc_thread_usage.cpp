@@ -50,14 +50,16 @@ std::optional<thread_usage> decode_thread_stat(std::string_view text, long ticks
 
 proc_thread_usage::~proc_thread_usage() {
     for (const auto& [thread, descriptor] : descriptors_)
-        if (descriptor >= 0) ::close(descriptor);
+        ::close(descriptor);
 }
 
 std::optional<thread_usage> proc_thread_usage::of(int thread) noexcept {
-    const auto [known, is_new] = descriptors_.try_emplace(thread, -1);
-    if (is_new) {
+    auto known = descriptors_.find(thread);
+    if (known == descriptors_.end()) {
         const std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
-        known->second = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        if (opened < 0) return std::nullopt;
+        known = descriptors_.emplace(thread, opened).first;
     }
     std::array<char, 1024> text;
     const ssize_t bytes = ::pread(known->second, text.data(), text.size(), 0);

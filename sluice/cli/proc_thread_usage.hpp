@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string_view>
 
 #include "sluice/smb/server/core/thread_usage.hpp"
@@ -8,8 +9,8 @@
 namespace sluice::cli {
 
 /// The usage of threads of this process, from /proc/self/task/THREAD/stat. CPU time there comes in ticks,
-/// mostly of 10 ms. Allocates: an open file for each thread that was asked for; it stays open, so that it can
-/// be read after the process has lost access to other files.
+/// mostly of 10 ms. Allocates: an open file for each thread that was asked for, which stays open; one that
+/// cannot be opened is tried again the next time.
 class proc_thread_usage final : public smb::server::thread_usage_source {
 public:
     proc_thread_usage() noexcept = default;
@@ -17,7 +18,7 @@ public:
     [[nodiscard]] std::optional<smb::server::thread_usage> of(int thread) noexcept override;
 
 private:
-    std::map<int, int> descriptors_;  // by thread; -1: it cannot be opened
+    std::map<int, int> descriptors_;  // by thread
 };
 
 /// Decodes the content of such a file (proc_pid_stat(5)), where a second has `ticks_per_second`. Returns

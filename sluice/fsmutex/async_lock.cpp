@@ -1,8 +1,9 @@
 #include "sluice/fsmutex/async_lock.hpp"
 
-#include "sluice/io/engine.hpp"
-
 #include <algorithm>
+#include <thread>
+
+#include "sluice/io/engine.hpp"
 
 namespace sluice::fsmutex {
 
@@ -109,6 +110,7 @@ result<void> lock_wait::sleep_sender::collect(const io::operation& completed) no
 
 void lock_wait::alarm::set_value(const result<void>& woken) const noexcept {
     const std::scoped_lock guard(self->lock_);
+    self->is_signalled_ = true;
     if (not woken and woken.error() == std::errc::operation_canceled) self->is_ended_ = true;
 }
 
@@ -136,10 +138,16 @@ bool lock_wait::abandon() noexcept {
         const std::scoped_lock guard(lock_);
         is_ended_ = true;
     }
-    // Without the lock, because this waits for a thread that gives the signals of the sleep. None begins
-    // another sleep now.
+    // Without the lock, which a thread that gives the signals of the sleep takes. None begins another sleep
+    // now.
     if (sleep_) sleep_->abandon();
-    const std::scoped_lock guard(lock_);
+    std::unique_lock guard(lock_);
+    // A thread that has given the value still gives the done signal.
+    while (is_signalled_) {
+        guard.unlock();
+        std::this_thread::yield();
+        guard.lock();
+    }
     if (is_complete_) return false;
     (void)finish(failure({ECANCELED, "lock entities"}));
     return true;
@@ -161,6 +169,7 @@ void lock_wait::look_again() noexcept {
     std::optional<int> code;
     {
         const std::scoped_lock guard(lock_);
+        is_signalled_ = false;
         code = look();
         is_complete_ = code.has_value();
     }

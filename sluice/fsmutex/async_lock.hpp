@@ -147,6 +147,7 @@ private:
     result<fs_mutex_guard> outcome_;
     bool is_ended_ = false;
     bool is_complete_ = false;
+    bool is_signalled_ = false;  // the sleep has given its value, and not its done signal
 };
 
 }  // namespace detail

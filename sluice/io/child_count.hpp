@@ -8,7 +8,7 @@ namespace sluice::io {
 /// How many children of a task_group have not ended, and whether a task waits for that: apart from the group,
 /// so that a test can explore every order of events (`Word` is std::atomic outside tests).
 ///
-/// Thread safety: add() by a thread that knows that the group is not joined yet; begin_wait() by the task
+/// Thread safety: add() by any thread while the group exists; begin_wait() by the task
 /// that joins; end() by each child's thread; size() by any.
 ///
 /// Invariants:
@@ -23,19 +23,24 @@ public:
         return word_.load(std::memory_order_acquire) / one_child;  // acquire: pairs with end()
     }
 
-    /// Returns whether there are children: then the last one ends the wait, perhaps before this returns.
+    /// Returns whether there are children: then the last one ends the wait, perhaps before this returns. If
+    /// not, nothing has changed: a child that another thread adds now ends no wait.
     [[nodiscard]] bool begin_wait() noexcept {
-        // release: the waiter, for the last child. acquire: what the children have written, if none is left.
-        if (word_.fetch_or(has_waiter, std::memory_order_acq_rel) >= one_child) return true;
-        word_.store(0, std::memory_order_relaxed);  // no child is left to see it
-        return false;
+        // acquire: what the children have written, if none is left.
+        std::size_t seen = word_.load(std::memory_order_acquire);
+        do {
+            if (seen < one_child) return false;
+            // release: the waiter, for the last child.
+        } while (not word_.compare_exchange_weak(seen, seen | has_waiter, std::memory_order_release,
+                                                 std::memory_order_acquire));
+        return true;
     }
 
     /// A child has ended. Returns whether the caller ends the wait; otherwise the group may be gone.
     [[nodiscard]] bool end() noexcept {
         // release: what the child has written. acquire: the waiter, and what the other children have written.
         if (word_.fetch_sub(one_child, std::memory_order_acq_rel) != (one_child | has_waiter)) return false;
-        word_.store(0, std::memory_order_relaxed);  // the waiter has not been resumed yet
+        word_.fetch_sub(has_waiter, std::memory_order_relaxed);  // the waiter has not been resumed yet
         return true;
     }
 

@@ -158,15 +158,17 @@ public:
     /// Keeps this usable around fork(2): `prepare` before it, then `parent` or `child` in each process. After
     /// `prepare` no request is with the kernel. The child gets a ring, or an epoll instance, of its own,
     /// since the parent's cannot be shared. Pending operations continue in both processes: both wait for the
-    /// same connections and bytes. Timers and posted items continue in both, too; an external_work, or a name
-    /// that is looked up, has its threads in the parent only.
+    /// same connections and bytes. Timers and posted items continue in both, too. An external_work, such as a
+    /// lookup of a name or a wait for a lock, has its threads in the parent only: complete or cancel it
+    /// before the fork, because in the child it may never complete.
     ///
     /// To be called while no other thread uses this, by its owner if it is for one thread and has one; from
     /// a receiver or posted item, too. Errors of `prepare`, which change nothing: EBUSY while operations on
-    /// files are pending, and while registered buffers, a receive_pool or an accept_stream exist, or in
-    /// a receiver of such an operation; ENOMEM. Of `child`: those of making a multiplexer; then this can only
-    /// be destroyed. Allocates: `child`. Blocks: `prepare`, until the kernel has returned its requests, which
-    /// takes no longer than ending them.
+    /// files or waits for a word are pending, while registered buffers exist, on a ring while a receive_pool
+    /// or an accept_stream exists, and while a peer has not acknowledged bytes that were sent without a copy;
+    /// ENOMEM. Of `child`: those of making a multiplexer; then this can only be destroyed. Allocates:
+    /// `child`. Blocks: `prepare`, until the kernel has returned its requests: about limits::fork_rounds_max
+    /// milliseconds at most.
     [[nodiscard]] result<void> notify_fork(fork_step step) noexcept;
 
     /// Operations started and not yet done.

@@ -26,7 +26,10 @@ result<void> io_multiplexer::notify_fork(fork_step step) noexcept {
     const entry in(*this);
     switch (step) {
         case fork_step::prepare:
-            if (can_fork()) return backend_recall();
+            if (can_fork()) {
+                let_finish();
+                return backend_recall();
+            }
             return failure(
                 {EBUSY,
                  "prepare a fork while operations on files are pending, or registered buffers exist: "
@@ -34,6 +37,8 @@ result<void> io_multiplexer::notify_fork(fork_step step) noexcept {
         case fork_step::parent:
             return {};
         case fork_step::child:
+            // Threads that were completing an operation exist only in the parent.
+            completing_.store(0, std::memory_order_relaxed);
             return backend_renew();
     }
     return {};

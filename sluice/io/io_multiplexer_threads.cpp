@@ -373,10 +373,14 @@ bool io_multiplexer::abandon_pinned(operation_record& op) noexcept {
     }
     take_completed_elsewhere();
     op.at = operation_record::stage::in_flight;
-    const bool is_complete = pinned_word(op.backend_word).take() == pinned_word::step::finish;
+    const pinned_word::step noted = pinned_word(op.backend_word).take();
     if (is_abandoned) op.error_code = ECANCELED;
-    const bool is_over = is_abandoned or is_complete;
-    if (is_over) finish(op);
+    const bool is_over = is_abandoned or noted == pinned_word::step::finish;
+    if (is_over) {
+        finish(op);
+    } else if (noted == pinned_word::step::end) {
+        call_pinned(op, &external_work::end);  // another thread has cancelled it meanwhile, once and for all
+    }
     return is_over;
 }
 

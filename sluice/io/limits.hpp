@@ -75,6 +75,10 @@ inline constexpr std::size_t clone_stack_buffer_bytes = 64U << 10;
 /// served again in the next turn.
 inline constexpr unsigned dead_connections_per_accept_max = 64;
 
+/// How often requests are taken back from the kernel before a fork, a millisecond apart. Buffers that were
+/// sent without a copy come back only when the peer has acknowledged them.
+inline constexpr unsigned fork_rounds_max = 1000;
+
 /// Pauses between two attempts of a timed lock: the kernel has no timed wait for byte-range locks.
 inline constexpr std::chrono::nanoseconds lock_pause_min = std::chrono::microseconds(50);
 inline constexpr std::chrono::nanoseconds lock_pause_max = std::chrono::milliseconds(5);

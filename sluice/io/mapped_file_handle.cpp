@@ -15,7 +15,8 @@ mapped_file_handle::mapped_file_handle(mapped_file_handle&& other) noexcept
     : file_handle(std::move(other)),
       address_(std::exchange(other.address_, nullptr)),
       reserved_(std::exchange(other.reserved_, 0)),
-      length_(other.length_.exchange(0, std::memory_order_relaxed)) {}
+      length_(other.length_.exchange(0, std::memory_order_relaxed)),
+      settled_(other.settled_.exchange(0, std::memory_order_relaxed)) {}
 
 mapped_file_handle& mapped_file_handle::operator=(mapped_file_handle&& other) noexcept {
     if (this != &other) {
@@ -24,6 +25,7 @@ mapped_file_handle& mapped_file_handle::operator=(mapped_file_handle&& other) no
         address_ = std::exchange(other.address_, nullptr);
         reserved_ = std::exchange(other.reserved_, 0);
         length_.store(other.length_.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
+        settled_.store(other.settled_.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
     }
     return *this;
 }
@@ -68,6 +70,7 @@ result<void> mapped_file_handle::map_reserved(extent_type reserve_bytes) noexcep
     address_ = static_cast<std::byte*>(at);
     reserved_ = whole_pages;
     length_.store(std::min(*length, reserved_), std::memory_order_release);
+    settled_.store(std::min(*length, reserved_), std::memory_order_relaxed);
     return {};
 }
 
@@ -75,6 +78,7 @@ void mapped_file_handle::unmap() noexcept {
     if (address_ == nullptr) return;
     (void)::munmap(std::exchange(address_, nullptr), std::exchange(reserved_, 0));
     length_.store(0, std::memory_order_relaxed);
+    settled_.store(0, std::memory_order_relaxed);
 }
 
 result<extent_type> mapped_file_handle::update_length() noexcept {
@@ -85,11 +89,22 @@ result<extent_type> mapped_file_handle::update_length() noexcept {
     return mapped;
 }
 
-void mapped_file_handle::note_length(extent_type at_least) noexcept {
-    extent_type known = length_.load(std::memory_order_relaxed);
-    // release: pairs with the acquire in mapped_length(), for a reader told of the bytes by the length.
-    while (known < at_least and not length_.compare_exchange_weak(known, at_least, std::memory_order_release,
-                                                                  std::memory_order_relaxed)) {}
+namespace {
+
+// release: pairs with the acquire in mapped_length(), for a reader told of the bytes by the length.
+void raise(std::atomic<extent_type>& length, extent_type at_least) noexcept {
+    extent_type known = length.load(std::memory_order_relaxed);
+    while (known < at_least and not length.compare_exchange_weak(known, at_least, std::memory_order_release,
+                                                                 std::memory_order_relaxed)) {}
+}
+
+}  // namespace
+
+// A write through the descriptor has ended there: the kernel makes one at a time, so none that came before
+// still clears anything.
+void mapped_file_handle::note_written(extent_type end) noexcept {
+    raise(length_, end);
+    raise(settled_, end);
 }
 
 // How much of the bytes wanted from `offset` on the file has. Asks the kernel only if it has fewer than
@@ -99,7 +114,7 @@ result<extent_type> mapped_file_handle::bytes_from(extent_type offset, std::size
     if (offset >= length or wanted > length - offset) {
         const auto now = maximum_extent();
         if (not now) return now;
-        note_length(std::min(*now, reserved_));
+        raise(length_, std::min(*now, reserved_));
         length = std::min(std::max(length, *now), reserved_);
     }
     return offset >= length ? 0 : std::min<extent_type>(wanted, length - offset);
@@ -136,16 +151,16 @@ io_result<bytes_type> mapped_file_handle::read(io_request<bytes_type> request, d
     return bytes_type(address_ + request.offset, static_cast<std::size_t>(*available));
 }
 
-// Writes one piece: what the file has by memcpy, the rest by a system call, which also serves who else is
-// lengthening the file at the same time: neither takes the other's bytes away.
+// Writes one piece: what the file has for certain by memcpy, the rest by a system call. Writers that lengthen
+// the file at the same time take none of each other's bytes away: see settled_.
 result<std::size_t> mapped_file_handle::write_piece(const_bytes_type piece, extent_type offset,
                                                     deadline within) noexcept {
     if (piece.empty()) return std::size_t{0};
     if (offset >= reserved_) return failure({EFBIG, "write", descriptor()});
     piece = piece.first(std::min<extent_type>(piece.size(), reserved_ - offset));
-    const auto within_file = bytes_from(offset, piece.size());
-    if (not within_file) return failure(within_file.error());
-    const auto copied = static_cast<std::size_t>(*within_file);
+    const extent_type settled = settled_.load(std::memory_order_acquire);
+    const auto copied = static_cast<std::size_t>(
+        offset >= settled ? 0 : std::min<extent_type>(piece.size(), settled - offset));
     if (copied > 0) std::memcpy(address_ + offset, piece.data(), copied);
     if (copied == piece.size()) return copied;
 
@@ -153,7 +168,7 @@ result<std::size_t> mapped_file_handle::write_piece(const_bytes_type piece, exte
         file_handle::write(io_request<const_bytes_type>{piece.subspan(copied), offset + copied}, within);
     if (not rest) return copied > 0 ? result<std::size_t>(copied) : failure(rest.error());
     const std::size_t total = copied + rest->size();
-    note_length(offset + total);
+    note_written(offset + total);
     return total;
 }
 
@@ -209,7 +224,10 @@ io_result<const_buffers_type> mapped_file_handle::barrier(barrier_kind kind,
 result<extent_type> mapped_file_handle::truncate(extent_type length) noexcept {
     if (length > reserved_) return failure({EFBIG, "ftruncate", descriptor()});
     const auto done = file_handle::truncate(length);
-    if (done) length_.store(length, std::memory_order_release);
+    if (done) {
+        length_.store(length, std::memory_order_release);
+        settled_.store(length, std::memory_order_release);
+    }
     return done;
 }
 

@@ -65,9 +65,10 @@ public:
     io_result<buffers_type> read(io_request<buffers_type> request, deadline within = {}) noexcept;
     io_result<bytes_type> read(io_request<bytes_type> request, deadline within = {}) noexcept;
 
-    /// Copies into the map; what lies past the end of the file is written through the descriptor, which
-    /// lengthens it. Errors: EBADF if not open for writing; EFBIG past the reservation; past the end those of
-    /// file_handle::write. A part written is a success. Allocates: nothing. Blocks: as read.
+    /// Copies into the map; what lies past the end of the file, or past an end that a write elsewhere may
+    /// still be moving, is written through the descriptor, which lengthens the file where needed. Errors:
+    /// EBADF if not open for writing; EFBIG past the reservation; past the end those of file_handle::write. A
+    /// part written is a success. Allocates: nothing. Blocks: as read.
     io_result<const_buffers_type> write(io_request<const_buffers_type> request,
                                         deadline within = {}) noexcept;
     io_result<const_bytes_type> write(io_request<const_bytes_type> request, deadline within = {}) noexcept;
@@ -108,7 +109,7 @@ private:
 
     [[nodiscard]] result<void> map_reserved(extent_type reserve_bytes) noexcept;
     void unmap() noexcept;
-    void note_length(extent_type at_least) noexcept;
+    void note_written(extent_type end) noexcept;
     [[nodiscard]] result<extent_type> bytes_from(extent_type offset, std::size_t wanted) noexcept;
     [[nodiscard]] result<std::size_t> write_piece(const_bytes_type piece, extent_type offset,
                                                   deadline within) noexcept;
@@ -117,6 +118,10 @@ private:
     extent_type reserved_ = 0;
     // Behind the file's own length only until somebody looks; ahead of it only if others have cut the file.
     std::atomic<extent_type> length_ = 0;
+    // Bytes that the file had when it was mapped, or when a write through this handle had ended. A write past
+    // the end sets the length first, and then clears the bytes between the old end and its first byte (ext4):
+    // only below this is a memcpy never cleared.
+    std::atomic<extent_type> settled_ = 0;
 };
 
 }  // namespace sluice::io

@@ -48,8 +48,9 @@ public:
         while (scope_tree* const at = to_cancel.pop_front()) {
             if (at->is_cancelled()) continue;  // and so is all that is nested in it
             at->cancel_own();
+            // One that is in a list already is cancelled by the call that this one interrupts.
             for (scope_tree& inner : at->nested_)
-                to_cancel.push_back(inner);
+                if (not inner.walk_link_.is_linked()) to_cancel.push_back(inner);
         }
     }
 

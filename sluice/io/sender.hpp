@@ -388,7 +388,8 @@ public:
     void abandon() noexcept {
         if (is_idle()) return;
         detail::engine::abandon(sender_.multiplexer(), *this);
-        (void)sender_.collect(*this);  // which undoes what configure() has registered
+        // Undoes what configure() has registered, unless another thread has given the value meanwhile.
+        if (not has_completed) (void)sender_.collect(*this);
     }
 
     /// Whether start() has been called and done has not been signalled.

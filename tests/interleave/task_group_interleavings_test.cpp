@@ -78,6 +78,33 @@ private:
     int seen_ = 0;
 };
 
+// A task joins a group without children while another thread adds one, which ends.
+class adding final : public scenario {
+public:
+    std::vector<std::function<void()>> threads() override {
+        return {[this] {
+                    count_.add();
+                    ends_ = count_.end();
+                },
+                [this] { waits_ = count_.begin_wait(); }};
+    }
+    std::string verdict() override {
+        if (ends_ != waits_) return "the child ends a wait that has not begun, or not the one that has";
+        return count_.size() == 0 ? "" : "a child is left";
+    }
+
+private:
+    io::child_count<scheduled_atomics::atomic<std::size_t>> count_;
+    bool ends_ = false;
+    bool waits_ = false;
+};
+
+TEST(task_group_interleavings, a_child_that_is_added_during_a_join_is_not_lost) {
+    const report found = explore([] { return std::make_unique<adding>(); });
+    EXPECT_EQ(found.problem, "");
+    EXPECT_TRUE(found.is_complete);
+}
+
 report explored(fault left_out) {
     return explore([=] { return std::make_unique<joining>(left_out); });
 }

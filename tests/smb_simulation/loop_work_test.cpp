@@ -40,8 +40,8 @@ protected:
 
 TEST_F(work_of_a_loop, names_the_command_and_the_share_of_the_last_request) {
     (void)client_->create("f");
-    EXPECT_EQ(activity_.look().work.command, command::create);
-    EXPECT_EQ(watchdog_.domains().name_of(activity_.look().work.domain), "files");
+    EXPECT_EQ(activity_.look().work->command, command::create);
+    EXPECT_EQ(watchdog_.domains().name_of(activity_.look().work->domain), "files");
     EXPECT_EQ(client_->call(command::echo, wire::echo_args{}).status(), nt_status::success);
     EXPECT_EQ(activity_.look().work, (server::loop_work{.command = command::echo}));
 }

@@ -288,6 +288,9 @@ void epoll_multiplexer::backend_wake() noexcept {
 
 // In a child after fork(2). The descriptors closed here stay open in the parent.
 result<void> epoll_multiplexer::backend_renew() noexcept {
+    // Its threads are the parent's, so it cannot be destroyed. First of all: this must be able to go even if
+    // the rest fails.
+    (void)workers_.release();  // NOLINT: left behind
     auto fresh = make_kernel_objects();
     if (not fresh) return failure(fresh.error());
     poller_ = std::move(fresh->poller);
@@ -298,8 +301,6 @@ result<void> epoll_multiplexer::backend_renew() noexcept {
         each.backend_word = 0;
         if (events != 0) set_interest(each, events);
     });
-    // Its threads are the parent's, so it cannot be destroyed.
-    (void)workers_.release();  // NOLINT: left behind
     return start_workers();
 }
 

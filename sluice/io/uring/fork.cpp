@@ -41,7 +41,12 @@ result<void> multiplexer::backend_recall() noexcept {
         return failure(
             {EBUSY, "prepare a fork while a receive_pool or an accept_stream exists: destroy it first"});
     if (not is_enabled_) return {};  // nothing has been given to it
-    while (has_requests()) {
+    for (unsigned rounds = 0; has_requests(); ++rounds) {
+        if (rounds == limits::fork_rounds_max)
+            return failure(
+                {EBUSY,
+                 "prepare a fork while the kernel keeps buffers that a peer has not acknowledged: try "
+                 "again later"});
         io_uring_sqe* const entry = ring_.next();
         if (entry == nullptr) return failure({ENOMEM, "prepare a fork: the ring takes no request"});
         io_uring_prep_cancel64(entry, 0, IORING_ASYNC_CANCEL_ANY);

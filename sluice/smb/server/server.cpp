@@ -96,6 +96,7 @@ io::task<void> smb_server::tell_changes(vfs::change_feed& of) noexcept {
         io::task<bool> waiting = of.co_changed();
         const bool goes_on = co_await unlatched(context_.latch(), std::move(waiting));
         if (not goes_on) co_return;
+        loop_activity::begin(std::nullopt);
         of.tell();
     }
 }
@@ -263,7 +264,7 @@ io::task<void> smb_server::done() noexcept {
         if (each != context_.loops().front()) joining = io::uncancelled(std::move(joining));
         co_await std::move(joining);
     }
-    close_abandoned_opens(context_);
+    end_all_opens(context_);
     io::task<void> telling =
         latched(context_.latch(), context_.breaks.none_left(context_.latch(), context_.loop()));
     co_await std::move(telling);

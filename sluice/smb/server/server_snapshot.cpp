@@ -196,7 +196,7 @@ server_snapshot smb_server::snapshot(const snapshot_request& wanted) const {
     taken.traffic = traffic_now();
     if (wanted.has_totals) add_totals_to(taken);
     for (const std::uint64_t id : wanted.sessions)
-        if (const std::shared_ptr<session> found = context_.sessions.find(id))
+        if (const std::shared_ptr<session> found = context_.find_session(id))
             taken.sessions.push_back(status_of(*found));
     for (const std::uint64_t number : wanted.opens)
         if (const std::shared_ptr<open> found = context_.opens.find_persistent(number))

@@ -161,17 +161,21 @@ void name_index::take_events() {
     constexpr std::size_t event_bytes_max = sizeof(inotify_event) + NAME_MAX + 1;
     if (inotify_ < 0) return;
     alignas(inotify_event) std::array<char, 16384> buffer;
-    for (unsigned reads = 0; reads != limits::change_reads_max; ++reads) {
+    for (unsigned reads = 0; reads != limits::change_reads_max;) {
         const ssize_t bytes = ::read(inotify_, buffer.data(), buffer.size());
         if (bytes <= 0) return;
+        bool concerns_us = false;
         for (ssize_t at = 0; at < bytes;) {
             inotify_event event{};
             std::memcpy(&event, buffer.data() + at, sizeof event);
             // Padded with zeros to a multiple of its alignment.
             const char* const name = buffer.data() + at + sizeof event;
-            apply(event.wd, event.mask, {name, event.len == 0 ? 0 : ::strnlen(name, event.len)});
+            concerns_us |=
+                apply(event.wd, event.mask, {name, event.len == 0 ? 0 : ::strnlen(name, event.len)});
             at += static_cast<ssize_t>(sizeof event + event.len);
         }
+        // What is left of directories that are forgotten ends by itself: the kernel adds nothing to it.
+        if (concerns_us) ++reads;
         // Had there been more, there was room for it.
         if (buffer.size() - static_cast<std::size_t>(bytes) > event_bytes_max) return;
     }
@@ -180,18 +184,18 @@ void name_index::take_events() {
     forget_all();
 }
 
-void name_index::apply(int watch, std::uint32_t what, std::string_view name) {
+bool name_index::apply(int watch, std::uint32_t what, std::string_view name) {
     if ((what & IN_Q_OVERFLOW) != 0) {
         ++counts_.overflows;
         forget_all();
-        return;
+        return true;
     }
     const auto found = by_watch_.find(watch);
-    if (found == by_watch_.end()) return;  // of a directory that is forgotten
+    if (found == by_watch_.end()) return false;  // of a directory that is forgotten
     const auto which = found->second;
     if ((what & (IN_IGNORED | IN_UNMOUNT)) != 0) {
         forget(which, false);
-        return;
+        return true;
     }
     // The names were read after the watch was set, so an event may tell what they show already.
     const auto [first, last] = which->names.equal_range(name);
@@ -204,6 +208,7 @@ void name_index::apply(int watch, std::uint32_t what, std::string_view name) {
         which->names.erase(known);
         --names_held_;
     }
+    return true;
 }
 
 void name_index::forget(held_list::iterator which, bool is_watched) {

@@ -95,7 +95,8 @@ private:
     result<void> read_names(const io::handle& directory, name_set& names);
     int watch(const io::handle& directory) noexcept;
     void take_events();
-    void apply(int watch, std::uint32_t what, std::string_view name);
+    // Returns whether the event is of a directory that is watched.
+    bool apply(int watch, std::uint32_t what, std::string_view name);
     void forget(held_list::iterator which, bool is_watched);
     void forget_all();
     void make_room();

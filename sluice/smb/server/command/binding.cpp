@@ -96,7 +96,7 @@ auth::session_key_material key_material(const negotiated& agreed, const auth::se
 
 void prove_session_key(request& r) {
     if (not is_binding(r)) return;
-    const std::shared_ptr<session> elsewhere = r.host().sessions.find(r.header().session_id);
+    const std::shared_ptr<session> elsewhere = r.host().find_session(r.header().session_id);
     if (elsewhere == nullptr) return;
     const std::uint64_t id = r.header().message_id;
     std::shared_ptr<auth::signer> signer = session_signer(*elsewhere, id);
@@ -109,7 +109,7 @@ void prove_session_key(request& r) {
 }
 
 nt_status find_or_begin_binding(request& r) {
-    const std::shared_ptr<session> wanted = r.host().sessions.find(r.header().session_id);
+    const std::shared_ptr<session> wanted = r.host().find_session(r.header().session_id);
     if (const nt_status refused = check(r, wanted.get()); refused != nt_status::success) {
         if (wanted != nullptr and r.knows_session_key) (void)sign_reply_as(*wanted, r);
         return refused;

@@ -21,7 +21,7 @@ void end_if_in_progress(request& r) noexcept {
 // ended, waits for its turn.
 [[nodiscard]] bool is_of_known_client(const request& r) noexcept {
     if (not r.is_reply_signed() and not r.knows_session_key and r.sealed_by == nullptr) return false;
-    const std::shared_ptr<session> of = r.host().sessions.find(r.header().session_id);
+    const std::shared_ptr<session> of = r.host().find_session(r.header().session_id);
     return of != nullptr and of->state != session::phase::in_progress and
            of->admitted.client.failed_proofs() == 0;
 }

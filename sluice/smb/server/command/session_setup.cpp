@@ -84,7 +84,7 @@ constexpr std::size_t reply_fixed_bytes = 16;
 // A client that lost its connection may name the session it had, which then ends ([MS-SMB2] 3.3.5.5.3).
 void end_previous(request& r, std::uint64_t previous_id, const session& fresh) noexcept {
     if (previous_id == 0 or previous_id == fresh.id) return;
-    const std::shared_ptr<session> previous = r.host().sessions.find(previous_id);
+    const std::shared_ptr<session> previous = r.host().find_session(previous_id);
     if (previous == nullptr or previous->state == session::phase::in_progress) return;
     // An anonymous client proves no identity, so that it matches no session.
     if (not is_same_account(r.host().accounts(), previous->user, fresh.user)) return;

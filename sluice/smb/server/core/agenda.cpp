@@ -23,6 +23,7 @@ io::task<void> agenda::run() noexcept {
         io::task<bool> waiting = pass(background_.loop(), until);
         const bool is_time = co_await unlatched(background_.latch(), std::move(waiting));
         if (not is_time) break;
+        loop_activity::begin(std::nullopt);  // not for the request that started this task
         while (not entries_.empty() and entries_.begin()->first <= clock_.steady_now()) {
             // Taken out first: what it does may add to the list.
             auto due = entries_.extract(entries_.begin());

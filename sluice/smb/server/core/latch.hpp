@@ -4,6 +4,7 @@
 #include <concepts>
 #include <coroutine>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
@@ -135,7 +136,7 @@ private:
     Awaiter what_;
     bool gives_back_;
     bool is_given_back_ = false;
-    loop_work work_{};
+    std::optional<loop_work> work_;
 };
 
 /// As unlatched(), below, if `gives_back`; otherwise runs a task, which then may not suspend, with the latch.

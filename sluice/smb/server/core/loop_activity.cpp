@@ -17,8 +17,7 @@ loop_activity::use::~use() {
 }
 
 loop_activity::view loop_activity::look() const noexcept {
-    return {.calls = calls_.load(std::memory_order_relaxed),
-            .turn = turn_.load(std::memory_order_relaxed),
+    return {.turn = turn_.load(std::memory_order_relaxed),
             .work = unpacked(work_.load(std::memory_order_relaxed))};
 }
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "sluice/io/io_multiplexer.hpp"
 #include "sluice/smb/wire/message/header.hpp"
@@ -17,8 +18,8 @@ struct loop_work {
     [[nodiscard]] friend constexpr bool operator==(const loop_work&, const loop_work&) noexcept = default;
 };
 
-/// The work of one event loop, for its watchdog: "call N: command C in domain D". It is stored when the loop
-/// begins or resumes a request, so it names the request that was served last, not work of other kinds.
+/// The work of one event loop, for its watchdog: "command C in domain D". It is stored when the loop begins
+/// or resumes a request, and cleared when a task that serves no request resumes.
 ///
 /// Thread safety (atomic): the loop's thread writes, by means of a `use`; any thread reads. A reader that
 /// sees one turn for a while sees what was stored in it: no order is needed.
@@ -42,19 +43,19 @@ public:
         loop_activity& of_;
     };
 
-    /// The loop of this thread begins or resumes `work`. Does nothing on a thread without a `use`.
-    static void begin(loop_work work) noexcept {
+    /// The loop of this thread begins or resumes `work`; std::nullopt is work that serves no request. Does
+    /// nothing on a thread without a `use`.
+    static void begin(std::optional<loop_work> work) noexcept {
         if (loop_activity* const here = here_; here != nullptr) here->note(work);
     }
     /// The last work of this thread's loop, to begin() it again after a suspension.
-    [[nodiscard]] static loop_work current() noexcept {
-        return here_ != nullptr ? unpacked(here_->work_.load(std::memory_order_relaxed)) : loop_work{};
+    [[nodiscard]] static std::optional<loop_work> current() noexcept {
+        return here_ != nullptr ? unpacked(here_->work_.load(std::memory_order_relaxed)) : std::nullopt;
     }
 
     struct view {
-        std::uint64_t calls = 0;  // begun so far
-        std::uint64_t turn = 0;   // io_multiplexer::turn() at the last of them
-        loop_work work{};         // the last of them
+        std::uint64_t turn = 0;           // io_multiplexer::turn() when it was stored
+        std::optional<loop_work> work{};  // none: no request
     };
     [[nodiscard]] view look() const noexcept;
     [[nodiscard]] const io::io_multiplexer& loop() const noexcept { return loop_; }
@@ -62,26 +63,26 @@ public:
     [[nodiscard]] int thread() const noexcept { return thread_.load(std::memory_order_relaxed); }
 
 private:
-    void note(loop_work work) noexcept {
-        // Read and written by this thread alone: no read-modify-write.
-        calls_.store(calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    void note(std::optional<loop_work> work) noexcept {
         turn_.store(loop_.turn(), std::memory_order_relaxed);
         work_.store(packed(work), std::memory_order_relaxed);
     }
     // One word, so that a reader never sees the command of one request with the domain of another.
-    [[nodiscard]] static constexpr std::uint64_t packed(loop_work work) noexcept {
-        return std::uint64_t{work.domain} << 16 | static_cast<std::uint16_t>(work.command);
+    [[nodiscard]] static constexpr std::uint64_t packed(std::optional<loop_work> work) noexcept {
+        if (not work) return 0;
+        return is_request | std::uint64_t{work->domain} << 16 | static_cast<std::uint16_t>(work->command);
     }
-    [[nodiscard]] static constexpr loop_work unpacked(std::uint64_t word) noexcept {
-        return {.command = static_cast<wire::command>(word & 0xffff),
-                .domain = static_cast<std::uint32_t>(word >> 16)};
+    [[nodiscard]] static constexpr std::optional<loop_work> unpacked(std::uint64_t word) noexcept {
+        if ((word & is_request) == 0) return std::nullopt;
+        return loop_work{.command = static_cast<wire::command>(word & 0xffff),
+                         .domain = static_cast<std::uint32_t>(word >> 16)};
     }
+    static constexpr std::uint64_t is_request = std::uint64_t{1} << 63;
 
     static inline thread_local constinit loop_activity* here_ = nullptr;
 
     const io::io_multiplexer& loop_;
     std::atomic<int> thread_{0};
-    std::atomic<std::uint64_t> calls_{0};
     std::atomic<std::uint64_t> turn_{0};
     std::atomic<std::uint64_t> work_{0};
 };

@@ -5,9 +5,9 @@
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/io/task_group.hpp"
+#include "sluice/smb/server/core/agenda.hpp"
 #include "sluice/smb/server/core/event.hpp"
 #include "sluice/smb/server/core/latch.hpp"
-#include "sluice/smb/server/report/domain_names.hpp"
 
 namespace sluice::smb::server {
 namespace {
@@ -22,13 +22,12 @@ protected:
     loop_activity activity{*loop};
 };
 
-TEST_F(loop_activities, name_the_last_work_of_the_thread_and_count_it) {
+TEST_F(loop_activities, name_the_last_work_of_the_thread) {
     const loop_activity::use here(activity, thread);
-    EXPECT_EQ(activity.look().calls, 0U);
+    EXPECT_EQ(activity.look().work, std::nullopt);
     EXPECT_EQ(activity.thread(), thread);
     loop_activity::begin(read_in_one);
     loop_activity::begin(create_in_two);
-    EXPECT_EQ(activity.look().calls, 2U);
     EXPECT_EQ(activity.look().work, create_in_two);
     EXPECT_EQ(loop_activity::current(), create_in_two);
 }
@@ -47,12 +46,12 @@ TEST_F(loop_activities, name_the_turn_of_the_work) {
 
 TEST_F(loop_activities, do_not_change_by_work_of_threads_that_run_no_loop) {
     loop_activity::begin(read_in_one);
-    EXPECT_EQ(activity.look().calls, 0U);
+    EXPECT_EQ(activity.look().work, std::nullopt);
     EXPECT_EQ(activity.thread(), 0);
-    EXPECT_EQ(loop_activity::current(), loop_work{});
+    EXPECT_EQ(loop_activity::current(), std::nullopt);
 }
 
-io::task<void> work_that_waits(server_latch& latch, event<bool>& until, loop_work& resumed) {
+io::task<void> work_that_waits(server_latch& latch, event<bool>& until, std::optional<loop_work>& resumed) {
     const server_latch::hold held(latch);
     loop_activity::begin(read_in_one);
     (void)co_await unlatched(latch, until.wait());
@@ -67,7 +66,7 @@ TEST_F(loop_activities, name_a_request_again_when_it_resumes_after_a_wait) {
     const loop_activity::use here(activity, thread);
     server_latch latch;
     event<bool> until(*loop);
-    loop_work resumed;
+    std::optional<loop_work> resumed;
     io::task_group tasks(*loop);
     ASSERT_TRUE(loop->post([&] {
         tasks.spawn(work_that_waits(latch, until, resumed));
@@ -79,15 +78,23 @@ TEST_F(loop_activities, name_a_request_again_when_it_resumes_after_a_wait) {
     EXPECT_EQ(resumed, read_in_one);
 }
 
-TEST(domain_names, keep_the_number_of_each_name) {
-    domain_names names;
-    const std::uint32_t first = names.number_of("files");
-    EXPECT_NE(first, 0U);
-    EXPECT_NE(names.number_of("other"), first);
-    EXPECT_EQ(names.number_of("files"), first);
-    EXPECT_EQ(names.name_of(first), "files");
-    EXPECT_EQ(names.name_of(0), "");
-    EXPECT_EQ(names.name_of(3), "");
+TEST_F(loop_activities, name_no_request_while_a_task_of_the_server_does_what_is_due) {
+    const loop_activity::use here(activity, thread);
+    server_latch latch;
+    simulated_clock clock;
+    background_work background(*loop, latch);
+    agenda later(clock, background);
+    std::optional<loop_work> due = read_in_one;
+    ASSERT_TRUE(loop->post([&] {
+        const server_latch::hold held(latch);
+        loop_activity::begin(create_in_two);
+        later.add(std::chrono::milliseconds(1), [&]() noexcept { due = loop_activity::current(); });
+        EXPECT_EQ(loop_activity::current(), create_in_two) << "the request goes on";
+        clock.advance(std::chrono::milliseconds(1));
+    }));
+    while (due == read_in_one)
+        EXPECT_TRUE(loop->run().has_value());
+    EXPECT_EQ(due, std::nullopt);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct use_of_client {
 
 }  // namespace
 
-void connection::relieve_buffers() const noexcept {
+void connection::relieve_buffers() noexcept {
     const server_latch::hold held(host_.latch());
     if (host_.clock().steady_now() < host_.relieve_buffers_next) return;
     host_.relieve_buffers_next = host_.clock().steady_now() + relieved_every;

@@ -127,7 +127,7 @@ private:
     void close_here(std::string_view why) noexcept;
     /// Closes a connection of the home loop when its buffers exceed its part of the memory: the one with most
     /// bytes of the client with most. Complexity: O(n log n) in the connections. Takes the latch.
-    void relieve_buffers() const noexcept;
+    void relieve_buffers() noexcept;
     /// Has `what(*this)` done on the home loop, at once if this is its thread, if the connection is still
     /// there.
     template <class What>
@@ -199,9 +199,5 @@ private:
     std::atomic<bool> is_closing_{false};  // the home loop writes
     bool has_lost_channels_ = false;
 };
-
-inline connection& request::connection() const noexcept {
-    return static_cast<server::connection&>(replier_);
-}
 
 }  // namespace sluice::smb::server

@@ -92,7 +92,7 @@ io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<c
     bool is_first = true;
     while (not reader.done()) {
         const auto message = reader.next();
-        request r(*this, *message, compound);
+        request r(*this, *this, *message, compound);
         r.is_last_of_frame = reader.done();
         r.frame_bytes = messages.size();
         r.sealed_by = sealed_by;
@@ -121,7 +121,7 @@ io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<c
 }
 
 io::task<nt_status> connection::serve(request& r) noexcept {
-    loop_activity::begin({.command = r.header().command});  // the latch may be long in coming
+    loop_activity::begin(loop_work{.command = r.header().command});  // the latch may be long in coming
     const server_latch::hold held(host_.latch());
     const nt_status refused = authorise(r);
     if (refused != nt_status::success) co_return refused;
@@ -129,7 +129,7 @@ io::task<nt_status> connection::serve(request& r) noexcept {
         co_return nt_status::insufficient_resources;
     const command_rule* const rule = host_.functions().rule_of(r.header().command);
     if (r.tree != nullptr)
-        loop_activity::begin({.command = r.header().command, .domain = r.tree->target->domain()});
+        loop_activity::begin(loop_work{.command = r.header().command, .domain = r.tree->target->domain()});
     const nt_status status = co_await rule->serve(r);
     if (host_.breaks.any()) {
         io::task<void> telling = host_.breaks.none_left(host_.latch(), loop());

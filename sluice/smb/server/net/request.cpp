@@ -5,8 +5,9 @@
 
 namespace sluice::smb::server {
 
-request::request(replier& from, const wire::message_view& message, compound_state& compound) noexcept
-    : answer(from.buffers()), replier_(from), message_(message), compound_(compound) {
+request::request(replier& from, server::connection& whole, const wire::message_view& message,
+                 compound_state& compound) noexcept
+    : answer(from.buffers()), replier_(from), connection_(whole), message_(message), compound_(compound) {
     const server_latch::hold held(host().latch());
     from.enter(*this);
 }

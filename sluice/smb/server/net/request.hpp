@@ -34,7 +34,8 @@ struct compound_state {
 /// latch.
 class request {
 public:
-    request(replier& from, const wire::message_view& message, compound_state& compound) noexcept;
+    request(replier& from, server::connection& whole, const wire::message_view& message,
+            compound_state& compound) noexcept;
     request(const request&) = delete;
     request& operator=(const request&) = delete;
     ~request();
@@ -42,8 +43,7 @@ public:
     [[nodiscard]] const wire::message_view& message() const noexcept { return message_; }
     [[nodiscard]] const wire::header& header() const noexcept { return message_.header(); }
     [[nodiscard]] server_context& host() const noexcept;
-    /// Defined in connection.hpp.
-    [[nodiscard]] server::connection& connection() const noexcept;
+    [[nodiscard]] server::connection& connection() const noexcept { return connection_; }
     [[nodiscard]] compound_state& compound() const noexcept { return compound_; }
     [[nodiscard]] io::io_multiplexer& loop() const noexcept;
 
@@ -107,6 +107,7 @@ private:
     [[nodiscard]] bool comes_in_sequence(const std::shared_ptr<open>& to) noexcept;
 
     replier& replier_;
+    server::connection& connection_;  // the same object
     wire::message_view message_;
     compound_state& compound_;
     event<wire::nt_status>* waits_for_ = nullptr;

@@ -6,9 +6,20 @@
 
 namespace sluice::smb::server {
 
+namespace {
+
+[[nodiscard]] wire::guid random_guid(secret_random_source& random) noexcept {
+    wire::guid fresh{};
+    random.fill(fresh.bytes);
+    return fresh;
+}
+
+}  // namespace
+
 server_context::server_context(const server_dependencies& given, server_configuration configuration,
                                const dispatcher& functions) noexcept
     : log_(given.log, given.clock),
+      identity_(random_guid(given.random)),
       rejections(log_, given.clock),
       quotas(configuration.bounds.shared, rejections),
       admission(configuration.bounds, quotas, rejections),
@@ -24,12 +35,13 @@ server_context::server_context(const server_dependencies& given, server_configur
       configuration_(std::move(configuration)),
       functions_(functions),
       started_at_(given.clock.utc_now()) {
+    ENSURE(configuration_.shares.empty(),
+           "a configuration that stays would keep shares that a reload removes");
     const std::size_t loop_bytes_max =
         admission.bounds().buffer_bytes / (1 + dependencies_.other_loops.size());
     loops_.push_back(std::make_unique<server_loop>(dependencies_.loop, loop_bytes_max));
     for (io::io_multiplexer* const other : dependencies_.other_loops)
         loops_.push_back(std::make_unique<server_loop>(*other, loop_bytes_max));
-    dependencies_.random.fill(identity_.bytes);
     names_.netbios_computer = configuration_.name;
     names_.dns_computer = configuration_.name;
     security_offer_ = auth::negotiator::offer();
@@ -39,6 +51,11 @@ std::size_t server_context::number_of(const server_loop& one) const noexcept {
     const auto found = std::ranges::find_if(loops_, [&](const auto& each) { return each.get() == &one; });
     ENSURE(found != loops_.end(), "a loop of this server");
     return static_cast<std::size_t>(found - loops_.begin());
+}
+
+std::shared_ptr<session> server_context::find_session(std::uint64_t id) const noexcept {
+    ENSURE(latch_.is_mine());
+    return sessions.find(id);
 }
 
 std::shared_ptr<share> server_context::find_share(std::string_view name) const noexcept {

@@ -90,12 +90,15 @@ public:
     [[nodiscard]] bytes_view security_offer() const noexcept { return security_offer_; }
     [[nodiscard]] vfs::time_point started_at() const noexcept { return started_at_; }
     [[nodiscard]] const dispatcher& functions() const noexcept { return functions_; }
+    /// Null if there is none. The caller holds the latch (ENSURE).
+    [[nodiscard]] std::shared_ptr<session> find_session(std::uint64_t id) const noexcept;
     /// A share that clients can connect to by this name, in any case; null if there is none.
     [[nodiscard]] std::shared_ptr<share> find_share(std::string_view name) const noexcept;
 
 private:
     mutable server_latch latch_;  // first, because all that follows may use it
     mutable bounded_log log_;
+    wire::guid identity_;
 
 public:
     limit_rejections rejections;
@@ -123,7 +126,6 @@ private:
     server_configuration configuration_;
     const dispatcher& functions_;
     std::vector<std::unique_ptr<server_loop>> loops_;  // the first one is dependencies_.loop
-    wire::guid identity_{};
     auth::server_names names_;
     std::vector<std::byte> security_offer_;
     vfs::time_point started_at_{};

@@ -14,8 +14,6 @@
 
 namespace sluice::smb::server {
 
-class file_state;
-
 /// What CHANGE_NOTIFY keeps with an open directory between requests ([MS-FSA] 2.1.5.11): the watch, which
 /// changes count, those nobody has asked for yet, and who waits for the next. The first request decides what
 /// is watched; later ones ask for more of it.

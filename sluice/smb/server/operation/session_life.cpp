@@ -17,7 +17,7 @@ std::shared_ptr<channel> make_session(server_context& host, connection& on) {
     if (first == nullptr) return nullptr;
     host.sessions.add(fresh);
     if (const std::optional<std::uint64_t> evicted = host.admission.begin(*fresh, on.admitted))
-        end_session(host, *host.sessions.find(*evicted), false);
+        end_session(host, *host.find_session(*evicted), false);
     return first;
 }
 
@@ -47,7 +47,7 @@ void begin_lifetime(server_context& host, session& of) {
     if (of.expiry) host.later.strike_out(*std::exchange(of.expiry, std::nullopt));
     if (host.configuration().session_lifetime.count() == 0) return;
     of.expiry = host.later.add(host.configuration().session_lifetime, [&host, id = of.id]() noexcept {
-        const std::shared_ptr<session> one = host.sessions.find(id);
+        const std::shared_ptr<session> one = host.find_session(id);
         ENSURE(one != nullptr, "a session strikes out its own expiry when it ends");
         one->expiry.reset();
         one->state = session::phase::expired;
@@ -101,7 +101,7 @@ void end_session(server_context& host, session& ending, bool keep_durable) noexc
     ending.state = session::phase::gone;
     host.admission.end(ending);
     if (ending.expiry) host.later.strike_out(*std::exchange(ending.expiry, std::nullopt));
-    const std::shared_ptr<session> held = host.sessions.find(ending.id);
+    const std::shared_ptr<session> held = host.find_session(ending.id);
     interrupt(ending, nullptr, wire::nt_status::user_session_deleted);
     std::vector<std::shared_ptr<open>> of_it;
     for (const auto& [number, one] : ending.opens)
@@ -144,7 +144,7 @@ void end_tree(server_context& host, session& of, tree& ending) noexcept {
 }
 
 // Durable opens outlive their sessions, not the server.
-void close_abandoned_opens(server_context& host) noexcept {
+void end_all_opens(server_context& host) noexcept {
     const server_latch::hold held(host.latch());
     std::vector<std::shared_ptr<open>> left;
     for (const auto& [number, one] : host.opens)

@@ -33,6 +33,6 @@ void end_tree(server_context& host, session& of, tree& ending) noexcept;
 /// sessions.
 std::size_t end_sessions_of_removed_users(server_context& host) noexcept;
 /// Ends every open that is left: durable opens outlive their sessions, but not the server.
-void close_abandoned_opens(server_context& host) noexcept;
+void end_all_opens(server_context& host) noexcept;
 
 }  // namespace sluice::smb::server

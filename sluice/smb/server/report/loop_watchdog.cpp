@@ -8,13 +8,17 @@
 
 namespace sluice::smb::server {
 
-// A thread that could run but has used no CPU time in between was waiting for a processor.
+// A thread that could run but has used no CPU time in between was waiting for a processor. CPU time comes in
+// ticks: a tick of which a part was counted leaves the rest for the next sample.
 clock_source::duration turn_observer::counted(clock_source::duration apart,
                                               const std::optional<thread_usage>& usage) noexcept {
     if (not usage) return apart;
-    const auto before = std::exchange(cpu_time_, usage->cpu_time);
+    const clock_source::duration before = cpu_time_.value_or(usage->cpu_time);
+    cpu_time_ = usage->cpu_time;
     if (not usage->is_runnable) return apart;
-    return before ? std::min(apart, usage->cpu_time - *before) : clock_source::duration{};
+    const clock_source::duration used = std::min(apart, usage->cpu_time - before);
+    cpu_time_ = before + used;
+    return used;
 }
 
 turn_observer::report turn_observer::observe(const sample& next) noexcept {
@@ -28,6 +32,7 @@ turn_observer::report turn_observer::observe(const sample& next) noexcept {
     }
     turn_ = next.turn;
     cpu_time_.reset();
+    if (next.usage) cpu_time_ = next.usage->cpu_time;
     const clock_source::duration lasted = std::exchange(lasted_, {});
     if (std::exchange(is_stalled_, false)) return {.what = finding::recovered, .lasted = lasted + apart};
     if (lasted >= limits::loop_turn_max) return {.what = finding::slow, .lasted = lasted};
@@ -51,7 +56,7 @@ void loop_watchdog::check(std::size_t number, watched_loop& loop) noexcept {
     const std::uint64_t turn = loop.activity->loop().turn();
     const int thread = loop.activity->thread();
     turn_observer::sample next{.turn = turn, .now = clock_.steady_now()};
-    if (loop.observer.is_in_turn(turn) and thread != 0) next.usage = threads_.of(thread);
+    if (turn % 2 == 1 and thread != 0) next.usage = threads_.of(thread);
     const turn_observer::report seen = loop.observer.observe(next);
     switch (seen.what) {
         case none:
@@ -68,10 +73,10 @@ void loop_watchdog::check(std::size_t number, watched_loop& loop) noexcept {
             write_line("event loop responds again", number, loop, seen.lasted);
             break;
     }
-    // Work of the present turn only. A finding about an ended turn has been reported with its own work.
-    const loop_activity::view now = loop.activity->look();
-    loop.work.reset();
-    if (now.calls != 0 and now.turn == turn) loop.work = now.work;
+    // Work of the present turn only. A finding about an ended turn has been reported with its own work. What
+    // is stored may be of a later turn already.
+    if (std::exchange(loop.turn, turn) != turn) loop.work.reset();
+    if (const loop_activity::view now = loop.activity->look(); now.turn == turn) loop.work = now.work;
     if (seen.what == stalled) write_line("event loop does not respond", number, loop, seen.lasted);
 }
 

@@ -36,7 +36,7 @@ public:
         std::optional<thread_usage> usage{};  // none: as if it slept
     };
 
-    /// Whether a sample with this turn needs the usage of the thread: the turn was seen before.
+    /// Whether a sample with this turn is another one of the same turn.
     [[nodiscard]] bool is_in_turn(std::uint64_t turn) const noexcept {
         return turn % 2 == 1 and turn == turn_;
     }
@@ -51,7 +51,7 @@ private:
 
     std::uint64_t turn_ = 0;
     clock_source::steady_time sampled_{};
-    std::optional<clock_source::duration> cpu_time_;  // at the last sample of this turn
+    std::optional<clock_source::duration> cpu_time_;  // of which this turn has counted; none: not known
     clock_source::duration lasted_{};
     bool is_stalled_ = false;
 };
@@ -82,6 +82,7 @@ private:
     struct watched_loop {
         const loop_activity* activity = nullptr;
         turn_observer observer{};
+        std::uint64_t turn = 0;           // at the last sample
         std::optional<loop_work> work{};  // the last seen in the turn observed
         std::optional<clock_source::steady_time> slow_logged{};
         std::uint64_t unlogged = 0;  // slow turns since then

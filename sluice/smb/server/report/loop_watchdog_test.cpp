@@ -86,6 +86,20 @@ TEST_F(loop_turns, are_longer_for_the_time_that_the_thread_computes) {
     EXPECT_EQ(after(period, 9).what, finding::slow);
 }
 
+// Ticks of 10 ms, and samples 25 ms apart.
+TEST_F(loop_turns, are_longer_for_all_the_time_that_the_thread_computes_although_it_comes_in_ticks) {
+    const auto in_ticks = [](clock_source::duration used) { return used / 10ms * 10ms; };
+    clock_source::duration used = 1s;
+    (void)after(period, 7, thread_usage{.is_runnable = true, .cpu_time = in_ticks(used)});
+    for (clock_source::duration passed{}; passed <= limits::loop_turn_max; passed += period)
+        EXPECT_EQ(
+            after(period, 7, thread_usage{.is_runnable = true, .cpu_time = in_ticks(used += period)}).what,
+            finding::none);
+    const auto slow = after(period, 9);
+    EXPECT_EQ(slow.what, finding::slow);
+    EXPECT_EQ(slow.lasted, 120ms) << "125 ms, less half a tick";
+}
+
 TEST_F(loop_turns, are_longer_for_the_time_that_the_thread_sleeps_in_a_call) {
     pass(period, 7);
     pass(limits::loop_turn_max, 7, thread_usage{.is_runnable = false, .cpu_time = 3s});

@@ -24,7 +24,7 @@ struct admitted_connection {
     std::optional<connection_order::entry> waits;  // for its first session
     quota_hold counted;                            // once it has had one
     std::size_t sessions_in_progress = 0;
-    bool has_had_session = false;
+    bool has_had_session = false;  // the home loop writes, with the latch, and reads
 };
 
 /// The state of the admission that belongs to a session. Thread safety: under the server's latch.
