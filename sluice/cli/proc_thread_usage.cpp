@@ -48,21 +48,13 @@ std::optional<thread_usage> decode_thread_stat(std::string_view text, long ticks
                         .cpu_time = tick * static_cast<std::int64_t>(*user + *system)};
 }
 
-proc_thread_usage::~proc_thread_usage() {
-    for (const auto& [thread, descriptor] : descriptors_)
-        ::close(descriptor);
-}
-
 std::optional<thread_usage> proc_thread_usage::of(int thread) noexcept {
-    auto known = descriptors_.find(thread);
-    if (known == descriptors_.end()) {
-        const std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
-        const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-        if (opened < 0) return std::nullopt;
-        known = descriptors_.emplace(thread, opened).first;
-    }
+    const std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
+    const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (opened < 0) return std::nullopt;
     std::array<char, 1024> text;
-    const ssize_t bytes = ::pread(known->second, text.data(), text.size(), 0);
+    const ssize_t bytes = ::read(opened, text.data(), text.size());
+    ::close(opened);
     if (bytes <= 0) return std::nullopt;
     static const long ticks_per_second = ::sysconf(_SC_CLK_TCK);
     return decode_thread_stat({text.data(), static_cast<std::size_t>(bytes)}, ticks_per_second);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string_view>
 
@@ -9,16 +8,11 @@
 namespace sluice::cli {
 
 /// The usage of threads of this process, from /proc/self/task/THREAD/stat. CPU time there comes in ticks,
-/// mostly of 10 ms. Allocates: an open file for each thread that was asked for, which stays open; one that
-/// cannot be opened is tried again the next time.
+/// mostly of 10 ms. Keeps no file open: it is asked only for a thread that is in the middle of a turn.
+/// Allocates: the path.
 class proc_thread_usage final : public smb::server::thread_usage_source {
 public:
-    proc_thread_usage() noexcept = default;
-    ~proc_thread_usage();
     [[nodiscard]] std::optional<smb::server::thread_usage> of(int thread) noexcept override;
-
-private:
-    std::map<int, int> descriptors_;  // by thread
 };
 
 /// Decodes the content of such a file (proc_pid_stat(5)), where a second has `ticks_per_second`. Returns
