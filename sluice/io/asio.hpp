@@ -132,17 +132,13 @@ public:
     /// Throws: asio::system_error.
     template <class Buffers>
     std::size_t read_some(const Buffers& buffers) {
-        asio::error_code why;
-        const std::size_t count = read_some(buffers, why);
-        if (why) throw asio::system_error(why, "read_some");
-        return count;
+        return detail::asio_or_throw("read_some",
+                                     [&](asio::error_code& why) { return read_some(buffers, why); });
     }
     template <class Buffers>
     std::size_t write_some(const Buffers& buffers) {
-        asio::error_code why;
-        const std::size_t count = write_some(buffers, why);
-        if (why) throw asio::system_error(why, "write_some");
-        return count;
+        return detail::asio_or_throw("write_some",
+                                     [&](asio::error_code& why) { return write_some(buffers, why); });
     }
 
 private:

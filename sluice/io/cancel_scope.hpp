@@ -95,8 +95,8 @@ private:
 /// (ENSURE), and another thread cancels by posting to that. If that multiplexer is for several threads, any
 /// thread may call any member. Allocates: nothing.
 ///
-/// Invariant: `tree_` holds what is waited for, from suspending to the done signal; what is done at once
-/// never enters.
+/// Invariant: `tree_` holds an operation from the suspension to the done signal. An operation that completes
+/// at once never enters.
 class cancel_scope {
 public:
     cancel_scope() noexcept = default;

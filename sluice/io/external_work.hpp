@@ -17,10 +17,10 @@ namespace sluice::io {
 /// Invariants:
 ///   1. begin() is called once per start(). If it returns std::nullopt, complete() is called exactly once,
 ///      after begin() was called; unless abandon() returns true.
-///   2. end() is called only between the two, as far as the multiplexer's thread knows: complete() may have
+///   2. end() is called only between the two, as far as the multiplexer knows: complete() may have
 ///      been called on another thread.
-/// Thread safety: begin() and end() are called on the multiplexer's thread; complete() may be called on any
-/// thread, also from within the other two. Allocates: nothing.
+/// Thread safety: begin() and end() are called by a thread that runs, starts or cancels on the multiplexer,
+/// one at a time; complete() may be called on any thread, also from within the other two. Allocates: nothing.
 class external_work {
 public:
     external_work(const external_work&) = delete;

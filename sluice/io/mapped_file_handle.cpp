@@ -91,7 +91,7 @@ result<extent_type> mapped_file_handle::update_length() noexcept {
 
 namespace {
 
-// release: pairs with the acquire in mapped_length(), for a reader told of the bytes by the length.
+// release: pairs with the acquire in mapped_length(), for a reader that finds the bytes by the length.
 void raise(std::atomic<extent_type>& length, extent_type at_least) noexcept {
     extent_type known = length.load(std::memory_order_relaxed);
     while (known < at_least and not length.compare_exchange_weak(known, at_least, std::memory_order_release,

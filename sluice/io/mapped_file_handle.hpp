@@ -65,8 +65,8 @@ public:
     io_result<buffers_type> read(io_request<buffers_type> request, deadline within = {}) noexcept;
     io_result<bytes_type> read(io_request<bytes_type> request, deadline within = {}) noexcept;
 
-    /// Copies into the map; what lies past the end of the file, or past an end that a write elsewhere may
-    /// still be moving, is written through the descriptor, which lengthens the file where needed. Errors:
+    /// Copies into the map. Bytes past the end of the file, or past an end that another write may still be
+    /// moving, are written through the descriptor, which lengthens the file where needed. Errors:
     /// EBADF if not open for writing; EFBIG past the reservation; past the end those of file_handle::write. A
     /// part written is a success. Allocates: nothing. Blocks: as read.
     io_result<const_buffers_type> write(io_request<const_buffers_type> request,

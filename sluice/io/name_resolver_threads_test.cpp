@@ -144,7 +144,7 @@ TEST_P(lookups_by_threads, are_followed_by_connects_of_several_threads) {
     EXPECT_EQ(connected.load(), 10 * test_kit::crew_threads);
 }
 
-TEST_P(lookups_by_threads, of_a_connect_by_name_are_cancelled_by_another_thread) {
+TEST_P(lookups_by_threads, that_belong_to_a_connect_by_name_are_cancelled_by_another_thread) {
     struct receiver {
         std::atomic<int>* outcomes;
         std::atomic<int>* dones;

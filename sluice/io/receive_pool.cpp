@@ -83,7 +83,7 @@ result<receive_pool> receive_pool::make(io_multiplexer& multiplexer, receive_poo
     if (multiplexer.is_for_threads())
         return failure({EOPNOTSUPP,
                         "make a receive pool on a multiplexer for several threads; read into buffers "
-                        "of your own, or make a multiplexer for one thread"});
+                        "that you allocate, or make a multiplexer for one thread"});
     std::unique_ptr<detail::receive_slots> slots(
         new (std::nothrow) detail::receive_slots(multiplexer, size.count, size.bytes_each));
     if (slots == nullptr) return failure({ENOMEM, "make a receive pool"});

@@ -388,7 +388,7 @@ public:
     void abandon() noexcept {
         if (is_idle()) return;
         detail::engine::abandon(sender_.multiplexer(), *this);
-        // Undoes what configure() has registered, unless another thread has given the value meanwhile.
+        // Undoes what configure() has registered, unless another thread has given the value.
         if (not has_completed) (void)sender_.collect(*this);
     }
 

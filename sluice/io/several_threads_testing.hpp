@@ -11,7 +11,7 @@
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/uring/uring_multiplexer.hpp"
 
-// What the tests of multiplexers for several threads share. Only tests include this.
+// Shared by the tests of multiplexers for several threads.
 
 namespace sluice::io::test_kit {
 

@@ -256,7 +256,7 @@ signal_receiver::~signal_receiver() {
 
 namespace {
 
-// What a receiver waits on: its doorbell, and a poller that watches that and the signals.
+// The doorbell of a receiver, and a poller that watches the doorbell and the signals.
 struct receiver_descriptors {
     handle doorbell;
     handle ready;

@@ -126,10 +126,10 @@ TEST_P(shared, receive_pools_are_refused) {
     const auto refused = receive_pool::make(multiplexer(), {.count = 1, .bytes_each = 1});
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error(), std::errc::operation_not_supported);
-    EXPECT_EQ(
-        refused.error().message(),
-        "make a receive pool on a multiplexer for several threads; read into buffers of your own, or make a "
-        "multiplexer for one thread: Operation not supported");
+    EXPECT_EQ(refused.error().message(),
+              "make a receive pool on a multiplexer for several threads; read into buffers that you "
+              "allocate, or make a "
+              "multiplexer for one thread: Operation not supported");
 }
 
 // One end of a conversation: sends a byte back for each that comes, so many times.

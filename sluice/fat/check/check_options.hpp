@@ -17,7 +17,7 @@ enum class boot_source : std::uint8_t {
 };
 
 struct check_options {
-    code_page page = code_page::cp437;                // of short names, in reports
+    code_page page = code_page::cp437;                // for short names in reports
     std::optional<std::uint32_t> table_copy = {};     // the FAT to believe; otherwise the active one
     std::size_t problems_max = limits::problems_max;  // listed
     boot_source boot = boot_source::evidence;

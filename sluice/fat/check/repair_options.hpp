@@ -8,7 +8,7 @@ namespace sluice::fat {
 
 struct repair_options {
     code_page page = code_page::cp437;
-    std::uint16_t date = 0x21;  // of the files made, as directories keep it: 1980-01-01
+    std::uint16_t date = 0x21;  // for the files it creates, in FAT format: 1980-01-01
     std::uint16_t time = 0;
     boot_source boot = boot_source::evidence;
 };

@@ -8,7 +8,7 @@
 #include "sluice/fat/check/image_testing.hpp"
 #include "sluice/fat/device/file_device.hpp"
 #include "sluice/fat/device/part_device.hpp"
-#include "sluice/fat/engine/loan_book.hpp"
+#include "sluice/fat/engine/extent_pin_table.hpp"
 #include "sluice/io/page_cache.hpp"
 #include "sluice/io/volume_test.hpp"
 
@@ -215,8 +215,8 @@ TEST_P(lending, is_of_whole_pages_or_of_what_nobody_writes) {
     EXPECT_FALSE(in_memory.system->lends());
 }
 
-TEST(loan_book, answers_for_groups_and_remembers) {
-    const auto book = std::make_shared<loan_book>(1000);
+TEST(extent_pin_table, answers_for_groups_and_remembers) {
+    const auto book = std::make_shared<extent_pin_table>(1000);
     const cluster_extent asked{.first = 130, .length = 3};
     EXPECT_FALSE(book->was_lent(asked));
     {

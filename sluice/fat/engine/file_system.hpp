@@ -9,8 +9,8 @@
 #include "sluice/base/clock.hpp"
 #include "sluice/fat/codec/timestamp.hpp"
 #include "sluice/fat/engine/allocator.hpp"
+#include "sluice/fat/engine/extent_pin_table.hpp"
 #include "sluice/fat/engine/item.hpp"
-#include "sluice/fat/engine/loan_book.hpp"
 #include "sluice/vfs/host_runs.hpp"
 
 namespace sluice::fat {
@@ -346,8 +346,8 @@ private:
     void discard(std::vector<cluster_extent>& freed) noexcept;
     void make_available(std::vector<cluster_extent> freed, std::uint32_t asked) noexcept;
     void ask_for_loans() noexcept;
-    [[nodiscard]] std::shared_ptr<loan_book> loans();
-    [[nodiscard]] std::shared_ptr<loan_book> loans_so_far() noexcept;
+    [[nodiscard]] std::shared_ptr<extent_pin_table> loans();
+    [[nodiscard]] std::shared_ptr<extent_pin_table> loans_so_far() noexcept;
     [[nodiscard]] bool has_changes() noexcept;
 
     device& device_;
@@ -364,7 +364,7 @@ private:
     std::atomic<allocator*> clusters_{nullptr};
     std::unique_ptr<allocator> own_clusters_;
     std::mutex loans_made_;
-    std::shared_ptr<loan_book> loans_;  // null: nothing was ever lent
+    std::shared_ptr<extent_pin_table> loans_;  // null: no extent has been pinned
 
     std::mutex changes_;
     std::mutex names_;  // guards what follows, and the names and contents of items

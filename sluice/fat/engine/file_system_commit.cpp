@@ -156,7 +156,7 @@ void file_system::discard(std::vector<cluster_extent>& freed) noexcept {
 // Free on the disk, durably: to be had again, but for what somebody may still look at (invariant 6), which a
 // later commit asks about again. `asked` clusters were given up for it.
 void file_system::make_available(std::vector<cluster_extent> freed, std::uint32_t asked) noexcept {
-    const std::shared_ptr<loan_book> book = loans_so_far();
+    const std::shared_ptr<extent_pin_table> book = loans_so_far();
     std::vector<cluster_extent> available;
     std::vector<cluster_extent> forgotten;
     for (const cluster_extent& each : merged(std::move(freed))) {

@@ -390,13 +390,13 @@ result<void> file_system::for_each_extent(item& of, byte_extent where,
     return {};
 }
 
-std::shared_ptr<loan_book> file_system::loans() {
+std::shared_ptr<extent_pin_table> file_system::loans() {
     const std::scoped_lock guard(loans_made_);
-    if (loans_ == nullptr) loans_ = std::make_shared<loan_book>(shape_.last_cluster());
+    if (loans_ == nullptr) loans_ = std::make_shared<extent_pin_table>(shape_.last_cluster());
     return loans_;
 }
 
-std::shared_ptr<loan_book> file_system::loans_so_far() noexcept {
+std::shared_ptr<extent_pin_table> file_system::loans_so_far() noexcept {
     const std::scoped_lock guard(loans_made_);
     return loans_;
 }

@@ -33,7 +33,7 @@ struct partition_table {
     [[nodiscard]] const partition* find(std::uint32_t number) const noexcept;
 };
 
-/// `range` cut to the image; nothing if nothing is left of it.
+/// Returns a partition for the part of `range` inside the image; std::nullopt if there is none.
 [[nodiscard]] std::optional<partition> partition_inside(const device& image, byte_extent range) noexcept;
 
 }  // namespace sluice::fat

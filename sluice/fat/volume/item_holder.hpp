@@ -7,7 +7,7 @@
 
 namespace sluice::fat {
 
-/// What a node of a FAT volume is to the rest of the volume. Thread safety: as its node.
+/// Gives the rest of a FAT volume access to the item of a node. Thread safety: as its node.
 class item_holder {
 public:
     [[nodiscard]] virtual item& held() const noexcept = 0;

@@ -7,7 +7,7 @@
 
 #include "sluice/fat/engine/file_system.hpp"
 #include "sluice/fat/volume/item_holder.hpp"
-#include "sluice/fat/volume/own_change_feed.hpp"
+#include "sluice/fat/volume/volume_change_feed.hpp"
 #include "sluice/io/call_threads.hpp"
 #include "sluice/vfs/node.hpp"
 #include "sluice/vfs/write_promptness.hpp"
@@ -22,7 +22,7 @@ struct surroundings {
     std::uint64_t number = 0;                // number of the engine
     std::vector<io::io_multiplexer*> loops;  // that transfers are made on
     io::call_threads* threads = nullptr;     // for what waits; none: it waits on the loop
-    std::unique_ptr<own_change_feed> feed;
+    std::unique_ptr<volume_change_feed> feed;
     vfs::write_promptness writes;
     std::atomic<bool> is_committing = false;  // what was due, on behalf of some write
 };

@@ -2,7 +2,7 @@
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/fat/volume/node.hpp"
-#include "sluice/fat/volume/own_change_feed.hpp"
+#include "sluice/fat/volume/volume_change_feed.hpp"
 
 namespace sluice::fat {
 
@@ -14,7 +14,7 @@ volume::volume(io::io_multiplexer& multiplexer, std::unique_ptr<file_system> mou
     around_->number = number;
     around_->loops = {&multiplexer};
     around_->threads = threads;
-    around_->feed = std::make_unique<own_change_feed>(multiplexer, *around_->system, threads);
+    around_->feed = std::make_unique<volume_change_feed>(multiplexer, *around_->system, threads);
     file_system& system = *around_->system;
     features_.is_read_only = system.is_read_only();
     features_.name_units_max = long_name_units_max;

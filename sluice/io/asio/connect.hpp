@@ -141,10 +141,8 @@ typename Protocol::endpoint connect(basic_socket<Protocol, Executor>& socket, co
 }
 template <class Protocol, class Executor, endpoint_range Range>
 typename Protocol::endpoint connect(basic_socket<Protocol, Executor>& socket, const Range& endpoints) {
-    asio::error_code why;
-    auto peer = connect(socket, endpoints, why);
-    detail::asio_throw_if(why, "connect");
-    return peer;
+    return detail::asio_or_throw("connect",
+                                 [&](asio::error_code& why) { return connect(socket, endpoints, why); });
 }
 
 }  // namespace asio_names

@@ -82,8 +82,9 @@ public:
     /// Keeps the context usable around fork(2), as in Asio: fork_prepare before it, then fork_parent, or
     /// fork_child. Pending operations continue in both processes; the child has a multiplexer of its own
     /// under the same objects. From a handler, too; no other thread may use the context or its objects. Hides
-    /// the function of the base class. Throws, in fork_prepare without an effect: asio::system_error, EBUSY
-    /// while names are looked up and as io_multiplexer::notify_fork(); in fork_child if there are too few
+    /// the function of the base class. Throws asio::system_error: in fork_prepare, EBUSY
+    /// while names are looked up and as io_multiplexer::notify_fork(), when services have been prepared
+    /// already; call it with fork_parent then. In fork_child if there are too few
     /// descriptors, or no memory, for that multiplexer.
     void notify_fork(fork_event event);
 

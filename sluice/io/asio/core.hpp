@@ -43,6 +43,16 @@ inline void asio_throw_if(const asio::error_code& why, const char* operation) {
     if (why) throw asio::system_error(why, operation);
 }
 
+/// The result of a call that sets an error_code, as of the form of the same function that throws. Throws:
+/// asio::system_error if there is an error.
+template <class Call>
+[[nodiscard]] auto asio_or_throw(const char* operation, Call call) {
+    asio::error_code why;
+    auto outcome = call(why);
+    asio_throw_if(why, operation);
+    return outcome;
+}
+
 /// Tells that an execution context is an asio_context, also through executors that wrap its own.
 class asio_home final : public asio::execution_context::service {
 public:
@@ -224,6 +234,14 @@ public:
         if (handle.multiplexer() != nullptr) return {};
         if (not handle.is_valid()) return {EBADF, asio::error::get_system_category()};
         return asio_outcome(handle.set_multiplexer(&context.multiplexer()));
+    }
+    /// Takes the handle from the loop. EBUSY while operations are pending; with several threads, also while
+    /// one is on its way to the loop: each holds a reference, besides the caller's one.
+    [[nodiscard]] asio::error_code detach(const std::shared_ptr<asio_core>& self) noexcept {
+        const guard in(*this);
+        if (is_shared and self.use_count() != 1) return {EBUSY, asio::error::get_system_category()};
+        if (handle.multiplexer() == nullptr) return {};
+        return asio_outcome(handle.set_multiplexer(nullptr));
     }
 
     Handle handle;

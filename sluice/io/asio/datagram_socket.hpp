@@ -127,10 +127,8 @@ public:
     }
     template <class Buffers>
     std::size_t receive_from(const Buffers& buffers, endpoint_type& peer) {
-        asio::error_code why;
-        const std::size_t count = receive_now(buffers, &peer, why);
-        detail::asio_throw_if(why, "receive_from");
-        return count;
+        return detail::asio_or_throw("receive_from",
+                                     [&](asio::error_code& why) { return receive_now(buffers, &peer, why); });
     }
     template <class Buffers>
     std::size_t receive(const Buffers& buffers, asio::error_code& why) {
@@ -138,10 +136,8 @@ public:
     }
     template <class Buffers>
     std::size_t receive(const Buffers& buffers) {
-        asio::error_code why;
-        const std::size_t count = receive_now(buffers, nullptr, why);
-        detail::asio_throw_if(why, "receive");
-        return count;
+        return detail::asio_or_throw(
+            "receive", [&](asio::error_code& why) { return receive_now(buffers, nullptr, why); });
     }
     template <class Buffers>
     std::size_t send_to(const Buffers& buffers, const endpoint_type& peer, asio::error_code& why) {
@@ -149,10 +145,8 @@ public:
     }
     template <class Buffers>
     std::size_t send_to(const Buffers& buffers, const endpoint_type& peer) {
-        asio::error_code why;
-        const std::size_t count = send_to(buffers, peer, why);
-        detail::asio_throw_if(why, "send_to");
-        return count;
+        return detail::asio_or_throw("send_to",
+                                     [&](asio::error_code& why) { return send_to(buffers, peer, why); });
     }
     template <class Buffers>
     std::size_t send(const Buffers& buffers, asio::error_code& why) {
@@ -160,10 +154,7 @@ public:
     }
     template <class Buffers>
     std::size_t send(const Buffers& buffers) {
-        asio::error_code why;
-        const std::size_t count = send(buffers, why);
-        detail::asio_throw_if(why, "send");
-        return count;
+        return detail::asio_or_throw("send", [&](asio::error_code& why) { return send(buffers, why); });
     }
 
     /// With message flags: message_peek leaves the datagram in the queue.
@@ -192,10 +183,8 @@ public:
     }
     template <class Buffers>
     std::size_t receive_from(const Buffers& buffers, endpoint_type& peer, message_flags flags) {
-        asio::error_code why;
-        const std::size_t count = receive_from(buffers, peer, flags, why);
-        detail::asio_throw_if(why, "receive_from");
-        return count;
+        return detail::asio_or_throw(
+            "receive_from", [&](asio::error_code& why) { return receive_from(buffers, peer, flags, why); });
     }
     template <class Buffers>
     std::size_t receive(const Buffers& buffers, message_flags flags, asio::error_code& why) {
@@ -203,10 +192,8 @@ public:
     }
     template <class Buffers>
     std::size_t receive(const Buffers& buffers, message_flags flags) {
-        asio::error_code why;
-        const std::size_t count = receive(buffers, flags, why);
-        detail::asio_throw_if(why, "receive");
-        return count;
+        return detail::asio_or_throw("receive",
+                                     [&](asio::error_code& why) { return receive(buffers, flags, why); });
     }
     template <class Buffers>
     std::size_t send_to(const Buffers& buffers, const endpoint_type& peer, message_flags flags,
@@ -215,10 +202,8 @@ public:
     }
     template <class Buffers>
     std::size_t send_to(const Buffers& buffers, const endpoint_type& peer, message_flags flags) {
-        asio::error_code why;
-        const std::size_t count = send_to(buffers, peer, flags, why);
-        detail::asio_throw_if(why, "send_to");
-        return count;
+        return detail::asio_or_throw(
+            "send_to", [&](asio::error_code& why) { return send_to(buffers, peer, flags, why); });
     }
     template <class Buffers>
     std::size_t send(const Buffers& buffers, message_flags flags, asio::error_code& why) {
@@ -226,10 +211,8 @@ public:
     }
     template <class Buffers>
     std::size_t send(const Buffers& buffers, message_flags flags) {
-        asio::error_code why;
-        const std::size_t count = send(buffers, flags, why);
-        detail::asio_throw_if(why, "send");
-        return count;
+        return detail::asio_or_throw("send",
+                                     [&](asio::error_code& why) { return send(buffers, flags, why); });
     }
 
 private:

@@ -69,15 +69,11 @@ public:
     /// Returns the descriptor, which the caller owns. Fails with EBUSY while operations are pending.
     [[nodiscard]] native_handle_type release(asio::error_code& why) {
         why = is_open() ? asio::error_code() : detail::asio_errno(EBADF);
-        if (not why and core_->handle.multiplexer() != nullptr)
-            why = detail::asio_outcome(core_->handle.set_multiplexer(nullptr));
+        if (not why) why = core_->detach(core_);
         return why ? -1 : core_->handle.release().descriptor;
     }
     [[nodiscard]] native_handle_type release() {
-        asio::error_code why;
-        const native_handle_type released = release(why);
-        detail::asio_throw_if(why, "release");
-        return released;
+        return detail::asio_or_throw("release", [&](asio::error_code& why) { return release(why); });
     }
 
     template <class Command>
@@ -139,6 +135,7 @@ public:
     }
 
 protected:
+    using handle_type = Handle;
     using core = detail::asio_core<Handle>;
     template <class, class, class>
     friend class descriptor_object;

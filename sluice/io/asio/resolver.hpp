@@ -39,7 +39,7 @@ private:
         if (event == asio::execution_context::fork_prepare and lookups_.load(std::memory_order_relaxed) != 0)
             asio_throw_if(asio_errno(EBUSY), "notify_fork while names are looked up: wait for the lookups");
         if (event != asio::execution_context::fork_child) return;
-        // Its threads are the parent's, and may hold its locks for ever here.
+        // Its threads are the parent's, and may hold its locks forever here.
         (void)resolver_.release();  // NOLINT: left behind
         resolver_ = std::make_unique<name_resolver>();
     }
@@ -184,10 +184,7 @@ public:
         return why ? results_type() : results_type::create(of, host.data(), service.data());
     }
     [[nodiscard]] results_type resolve(const endpoint_type& of) {
-        asio::error_code why;
-        results_type results = resolve(of, why);
-        detail::asio_throw_if(why, "resolve");
-        return results;
+        return detail::asio_or_throw("resolve", [&](asio::error_code& why) { return resolve(of, why); });
     }
 
 private:
@@ -218,10 +215,8 @@ private:
         return why ? results_type() : detail::asio_results<Protocol>(query, known.addresses, why);
     }
     [[nodiscard]] results_type resolve_or_throw(const detail::asio_query& query) {
-        asio::error_code why;
-        results_type results = resolve_now(query, why);
-        detail::asio_throw_if(why, "resolve");
-        return results;
+        return detail::asio_or_throw("resolve",
+                                     [&](asio::error_code& why) { return resolve_now(query, why); });
     }
 
     executor_type executor_;

@@ -68,10 +68,8 @@ public:
         return why ? endpoint_type() : this->ask(peer_address_of(this->core_->handle.native()), why);
     }
     [[nodiscard]] endpoint_type remote_endpoint() const {
-        asio::error_code why;
-        endpoint_type found = remote_endpoint(why);
-        detail::asio_throw_if(why, "remote_endpoint");
-        return found;
+        return detail::asio_or_throw("remote_endpoint",
+                                     [&](asio::error_code& why) { return remote_endpoint(why); });
     }
 
     /// Opens the socket first if it is closed. Blocks: until it is connected.
@@ -112,10 +110,7 @@ public:
         return why ? 0 : static_cast<std::size_t>(bytes);
     }
     [[nodiscard]] std::size_t available() const {
-        asio::error_code why;
-        const std::size_t bytes = available(why);
-        detail::asio_throw_if(why, "available");
-        return bytes;
+        return detail::asio_or_throw("available", [&](asio::error_code& why) { return available(why); });
     }
 
 protected:

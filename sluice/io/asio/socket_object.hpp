@@ -128,10 +128,8 @@ public:
         return why ? endpoint_type() : ask(local_address_of(this->core_->handle.native()), why);
     }
     [[nodiscard]] endpoint_type local_endpoint() const {
-        asio::error_code why;
-        endpoint_type found = local_endpoint(why);
-        detail::asio_throw_if(why, "local_endpoint");
-        return found;
+        return detail::asio_or_throw("local_endpoint",
+                                     [&](asio::error_code& why) { return local_endpoint(why); });
     }
 
 protected:

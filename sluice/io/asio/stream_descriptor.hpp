@@ -8,7 +8,7 @@
 #include <asio/posix/descriptor_base.hpp>
 
 #include "sluice/io/asio/descriptor_object.hpp"
-#include "sluice/io/asio/transfers.hpp"
+#include "sluice/io/asio/stream_object.hpp"
 #include "sluice/io/pipe_handle.hpp"
 #include "sluice/io/socket_call.hpp"
 
@@ -98,15 +98,13 @@ public:
 };
 
 /// Asio's posix::basic_stream_descriptor on our multiplexer: pipes, terminals, devices, and regular files,
-/// which are read and written inside the initiating function or the loop, as by Asio. Completion,
-/// cancellation and allocation are those of asio_stream.
+/// which are read and written inside the initiating function or the loop, as by Asio.
 ///
 /// The mode of the open file description, which other processes may share, is left as it is. A named FIFO or
-/// a terminal in blocking mode can therefore wait, rarely, when another process takes what was there.
+/// a terminal in blocking mode can therefore wait, rarely, when another process takes the data first.
 template <class Executor = asio::any_io_executor>
-class basic_stream_descriptor : public basic_descriptor<Executor> {
-    using base = basic_descriptor<Executor>;
-    using transferred = void(asio::error_code, std::size_t);
+class basic_stream_descriptor : public stream_object<basic_descriptor<Executor>> {
+    using base = stream_object<basic_descriptor<Executor>>;
 
 public:
     using typename base::executor_type;
@@ -118,42 +116,6 @@ public:
     using base::base;
     basic_stream_descriptor(basic_stream_descriptor&&) noexcept = default;
     basic_stream_descriptor& operator=(basic_stream_descriptor&&) noexcept = default;
-
-    /// void(asio::error_code, std::size_t). See asio_stream.
-    template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
-    auto async_read_some(const Buffers& buffers, Token&& token = Token()) {
-        using work = detail::asio_transfer<pipe_handle, buffer, Buffers>;
-        return detail::asio_initiate<transferred, work>(this->core_in_use(), this->executor_, token, buffers);
-    }
-    template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
-    auto async_write_some(const Buffers& buffers, Token&& token = Token()) {
-        using work = detail::asio_transfer<pipe_handle, const_buffer, Buffers>;
-        return detail::asio_initiate<transferred, work>(this->core_in_use(), this->executor_, token, buffers);
-    }
-
-    /// Blocks: until something could be read; until something could be written.
-    template <class Buffers>
-    std::size_t read_some(const Buffers& buffers, asio::error_code& why) {
-        return detail::asio_read_now(this->handle(), buffers, this->time_limit(), why);
-    }
-    template <class Buffers>
-    std::size_t write_some(const Buffers& buffers, asio::error_code& why) {
-        return detail::asio_write_now(this->handle(), buffers, this->time_limit(), why);
-    }
-    template <class Buffers>
-    std::size_t read_some(const Buffers& buffers) {
-        asio::error_code why;
-        const std::size_t count = read_some(buffers, why);
-        detail::asio_throw_if(why, "read_some");
-        return count;
-    }
-    template <class Buffers>
-    std::size_t write_some(const Buffers& buffers) {
-        asio::error_code why;
-        const std::size_t count = write_some(buffers, why);
-        detail::asio_throw_if(why, "write_some");
-        return count;
-    }
 };
 
 using descriptor = basic_descriptor<>;

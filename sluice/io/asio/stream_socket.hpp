@@ -5,15 +5,15 @@
 
 #include "sluice/io/asio/message.hpp"
 #include "sluice/io/asio/socket.hpp"
-#include "sluice/io/asio/transfers.hpp"
+#include "sluice/io/asio/stream_object.hpp"
 
 namespace sluice::io::asio_names {
 
 /// Asio's basic_stream_socket on our multiplexer: of TCP, and of local::stream_protocol. Completion,
 /// cancellation and allocation are those of asio_stream.
 template <class Protocol, class Executor = asio::any_io_executor>
-class basic_stream_socket : public basic_socket<Protocol, Executor> {
-    using base = basic_socket<Protocol, Executor>;
+class basic_stream_socket : public stream_object<basic_socket<Protocol, Executor>> {
+    using base = stream_object<basic_socket<Protocol, Executor>>;
 
 public:
     using typename base::endpoint_type;
@@ -33,28 +33,15 @@ public:
     basic_stream_socket(basic_stream_socket<Protocol, Other>&& other) noexcept  // NOLINT: meant to convert
         : base(std::move(other)) {}
 
-    /// void(asio::error_code, std::size_t). See asio_stream.
-    template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
-    auto async_read_some(const Buffers& buffers, Token&& token = Token()) {
-        using work = detail::asio_transfer<socket_handle, buffer, Buffers>;
-        return detail::asio_initiate<void(asio::error_code, std::size_t), work>(
-            this->core_in_use(), this->executor_, token, buffers);
-    }
-    template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
-    auto async_write_some(const Buffers& buffers, Token&& token = Token()) {
-        using work = detail::asio_transfer<socket_handle, const_buffer, Buffers>;
-        return detail::asio_initiate<void(asio::error_code, std::size_t), work>(
-            this->core_in_use(), this->executor_, token, buffers);
-    }
     template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
         requires(not std::convertible_to<Token, message_flags>)
     auto async_receive(const Buffers& buffers, Token&& token = Token()) {
-        return async_read_some(buffers, std::forward<Token>(token));
+        return this->async_read_some(buffers, std::forward<Token>(token));
     }
     template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
         requires(not std::convertible_to<Token, message_flags>)
     auto async_send(const Buffers& buffers, Token&& token = Token()) {
-        return async_write_some(buffers, std::forward<Token>(token));
+        return this->async_write_some(buffers, std::forward<Token>(token));
     }
     /// With message flags: message_peek leaves the data in place; message_out_of_band receives the urgent
     /// byte, and waits until it comes. The kernel judges the others.
@@ -71,36 +58,13 @@ public:
             this->core_in_use(), this->executor_, token, request(buffers, flags));
     }
 
-    /// Blocks: until something could be read; until something could be written.
-    template <class Buffers>
-    std::size_t read_some(const Buffers& buffers, asio::error_code& why) {
-        return detail::asio_read_now(this->handle(), buffers, this->time_limit(), why);
-    }
-    template <class Buffers>
-    std::size_t write_some(const Buffers& buffers, asio::error_code& why) {
-        return detail::asio_write_now(this->handle(), buffers, this->time_limit(), why);
-    }
-    template <class Buffers>
-    std::size_t read_some(const Buffers& buffers) {
-        asio::error_code why;
-        const std::size_t count = read_some(buffers, why);
-        detail::asio_throw_if(why, "read_some");
-        return count;
-    }
-    template <class Buffers>
-    std::size_t write_some(const Buffers& buffers) {
-        asio::error_code why;
-        const std::size_t count = write_some(buffers, why);
-        detail::asio_throw_if(why, "write_some");
-        return count;
-    }
     template <class Buffers>
     std::size_t receive(const Buffers& buffers) {
-        return read_some(buffers);
+        return this->read_some(buffers);
     }
     template <class Buffers>
     std::size_t send(const Buffers& buffers) {
-        return write_some(buffers);
+        return this->write_some(buffers);
     }
     template <class Buffers>
     std::size_t receive(const Buffers& buffers, message_flags flags, asio::error_code& why) {
@@ -109,10 +73,8 @@ public:
     }
     template <class Buffers>
     std::size_t receive(const Buffers& buffers, message_flags flags) {
-        asio::error_code why;
-        const std::size_t count = receive(buffers, flags, why);
-        detail::asio_throw_if(why, "receive");
-        return count;
+        return detail::asio_or_throw("receive",
+                                     [&](asio::error_code& why) { return receive(buffers, flags, why); });
     }
     template <class Buffers>
     std::size_t send(const Buffers& buffers, message_flags flags, asio::error_code& why) {
@@ -121,10 +83,8 @@ public:
     }
     template <class Buffers>
     std::size_t send(const Buffers& buffers, message_flags flags) {
-        asio::error_code why;
-        const std::size_t count = send(buffers, flags, why);
-        detail::asio_throw_if(why, "send");
-        return count;
+        return detail::asio_or_throw("send",
+                                     [&](asio::error_code& why) { return send(buffers, flags, why); });
     }
 
 private:

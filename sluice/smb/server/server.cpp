@@ -6,7 +6,7 @@
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/smb/server/command/binding.hpp"
 #include "sluice/smb/server/command/command.hpp"
-#include "sluice/smb/server/operation/closing.hpp"
+#include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/server/operation/session_life.hpp"
 
 namespace sluice::smb::server {
@@ -287,7 +287,7 @@ server_gauges smb_server::gauges() const noexcept {
     now.files = context_.files.size();
     for (const auto& each : context_.loops())
         now.buffers += each->buffers.taken();
-    now.handed_over = hand_overs::so_far();
+    now.handed_over = cross_loop_posts::so_far();
     now.latch_sleeps = context_.latch().sleeps();
     return now;
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "sluice/smb/server/core/hand_over.hpp"
+#include "sluice/smb/server/core/cross_loop_post.hpp"
 #include "sluice/smb/server/server.hpp"
 
 namespace sluice::smb::server {
@@ -170,7 +170,7 @@ void smb_server::add_totals_to(server_snapshot& into) const {
         into.loops.push_back({.multiplexer = std::string(each->multiplexer.name())});
     for (const connection* const client : context_.connections)
         ++into.loops[context_.number_of(client->home())].connections;
-    into.handed_over = hand_overs::so_far();
+    into.handed_over = cross_loop_posts::so_far();
     into.latch_sleeps = context_.latch().sleeps();
     if (const loop_watchdog* const watchdog = context_.watchdog()) {
         into.loop_slow_turns = watchdog->slow_turns();

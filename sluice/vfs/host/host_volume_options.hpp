@@ -11,7 +11,7 @@ struct host_volume_options {
     bool read_only = false;
     bool follow_links = true;           // false: whatever leads through a symbolic link fails with ELOOP
     bool map_hidden_dot_files = false;  // names beginning with a dot are `hidden` unless stored otherwise
-    std::uint16_t file_permission_bits = 0644;  // of what is created, less the process's umask
+    std::uint16_t file_permission_bits = 0644;  // for new files, less the process's umask
     std::uint16_t directory_permission_bits = 0755;
     std::string label{};  // by default the folder's name
     index_limits index{};

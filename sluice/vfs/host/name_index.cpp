@@ -174,7 +174,7 @@ void name_index::take_events() {
                 apply(event.wd, event.mask, {name, event.len == 0 ? 0 : ::strnlen(name, event.len)});
             at += static_cast<ssize_t>(sizeof event + event.len);
         }
-        // What is left of directories that are forgotten ends by itself: the kernel adds nothing to it.
+        // Events of directories that are no longer watched do not count: the kernel adds no more of them.
         if (concerns_us) ++reads;
         // Had there been more, there was room for it.
         if (buffer.size() - static_cast<std::size_t>(bytes) > event_bytes_max) return;
@@ -191,7 +191,7 @@ bool name_index::apply(int watch, std::uint32_t what, std::string_view name) {
         return true;
     }
     const auto found = by_watch_.find(watch);
-    if (found == by_watch_.end()) return false;  // of a directory that is forgotten
+    if (found == by_watch_.end()) return false;  // the directory is no longer watched
     const auto which = found->second;
     if ((what & (IN_IGNORED | IN_UNMOUNT)) != 0) {
         forget(which, false);

@@ -44,7 +44,7 @@ struct memory_file {
     std::vector<std::byte> security;
 };
 
-/// The path of a name; of a removed one, its last path.
+/// Returns the path of a name, or its last path if it was removed.
 [[nodiscard]] std::string path_of(const memory_entry& entry);
 
 /// The directory a node of a memory volume is; null if it is none, or of another volume.

@@ -6,7 +6,8 @@
 
 namespace sluice::vfs {
 
-/// What may go wrong, drawn from a seed, so that a run can be repeated. Chances in thousandths.
+/// The faults that the volume simulates, drawn from a seed, so that a run can be repeated. Chances in
+/// thousandths.
 struct memory_faults {
     std::uint64_t seed = 1;
     std::uint32_t read_fails = 0;           // EIO

@@ -5,7 +5,7 @@
 #include "sluice/smb/server/metadata/file_times.hpp"
 #include "sluice/smb/server/net/request.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/server/operation/closing.hpp"
+#include "sluice/smb/server/operation/open_closer.hpp"
 
 namespace sluice::smb::server {
 

@@ -1,11 +1,11 @@
 #include "sluice/smb/wire/file/set_info.hpp"
 
-#include "sluice/smb/server/command/changing.hpp"
 #include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/command/set_info_handlers.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/caching.hpp"
-#include "sluice/smb/server/operation/closing.hpp"
+#include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/server/operation/renaming.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_names.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"

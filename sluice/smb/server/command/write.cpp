@@ -5,7 +5,7 @@
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/server/operation/closing.hpp"
+#include "sluice/smb/server/operation/open_closer.hpp"
 
 namespace sluice::smb::server {
 
@@ -63,7 +63,7 @@ io::task<nt_status> serve_write(request& r) {
         co_return nt_status::file_lock_conflict;
     if (args->data.empty()) co_return reply_with(r, 0);
 
-    const write_under_way before_its_end(r.host(), to);
+    const pending_write before_its_end(r.host(), to);
     io::task<result<void>> writing = to->node->co_write(args->data.span(), offset);
     const result<void> written = co_await r.host().transfer(*to->node, std::move(writing));
     restore_kept_times(*to);

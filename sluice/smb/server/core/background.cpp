@@ -1,6 +1,6 @@
 #include "sluice/smb/server/core/background.hpp"
 
-#include "sluice/smb/server/core/hand_over.hpp"
+#include "sluice/smb/server/core/cross_loop_post.hpp"
 
 namespace sluice::smb::server {
 

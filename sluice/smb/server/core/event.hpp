@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/smb/server/core/hand_over.hpp"
+#include "sluice/smb/server/core/cross_loop_post.hpp"
 
 namespace sluice::smb::server {
 

@@ -5,9 +5,9 @@
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/io/task_group.hpp"
-#include "sluice/smb/server/core/agenda.hpp"
 #include "sluice/smb/server/core/event.hpp"
 #include "sluice/smb/server/core/latch.hpp"
+#include "sluice/smb/server/core/timer_queue.hpp"
 
 namespace sluice::smb::server {
 namespace {
@@ -78,12 +78,12 @@ TEST_F(loop_activities, name_a_request_again_when_it_resumes_after_a_wait) {
     EXPECT_EQ(resumed, read_in_one);
 }
 
-TEST_F(loop_activities, name_no_request_while_a_task_of_the_server_does_what_is_due) {
+TEST_F(loop_activities, name_no_request_while_a_task_of_the_server_runs_timers) {
     const loop_activity::use here(activity, thread);
     server_latch latch;
     simulated_clock clock;
     background_work background(*loop, latch);
-    agenda later(clock, background);
+    timer_queue later(clock, background);
     std::optional<loop_work> due = read_in_one;
     ASSERT_TRUE(loop->post([&] {
         const server_latch::hold held(latch);

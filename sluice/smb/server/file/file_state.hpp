@@ -51,8 +51,8 @@ public:
     };
     std::optional<set_change_time> change_time;
 
-    /// Writes through any open of it that have begun and not ended: counted by write_under_way.
-    std::uint32_t writes_under_way = 0;
+    /// Writes through any open of it that have begun and not ended: counted by pending_write.
+    std::uint32_t pending_writes = 0;
 
     /// Whether the file is removed when its last open ends: new opens are refused then, also by other
     /// servers.

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "sluice/smb/server/core/agenda.hpp"
+#include "sluice/smb/server/core/timer_queue.hpp"
 #include "sluice/smb/wire/create/create.hpp"
 #include "sluice/smb/wire/create/lease.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
@@ -93,7 +93,7 @@ public:
     /// Of the directory's lease, as the client last said; kept to be said back.
     std::optional<wire::lease_key> parent_key;
     /// Until when the break under way is to be answered.
-    std::optional<agenda::entry> time_limit;
+    std::optional<timer_queue::entry> time_limit;
     /// How often the holder was told to give something up: which break it is that somebody looks after.
     std::uint32_t breaks_told = 0;
 

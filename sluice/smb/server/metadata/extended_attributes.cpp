@@ -9,7 +9,7 @@ using wire::nt_status;
 
 namespace {
 
-// What a list of EAs may contain as a name: characters of a file's, and not those of a path or a stream.
+// Names of EAs have no characters that are reserved for paths, streams and wildcards.
 [[nodiscard]] bool is_ea_name(std::string_view name) noexcept {
     return name.find_first_of("\\/:*?\"<>|,+=[];") == std::string_view::npos;
 }

@@ -1,4 +1,4 @@
-// What a connection does when the buffers of its loop exceed the loop's part of the memory.
+// Closes a connection when the buffers of its loop exceed the loop's part of the memory.
 
 #include <algorithm>
 #include <map>

@@ -10,7 +10,7 @@ namespace sluice::smb::server {
 connection::connection(server_context& host, server_loop& home, io::socket_handle socket,
                        const io::socket_address& peer) noexcept
     : replier(host, home),
-      admitted(*this, client_address(peer)),
+      admitted(this, client_address(peer)),
       socket_(std::move(socket)),
       peer_(peer),
       peer_text_(peer.text()),

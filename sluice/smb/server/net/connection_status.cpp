@@ -1,4 +1,4 @@
-// What `sluice status` shows of a connection.
+// The state of a connection, for `sluice status`.
 
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"

@@ -14,11 +14,11 @@ class request;
 class server_context;
 class session;
 
-/// What serves a command: decodes, authorises, does, replies. The status is that of the reply; with a body
-/// when the handler has begun one, otherwise with an error body.
+/// Serves a command: decodes and authorises it, carries it out, and writes the reply. Returns the status of
+/// the reply, which has a body if the handler has begun one, and otherwise an error body.
 using command_handler = io::task<wire::nt_status> (*)(request& r);
 
-/// What a command needs before it is served.
+/// The conditions under which a command is served.
 struct command_rule {
     command_handler serve = nullptr;
     bool needs_session = true;
@@ -36,7 +36,7 @@ struct dispatcher {
     /// See end_session() and end_channel() (operation/session_life.hpp).
     void (*end_session)(server_context& host, session& ending, bool keep_durable) noexcept;
     void (*end_channel)(server_context& host, channel& ending) noexcept;
-    /// See end_open() (operation/closing.hpp).
+    /// See end_open() (operation/open_closer.hpp).
     wire::nt_status (*end_open)(server_context& host, open& one) noexcept;
 };
 

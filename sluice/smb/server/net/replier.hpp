@@ -24,7 +24,7 @@ public:
     /// Any thread.
     [[nodiscard]] std::size_t buffer_bytes() const noexcept { return buffer_use_.bytes(); }
 
-    /// What client and server have negotiated. Other threads read it under the latch.
+    /// The negotiated parameters. Other threads read them under the latch.
     negotiated agreed;
 
     /// A request begins, and ends; between the two, the connection can interrupt it.

@@ -78,7 +78,7 @@ public:
         return interrupted_.value_or(wire::nt_status::insufficient_resources);
     }
 
-    /// On whose behalf it accesses files; of a request with a session and a tree.
+    /// The session and tree for which the request accesses files. The request has both.
     [[nodiscard]] server::accessor accessor() const noexcept { return {*session, *tree}; }
 
     std::shared_ptr<server::channel> channel;  // of the session, by which the request came

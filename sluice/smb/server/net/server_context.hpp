@@ -9,9 +9,9 @@
 #include "sluice/base/clock.hpp"
 #include "sluice/base/random.hpp"
 #include "sluice/smb/auth/negotiator.hpp"
-#include "sluice/smb/server/core/agenda.hpp"
 #include "sluice/smb/server/core/background.hpp"
-#include "sluice/smb/server/core/breaks_under_way.hpp"
+#include "sluice/smb/server/core/pending_breaks.hpp"
+#include "sluice/smb/server/core/timer_queue.hpp"
 #include "sluice/smb/server/file/file_state.hpp"
 #include "sluice/smb/server/file/lease_table.hpp"
 #include "sluice/smb/server/file/peer_servers.hpp"
@@ -53,7 +53,7 @@ struct server_dependencies {
 /// The state that the connections and commands of a server share: tables, limits, timers, logs, loops.
 ///
 /// Thread safety: the latch guards everything that changes here (core/latch.hpp), except where a class says
-/// otherwise. Commands run with the latch held, and release it while they wait or transfer data. What the
+/// otherwise. Commands run under the latch, and release it while they wait or transfer data. What the
 /// constructor sets never changes.
 class server_context {
 public:
@@ -112,8 +112,8 @@ public:
     /// Work that belongs to no connection: time limits of breaks and of durable opens.
     background_work background;
     /// When breaks are to have been answered, durable opens end and sessions expire.
-    agenda later;
-    breaks_under_way breaks;
+    timer_queue later;
+    pending_breaks breaks;
     replay_table replays;
     session_table sessions;
     std::vector<std::shared_ptr<share>> shares;

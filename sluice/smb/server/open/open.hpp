@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "sluice/smb/server/core/agenda.hpp"
+#include "sluice/smb/server/core/timer_queue.hpp"
 #include "sluice/smb/server/file/file_state.hpp"
 #include "sluice/smb/server/open/app_instance.hpp"
 #include "sluice/smb/server/open/channel_sequence.hpp"
@@ -33,7 +33,7 @@ struct durability {
     bool is_second_generation = false;
     bool is_resilient = false;  // asked for by LMR_REQUEST_RESILIENCY: kept whether it caches or not
     std::chrono::milliseconds timeout{};
-    std::optional<agenda::entry> end;  // while its client is gone: when it ends
+    std::optional<timer_queue::entry> end;  // while its client is gone: when it ends
 };
 
 /// One CREATE that succeeded and has not been closed ([MS-SMB2] 3.3.1.10): a file, a directory, a stream, or
@@ -56,7 +56,7 @@ public:
     /// Whether all of `rights` were granted.
     [[nodiscard]] bool grants(wire::access_mask rights) const noexcept { return wire::has(access, rights); }
 
-    /// Takes and gives up its place among the opens of `file`. Complexity: linear in those.
+    /// Adds it to the opens of `file`, and removes it. Complexity: linear in those.
     void enter_file();
     void leave_file() noexcept;
 
@@ -85,7 +85,7 @@ public:
     wire::create_action action = wire::create_action::opened;          // what making it did
     bool deletes_on_close = false;
     bool is_closed = false;                         // cannot be named any more
-    std::uint32_t writes_under_way = 0;             // those keep what others see of it: see closing.hpp
+    std::uint32_t pending_writes = 0;               // they keep its place in the file: see open_closer.hpp
     event<wire::nt_status>* told_of_end = nullptr;  // who has closed it, and waits for these
     channel_sequence sequence;
     std::uint64_t position = 0;  // FilePositionInformation: kept, not used

@@ -7,7 +7,7 @@
 #include "sluice/base/case_fold.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/server/operation/closing.hpp"
+#include "sluice/smb/server/operation/open_closer.hpp"
 
 namespace sluice::smb::server {
 

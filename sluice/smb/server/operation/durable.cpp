@@ -6,7 +6,7 @@
 #include "sluice/smb/server/metadata/file_name.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/server/operation/closing.hpp"
+#include "sluice/smb/server/operation/open_closer.hpp"
 
 namespace sluice::smb::server {
 
@@ -136,7 +136,7 @@ std::expected<std::shared_ptr<open>, nt_status> reconnect(request& r, const wire
     session& by = *r.session;
     if (by.opens.size() >= limits::opens_per_session_max)
         return std::unexpected(nt_status::too_many_opened_files);
-    r.host().later.strike_out(*std::exchange(one->durable->end, std::nullopt));
+    r.host().later.cancel(*std::exchange(one->durable->end, std::nullopt));
     one->counted_kept.reset();
     one->session = &by;
     one->tree = r.tree;

@@ -27,7 +27,7 @@ struct others {
     for (const open* one : fresh.file->opens()) {
         const lease* const theirs = one->lease.get();
         if (one == &fresh or (own != nullptr and theirs == own)) continue;
-        found.are_writing |= one->writes_under_way != 0;
+        found.are_writing |= one->pending_writes != 0;
         const bool has_oplock =
             theirs != nullptr and theirs->is_oplock() and theirs->held() != lease_state::none;
         const bool has_lease = theirs != nullptr and not theirs->is_oplock();

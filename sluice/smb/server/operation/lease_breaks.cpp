@@ -149,7 +149,7 @@ void tell(server_context& host, const std::shared_ptr<lease>& of, const break_no
 }
 
 void end_time_limit(server_context& host, lease& of) noexcept {
-    if (of.time_limit) host.later.strike_out(*std::exchange(of.time_limit, std::nullopt));
+    if (of.time_limit) host.later.cancel(*std::exchange(of.time_limit, std::nullopt));
 }
 
 void wake_waiters(const lease& of) noexcept {

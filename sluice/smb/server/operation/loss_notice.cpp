@@ -1,7 +1,7 @@
 #include "sluice/smb/server/operation/loss_notice.hpp"
 
 #include "sluice/io/sync_wait.hpp"
-#include "sluice/smb/server/core/hand_over.hpp"
+#include "sluice/smb/server/core/cross_loop_post.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 
 namespace sluice::smb::server {
@@ -19,19 +19,19 @@ namespace {
     return found;
 }
 
-// A loop notices the end of a connection when it next looks at its sockets, unless the client does not take
-// what was sent before: a client that has hung up one way only is not waited for long.
+// A loop notices the end of a connection when it next looks at its sockets, unless earlier replies are still
+// unsent: a client that has closed one direction only is not waited for long.
 [[nodiscard]] io::task<void> notice_losses_at(const server_context& host, server_loop& there,
                                               std::string client, io::io_multiplexer& home) noexcept {
     constexpr std::chrono::milliseconds pause{1};
     constexpr unsigned pauses_max = 250;
-    hand_overs::note();
+    cross_loop_posts::note();
     co_await io::resume_on(there.multiplexer);
     unsigned pauses = 0;
     for (const std::shared_ptr<connection>& one : connections_of(host, client, there))
         for (; one->has_loss_to_notice() and pauses != pauses_max; ++pauses)
             (void)co_await pass(there.multiplexer, deadline(pause));
-    hand_overs::note();
+    cross_loop_posts::note();
     co_await io::resume_on(home);
 }
 

@@ -11,7 +11,7 @@
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/app_takeover.hpp"
-#include "sluice/smb/server/operation/closing.hpp"
+#include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::smb::server {
@@ -83,7 +83,7 @@ bool opening::overwrites() const noexcept {
 // As it was found, if nothing has been done to it since: neither by us nor by another client. The latch has
 // been held since then, so only a write that had begun before can have changed it, and it has not ended.
 result<vfs::metadata> opening::status() const noexcept {
-    const bool is_as_found = found_ and file_->writes_under_way == 0;
+    const bool is_as_found = found_ and file_->pending_writes == 0;
     result<vfs::metadata> status = is_as_found ? *found_ : fresh_->node->status();
     if (status) show_change_time(*status, file_.get());
     return status;

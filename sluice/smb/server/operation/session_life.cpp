@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/server/operation/closing.hpp"
 #include "sluice/smb/server/operation/durable.hpp"
+#include "sluice/smb/server/operation/open_closer.hpp"
 
 namespace sluice::smb::server {
 
@@ -23,7 +23,7 @@ std::shared_ptr<channel> make_session(server_context& host, connection& on) {
 
 std::shared_ptr<channel> make_channel(server_context& host, const std::shared_ptr<session>& of,
                                       connection& on) {
-    // What a connection still serves while it ends must not leave anything with it.
+    // A request that a connection still serves while it ends must not leave a channel with it.
     if (on.is_closing()) return nullptr;
     const bool is_connection_full = on.channels.size() >= limits::sessions_per_connection_max;
     if (not is_connection_full and of->channels.size() >= limits::channels_per_session_max) {
@@ -44,11 +44,11 @@ std::shared_ptr<channel> make_channel(server_context& host, const std::shared_pt
 }
 
 void begin_lifetime(server_context& host, session& of) {
-    if (of.expiry) host.later.strike_out(*std::exchange(of.expiry, std::nullopt));
+    if (of.expiry) host.later.cancel(*std::exchange(of.expiry, std::nullopt));
     if (host.configuration().session_lifetime.count() == 0) return;
     of.expiry = host.later.add(host.configuration().session_lifetime, [&host, id = of.id]() noexcept {
         const std::shared_ptr<session> one = host.find_session(id);
-        ENSURE(one != nullptr, "a session strikes out its own expiry when it ends");
+        ENSURE(one != nullptr, "a session cancels its own expiry when it ends");
         one->expiry.reset();
         one->state = session::phase::expired;
     });
@@ -100,7 +100,7 @@ void end_session(server_context& host, session& ending, bool keep_durable) noexc
     if (ending.state == session::phase::gone) return;
     ending.state = session::phase::gone;
     host.admission.end(ending);
-    if (ending.expiry) host.later.strike_out(*std::exchange(ending.expiry, std::nullopt));
+    if (ending.expiry) host.later.cancel(*std::exchange(ending.expiry, std::nullopt));
     const std::shared_ptr<session> held = host.find_session(ending.id);
     interrupt(ending, nullptr, wire::nt_status::user_session_deleted);
     std::vector<std::shared_ptr<open>> of_it;

@@ -73,8 +73,8 @@ void loop_watchdog::check(std::size_t number, watched_loop& loop) noexcept {
             write_line("event loop responds again", number, loop, seen.lasted);
             break;
     }
-    // Work of the present turn only. A finding about an ended turn has been reported with its own work. What
-    // is stored may be of a later turn already.
+    // Work of the present turn only. A finding about an ended turn has been reported with its own work. The
+    // stored work may belong to a later turn already.
     if (std::exchange(loop.turn, turn) != turn) loop.work.reset();
     if (const loop_activity::view now = loop.activity->look(); now.turn == turn) loop.work = now.work;
     if (seen.what == stalled) write_line("event loop does not respond", number, loop, seen.lasted);

@@ -51,7 +51,7 @@ private:
 
     std::uint64_t turn_ = 0;
     clock_source::steady_time sampled_{};
-    std::optional<clock_source::duration> cpu_time_;  // of which this turn has counted; none: not known
+    std::optional<clock_source::duration> cpu_time_;  // that this turn has counted; none: not known
     clock_source::duration lasted_{};
     bool is_stalled_ = false;
 };

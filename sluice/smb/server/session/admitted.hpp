@@ -17,14 +17,14 @@ using session_order = eviction_order<client_address, std::uint64_t>;
 
 /// The state of the admission that belongs to a connection. Thread safety: under the server's latch.
 struct admitted_connection {
-    explicit admitted_connection(connection& of, const client_address& peer) : owner(&of), from(peer) {}
+    admitted_connection(connection* of, const client_address& peer) : owner(of), from(peer) {}
 
     connection* owner;
     client_address from;
     std::optional<connection_order::entry> waits;  // for its first session
     quota_hold counted;                            // once it has had one
     std::size_t sessions_in_progress = 0;
-    bool has_had_session = false;  // the home loop writes, with the latch, and reads
+    bool has_had_session = false;  // only the home loop reads it; written under the latch
 };
 
 /// The state of the admission that belongs to a session. Thread safety: under the server's latch.

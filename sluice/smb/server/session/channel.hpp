@@ -21,7 +21,7 @@ class session;
 ///
 /// The first comes with the session, the others are bound to it. It is in the tables of both its session and
 /// its connection from the first SESSION_SETUP that names them together, and leaves both at once, in
-/// end_channel() (operation/session_life.hpp); a request under way holds it until its reply is signed.
+/// end_channel() (operation/session_life.hpp); a pending request holds it until its reply is signed.
 /// Thread safety: under the server's latch.
 class channel : public std::enable_shared_from_this<channel> {
 public:

@@ -12,7 +12,7 @@
 #include "sluice/smb/auth/key_derivation.hpp"
 #include "sluice/smb/auth/sealing.hpp"
 #include "sluice/smb/auth/used_message_ids.hpp"
-#include "sluice/smb/server/core/agenda.hpp"
+#include "sluice/smb/server/core/timer_queue.hpp"
 #include "sluice/smb/server/session/admitted.hpp"
 #include "sluice/smb/server/session/channel.hpp"
 #include "sluice/smb/server/session/negotiated.hpp"
@@ -62,12 +62,12 @@ public:
     const std::uint64_t id;
     const negotiated agreed;
     phase state = phase::in_progress;
-    std::optional<agenda::entry> expiry;  // when a valid one is to be authenticated again
-    std::vector<channel*> channels;       // in the order they came; their connections own them
-    user_identity user;                   // never changes once the session is established
-    std::optional<auth::nt_hash> proved;  // hash of the user's password; none: anonymous
-    clock_source::utc_time since{};       // when it was begun
-    admitted_session admitted;            // declared before all that counts for its client
+    std::optional<timer_queue::entry> expiry;  // when a valid session expires
+    std::vector<channel*> channels;            // in the order they came; their connections own them
+    user_identity user;                        // never changes once the session is established
+    std::optional<auth::nt_hash> proved;       // hash of the user's password; none: anonymous
+    clock_source::utc_time since{};            // when it was begun
+    admitted_session admitted;                 // declared before all that counts for its client
 
     /// Null for guests and the anonymous: they have no key.
     std::optional<auth::secret_bytes<16>> signing_key;  // that of the first channel, which vouches for others
@@ -84,7 +84,7 @@ public:
     std::pmr::map<std::uint64_t, std::shared_ptr<open>> opens;  // by the volatile part of their id
     std::uint32_t next_tree_id = 1;
 
-    /// Gives one of its channels the ciphers of the session's keys; nothing if the session has none. Errors:
+    /// Gives one of its channels the ciphers of the session's keys, if the session has keys. Errors:
     /// those of channel::make_ciphers().
     [[nodiscard]] result<void> make_ciphers(channel& of, secret_random_source& random) noexcept;
     /// The first that is established; null if the session is gone, or not made yet.

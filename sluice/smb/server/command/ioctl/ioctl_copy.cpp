@@ -5,7 +5,7 @@
 #include "sluice/smb/server/command/ioctl/ioctl.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/server/operation/closing.hpp"
+#include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
 
 namespace sluice::smb::server {
@@ -92,7 +92,7 @@ constexpr std::uint64_t offset_max = INT64_MAX;
     if (not got) co_return status_of(got.error());
     if (*got != chunk.length) co_return nt_status::invalid_view_size;  // cut meanwhile
     if (c.file->is_closed) co_return nt_status::file_closed;
-    const write_under_way before_its_end(c.r.host(), c.file);
+    const pending_write before_its_end(c.r.host(), c.file);
     io::task<result<void>> writing = c.file->node->co_write(data.bytes(), chunk.target_offset);
     const result<void> written = co_await c.r.host().transfer(*c.file->node, std::move(writing));
     co_return written ? nt_status::success : status_of(written.error());
@@ -102,7 +102,7 @@ constexpr std::uint64_t offset_max = INT64_MAX;
     if (const nt_status refused = check_chunk(*source, *c.file, chunk); refused != nt_status::success)
         co_return refused;
     if (source->tree->target == c.file->tree->target and source->file != c.file->file) {
-        const write_under_way before_its_end(c.r.host(), c.file);
+        const pending_write before_its_end(c.r.host(), c.file);
         const result<std::uint64_t> cloned =
             source->node->clone_to(*c.file->node, {.offset = chunk.source_offset, .length = chunk.length},
                                    chunk.target_offset, false);
@@ -178,7 +178,7 @@ namespace {
     if (asked.source_offset + asked.byte_count > from->size_bytes or
         asked.target_offset + asked.byte_count > to->size_bytes or from->is_sparse != to->is_sparse)
         return nt_status::not_supported;
-    const write_under_way before_its_end(c.r.host(), c.file);
+    const pending_write before_its_end(c.r.host(), c.file);
     const result<std::uint64_t> shared =
         source->node->clone_to(*c.file->node, {.offset = asked.source_offset, .length = asked.byte_count},
                                asked.target_offset, true);

@@ -6,7 +6,7 @@
 #include "sluice/smb/server/command/ioctl/ioctl.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/server/operation/closing.hpp"
+#include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_range.hpp"
 
 namespace sluice::smb::server {
@@ -31,7 +31,7 @@ constexpr std::size_t ranges_max = 4096;
     if (range.length == 0) return nt_status::success;
     if (not of.file->locks().allows_write(of, {.offset = range.offset, .length = range.length}))
         return nt_status::file_lock_conflict;
-    const write_under_way before_its_end(c.r.host(), c.file);
+    const pending_write before_its_end(c.r.host(), c.file);
     const result<void> done = of.node->zero(range.offset, range.length, give_back);
     return done ? nt_status::success : status_of(done.error());
 }

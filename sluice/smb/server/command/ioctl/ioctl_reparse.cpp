@@ -35,7 +35,7 @@ constexpr std::size_t buffer_bytes_max = 8 + wire::reparse_data_bytes_max;
     file_table& files = c.r.host().files;
     file_state& file = *c.file->file;
     if (file.peers() != nullptr) return nt_status::not_supported;
-    if (c.file->writes_under_way != 0) return nt_status::sharing_violation;
+    if (c.file->pending_writes != 0) return nt_status::sharing_violation;
     if (file.opens().size() != 1 or files.has_open_streams(file.key())) return nt_status::sharing_violation;
     const result<void> made = c.file->node->become_link(target);
     files.change_key(file, c.file->node->key());

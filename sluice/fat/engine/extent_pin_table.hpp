@@ -16,10 +16,10 @@ namespace sluice::fat {
 /// is a neighbour's, but never misses one.
 /// Invariant: a group's count is twice the loans that touch it, plus one if there ever was any.
 /// Thread safety: any thread. Allocates: the constructor, 4 bytes for each group. Outlives its loans.
-class loan_book {
+class extent_pin_table {
 public:
     /// For clusters up to `last`.
-    explicit loan_book(std::uint32_t last) : counts_(last / group_clusters + 1) {}
+    explicit extent_pin_table(std::uint32_t last) : counts_(last / group_clusters + 1) {}
 
     void begin(cluster_extent what) noexcept;
     void end(cluster_extent what) noexcept;
@@ -43,7 +43,7 @@ private:
 /// Thread safety: one thread at a time. Allocates: a list.
 class loan {
 public:
-    explicit loan(std::shared_ptr<loan_book> in) noexcept : book_(std::move(in)) {}
+    explicit loan(std::shared_ptr<extent_pin_table> in) noexcept : book_(std::move(in)) {}
     loan(const loan&) = delete;
     loan& operator=(const loan&) = delete;
     ~loan();
@@ -51,7 +51,7 @@ public:
     void add(cluster_extent what);
 
 private:
-    std::shared_ptr<loan_book> book_;
+    std::shared_ptr<extent_pin_table> book_;
     std::vector<cluster_extent> lent_;
 };
 

@@ -1,4 +1,4 @@
-#include "sluice/fat/volume/own_change_feed.hpp"
+#include "sluice/fat/volume/volume_change_feed.hpp"
 
 #include <array>
 
@@ -19,9 +19,9 @@ deadline commit_time() noexcept {
 
 }  // namespace
 
-class own_change_feed::held_watch final : public vfs::queued_watch {
+class volume_change_feed::held_watch final : public vfs::queued_watch {
 public:
-    held_watch(own_change_feed& feed, item_ptr directory, bool recursive,
+    held_watch(volume_change_feed& feed, item_ptr directory, bool recursive,
                vfs::change_listener& listener) noexcept
         : queued_watch(listener), feed_(feed), directory_(std::move(directory)), is_recursive_(recursive) {}
     ~held_watch() override { feed_.forget(*this); }
@@ -38,12 +38,13 @@ public:
     [[nodiscard]] const item* directory() const noexcept { return directory_.get(); }
 
 private:
-    own_change_feed& feed_;
+    volume_change_feed& feed_;
     item_ptr directory_;
     bool is_recursive_;
 };
 
-own_change_feed::own_change_feed(io::io_multiplexer& multiplexer, file_system& of, io::call_threads* threads)
+volume_change_feed::volume_change_feed(io::io_multiplexer& multiplexer, file_system& of,
+                                       io::call_threads* threads)
     : loop_(multiplexer), system_(of), threads_(threads), commits_(multiplexer) {
     auto made = io::pipe_handle::anonymous();
     if (not made or not made->reader.set_multiplexer(&multiplexer)) return;
@@ -51,12 +52,12 @@ own_change_feed::own_change_feed(io::io_multiplexer& multiplexer, file_system& o
     has_bell_ = true;
 }
 
-own_change_feed::~own_change_feed() {
+volume_change_feed::~volume_change_feed() {
     ENSURE(watches_.empty(), "a volume outlives its watches");
 }
 
-result<std::unique_ptr<vfs::change_watch>> own_change_feed::watch(vfs::node& directory, bool recursive,
-                                                                  vfs::change_listener& listener) noexcept {
+result<std::unique_ptr<vfs::change_watch>> volume_change_feed::watch(
+    vfs::node& directory, bool recursive, vfs::change_listener& listener) noexcept {
     item* const watched = item_of(directory);
     if (watched == nullptr or not watched->is_directory) return failure({ENOTDIR, "watch"});
     if (watches_.size() == vfs::limits::watched_directories_max) return failure({ENOSPC, "watch"});
@@ -67,21 +68,21 @@ result<std::unique_ptr<vfs::change_watch>> own_change_feed::watch(vfs::node& dir
     return made;
 }
 
-void own_change_feed::tell_watches(vfs::change_kind what, bool is_directory, const std::string& path) {
+void volume_change_feed::notify_watches(vfs::change_kind what, bool is_directory, const std::string& path) {
     for (held_watch* const each : watches_) {
         auto seen = each->path_from_here(path);
         if (seen) queue_.add(*each, what, is_directory, std::move(*seen));
     }
 }
 
-void own_change_feed::note(vfs::change_kind what, bool is_directory, const std::string& path) {
+void volume_change_feed::note(vfs::change_kind what, bool is_directory, const std::string& path) {
     note_what_was_written();
-    tell_watches(what, is_directory, path);
+    notify_watches(what, is_directory, path);
     ring();
 }
 
 // Its path is asked for later: by who does not have to be quick.
-void own_change_feed::note_written(item& which) {
+void volume_change_feed::note_written(item& which) {
     {
         const std::scoped_lock guard(written_mutex_);
         if (notes_written_) written_.insert(which.shared_from_this());
@@ -90,17 +91,17 @@ void own_change_feed::note_written(item& which) {
 }
 
 // Before anything else is noted, so that a write is told of before what happened after it.
-void own_change_feed::note_what_was_written() {
+void volume_change_feed::note_what_was_written() {
     std::set<item_ptr> written;
     {
         const std::scoped_lock guard(written_mutex_);
         written.swap(written_);
     }
     for (const item_ptr& each : written)
-        if (not each->is_removed) tell_watches(vfs::change_kind::modified, false, system_.path_of(*each));
+        if (not each->is_removed) notify_watches(vfs::change_kind::modified, false, system_.path_of(*each));
 }
 
-own_change_feed::names_seen own_change_feed::names_of(const std::string& path) {
+volume_change_feed::names_seen volume_change_feed::names_of(const std::string& path) {
     note_what_was_written();
     names_seen seen;
     for (const held_watch* const each : watches_)
@@ -108,7 +109,7 @@ own_change_feed::names_seen own_change_feed::names_of(const std::string& path) {
     return seen;
 }
 
-void own_change_feed::note_move(const names_seen& before, bool is_directory, const std::string& after) {
+void volume_change_feed::note_move(const names_seen& before, bool is_directory, const std::string& after) {
     using enum vfs::change_kind;
     ENSURE(before.size() == watches_.size());
     for (std::size_t i = 0; i < before.size(); ++i) {
@@ -120,20 +121,20 @@ void own_change_feed::note_move(const names_seen& before, bool is_directory, con
     ring();
 }
 
-void own_change_feed::note_end(const item& directory) {
+void volume_change_feed::note_end(const item& directory) {
     for (held_watch* const each : watches_)
         if (each->directory() == &directory) queue_.add_end(*each);
     ring();
 }
 
-void own_change_feed::ring() noexcept {
+void volume_change_feed::ring() noexcept {
     if (not has_bell_ or has_rung_.exchange(true)) return;
     const std::array<std::byte, 1> one{};
     // A full pipe wakes as well.
     (void)bell_.writer.try_write(io::io_request<io::const_bytes_type>{.buffers = one});
 }
 
-void own_change_feed::forget(held_watch& which) noexcept {
+void volume_change_feed::forget(held_watch& which) noexcept {
     std::erase(watches_, &which);
     queue_.forget(which);
     const std::scoped_lock guard(written_mutex_);
@@ -141,12 +142,12 @@ void own_change_feed::forget(held_watch& which) noexcept {
 }
 
 // Where it fails, the next flush of somebody fails, and says so.
-io::task<void> own_change_feed::commit_aside() noexcept {
+io::task<void> volume_change_feed::commit_in_background() noexcept {
     const auto done = co_await threads_->run(loop_, [this] { return system_.commit(); });
     (void)done;
 }
 
-io::task<bool> own_change_feed::co_poll() noexcept {
+io::task<bool> volume_change_feed::co_poll() noexcept {
     const auto slept = co_await io::co_sleep(loop_, deadline(commit_after));
     if (not slept) {
         co_await commits_.join();
@@ -154,13 +155,13 @@ io::task<bool> own_change_feed::co_poll() noexcept {
     }
     commits_now_ = false;
     if (threads_ == nullptr)
-        (void)system_.commit();  // as in commit_aside()
+        (void)system_.commit();  // as in commit_in_background()
     else if (commits_.size() == 0)
-        commits_.spawn(commit_aside());
+        commits_.spawn(commit_in_background());
     co_return true;
 }
 
-io::task<bool> own_change_feed::co_changed() noexcept {
+io::task<bool> volume_change_feed::co_changed() noexcept {
     if (not has_bell_) {
         io::task<bool> polling = co_poll();
         co_return co_await std::move(polling);
@@ -178,15 +179,15 @@ io::task<bool> own_change_feed::co_changed() noexcept {
         if (commits_now_) co_return true;
         commits_at_ = deadline();
         if (commits_.size() == 0)
-            commits_.spawn(commit_aside());
+            commits_.spawn(commit_in_background());
         else
             commits_at_ = commit_time();
     }
 }
 
-void own_change_feed::tell() noexcept {
+void volume_change_feed::tell() noexcept {
     if (commits_now_) {
-        (void)system_.commit();  // as in commit_aside()
+        (void)system_.commit();  // as in commit_in_background()
         commits_now_ = false;
         commits_at_ = deadline();
         return;

@@ -1,4 +1,4 @@
-#include "sluice/smb/server/operation/closing.hpp"
+#include "sluice/smb/server/operation/open_closer.hpp"
 
 #include <algorithm>
 
@@ -108,18 +108,17 @@ nt_status end_open(server_context& host, open& one) noexcept {
     one.is_closed = true;
     if (session* const of = std::exchange(one.session, nullptr))
         of->opens.erase(one.id.volatile_part.value());
-    if (one.durable and one.durable->end)
-        host.later.strike_out(*std::exchange(one.durable->end, std::nullopt));
+    if (one.durable and one.durable->end) host.later.cancel(*std::exchange(one.durable->end, std::nullopt));
     host.replays.end_eligibility(one);
     if (one.pipe != nullptr) one.pipe->end();
     one.watch.reset();
     one.scan.reset();
-    return one.writes_under_way == 0 ? let_go(host, one) : nt_status::success;
+    return one.pending_writes == 0 ? let_go(host, one) : nt_status::success;
 }
 
 io::task<nt_status> co_end_open(request& r, open& one) noexcept {
     event<nt_status> gone(r.loop());
-    const bool has_to_wait = one.writes_under_way != 0;
+    const bool has_to_wait = one.pending_writes != 0;
     if (has_to_wait) one.told_of_end = &gone;
     const nt_status status = end_open(r.host(), one);
     if (not has_to_wait) co_return status;
@@ -131,18 +130,18 @@ void end_watches_of_removed(file_state& directory) noexcept {
         if (one->watch != nullptr) one->watch->end_for_removal();
 }
 
-write_under_way::write_under_way(server_context& host, std::shared_ptr<open> of) noexcept
+pending_write::pending_write(server_context& host, std::shared_ptr<open> of) noexcept
     : host_(host), of_(std::move(of)) {
     ENSURE(host_.latch().is_mine());
-    ++of_->writes_under_way;
-    ++of_->file->writes_under_way;
+    ++of_->pending_writes;
+    ++of_->file->pending_writes;
     end_read_caching(host_, *of_->file, of_.get());
 }
 
-write_under_way::~write_under_way() {
+pending_write::~pending_write() {
     ENSURE(host_.latch().is_mine());
-    --of_->file->writes_under_way;
-    if (--of_->writes_under_way != 0 or not of_->is_closed) return;
+    --of_->file->pending_writes;
+    if (--of_->pending_writes != 0 or not of_->is_closed) return;
     event<nt_status>* const waiting = of_->told_of_end;
     const nt_status status = let_go(host_, *of_);
     if (waiting != nullptr) waiting->set(status);

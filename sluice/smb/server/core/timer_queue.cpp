@@ -1,10 +1,11 @@
-#include "sluice/smb/server/core/agenda.hpp"
+#include "sluice/smb/server/core/timer_queue.hpp"
 
 #include <algorithm>
 
 namespace sluice::smb::server {
 
-agenda::entry agenda::add(std::chrono::milliseconds within, std::move_only_function<void() noexcept> what) {
+timer_queue::entry timer_queue::add(std::chrono::milliseconds within,
+                                    std::move_only_function<void() noexcept> what) {
     ENSURE(background_.latch().is_mine());
     const entry added = entries_.emplace(clock_.steady_now() + within, std::move(what));
     if (not is_running_) {
@@ -14,7 +15,7 @@ agenda::entry agenda::add(std::chrono::milliseconds within, std::move_only_funct
     return added;
 }
 
-io::task<void> agenda::run() noexcept {
+io::task<void> timer_queue::run() noexcept {
     while (not entries_.empty()) {
         const auto until_first = entries_.begin()->first - clock_.steady_now();
         const std::chrono::nanoseconds pause =

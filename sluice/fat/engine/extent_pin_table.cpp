@@ -1,11 +1,11 @@
-#include "sluice/fat/engine/loan_book.hpp"
+#include "sluice/fat/engine/extent_pin_table.hpp"
 
 #include <algorithm>
 
 namespace sluice::fat {
 
 // Relaxed: whoever asks later got the clusters after the borrower had let go of the file's ranges.
-void loan_book::begin(cluster_extent what) noexcept {
+void extent_pin_table::begin(cluster_extent what) noexcept {
     for (std::uint32_t group = what.first / group_clusters;
          group <= (what.first + what.length - 1) / group_clusters; ++group) {
         counts_[group].fetch_add(one_loan, std::memory_order_relaxed);
@@ -14,24 +14,24 @@ void loan_book::begin(cluster_extent what) noexcept {
 }
 
 // Release: what the borrower has read, it read before; pairs with the acquire of who looks for loans.
-void loan_book::end(cluster_extent what) noexcept {
+void extent_pin_table::end(cluster_extent what) noexcept {
     for (std::uint32_t group = what.first / group_clusters;
          group <= (what.first + what.length - 1) / group_clusters; ++group)
         counts_[group].fetch_sub(one_loan, std::memory_order_release);
 }
 
-bool loan_book::any_count_from(std::uint32_t least, cluster_extent what) const noexcept {
+bool extent_pin_table::any_count_from(std::uint32_t least, cluster_extent what) const noexcept {
     const auto first = counts_.begin() + what.first / group_clusters;
     const auto last = counts_.begin() + (what.first + what.length - 1) / group_clusters;
     return std::any_of(first, last + 1,
                        [&](const auto& count) { return count.load(std::memory_order_acquire) >= least; });
 }
 
-bool loan_book::is_lent(cluster_extent what) const noexcept {
+bool extent_pin_table::is_lent(cluster_extent what) const noexcept {
     return any_count_from(one_loan, what);
 }
 
-bool loan_book::was_lent(cluster_extent what) const noexcept {
+bool extent_pin_table::was_lent(cluster_extent what) const noexcept {
     return any_count_from(once, what);
 }
 

@@ -1,4 +1,4 @@
-#include "sluice/fat/volume/own_change_feed.hpp"
+#include "sluice/fat/volume/volume_change_feed.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@ namespace sluice::smb::server {
 
 /// How often a loop has given another something to do: each may be a wake-up, which is what several loops
 /// cost beyond one. Of all servers of the process. Thread safety: any thread.
-class hand_overs {
+class cross_loop_posts {
 public:
     static void note() noexcept {
         count_.fetch_add(1, std::memory_order_relaxed);
@@ -24,7 +24,7 @@ private:
 
 /// Posts to a loop, and counts that if it is another thread's.
 inline void hand_over(io::io_multiplexer& loop, io::posted_item& item) noexcept {
-    if (not loop.is_owner()) hand_overs::note();
+    if (not loop.is_owner()) cross_loop_posts::note();
     loop.post(item);
 }
 
@@ -36,7 +36,7 @@ void do_on(io::io_multiplexer& loop, What what) noexcept {
         what();
         return;
     }
-    hand_overs::note();
+    cross_loop_posts::note();
     const auto posted = loop.post(std::move(what));
     ENSURE(posted.has_value(), "out of memory to hand something over to another loop");
 }

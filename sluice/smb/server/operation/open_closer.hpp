@@ -11,7 +11,7 @@ class server_context;
 /// Ends an open, whoever wants it ended: CLOSE, LOGOFF, TREE_DISCONNECT, the loss of its connection, the end
 /// of its durability ([MS-SMB2] 3.3.4.17). It can no longer be named; what waits for it is told; its locks
 /// and its oplock go; and if it was the last open of a file to be removed, the file goes. All that others
-/// could learn its end by waits for the last write_under_way of it.
+/// could learn its end by waits for the last pending_write of it.
 ///
 /// `one` lives on as long as requests hold it. Blocks: for the file system, when a file is removed.
 /// Returns the status of that removal, success otherwise.
@@ -32,12 +32,12 @@ void end_watches_of_removed(file_state& directory) noexcept;
 ///   2. The open keeps its place in the file until the last of these is destroyed, even if it has ended: an
 ///      open that conflicts with it finds the file as the request has left it.
 /// Thread safety: the caller of constructor and destructor holds the latch.
-class [[nodiscard]] write_under_way {
+class [[nodiscard]] pending_write {
 public:
-    write_under_way(server_context& host, std::shared_ptr<open> of) noexcept;
-    write_under_way(const write_under_way&) = delete;
-    write_under_way& operator=(const write_under_way&) = delete;
-    ~write_under_way();
+    pending_write(server_context& host, std::shared_ptr<open> of) noexcept;
+    pending_write(const pending_write&) = delete;
+    pending_write& operator=(const pending_write&) = delete;
+    ~pending_write();
 
 private:
     server_context& host_;

@@ -14,22 +14,22 @@ namespace sluice::smb::server {
 ///
 /// Thread safety: under the latch, and what is done is done with it. Allocates: a node per entry. The clock
 /// and the background outlive it.
-class agenda {
+class timer_queue {
 public:
     static constexpr std::chrono::milliseconds granularity{250};
 
     using steady_time = clock_source::steady_time;
     using entry = std::multimap<steady_time, std::move_only_function<void() noexcept>>::iterator;
 
-    agenda(clock_source& clock, background_work& background) noexcept
+    timer_queue(clock_source& clock, background_work& background) noexcept
         : clock_(clock), background_(background) {}
-    agenda(const agenda&) = delete;
-    agenda& operator=(const agenda&) = delete;
+    timer_queue(const timer_queue&) = delete;
+    timer_queue& operator=(const timer_queue&) = delete;
 
     /// Does `what` once `within` has passed; late by up to the granularity. The entry may be struck out until
     /// `what` begins. Nothing is done after the background was cancelled.
     entry add(std::chrono::milliseconds within, std::move_only_function<void() noexcept> what);
-    void strike_out(entry which) noexcept {
+    void cancel(entry which) noexcept {
         ENSURE(background_.latch().is_mine());
         entries_.erase(which);
     }

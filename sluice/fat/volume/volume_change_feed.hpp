@@ -20,11 +20,11 @@ namespace sluice::fat {
 /// Tells of what is done through a volume: nobody else changes an image that is mounted. Commits what was
 /// changed a second after the first change, and goes on telling meanwhile if there are threads for that.
 /// Thread safety: as vfs::change_feed; note_written() on any thread.
-class own_change_feed final : public vfs::change_feed {
+class volume_change_feed final : public vfs::change_feed {
 public:
     /// All outlive it. `threads` may be null.
-    own_change_feed(io::io_multiplexer& multiplexer, file_system& of, io::call_threads* threads);
-    ~own_change_feed() override;
+    volume_change_feed(io::io_multiplexer& multiplexer, file_system& of, io::call_threads* threads);
+    ~volume_change_feed() override;
 
     [[nodiscard]] result<std::unique_ptr<vfs::change_watch>> watch(
         vfs::node& directory, bool recursive, vfs::change_listener& listener) noexcept override;
@@ -46,12 +46,12 @@ public:
 private:
     class held_watch;
 
-    void tell_watches(vfs::change_kind what, bool is_directory, const std::string& path);
+    void notify_watches(vfs::change_kind what, bool is_directory, const std::string& path);
     void note_what_was_written();
     void ring() noexcept;
     void forget(held_watch& which) noexcept;
 
-    [[nodiscard]] io::task<void> commit_aside() noexcept;
+    [[nodiscard]] io::task<void> commit_in_background() noexcept;
     [[nodiscard]] io::task<bool> co_poll() noexcept;
 
     io::io_multiplexer& loop_;

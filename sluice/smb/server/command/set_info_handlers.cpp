@@ -1,4 +1,4 @@
-#include "sluice/smb/server/command/changing.hpp"
+#include "sluice/smb/server/command/set_info_handlers.hpp"
 
 #include "sluice/smb/server/metadata/authorisation.hpp"
 #include "sluice/smb/server/metadata/default_security.hpp"

@@ -16,12 +16,12 @@ namespace sluice::smb::server {
 /// so no loop sends a reply made since while there are any. Breaks are rare, hence a count of all rather than
 /// an order among them: a reply may wait for one that does not concern it, for as long as a loop takes to
 /// turn. Thread safety: under the server's latch. Allocates: nothing.
-class breaks_under_way {
+class pending_breaks {
 public:
-    breaks_under_way() noexcept = default;
-    breaks_under_way(const breaks_under_way&) = delete;
-    breaks_under_way& operator=(const breaks_under_way&) = delete;
-    ~breaks_under_way() { ENSURE(count_ == 0, "what was decided is told before the server goes"); }
+    pending_breaks() noexcept = default;
+    pending_breaks(const pending_breaks&) = delete;
+    pending_breaks& operator=(const pending_breaks&) = delete;
+    ~pending_breaks() { ENSURE(count_ == 0, "every break is sent before the server is destroyed"); }
 
     void begin() noexcept { ++count_; }
     void end() noexcept {
