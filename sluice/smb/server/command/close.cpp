@@ -3,6 +3,7 @@
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/metadata/description.hpp"
 #include "sluice/smb/server/metadata/file_times.hpp"
+#include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/request.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
@@ -23,7 +24,8 @@ io::task<nt_status> serve_close(request& r) {
     if (status != nt_status::success) co_return status;
     if (wire::has(args->flags, wire::close_flags::query_attributes) and one->node != nullptr) {
         // The node is still held; of one that was removed nothing can be told.
-        if (const result<vfs::metadata> last = shown_status(*one)) {
+        if (auto last = co_await r.call(*one, [&] { return asked_status(*one->node); })) {
+            one->file->change_times().show_in(*last, one->file->key());
             reply.flags = wire::close_flags::query_attributes;
             reply.information = open_information_of(*last);
         }

@@ -88,15 +88,6 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     return nt_status::success;
 }
 
-// Whoever knows the file as it is now knows its rights as well ([MS-SMB2] 3.3.5.9.5).
-[[nodiscard]] wire::maximal_access_answer maximal_access_of(
-    const request& r, vfs::node& node, const vfs::metadata& status,
-    const wire::maximal_access_query& query) noexcept {
-    if (query.timestamp and *query.timestamp == wire::filetime_of(status.modified))
-        return {.status = nt_status::none_mapped};
-    return {.status = nt_status::success, .access = rights_to(r.accessor(), node)};
-}
-
 // What Finder asks once for each connection. That we are Unix lets it use names as they are; of a flush it
 // may know that it is one.
 [[nodiscard]] std::optional<wire::aapl_answer> answer_to_apple(const wire::aapl_request& asked) noexcept {
@@ -114,27 +105,35 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
 }
 
 // What every reply tells of an open, new or come back to.
-[[nodiscard]] std::expected<wire::create_reply, nt_status> describe(const request& r,
-                                                                    const wire::create_args& args, open& one,
-                                                                    wire::create_action action,
-                                                                    const result<vfs::metadata>& status) {
-    if (not status) return std::unexpected(status_of(status.error()));
-    wire::create_reply reply{.action = action, .information = open_information_of(*status), .file = one.id};
-    if (args.contexts.maximal_access)
-        reply.contexts.maximal_access =
-            maximal_access_of(r, *one.node, *status, *args.contexts.maximal_access);
+[[nodiscard]] wire::create_reply describe(const wire::create_args& args, const open& one,
+                                          wire::create_action action, const reply_facts& known) {
+    wire::create_reply reply{
+        .action = action, .information = open_information_of(known.status), .file = one.id};
+    if (args.contexts.maximal_access) reply.contexts.maximal_access = known.maximal_access;
     if (args.contexts.aapl) reply.contexts.aapl = answer_to_apple(*args.contexts.aapl);
-    if (args.contexts.on_disk_id) reply.contexts.on_disk_id = {.file = status->id, .volume = status->volume};
+    if (args.contexts.on_disk_id)
+        reply.contexts.on_disk_id = {.file = known.status.id, .volume = known.status.volume};
     return reply;
 }
 
 [[nodiscard]] nt_status reply_to_new(request& r, const wire::create_args& args, const opening& made) {
     open& fresh = *made.fresh();
-    auto reply = describe(r, args, fresh, made.action(), made.status());
-    if (not reply) return reply.error();
-    grant_caching(r, fresh, args, *reply);
-    grant_durability(r, fresh, args, *reply);
-    return send(r, *reply);
+    wire::create_reply reply = describe(args, fresh, made.action(), made.facts());
+    grant_caching(r, fresh, args, reply);
+    grant_durability(r, fresh, args, reply);
+    return send(r, reply);
+}
+
+// Asks what a reply tells of an open that exists.
+[[nodiscard]] io::task<std::expected<reply_facts, nt_status>> ask(request& r, const wire::create_args& args,
+                                                                  std::shared_ptr<open> one) noexcept {
+    auto known = co_await r.call(*one, [&] { return facts_for_reply(r.accessor(), *one->node, args); });
+    if (not known) co_return known;
+    // The session may have ended meanwhile, and the open with it.
+    if (r.interrupted()) co_return std::unexpected(*r.interrupted());
+    if (one->is_closed) co_return std::unexpected(nt_status::file_closed);
+    one->file->change_times().show_in(known->status, one->file->key());
+    co_return known;
 }
 
 [[nodiscard]] bool is_still_with_another(const request& r, const reconnection& wanted) noexcept {
@@ -157,6 +156,7 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
 // Its client does not know that it has it back, and may try again.
 void return_to_orphans(request& r, open& one) noexcept {
     r.compound().file.reset();
+    if (one.session == nullptr) return;  // the end of its session has done so
     if (not keep_without_client(r.host(), one)) (void)end_open(r.host(), one);
 }
 
@@ -167,45 +167,54 @@ void return_to_orphans(request& r, open& one) noexcept {
     if (r.interrupted()) co_return *r.interrupted();
     const auto back = reconnect(r, args, wanted);
     if (not back) co_return back.error();
-    auto reply = describe(r, args, **back, wire::create_action::opened, shown_status(**back));
-    if (reply) tell_caching(**back, *reply);
-    const nt_status status = reply ? send(r, *reply) : reply.error();
+    auto asking = ask(r, args, *back);
+    const auto known = co_await std::move(asking);
+    nt_status status = known ? nt_status::success : known.error();
+    if (known) {
+        wire::create_reply reply = describe(args, **back, wire::create_action::opened, *known);
+        tell_caching(**back, reply);
+        status = send(r, reply);
+    }
     if (status != nt_status::success) return_to_orphans(r, **back);
     co_return status;
 }
 
-[[nodiscard]] nt_status reply_to_replay(request& r, const wire::create_args& args, open& made) {
+[[nodiscard]] io::task<nt_status> reply_to_replay(request& r, const wire::create_args& args,
+                                                  std::shared_ptr<open> made) noexcept {
     const bool asks_lease = args.oplock_level == wire::oplock_level::lease and args.contexts.lease;
-    auto reply = describe(r, args, made, made.action, shown_status(made));
-    if (not reply) return reply.error();
+    auto asking = ask(r, args, made);
+    const auto known = co_await std::move(asking);
+    if (not known) co_return known.error();
+    wire::create_reply reply = describe(args, *made, made->action, *known);
     if (asks_lease) {
-        tell_caching(made, *reply);
+        tell_caching(*made, reply);
     } else {
-        reply->oplock_level = args.oplock_level;  // as Windows does it, whatever the open has
+        reply.oplock_level = args.oplock_level;  // as Windows does it, whatever the open has
     }
-    if (asks_lease or args.oplock_level == wire::oplock_level::batch) tell_durability(made, *reply);
-    return send(r, *reply);
+    if (asks_lease or args.oplock_level == wire::oplock_level::batch) tell_durability(*made, reply);
+    co_return send(r, reply);
 }
 
 // The same CREATE once more: the same open, if it is meant ([MS-SMB2] 3.3.5.9.10).
-[[nodiscard]] nt_status serve_replay(request& r, const wire::create_args& args,
-                                     const std::shared_ptr<open>& made) {
+[[nodiscard]] io::task<nt_status> serve_replay(request& r, const wire::create_args& args,
+                                               std::shared_ptr<open> made) noexcept {
     const bool is_orphan = made->session == nullptr;
-    if (not is_orphan and made->session != r.session.get()) return nt_status::duplicate_objectid;
+    if (not is_orphan and made->session != r.session.get()) co_return nt_status::duplicate_objectid;
     const bool asks_lease = args.oplock_level == wire::oplock_level::lease and args.contexts.lease;
     const bool has_lease = made->lease != nullptr and not made->lease->is_oplock();
     if (asks_lease and (not has_lease or made->lease->who().key != args.contexts.lease->key))
-        return nt_status::access_denied;
+        co_return nt_status::access_denied;
     if (is_orphan) {
         const auto back = reconnect(r, args, {.file = made->id, .create_guid = made->create_guid});
-        if (not back) return back.error();
+        if (not back) co_return back.error();
     }
-    const nt_status status = reply_to_replay(r, args, *made);
+    io::task<nt_status> replying = reply_to_replay(r, args, made);
+    const nt_status status = co_await std::move(replying);
     if (status == nt_status::success)
         r.compound().file = made->id;
     else if (is_orphan)
         return_to_orphans(r, *made);
-    return status;
+    co_return status;
 }
 
 // A place for an open with a create guid, so that the same request once more finds it.
@@ -237,7 +246,10 @@ io::task<nt_status> serve_create(request& r) {
     if (not name) co_return name.error();
     begun repeatable = begin_replayable(r, *args);
     if (not repeatable) co_return repeatable.error();
-    if (repeatable->made != nullptr) co_return serve_replay(r, *args, repeatable->made);
+    if (repeatable->made != nullptr) {
+        io::task<nt_status> replaying = serve_replay(r, *args, repeatable->made);
+        co_return co_await std::move(replaying);
+    }
 
     opening under_way(r, *args, *std::move(name));
     io::task<nt_status> running = under_way.run();

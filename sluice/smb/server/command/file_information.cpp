@@ -100,20 +100,19 @@ template <class Writer>
 }
 
 // As OS/2 counted, and clients still do: a list's length, and each attribute with its lengths and zero.
-[[nodiscard]] wire::ea_information ea_of(vfs::node& node) {
-    const auto all = node.extended_attributes();
-    if (not all or all->empty()) return {};
+[[nodiscard]] wire::ea_information ea_of(const file_facts& known) {
+    if (not known.attributes or known.attributes->empty()) return {};
     std::size_t bytes = 4;
-    for (const vfs::extended_attribute& each : *all)
+    for (const vfs::extended_attribute& each : *known.attributes)
         bytes += 4 + each.name.size() + 1 + each.value.size();
     return {.ea_bytes = static_cast<std::uint32_t>(std::min<std::size_t>(bytes, UINT32_MAX))};
 }
 
-[[nodiscard]] answer all_of(open& one, const vfs::metadata& status, mutable_bytes room) {
-    const wire::all_information all{.basic = basic_of(status),
-                                    .standard = standard_of(one, status),
-                                    .internal = {.file_number = status.id},
-                                    .ea = ea_of(*one.node),
+[[nodiscard]] answer all_of(const open& one, const file_facts& known, mutable_bytes room) {
+    const wire::all_information all{.basic = basic_of(known.status),
+                                    .standard = standard_of(one, known.status),
+                                    .internal = {.file_number = known.status.id},
+                                    .ea = ea_of(known),
                                     .access = {.granted = one.access},
                                     .position = {.offset = one.position},
                                     .mode = {.mode = one.mode},
@@ -131,14 +130,15 @@ template <class Writer>
         .bytes = bytes, .fixed_bytes = is_cut ? stream_fixed_bytes : 0, .is_incomplete = is_cut};
 }
 
-[[nodiscard]] answer streams_of(open& one, const vfs::metadata& status, mutable_bytes room) {
+[[nodiscard]] answer streams_of(const open& one, const file_facts& known, mutable_bytes room) {
+    const vfs::metadata& status = known.status;
     wire::stream_list_writer list(room);
     entry_outcome last = entry_outcome::written;
     // A directory has no unnamed stream.
     if (status.kind != vfs::node_kind::directory and one.node->stream_name().empty())
         last = list.put(
             {.name = "::$DATA", .size_bytes = status.size_bytes, .allocation_bytes = status.allocated_bytes});
-    const auto all = one.node->streams();
+    const auto& all = known.streams;
     if (not all)
         return all.error() == std::errc::operation_not_supported
                    ? listed_streams(list, last)
@@ -152,8 +152,9 @@ template <class Writer>
     return listed_streams(list, last);
 }
 
-[[nodiscard]] answer full_eas_of(open& one, const wire::query_info_args& args, mutable_bytes room) {
-    const auto all = one.node->extended_attributes();
+[[nodiscard]] answer full_eas_of(const file_facts& known, const wire::query_info_args& args,
+                                 mutable_bytes room) {
+    const auto& all = known.attributes;
     if (not all)
         return std::unexpected(all.error() == std::errc::operation_not_supported ? nt_status::not_supported
                                                                                  : status_of(all.error()));
@@ -250,12 +251,70 @@ template <class Writer>
     }
 }
 
-// Classes that need no look at the file.
-[[nodiscard]] std::optional<answer> about_open(const request& r, open& one, const wire::query_info_args& args,
-                                               mutable_bytes room) {
+// What a class needs to know of the file, beside the open.
+struct needs {
+    bool status = false;
+    bool attributes = false;
+    bool streams = false;
+};
+
+[[nodiscard]] needs needs_of(file_information_class what) noexcept {
+    switch (what) {
+        case file_information_class::access:
+        case file_information_class::position:
+        case file_information_class::mode:
+        case file_information_class::alignment:
+        case file_information_class::name:
+        case file_information_class::normalized_name:
+        case file_information_class::alternate_name:
+            return {};
+        case file_information_class::ea:
+        case file_information_class::full_ea:
+            return {.attributes = true};
+        case file_information_class::all:
+            return {.status = true, .attributes = true};
+        case file_information_class::stream:
+            return {.status = true, .streams = true};
+        default:
+            return {.status = true};
+    }
+}
+
+}  // namespace
+
+std::string client_path_of(const open& one) {
+    std::string path = '\\' + one.node->path();
+    std::ranges::replace(path, '/', '\\');
+    if (const std::string_view stream = one.node->stream_name(); not stream.empty()) {
+        path += ':';
+        path += stream;
+    }
+    return path;
+}
+
+nt_status may_query(const open& one, file_information_class what) noexcept {
+    return one.grants(needed_for(what)) ? nt_status::success : nt_status::access_denied;
+}
+
+std::expected<file_facts, nt_status> ask_file(vfs::node& node, file_information_class what) noexcept {
+    const needs of = needs_of(what);
+    file_facts known;
+    if (of.status) {
+        const result<vfs::metadata> status = node.status();
+        if (not status) return std::unexpected(status_of(status.error()));
+        known.status = *status;
+    }
+    if (of.attributes) known.attributes = node.extended_attributes();
+    if (of.streams) known.streams = node.streams();
+    return known;
+}
+
+answer file_information(const request& r, const open& one, const wire::query_info_args& args,
+                        const file_facts& known, mutable_bytes room) {
+    const vfs::metadata& status = known.status;
     switch (file_information_class(args.information_class)) {
         case file_information_class::ea:
-            return told(room, ea_of(*one.node));
+            return told(room, ea_of(known));
         case file_information_class::access:
             return told(room, wire::access_information{.granted = one.access});
         case file_information_class::position:
@@ -271,15 +330,7 @@ template <class Writer>
         case file_information_class::alternate_name:
             return short_name_of(one, room);
         case file_information_class::full_ea:
-            return full_eas_of(one, args, room_for_list(args, room));
-        default:
-            return std::nullopt;
-    }
-}
-
-[[nodiscard]] answer about_file(const request& r, open& one, const wire::query_info_args& args,
-                                const vfs::metadata& status, mutable_bytes room) {
-    switch (file_information_class(args.information_class)) {
+            return full_eas_of(known, args, room_for_list(args, room));
         case file_information_class::basic:
             return told(room, basic_of(status));
         case file_information_class::standard:
@@ -287,9 +338,9 @@ template <class Writer>
         case file_information_class::internal:
             return told(room, wire::internal_information{.file_number = status.id});
         case file_information_class::all:
-            return all_of(one, status, room);
+            return all_of(one, known, room);
         case file_information_class::stream:
-            return streams_of(one, status, room_for_list(args, room));
+            return streams_of(one, known, room_for_list(args, room));
         case file_information_class::compression:
             return told(room, wire::compression_information{.compressed_bytes = status.size_bytes});
         case file_information_class::network_open:
@@ -307,27 +358,6 @@ template <class Writer>
         default:
             return std::unexpected(nt_status::invalid_info_class);
     }
-}
-
-}  // namespace
-
-std::string client_path_of(const open& one) {
-    std::string path = '\\' + one.node->path();
-    std::ranges::replace(path, '/', '\\');
-    if (const std::string_view stream = one.node->stream_name(); not stream.empty()) {
-        path += ':';
-        path += stream;
-    }
-    return path;
-}
-
-answer file_information(const request& r, open& one, const wire::query_info_args& args, mutable_bytes room) {
-    const access_mask needed = needed_for(file_information_class(args.information_class));
-    if (not one.grants(needed)) return std::unexpected(nt_status::access_denied);
-    if (auto known = about_open(r, one, args, room)) return *std::move(known);
-    const result<vfs::metadata> status = shown_status(one);
-    if (not status) return std::unexpected(status_of(status.error()));
-    return about_file(r, one, args, *status, room);
 }
 
 answer pipe_information(const open& one, const wire::query_info_args& args, mutable_bytes room) {

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <expected>
+#include <optional>
+#include <vector>
 
 #include "sluice/base/byte_cursor.hpp"
 #include "sluice/smb/server/net/request.hpp"
 #include "sluice/smb/wire/file/query_info.hpp"
+#include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 
 // What QUERY_INFO tells, before it is fitted into what the client has room for.
 
@@ -20,19 +23,40 @@ struct information {
 /// Room enough for every answer but lists, which end when it does.
 inline constexpr std::size_t information_bytes_max = (64U << 10) + 256;
 
-/// A class of [MS-FSCC] 2.4 for an open file, directory or stream. `room` has information_bytes_max, of which
-/// lists use as much as the client takes. Errors: INVALID_INFO_CLASS, ACCESS_DENIED (the open lacks the
-/// right), NOT_SUPPORTED, BUFFER_TOO_SMALL (a list of which nothing fits), and those of the file system.
-[[nodiscard]] std::expected<information, wire::nt_status> file_information(const request& r, open& one,
+/// Returns ACCESS_DENIED if the open lacks the right that a class of [MS-FSCC] 2.4 needs.
+[[nodiscard]] wire::nt_status may_query(const open& one, wire::file_information_class what) noexcept;
+
+/// What the file system says of a file: the part of an answer that takes a call. Members that a class does
+/// not need are empty.
+struct file_facts {
+    vfs::metadata status{};
+    result<std::vector<vfs::extended_attribute>> attributes{};
+    result<std::vector<vfs::stream_info>> streams{};
+};
+/// Asks for what a class needs. Touches only the node. Errors: those of node::status. Blocks: for the file
+/// system. Thread safety: any thread.
+[[nodiscard]] std::expected<file_facts, wire::nt_status> ask_file(vfs::node& node,
+                                                                  wire::file_information_class what) noexcept;
+
+/// A class of [MS-FSCC] 2.4 for an open file, directory or stream of which `known` was asked. `room` has
+/// information_bytes_max, of which lists use as much as the client takes. Errors: INVALID_INFO_CLASS,
+/// NOT_SUPPORTED, BUFFER_TOO_SMALL (a list of which nothing fits), and those of the file system.
+[[nodiscard]] std::expected<information, wire::nt_status> file_information(const request& r, const open& one,
                                                                            const wire::query_info_args& args,
+                                                                           const file_facts& known,
                                                                            mutable_bytes room);
 /// The same for a named pipe.
 [[nodiscard]] std::expected<information, wire::nt_status> pipe_information(const open& one,
                                                                            const wire::query_info_args& args,
                                                                            mutable_bytes room);
-/// A class of [MS-FSCC] 2.5 for the volume a file is on.
+/// What a class of [MS-FSCC] 2.5 needs of the file system: its space, or nothing. Errors: those of
+/// volume::space. Blocks: for the file system. Thread safety: any thread.
+using volume_facts = std::optional<vfs::volume_space>;
+[[nodiscard]] std::expected<volume_facts, wire::nt_status> ask_volume(
+    vfs::volume& volume, wire::filesystem_information_class what) noexcept;
+/// A class of [MS-FSCC] 2.5 for the volume a file is on, of which `known` was asked.
 [[nodiscard]] std::expected<information, wire::nt_status> volume_information(
-    const request& r, const wire::query_info_args& args, mutable_bytes room);
+    const request& r, const wire::query_info_args& args, const volume_facts& known, mutable_bytes room);
 
 /// Where an open stands, as clients write it: "\dir\file:stream".
 [[nodiscard]] std::string client_path_of(const open& one);

@@ -2,7 +2,6 @@
 
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/metadata/description.hpp"
-#include "sluice/smb/server/metadata/file_times.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
@@ -37,24 +36,28 @@ namespace {
     return nt_status::success;
 }
 
-// Gets the open's scan to where the query is to go on.
-[[nodiscard]] nt_status prepare(open& of, const wire::query_directory_args& args) {
+// What a query asks of the scan of an open, and where the names go.
+struct scan_request {
+    std::string pattern;
+    bool restarts = false;
+    bool is_single = false;  // one name at most
+    wire::directory_entry_writer& list;
+    set_change_times& times;
+    std::uint64_t image = 0;  // of the directory
+};
+
+[[nodiscard]] std::expected<std::string, nt_status> pattern_of(const wire::query_directory_args& args) {
     auto pattern = wire::utf8_of(args.pattern);
-    if (not pattern) return nt_status::invalid_parameter;
-    if (pattern->find_first_of("/\\") != std::string::npos) return nt_status::object_name_invalid;
-    if (of.scan == nullptr) of.scan = std::make_unique<directory_scan>(of.tree->volume(), *of.node);
-    const bool restarts =
-        wire::has_any(args.flags, query_directory_flags::restart_scans | query_directory_flags::reopen);
-    // A pattern that comes while the scan is under way is ignored: the first one holds ([MS-FSA] 2.1.5.6.3).
-    if (restarts or not of.scan->is_started()) of.scan->start(*std::move(pattern));
-    return nt_status::success;
+    if (not pattern) return std::unexpected(nt_status::invalid_parameter);
+    if (pattern->find_first_of("/\\") != std::string::npos)
+        return std::unexpected(nt_status::object_name_invalid);
+    return *std::move(pattern);
 }
 
-[[nodiscard]] wire::directory_entry_info entry_of(const vfs::listed_name& from, file_table& files,
-                                                  const vfs::file_key& directory) noexcept {
+[[nodiscard]] wire::directory_entry_info entry_of(const vfs::listed_name& from, set_change_times& times,
+                                                  std::uint64_t image) noexcept {
     vfs::metadata status = from.status;
-    const vfs::file_key key{.image = directory.image, .volume = status.volume, .file = status.id};
-    show_change_time(status, files.find(key).get());
+    times.show_in(status, {.image = image, .volume = status.volume, .file = status.id});
     const wire::open_information known = open_information_of(status);
     wire::directory_entry_info entry{.fields = {.created = known.creation_time,
                                                 .accessed = known.last_access_time,
@@ -73,22 +76,31 @@ namespace {
 }
 
 // Names that do not fit any more stay in the scan for the next query.
-[[nodiscard]] nt_status fill(wire::directory_entry_writer& list, open& of, file_table& files, bool single) {
-    directory_scan& scan = *of.scan;
+[[nodiscard]] nt_status fill(directory_scan& scan, const scan_request& asked) {
+    wire::directory_entry_writer& list = asked.list;
     for (;;) {
         const result<const vfs::listed_name*> next = scan.peek();
         // What was found before the trouble is told first.
         if (not next) return list.count() != 0 ? nt_status::success : status_of(next.error());
         if (*next == nullptr) break;
-        const wire::entry_outcome outcome = list.put(entry_of(**next, files, of.file->key()));
+        const wire::entry_outcome outcome = list.put(entry_of(**next, asked.times, asked.image));
         if (outcome == wire::entry_outcome::no_room) {
             if (list.count() == 0) return nt_status::buffer_overflow;
             break;
         }
         scan.take();  // also what has no name on the wire
-        if (single and list.count() != 0) break;
+        if (asked.is_single and list.count() != 0) break;
     }
     return list.count() != 0 ? nt_status::success : nt_status::no_more_files;
+}
+
+// Carries a query out. A pattern that comes while the scan is in progress is ignored: the first one holds
+// ([MS-FSA] 2.1.5.6.3).
+[[nodiscard]] nt_status continue_scan(directory_scan& scan, scan_request& asked) {
+    if (asked.restarts or not scan.is_started()) scan.start(std::move(asked.pattern));
+    const bool is_first = not scan.has_given_any();
+    const nt_status status = fill(scan, asked);
+    return status == nt_status::no_more_files and is_first ? nt_status::no_such_file : status;
 }
 
 }  // namespace
@@ -99,15 +111,21 @@ io::task<nt_status> serve_query_directory(request& r) {
     const std::shared_ptr<open> of = r.find_open(args->file);
     if (of == nullptr) co_return nt_status::file_closed;
     if (const nt_status refused = check(r, *of, *args); refused != nt_status::success) co_return refused;
-    if (const nt_status refused = prepare(*of, *args); refused != nt_status::success) co_return refused;
-
+    auto pattern = pattern_of(*args);
+    if (not pattern) co_return pattern.error();
     pool_buffer room = r.answer.buffers().take(args->output_bytes_max);
     if (not room) co_return nt_status::insufficient_resources;
     wire::directory_entry_writer list(room.bytes(), form_of(*args));
-    const bool is_first = not of->scan->has_given_any();
-    const bool single = wire::has(args->flags, query_directory_flags::return_single_entry);
-    const nt_status status = fill(list, *of, r.host().files, single);
-    if (status == nt_status::no_more_files and is_first) co_return nt_status::no_such_file;
+    scan_request asked{.pattern = *std::move(pattern),
+                       .restarts = wire::has_any(
+                           args->flags, query_directory_flags::restart_scans | query_directory_flags::reopen),
+                       .is_single = wire::has(args->flags, query_directory_flags::return_single_entry),
+                       .list = list,
+                       .times = r.host().files.change_times,
+                       .image = of->file->key().image};
+    if (of->scan == nullptr) of->scan = std::make_shared<directory_scan>(of->tree->volume(), *of->node);
+    const std::shared_ptr<directory_scan> scan = of->scan;
+    const nt_status status = co_await r.call(*of, [&] { return continue_scan(*scan, asked); });
     if (status != nt_status::success) co_return status;
 
     byte_writer* const body = r.begin_reply(sizeof(wire::output_body));

@@ -79,16 +79,17 @@ namespace {
         co_return nt_status::success;
     }
     const bool ignores_read_only = wire::has(flags, disposition_flags::ignore_read_only);
-    const nt_status refused = may_remove(*one, ignores_read_only);
-    if (refused != nt_status::success) co_return refused;
+    const auto refused = [&] { return may_remove(*one->node, ignores_read_only); };
+    if (const nt_status before = co_await r.call(*one, refused); before != nt_status::success)
+        co_return before;
     io::task<caching_outcome> waiting = make_way_for_name_change(r, *one->file, one.get());
     const caching_outcome outcome = co_await std::move(waiting);
     if (outcome == caching_outcome::cancelled) co_return r.why_in_vain();
     if (outcome == caching_outcome::exhausted) co_return nt_status::sharing_violation;
     if (one->is_closed) co_return nt_status::file_closed;
     if (outcome == caching_outcome::waited) {
-        const nt_status now = may_remove(*one, ignores_read_only);
-        if (now != nt_status::success) co_return now;
+        if (const nt_status now = co_await r.call(*one, refused); now != nt_status::success) co_return now;
+        if (one->is_closed) co_return nt_status::file_closed;
     }
     if (concerns_this_open) {
         one->deletes_on_close = true;
@@ -121,7 +122,7 @@ namespace {
             co_return disposed;
         }
         default:
-            co_return change_file(r, *one, args);
+            co_return co_await change_file(r, one, args);
     }
 }
 
@@ -142,7 +143,8 @@ io::task<nt_status> serve_set_info(request& r) {
             status = co_await std::move(changing);
         }
     } else if (args->type == wire::info_type::security and not one->is_pipe()) {
-        status = change_security(r, *one, *args);
+        io::task<nt_status> changing = change_security(r, *one, *args);
+        status = co_await std::move(changing);
     } else if (args->type > wire::info_type::quota) {
         status = nt_status::invalid_parameter;
     } else {

@@ -7,7 +7,7 @@
 #include "sluice/smb/server/metadata/file_times.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/server/operation/caching.hpp"
+#include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_lists.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_metadata.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
@@ -52,64 +52,126 @@ namespace {
     return not wire::has(wanted, file_attributes::directory);
 }
 
-[[nodiscard]] nt_status change_basic(open& one, bytes_view input) {
+struct basic_change {
+    time_wish born;
+    time_wish accessed;
+    time_wish modified;
+    time_wish changed;
+    file_attributes attributes = file_attributes::none;  // none: as they are
+
+    [[nodiscard]] vfs::metadata_change on_disk() const noexcept {
+        const auto given = [](const time_wish& wish) {
+            return wish.what == time_wish::kind::set ? std::optional(wish.time) : std::nullopt;
+        };
+        vfs::metadata_change change{
+            .born = given(born), .accessed = given(accessed), .modified = given(modified)};
+        if (attributes != file_attributes::none) change.dos = dos_attributes_of(attributes);
+        return change;
+    }
+};
+
+[[nodiscard]] std::expected<basic_change, nt_status> basic_change_of(const open& one, bytes_view input) {
     const auto wanted = wire::decode_basic_information(input);
-    if (not wanted) return status_of(wanted.error());
-    if (not may_have(one, wanted->attributes)) return nt_status::invalid_parameter;
+    if (not wanted) return std::unexpected(status_of(wanted.error()));
+    if (not may_have(one, wanted->attributes)) return std::unexpected(nt_status::invalid_parameter);
     const auto born = time_wish_of(wanted->created);
     const auto accessed = time_wish_of(wanted->accessed);
     const auto modified = time_wish_of(wanted->written);
     const auto changed = time_wish_of(wanted->changed);
-    if (not born or not accessed or not modified or not changed) return nt_status::invalid_parameter;
-    const result<vfs::metadata> before = shown_status(one);
-    if (not before) return server::status_of(before.error());
+    if (not born or not accessed or not modified or not changed)
+        return std::unexpected(nt_status::invalid_parameter);
+    return basic_change{.born = *born,
+                        .accessed = *accessed,
+                        .modified = *modified,
+                        .changed = *changed,
+                        .attributes = wanted->attributes};
+}
 
-    const auto given = [](const time_wish& wish) {
-        return wish.what == time_wish::kind::set ? std::optional(wish.time) : std::nullopt;
+// A file's status before a change, and, if it was asked for, its change time after it.
+struct status_around {
+    vfs::metadata before;
+    std::optional<vfs::time_point> changed_after;
+};
+
+[[nodiscard]] std::expected<status_around, nt_status> carry_out(vfs::node& node, const basic_change& wanted,
+                                                                bool asks_after) noexcept {
+    const result<vfs::metadata> before = node.status();
+    if (not before) return std::unexpected(server::status_of(before.error()));
+    if (const result<void> done = node.change(wanted.on_disk()); not done)
+        return std::unexpected(server::status_of(done.error()));
+    status_around around{.before = *before, .changed_after = {}};
+    if (asks_after) {
+        if (const result<vfs::metadata> after = node.status()) around.changed_after = after->changed;
+    }
+    return around;
+}
+
+[[nodiscard]] io::task<nt_status> change_basic(request& r, open& one, bytes_view input) noexcept {
+    const auto wanted = basic_change_of(one, input);
+    if (not wanted) co_return wanted.error();
+    const bool keeps_change_time = kept_after(wanted->changed, one.kept.changed, {}).has_value();
+    const auto done = co_await r.call(one, [&] { return carry_out(*one.node, *wanted, keeps_change_time); });
+    if (not done) co_return done.error();
+    vfs::metadata before = done->before;
+    one.file->change_times().show_in(before, one.file->key());
+    one.kept = {.accessed = kept_after(wanted->accessed, one.kept.accessed, before.accessed),
+                .written = kept_after(wanted->modified, one.kept.written, before.modified),
+                .changed = kept_after(wanted->changed, one.kept.changed, before.changed)};
+    note_kept_change_time(one, done->changed_after);
+    co_return nt_status::success;
+}
+
+// Changes a file's data in another way than WRITE does: `how` is the call. Times that the open keeps are set
+// back in the same call.
+template <class How>
+[[nodiscard]] io::task<nt_status> change_data(request& r, std::shared_ptr<open> one, How how) noexcept {
+    struct outcome {
+        nt_status status = nt_status::success;
+        std::optional<vfs::time_point> changed_on_host;
     };
-    vfs::metadata_change change{
-        .born = given(*born), .accessed = given(*accessed), .modified = given(*modified)};
-    if (wanted->attributes != file_attributes::none) change.dos = dos_attributes_of(wanted->attributes);
-    if (const nt_status status = status_of(one.node->change(change)); status != nt_status::success)
-        return status;
-    one.kept_access_time = kept_after(*accessed, one.kept_access_time, before->accessed);
-    one.kept_write_time = kept_after(*modified, one.kept_write_time, before->modified);
-    one.kept_change_time = kept_after(*changed, one.kept_change_time, before->changed);
-    restore_change_time(one);
-    return nt_status::success;
+    const pending_write before_its_end(r.host(), one);
+    const kept_times kept = one->kept;
+    const auto done = co_await r.call(*one, [&]() -> std::expected<outcome, nt_status> {
+        const nt_status status = status_of(how(*one->node));
+        return outcome{.status = status, .changed_on_host = restore_times(*one->node, kept)};
+    });
+    if (not done) co_return done.error();
+    note_kept_change_time(*one, done->changed_on_host);
+    co_return done->status;
 }
 
-[[nodiscard]] nt_status change_end_of_file(request& r, open& one, bytes_view input) {
+[[nodiscard]] io::task<nt_status> change_end_of_file(request& r, std::shared_ptr<open> one,
+                                                     bytes_view input) noexcept {
     const auto wanted = wire::decode_end_of_file_information(input);
-    if (not wanted) return status_of(wanted.error());
-    if (one.is_directory()) return nt_status::invalid_parameter;
-    end_read_caching(r.host(), *one.file, &one);
-    const nt_status status = status_of(one.node->truncate(wanted->end_of_file));
-    restore_kept_times(one);
-    return status;
+    if (not wanted) co_return status_of(wanted.error());
+    if (one->is_directory()) co_return nt_status::invalid_parameter;
+    const std::uint64_t size = wanted->end_of_file;
+    co_return co_await change_data(r, one, [size](vfs::node& node) { return node.truncate(size); });
 }
 
-[[nodiscard]] nt_status change_allocation(request& r, open& one, bytes_view input) {
+[[nodiscard]] io::task<nt_status> change_allocation(request& r, std::shared_ptr<open> one,
+                                                    bytes_view input) noexcept {
     const auto wanted = wire::decode_allocation_information(input);
-    if (not wanted) return status_of(wanted.error());
-    if (one.is_directory()) return nt_status::invalid_parameter;
-    const result<vfs::metadata> before = one.node->status();
-    if (not before) return server::status_of(before.error());
-    end_read_caching(r.host(), *one.file, &one);
-    result<void> done{};
-    if (wanted->allocation_bytes < before->size_bytes) done = one.node->truncate(wanted->allocation_bytes);
-    if (done) done = one.node->allocate(wanted->allocation_bytes);
-    restore_kept_times(one);
-    return status_of(done);
+    if (not wanted) co_return status_of(wanted.error());
+    if (one->is_directory()) co_return nt_status::invalid_parameter;
+    const std::uint64_t bytes = wanted->allocation_bytes;
+    co_return co_await change_data(r, one, [bytes](vfs::node& node) -> result<void> {
+        const result<vfs::metadata> before = node.status();
+        if (not before) return failure(before.error());
+        if (bytes < before->size_bytes) {
+            if (const result<void> cut = node.truncate(bytes); not cut) return cut;
+        }
+        return node.allocate(bytes);
+    });
 }
 
 // Bytes that were never written read as zeros here, so nothing is hidden behind the valid length.
-[[nodiscard]] nt_status change_valid_data_length(open& one, bytes_view input) {
+[[nodiscard]] io::task<nt_status> change_valid_data_length(request& r, open& one, bytes_view input) noexcept {
     const auto wanted = wire::decode_valid_data_length_information(input);
-    if (not wanted) return status_of(wanted.error());
-    const result<vfs::metadata> status = one.node->status();
-    if (not status) return server::status_of(status.error());
-    return wanted->valid_bytes <= status->size_bytes ? nt_status::success : nt_status::invalid_parameter;
+    if (not wanted) co_return status_of(wanted.error());
+    const auto status = co_await r.call(one, [&] { return asked_status(*one.node); });
+    if (not status) co_return status.error();
+    co_return wanted->valid_bytes <= status->size_bytes ? nt_status::success : nt_status::invalid_parameter;
 }
 
 [[nodiscard]] nt_status change_position(open& one, bytes_view input) {
@@ -145,56 +207,60 @@ namespace {
 
 }  // namespace
 
-nt_status may_remove(open& one, bool ignores_read_only) {
-    if (not one.grants(access_mask::delete_object)) return nt_status::access_denied;
-    const result<vfs::metadata> status = one.node->status();
+nt_status may_remove(vfs::node& node, bool ignores_read_only) noexcept {
+    const result<vfs::metadata> status = node.status();
     if (not status) return server::status_of(status.error());
     if (vfs::has(status->dos, vfs::dos_attributes::read_only) and not ignores_read_only)
         return nt_status::cannot_delete;
-    if (not one.is_directory()) return nt_status::success;
-    if (one.node->path().empty()) return nt_status::cannot_delete;  // the share's root
-    const auto listing = one.node->list();
+    if (node.kind() != vfs::node_kind::directory) return nt_status::success;
+    if (node.path().empty()) return nt_status::cannot_delete;  // the share's root
+    const auto listing = node.list();
     if (not listing) return server::status_of(listing.error());
     const auto first = (*listing)->next();
     if (not first) return server::status_of(first.error());
     return *first == nullptr ? nt_status::success : nt_status::directory_not_empty;
 }
 
-nt_status change_security(request& r, open& one, const wire::set_info_args& args) {
+io::task<nt_status> change_security(request& r, open& one, const wire::set_info_args& args) noexcept {
     const auto parts = security_information(args.additional_information);
-    if (not one.grants(needed_for(parts))) return nt_status::access_denied;
-    if (not r.tree->volume().features().has_security) return nt_status::not_supported;
+    if (not one.grants(needed_for(parts))) co_return nt_status::access_denied;
+    if (not r.tree->volume().features().has_security) co_return nt_status::not_supported;
     const auto given = wire::decode_security_descriptor(args.input);
-    if (not given) return nt_status::invalid_security_descr;
+    if (not given) co_return nt_status::invalid_security_descr;
     // Without a part that is kept there is nothing to store. Storing the rest would turn a default that
     // follows the file's mode into one that does not, and needs no right.
     using enum security_information;
-    if (not wire::has_any(parts, owner | group | dacl | sacl)) return nt_status::success;
-    return status_of(store_security(*one.node, merged(security_of(r.accessor(), *one.node), *given, parts)));
+    if (not wire::has_any(parts, owner | group | dacl | sacl)) co_return nt_status::success;
+    co_return co_await r.call(one, [&] {
+        const wire::security_descriptor before = security_of(r.accessor(), *one.node);
+        return status_of(store_security(*one.node, merged(before, *given, parts)));
+    });
 }
 
-nt_status change_file(request& r, open& one, const wire::set_info_args& args) {
+io::task<nt_status> change_file(request& r, std::shared_ptr<open> one,
+                                const wire::set_info_args& args) noexcept {
     const auto what = file_information_class(args.information_class);
-    if (not one.grants(needed_for(what))) return nt_status::access_denied;
+    if (not one->grants(needed_for(what))) co_return nt_status::access_denied;
     switch (what) {
         case file_information_class::basic:
-            return change_basic(one, args.input);
+            co_return co_await change_basic(r, *one, args.input);
         case file_information_class::end_of_file:
-            return change_end_of_file(r, one, args.input);
+            co_return co_await change_end_of_file(r, one, args.input);
         case file_information_class::allocation:
-            return change_allocation(r, one, args.input);
+            co_return co_await change_allocation(r, one, args.input);
         case file_information_class::valid_data_length:
-            return change_valid_data_length(one, args.input);
+            co_return co_await change_valid_data_length(r, *one, args.input);
         case file_information_class::position:
-            return change_position(one, args.input);
+            co_return change_position(*one, args.input);
         case file_information_class::mode:
-            return change_mode(one, args.input);
+            co_return change_mode(*one, args.input);
         case file_information_class::full_ea:
-            return change_extended_attributes(*one.node, args.input);
+            co_return co_await r.call(*one,
+                                      [&] { return change_extended_attributes(*one->node, args.input); });
         case file_information_class::short_name:
-            return nt_status::not_supported;  // no volume here has short names beside the long ones
+            co_return nt_status::not_supported;  // no volume here has short names beside the long ones
         default:
-            return nt_status::invalid_info_class;
+            co_return nt_status::invalid_info_class;
     }
 }
 

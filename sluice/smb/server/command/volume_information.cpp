@@ -46,32 +46,28 @@ template <class Information>
     return found;
 }
 
-[[nodiscard]] answer size_of(vfs::volume& volume, bool is_full, mutable_bytes room) {
-    const result<vfs::volume_space> space = volume.space();
-    if (not space) return std::unexpected(status_of(space.error()));
-    const std::uint64_t unit = space->block_bytes;
-    const std::uint32_t sectors = space->block_bytes / space->sector_bytes;
+[[nodiscard]] answer size_of(const vfs::volume_space& space, bool is_full, mutable_bytes room) {
+    const std::uint64_t unit = space.block_bytes;
+    const std::uint32_t sectors = space.block_bytes / space.sector_bytes;
     if (is_full)
         return told(room,
-                    wire::fs_full_size_information{.total_units = space->total_bytes / unit,
-                                                   .available_to_caller_units = space->available_bytes / unit,
-                                                   .available_units = space->free_bytes / unit,
+                    wire::fs_full_size_information{.total_units = space.total_bytes / unit,
+                                                   .available_to_caller_units = space.available_bytes / unit,
+                                                   .available_units = space.free_bytes / unit,
                                                    .sectors_per_unit = sectors,
-                                                   .bytes_per_sector = space->sector_bytes});
-    return told(room, wire::fs_size_information{.total_units = space->total_bytes / unit,
-                                                .available_units = space->available_bytes / unit,
+                                                   .bytes_per_sector = space.sector_bytes});
+    return told(room, wire::fs_size_information{.total_units = space.total_bytes / unit,
+                                                .available_units = space.available_bytes / unit,
                                                 .sectors_per_unit = sectors,
-                                                .bytes_per_sector = space->sector_bytes});
+                                                .bytes_per_sector = space.sector_bytes});
 }
 
-[[nodiscard]] answer sectors_of(vfs::volume& volume, mutable_bytes room) {
-    const result<vfs::volume_space> space = volume.space();
-    if (not space) return std::unexpected(status_of(space.error()));
+[[nodiscard]] answer sectors_of(const vfs::volume_space& space, mutable_bytes room) {
     return told(
-        room, wire::fs_sector_size_information{.logical_bytes = space->sector_bytes,
-                                               .physical_bytes_for_atomicity = space->block_bytes,
-                                               .physical_bytes_for_performance = space->block_bytes,
-                                               .effective_physical_bytes_for_atomicity = space->block_bytes});
+        room, wire::fs_sector_size_information{.logical_bytes = space.sector_bytes,
+                                               .physical_bytes_for_atomicity = space.block_bytes,
+                                               .physical_bytes_for_performance = space.block_bytes,
+                                               .effective_physical_bytes_for_atomicity = space.block_bytes});
 }
 
 [[nodiscard]] wire::fs_object_id_information object_id_of(const vfs::volume& volume) noexcept {
@@ -83,9 +79,20 @@ template <class Information>
 
 }  // namespace
 
-answer volume_information(const request& r, const wire::query_info_args& args, mutable_bytes room) {
-    if (r.tree->target->is_pipes()) return std::unexpected(nt_status::invalid_info_class);
-    vfs::volume& volume = r.tree->volume();
+std::expected<volume_facts, nt_status> ask_volume(vfs::volume& volume,
+                                                  wire::filesystem_information_class what) noexcept {
+    using what_kind = wire::filesystem_information_class;
+    const bool needs_space =
+        what == what_kind::size or what == what_kind::full_size or what == what_kind::sector_size;
+    if (not needs_space) return volume_facts{};
+    const result<vfs::volume_space> space = volume.space();
+    if (not space) return std::unexpected(status_of(space.error()));
+    return *space;
+}
+
+answer volume_information(const request& r, const wire::query_info_args& args, const volume_facts& known,
+                          mutable_bytes room) {
+    const vfs::volume& volume = r.tree->volume();
     switch (wire::filesystem_information_class(args.information_class)) {
         case wire::filesystem_information_class::volume:
             return told(room,
@@ -95,9 +102,9 @@ answer volume_information(const request& r, const wire::query_info_args& args, m
                             .label = volume.identity().label},
                         volume_fixed_bytes);
         case wire::filesystem_information_class::size:
-            return size_of(volume, false, room);
+            return size_of(*known, false, room);
         case wire::filesystem_information_class::full_size:
-            return size_of(volume, true, room);
+            return size_of(*known, true, room);
         case wire::filesystem_information_class::device: {
             wire::fs_device_information device;
             if (volume.features().is_read_only)
@@ -116,7 +123,7 @@ answer volume_information(const request& r, const wire::query_info_args& args, m
         case wire::filesystem_information_class::object_id:
             return told(room, object_id_of(volume));
         case wire::filesystem_information_class::sector_size:
-            return sectors_of(volume, room);
+            return sectors_of(*known, room);
         default:
             return std::unexpected(nt_status::invalid_info_class);
     }

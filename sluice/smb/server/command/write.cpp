@@ -38,6 +38,13 @@ constexpr std::uint64_t at_end_of_file = ~std::uint64_t{0};
     return nt_status::success;
 }
 
+[[nodiscard]] io::task<void> restore_kept_times(request& r, open& of) noexcept {
+    using asked = std::expected<std::optional<vfs::time_point>, nt_status>;
+    const kept_times kept = of.kept;
+    const asked changed = co_await r.call(of, [&] { return asked(restore_times(*of.node, kept)); });
+    if (changed) note_kept_change_time(of, *changed);
+}
+
 }  // namespace
 
 io::task<nt_status> serve_write(request& r) {
@@ -55,8 +62,9 @@ io::task<nt_status> serve_write(request& r) {
     if (offset == at_end_of_file) {
         // Windows has it for those who may only append; whoever may write says where.
         if (wire::has(to->access, access_mask::write_data)) co_return nt_status::invalid_parameter;
-        const result<vfs::metadata> status = to->node->status();
-        if (not status) co_return status_of(status.error());
+        const auto status = co_await r.call(*to, [&] { return asked_status(*to->node); });
+        if (not status) co_return status.error();
+        if (to->is_closed) co_return nt_status::file_closed;
         offset = status->size_bytes;
     }
     if (not to->file->locks().allows_write(*to, {.offset = offset, .length = args->data.size()}))
@@ -66,7 +74,10 @@ io::task<nt_status> serve_write(request& r) {
     const pending_write before_its_end(r.host(), to);
     io::task<result<void>> writing = to->node->co_write(args->data.span(), offset);
     const result<void> written = co_await r.host().transfer(*to->node, std::move(writing));
-    restore_kept_times(*to);
+    if (to->kept.any()) {
+        io::task<void> restoring = restore_kept_times(r, *to);
+        co_await std::move(restoring);
+    }
     if (not written) co_return status_of(written.error());
     const bool is_through = wire::has(args->flags, wire::write_flags::write_through) or
                             wire::has(to->create_options, wire::create_options::write_through);

@@ -14,7 +14,13 @@ file_state::~file_state() {
     table_.forget_stream(*this);
     // Under its key there may be another by now, of a stream that took this one's name.
     const auto found = table_.files_.find(key_);
-    if (found != table_.files_.end() and found->second.expired()) table_.files_.erase(found);
+    if (found == table_.files_.end() or not found->second.expired()) return;
+    table_.files_.erase(found);
+    table_.change_times.forget(key_);
+}
+
+set_change_times& file_state::change_times() noexcept {
+    return table_.change_times;
 }
 
 void file_state::add(open& one, const sharing& mode) {
@@ -84,6 +90,7 @@ void file_table::change_key(file_state& of, const vfs::file_key& key) {
     // A stream that has been replaced is not at its key any more: another one is.
     if (find(of.key_).get() == &of) files_.erase(of.key_);
     forget_stream(of);
+    change_times.move(of.key_, key);
     of.key_ = key;
     files_[key] = of.weak_from_this();
     note_stream(of);
@@ -93,7 +100,9 @@ void file_table::forget(file_state& removed) noexcept {
     ENSURE(removed.opens_.empty(), "an open file is in the table");
     forget_stream(removed);
     const auto found = files_.find(removed.key_);
-    if (found != files_.end() and found->second.lock().get() == &removed) files_.erase(found);
+    if (found == files_.end() or found->second.lock().get() != &removed) return;
+    files_.erase(found);
+    change_times.forget(removed.key_);
 }
 
 const std::vector<file_state*>& file_table::streams_of(const vfs::file_key& file) const noexcept {

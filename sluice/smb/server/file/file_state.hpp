@@ -10,6 +10,7 @@
 #include "sluice/base/recycled_memory.hpp"
 #include "sluice/smb/server/file/byte_range_locks.hpp"
 #include "sluice/smb/server/file/peer_claims.hpp"
+#include "sluice/smb/server/file/set_change_times.hpp"
 #include "sluice/smb/server/file/share_modes.hpp"
 #include "sluice/vfs/metadata.hpp"
 
@@ -43,13 +44,8 @@ public:
     [[nodiscard]] std::vector<event<wire::nt_status>*>& caching_waiters() noexcept { return waiters_; }
     void wake_caching_waiters() noexcept;
 
-    /// A change time that a client has set, and what the host said of it then: hosts let nobody set it, so it
-    /// is told for as long as the file is open and has not changed since.
-    struct set_change_time {
-        vfs::time_point shown{};
-        vfs::time_point of_host{};
-    };
-    std::optional<set_change_time> change_time;
+    /// Change times that clients have set; of all files.
+    [[nodiscard]] set_change_times& change_times() noexcept;
 
     /// Writes through any open of it that have begun and not ended: counted by pending_write.
     std::uint32_t pending_writes = 0;
@@ -122,6 +118,9 @@ public:
     /// that of the next file, which may get the same key.
     void forget(file_state& removed) noexcept;
     [[nodiscard]] std::size_t size() const noexcept { return files_.size(); }
+
+    /// Change times that clients have set of open files.
+    set_change_times change_times;
 
 private:
     friend class file_state;

@@ -32,23 +32,21 @@ namespace {
 }
 
 [[nodiscard]] security_descriptor default_for(const accessor& by, const vfs::metadata& status) {
-    return default_security(status, by.session.user, acting_user_of(by));
+    return default_security(status, by.user, acting_user_of(by));
 }
 
 [[nodiscard]] access_mask granted_by(const accessor& by, const security_descriptor& descriptor) {
-    const std::vector<wire::sid> token = token_of(by.session.user, acting_user_of(by));
+    const std::vector<wire::sid> token = token_of(by.user, acting_user_of(by));
     return wire::access_check(descriptor, token, access_mask::maximum_allowed).granted;
 }
 
 [[nodiscard]] access_mask granted_by_default(const accessor& by, const vfs::metadata& status) {
-    const tree::default_rights of{.kind = status.kind,
+    const default_rights_of which{.kind = status.kind,
                                   .user_id = status.user_id,
                                   .group_id = status.group_id,
                                   .permission_bits = status.permission_bits,
-                                  .is_anonymous = by.session.user.is_anonymous};
-    auto& known = by.tree.known_rights;
-    if (not known or known->first != of) known.emplace(of, granted_by(by, default_for(by, status)));
-    return known->second;
+                                  .is_anonymous = by.user.is_anonymous};
+    return by.tree.default_rights.of(which, [&] { return granted_by(by, default_for(by, status)); });
 }
 
 [[nodiscard]] access_mask granted_by(const accessor& by, vfs::node& file, const vfs::metadata& status) {
@@ -99,7 +97,7 @@ access_mask rights_to(const accessor& by, vfs::node& file, const vfs::metadata& 
 void explain_refusal(refusal_log& log, const accessor& by, std::string_view path, access_mask wanted) {
     const bool is_share = not wire::has(by.tree.access_max, without(wanted, access_mask::maximum_allowed));
     log.explain(
-        {.user = by.session.user.name,
+        {.user = by.user.name,
          .share = by.tree.target->configuration().name,
          .path = path,
          .rule = is_share ? "the share is served for reading only" : "the file's permissions do not allow it",
@@ -114,7 +112,7 @@ result<std::optional<security_descriptor>> security_for_new(const accessor& by,
     const auto above = stored_security(by, *directory.node, directory.status);
     if (not above) return failure(above.error());
     if (not*above and not given) return std::nullopt;
-    const file_creator creator{.owner = sid_of(by.session.user),
+    const file_creator creator{.owner = sid_of(by.user),
                                .group = wire::sid_of_unix_group(directory.status.group_id)};
     const bool makes_directory = made.kind() == vfs::node_kind::directory;
     security_descriptor fresh =

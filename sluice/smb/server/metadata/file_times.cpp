@@ -27,30 +27,17 @@ std::optional<vfs::time_point> kept_after(const time_wish& wish, std::optional<v
     return kept;
 }
 
-void show_change_time(vfs::metadata& status, file_state* file) noexcept {
-    if (file == nullptr or not file->change_time) return;
-    if (status.changed == file->change_time->of_host)
-        status.changed = file->change_time->shown;
-    else
-        file->change_time.reset();
+std::optional<vfs::time_point> restore_times(vfs::node& node, const kept_times& kept) noexcept {
+    if (kept.accessed or kept.written)
+        (void)node.change({.accessed = kept.accessed, .modified = kept.written});
+    if (not kept.changed) return std::nullopt;
+    const result<vfs::metadata> present = node.status();
+    return present ? std::optional(present->changed) : std::nullopt;
 }
 
-result<vfs::metadata> shown_status(open& one) noexcept {
-    result<vfs::metadata> status = one.node->status();
-    if (status) show_change_time(*status, one.file.get());
-    return status;
-}
-
-void restore_change_time(open& one) noexcept {
-    if (not one.kept_change_time or one.node == nullptr or one.file == nullptr) return;
-    const result<vfs::metadata> present = one.node->status();
-    if (present) one.file->change_time = {.shown = *one.kept_change_time, .of_host = present->changed};
-}
-
-void restore_kept_times(open& one) noexcept {
-    if (one.node != nullptr and (one.kept_access_time or one.kept_write_time))
-        (void)one.node->change({.accessed = one.kept_access_time, .modified = one.kept_write_time});
-    restore_change_time(one);
+void note_kept_change_time(open& one, const std::optional<vfs::time_point>& of_host) noexcept {
+    if (one.kept.changed and of_host)
+        one.file->change_times().set(one.file->key(), *one.kept.changed, *of_host);
 }
 
 }  // namespace sluice::smb::server

@@ -33,19 +33,13 @@ struct time_wish {
                                                         std::optional<vfs::time_point> kept,
                                                         vfs::time_point present) noexcept;
 
-/// Puts the change time that was set while the file has been open into what the volume says of it; `file` is
-/// null if it is not open.
-void show_change_time(vfs::metadata& status, file_state* file) noexcept;
+/// Sets the access and write times back to those that are kept, after something that changed them. Returns
+/// the change time that the host has then, if one is kept: for note_kept_change_time. A failure is no reason
+/// to fail what was done. Touches only the node. Blocks: for the file system. Thread safety: as node::change.
+[[nodiscard]] std::optional<vfs::time_point> restore_times(vfs::node& node, const kept_times& kept) noexcept;
 
-/// What clients are told of an open file: what the volume says, with the change time that was set meanwhile.
-/// Errors: those of node::status. Blocks: for the file system.
-[[nodiscard]] result<vfs::metadata> shown_status(open& one) noexcept;
-
-/// Has the change time an open keeps shown as the present one. Blocks: for the file system.
-void restore_change_time(open& one) noexcept;
-
-/// Sets the times an open keeps back to what they were, after something was done through it that changed
-/// them. Failing is no reason to fail what was done. Blocks: for the file system.
-void restore_kept_times(open& one) noexcept;
+/// Has the kept change time of an open shown, `of_host` being what the host has. Does nothing if there is
+/// none.
+void note_kept_change_time(open& one, const std::optional<vfs::time_point>& of_host) noexcept;
 
 }  // namespace sluice::smb::server

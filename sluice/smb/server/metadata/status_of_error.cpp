@@ -67,4 +67,10 @@ wire::nt_status status_of(const error& why) noexcept {
     }
 }
 
+std::expected<vfs::metadata, wire::nt_status> asked_status(vfs::node& node) noexcept {
+    const result<vfs::metadata> status = node.status();
+    if (not status) return std::unexpected(status_of(status.error()));
+    return *status;
+}
+
 }  // namespace sluice::smb::server

@@ -6,6 +6,7 @@
 #include "sluice/base/intrusive_list.hpp"
 #include "sluice/io/task.hpp"
 #include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/net/file_call.hpp"
 #include "sluice/smb/server/net/replier.hpp"
 #include "sluice/smb/server/net/reply.hpp"
 #include "sluice/smb/server/open/open.hpp"
@@ -61,6 +62,19 @@ public:
     /// Whether the message paid for that many bytes of payload, asked for or sent ([MS-SMB2] 3.3.5.2.5).
     [[nodiscard]] bool affords(std::uint64_t payload_bytes) const noexcept;
 
+    /// `co_await r.call(one, [&] { return ask(*one.node); })`: carries out a file-system call. `call` returns
+    /// an nt_status, or a std::expected with one; it touches its arguments, the node and the volume, and
+    /// nothing that the latch guards.
+    template <std::invocable Call>
+    [[nodiscard]] file_call<Call> call(const open& on, Call call) noexcept {
+        return this->call(on.tree->volume(), std::move(call));
+    }
+    /// The same for a call on a volume.
+    template <std::invocable Call>
+    [[nodiscard]] file_call<Call> call(vfs::volume&, Call call) noexcept {
+        return file_call<Call>(std::move(call));
+    }
+
     /// Waits for `until`, having told the client that it may take long (an interim reply, [MS-SMB2] 3.3.4.2),
     /// where it may be told: the last message of a frame, and no new name (clients rename in the middle of a
     /// compound, and smbtorture has it that Windows tells them nothing). CANCEL, and the end of the session
@@ -79,7 +93,7 @@ public:
     }
 
     /// The session and tree for which the request accesses files. The request has both.
-    [[nodiscard]] server::accessor accessor() const noexcept { return {*session, *tree}; }
+    [[nodiscard]] server::accessor accessor() const noexcept { return {session->user, *tree}; }
 
     std::shared_ptr<server::channel> channel;  // of the session, by which the request came
     std::shared_ptr<server::session> session;

@@ -10,6 +10,7 @@
 #include "sluice/smb/server/open/app_instance.hpp"
 #include "sluice/smb/server/open/channel_sequence.hpp"
 #include "sluice/smb/server/open/directory_scan.hpp"
+#include "sluice/smb/server/open/kept_times.hpp"
 #include "sluice/smb/server/open/lock_sequences.hpp"
 #include "sluice/smb/server/open/named_pipe.hpp"
 #include "sluice/smb/server/open/notify_watch.hpp"
@@ -91,11 +92,7 @@ public:
     std::uint64_t position = 0;  // FilePositionInformation: kept, not used
     std::uint32_t mode = 0;      // FileModeInformation
 
-    // Times that SET_INFO has set or stopped: they do not follow what is done through this open
-    // (file_times.hpp).
-    std::optional<vfs::time_point> kept_access_time;
-    std::optional<vfs::time_point> kept_write_time;
-    std::optional<vfs::time_point> kept_change_time;
+    kept_times kept;
 
     // What the client may cache: an oplock of this open, or the lease it shares with others. Null: nothing.
     std::shared_ptr<server::lease> lease;
@@ -109,7 +106,7 @@ public:
     std::optional<app_instance> instance;  // the application that has it open
 
     server::lock_sequences lock_requests;
-    std::unique_ptr<directory_scan> scan;
+    std::shared_ptr<directory_scan> scan;  // a query in progress holds it, too
     std::unique_ptr<notify_watch> watch;
 };
 

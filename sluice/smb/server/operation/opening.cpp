@@ -37,6 +37,26 @@ constexpr create_options shown_as_mode =
 
 }  // namespace
 
+std::expected<reply_facts, nt_status> facts_for_reply(const accessor& by, vfs::node& node,
+                                                      const wire::create_args& args) noexcept {
+    const auto status = asked_status(node);
+    if (not status) return std::unexpected(status.error());
+    return facts_for_reply(by, node, args, *status);
+}
+
+// Whoever knows the file as it is now knows its rights as well ([MS-SMB2] 3.3.5.9.5).
+reply_facts facts_for_reply(const accessor& by, vfs::node& node, const wire::create_args& args,
+                            const vfs::metadata& status) noexcept {
+    reply_facts known{.status = status};
+    const auto& query = args.contexts.maximal_access;
+    if (not query) return known;
+    if (query->timestamp and *query->timestamp == wire::filetime_of(status.modified))
+        known.maximal_access = {.status = nt_status::none_mapped};
+    else
+        known.maximal_access = {.status = nt_status::success, .access = rights_to(by, node)};
+    return known;
+}
+
 opening::opening(request& r, const wire::create_args& args, file_name name) noexcept
     : r_(r),
       args_(args),
@@ -80,13 +100,17 @@ bool opening::overwrites() const noexcept {
            args_.disposition == create_disposition::supersede;
 }
 
-// As it was found, if nothing has been done to it since: neither by us nor by another client. The latch has
-// been held since then, so only a write that had begun before can have changed it, and it has not ended.
-result<vfs::metadata> opening::status() const noexcept {
+// The status as it was found, if nothing has been done to the file since: neither by us nor by another
+// client. The latch has been held since then, so only a write that had begun before can have changed it, and
+// it has not ended.
+nt_status opening::ask_facts() noexcept {
     const bool is_as_found = found_ and file_->pending_writes == 0;
-    result<vfs::metadata> status = is_as_found ? *found_ : fresh_->node->status();
-    if (status) show_change_time(*status, file_.get());
-    return status;
+    using asked = std::expected<vfs::metadata, nt_status>;
+    const asked status = is_as_found ? asked(*found_) : asked_status(*node_);
+    if (not status) return status.error();
+    facts_ = facts_for_reply(r_.accessor(), *node_, args_, *status);
+    file_->change_times().show_in(facts_.status, file_->key());
+    return nt_status::success;
 }
 
 io::task<nt_status> opening::run() noexcept {
@@ -153,6 +177,7 @@ io::task<opening::step> opening::attempt() noexcept {
     }
     if (status_ == nt_status::success and overwrites()) status_ = overwrite();
     if (status_ == nt_status::success) status_ = open_data();
+    if (status_ == nt_status::success) status_ = ask_facts();
     if (status_ == nt_status::success) status_ = register_open();
     co_return status_ == nt_status::success ? step::done : step::failed;
 }

@@ -8,6 +8,19 @@
 
 namespace sluice::smb::server {
 
+/// What the reply to a CREATE tells of the file.
+struct reply_facts {
+    vfs::metadata status{};
+    wire::maximal_access_answer maximal_access{};  // if the client asks for it
+};
+/// Asks for it. Touches only the node and its volume. Errors: those of node::status. Blocks: for the file
+/// system.
+[[nodiscard]] std::expected<reply_facts, wire::nt_status> facts_for_reply(
+    const accessor& by, vfs::node& node, const wire::create_args& args) noexcept;
+/// The same for a caller that has just asked for the status.
+[[nodiscard]] reply_facts facts_for_reply(const accessor& by, vfs::node& node, const wire::create_args& args,
+                                          const vfs::metadata& status) noexcept;
+
 /// One CREATE of a file, directory or stream under way ([MS-SMB2] 3.3.5.9, [MS-FSA] 2.1.5.1): finds it or
 /// makes it, and asks everybody who has a say. Lives in the command's frame.
 ///
@@ -32,8 +45,8 @@ public:
 
     [[nodiscard]] const std::shared_ptr<open>& fresh() const noexcept { return fresh_; }
     [[nodiscard]] wire::create_action action() const noexcept { return action_; }
-    /// The status of what was opened, for the reply. Errors: as node::status.
-    [[nodiscard]] result<vfs::metadata> status() const noexcept;
+    /// What the reply tells of the file.
+    [[nodiscard]] const reply_facts& facts() const noexcept { return facts_; }
 
 private:
     enum class step : std::uint8_t { done, again, waited, failed };
@@ -57,6 +70,7 @@ private:
     [[nodiscard]] result<void> drop_streams();
     [[nodiscard]] wire::nt_status overwrite() noexcept;
     [[nodiscard]] wire::nt_status open_data() noexcept;
+    [[nodiscard]] wire::nt_status ask_facts() noexcept;
     [[nodiscard]] wire::nt_status register_open() noexcept;
     void undo() noexcept;
     [[nodiscard]] sharing wanted() const noexcept;
@@ -85,6 +99,7 @@ private:
     wire::access_mask granted_ = wire::access_mask::none;
     wire::create_action action_ = wire::create_action::opened;
     wire::nt_status status_ = wire::nt_status::success;
+    reply_facts facts_;
     std::shared_ptr<open> fresh_;
     bool is_kept_ = false;
     bool has_waited_ = false;

@@ -5,9 +5,10 @@
 
 namespace sluice::smb::server {
 
-/// On whose behalf, and through which share, a file is accessed. Thread safety: under the server's latch.
+/// On whose behalf, and through which share, a file is accessed. Thread safety: any thread, while session and
+/// tree exist; what it uses of both does not change.
 struct accessor {
-    const server::session& session;
+    const user_identity& user;
     server::tree& tree;
 };
 

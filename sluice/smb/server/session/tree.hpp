@@ -2,16 +2,18 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <utility>
 
 #include "sluice/smb/server/session/client_quotas.hpp"
+#include "sluice/smb/server/session/default_rights.hpp"
 #include "sluice/smb/server/session/share.hpp"
 #include "sluice/smb/wire/security/access_mask.hpp"
 
 namespace sluice::smb::server {
 
-/// A session's connection to a share ([MS-SMB2] 3.3.1.9). Thread safety: under the server's latch.
+/// A session's connection to a share ([MS-SMB2] 3.3.1.9).
+///
+/// Thread safety: `is_gone` under the server's latch. The rest does not change once the session lists the
+/// tree, except `default_rights`, which is a monitor: file-system calls read it on any thread.
 struct tree {
     std::uint32_t id = 0;
     std::shared_ptr<share> target;
@@ -23,18 +25,7 @@ struct tree {
     /// The share's volume with the rights of the session's account, when the server impersonates.
     std::unique_ptr<vfs::volume> impersonated;
 
-    /// What files that nobody has given a descriptor grant the session's user: asked at each open, and the
-    /// same for nearly all of them. The last answer, and of what.
-    struct default_rights {
-        vfs::node_kind kind = vfs::node_kind::file;
-        std::uint32_t user_id = 0;
-        std::uint32_t group_id = 0;
-        std::uint16_t permission_bits = 0;
-        bool is_anonymous = false;
-
-        [[nodiscard]] friend bool operator==(const default_rights&, const default_rights&) noexcept = default;
-    };
-    std::optional<std::pair<default_rights, wire::access_mask>> known_rights;
+    default_rights_cache default_rights;
 
     /// What requests on this tree work with. Not of IPC$.
     [[nodiscard]] vfs::volume& volume() const noexcept {

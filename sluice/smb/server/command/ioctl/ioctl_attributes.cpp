@@ -33,8 +33,8 @@ io::task<nt_status> set_compression(control& c) {
 io::task<nt_status> get_object_id(control& c) {
     constexpr std::size_t reply_bytes = 64;
     if (c.args.output_bytes_max < reply_bytes) co_return nt_status::buffer_too_small;
-    const result<vfs::metadata> status = c.file->node->status();
-    if (not status) co_return status_of(status.error());
+    const auto status = co_await c.r.call(*c.file, [&] { return asked_status(*c.file->node); });
+    if (not status) co_return status.error();
     byte_writer* const output = c.begin_output(reply_bytes);
     if (output == nullptr) co_return nt_status::insufficient_resources;
     const std::array<le64, 2> numbers{le64(status->id), le64(status->volume)};

@@ -67,20 +67,29 @@ constexpr std::uint64_t offset_max = INT64_MAX;
                   nt_status::invalid_parameter);
 }
 
+[[nodiscard]] bool fits_offsets(const wire::copy_chunk& chunk) noexcept {
+    return chunk.source_offset <= offset_max - chunk.length and
+           chunk.target_offset <= offset_max - chunk.length;
+}
+
+// Whether the two opens may copy the chunk now.
 [[nodiscard]] nt_status check_chunk(const open& source, const open& target,
                                     const wire::copy_chunk& chunk) noexcept {
     if (source.is_closed or target.is_closed) return nt_status::file_closed;
-    if (chunk.source_offset > offset_max - chunk.length or chunk.target_offset > offset_max - chunk.length)
-        return nt_status::invalid_parameter;
-    const result<vfs::metadata> status = source.node->status();
-    if (not status) return status_of(status.error());
-    if (chunk.source_offset > status->size_bytes or chunk.length > status->size_bytes - chunk.source_offset)
-        return nt_status::invalid_view_size;
     const bool may_read =
         source.file->locks().allows_read(source, {.offset = chunk.source_offset, .length = chunk.length});
     const bool may_write =
         target.file->locks().allows_write(target, {.offset = chunk.target_offset, .length = chunk.length});
     return may_read and may_write ? nt_status::success : nt_status::file_lock_conflict;
+}
+
+// Whether the source has all of the chunk. Touches only the node.
+[[nodiscard]] nt_status check_source(vfs::node& source, const wire::copy_chunk& chunk) noexcept {
+    const auto status = asked_status(source);
+    if (not status) return status.error();
+    const bool has_it = chunk.source_offset <= status->size_bytes and
+                        chunk.length <= status->size_bytes - chunk.source_offset;
+    return has_it ? nt_status::success : nt_status::invalid_view_size;
 }
 
 // Through our memory: where the system cannot copy by itself, as within one file or between volumes.
@@ -98,16 +107,30 @@ constexpr std::uint64_t offset_max = INT64_MAX;
     co_return written ? nt_status::success : status_of(written.error());
 }
 
-[[nodiscard]] io::task<nt_status> copy(control& c, std::shared_ptr<open> source, wire::copy_chunk chunk) {
-    if (const nt_status refused = check_chunk(*source, *c.file, chunk); refused != nt_status::success)
-        co_return refused;
-    if (source->tree->target == c.file->tree->target and source->file != c.file->file) {
-        const pending_write before_its_end(c.r.host(), c.file);
-        const result<std::uint64_t> cloned =
+// Has the file system copy. False: the server has to.
+[[nodiscard]] io::task<bool> clone(control& c, std::shared_ptr<open> source,
+                                   wire::copy_chunk chunk) noexcept {
+    if (source->tree->target != c.file->tree->target or source->file == c.file->file) co_return false;
+    const pending_write before_its_end(c.r.host(), c.file);
+    const nt_status cloned = co_await c.r.call(*c.file, [&] {
+        const result<std::uint64_t> bytes =
             source->node->clone_to(*c.file->node, {.offset = chunk.source_offset, .length = chunk.length},
                                    chunk.target_offset, false);
-        if (cloned and *cloned == chunk.length) co_return nt_status::success;
-    }
+        return bytes and * bytes == chunk.length ? nt_status::success : nt_status::not_supported;
+    });
+    co_return cloned == nt_status::success;
+}
+
+[[nodiscard]] io::task<nt_status> copy(control& c, std::shared_ptr<open> source, wire::copy_chunk chunk) {
+    if (source->is_closed or c.file->is_closed) co_return nt_status::file_closed;
+    if (not fits_offsets(chunk)) co_return nt_status::invalid_parameter;
+    const nt_status there = co_await c.r.call(*source, [&] { return check_source(*source->node, chunk); });
+    if (there != nt_status::success) co_return there;
+    if (const nt_status refused = check_chunk(*source, *c.file, chunk); refused != nt_status::success)
+        co_return refused;
+    if (co_await clone(c, source, chunk)) co_return nt_status::success;
+    if (const nt_status refused = check_chunk(*source, *c.file, chunk); refused != nt_status::success)
+        co_return refused;
     io::task<nt_status> carrying = carry(c, source, chunk);
     co_return co_await std::move(carrying);
 }
@@ -151,38 +174,42 @@ io::task<nt_status> copy_chunks(control& c) {
 
 namespace {
 
-[[nodiscard]] nt_status share_extents(control& c, const wire::duplicate_extents_request& asked) {
-    if (not c.file->tree->volume().features().has_block_sharing) return nt_status::invalid_device_request;
+// Shares blocks, if both files have them. Touches only the nodes.
+[[nodiscard]] nt_status share_blocks(vfs::node& source, vfs::node& target,
+                                     const wire::duplicate_extents_request& asked) noexcept {
+    const auto from = asked_status(source);
+    const auto to = asked_status(target);
+    if (not from) return from.error();
+    if (not to) return to.error();
+    if (asked.source_offset + asked.byte_count > from->size_bytes or
+        asked.target_offset + asked.byte_count > to->size_bytes or from->is_sparse != to->is_sparse)
+        return nt_status::not_supported;
+    const result<std::uint64_t> shared = source.clone_to(
+        target, {.offset = asked.source_offset, .length = asked.byte_count}, asked.target_offset, true);
+    return shared ? nt_status::success : status_of(shared.error());
+}
+
+[[nodiscard]] io::task<nt_status> share_extents(control& c, wire::duplicate_extents_request asked) noexcept {
+    if (not c.file->tree->volume().features().has_block_sharing) co_return nt_status::invalid_device_request;
     const std::shared_ptr<open> source = c.r.host().opens.find(asked.source);
-    if (source == nullptr or source->session != c.r.session.get()) return nt_status::invalid_handle;
+    if (source == nullptr or source->session != c.r.session.get()) co_return nt_status::invalid_handle;
     if (source->is_pipe() or source->is_directory() or c.file->is_directory())
-        return nt_status::invalid_parameter;
-    if (source->tree->target != c.file->tree->target) return nt_status::invalid_parameter;
+        co_return nt_status::invalid_parameter;
+    if (source->tree->target != c.file->tree->target) co_return nt_status::invalid_parameter;
     if (not wire::has_any(source->access, access_mask::read_data | access_mask::execute) or
         not c.file->grants(access_mask::write_data))
-        return nt_status::access_denied;
+        co_return nt_status::access_denied;
     if (asked.source_offset > offset_max - asked.byte_count or
         asked.target_offset > offset_max - asked.byte_count)
-        return nt_status::invalid_parameter;
-    if (asked.byte_count == 0) return nt_status::success;
+        co_return nt_status::invalid_parameter;
+    if (asked.byte_count == 0) co_return nt_status::success;
     const bool may_read = source->file->locks().allows_read(
         *source, {.offset = asked.source_offset, .length = asked.byte_count});
     const bool may_write = c.file->file->locks().allows_write(
         *c.file, {.offset = asked.target_offset, .length = asked.byte_count});
-    if (not may_read or not may_write) return nt_status::file_lock_conflict;
-    const result<vfs::metadata> from = source->node->status();
-    const result<vfs::metadata> to = c.file->node->status();
-    if (not from) return status_of(from.error());
-    if (not to) return status_of(to.error());
-    // Blocks can only be shared where both files have them.
-    if (asked.source_offset + asked.byte_count > from->size_bytes or
-        asked.target_offset + asked.byte_count > to->size_bytes or from->is_sparse != to->is_sparse)
-        return nt_status::not_supported;
+    if (not may_read or not may_write) co_return nt_status::file_lock_conflict;
     const pending_write before_its_end(c.r.host(), c.file);
-    const result<std::uint64_t> shared =
-        source->node->clone_to(*c.file->node, {.offset = asked.source_offset, .length = asked.byte_count},
-                               asked.target_offset, true);
-    return shared ? nt_status::success : status_of(shared.error());
+    co_return co_await c.r.call(*c.file, [&] { return share_blocks(*source->node, *c.file->node, asked); });
 }
 
 }  // namespace
@@ -190,10 +217,12 @@ namespace {
 io::task<nt_status> duplicate_extents(control& c) {
     if (c.args.code == wire::control_code::duplicate_extents_to_file_ex) {
         const auto asked = wire::decode_duplicate_extents_ex_request(c.args.input);
-        co_return asked ? share_extents(c, asked->range) : nt_status::invalid_parameter;
+        if (not asked) co_return nt_status::invalid_parameter;
+        co_return co_await share_extents(c, asked->range);
     }
     const auto asked = wire::decode_duplicate_extents_request(c.args.input);
-    co_return asked ? share_extents(c, *asked) : nt_status::invalid_parameter;
+    if (not asked) co_return nt_status::invalid_parameter;
+    co_return co_await share_extents(c, *asked);
 }
 
 }  // namespace sluice::smb::server

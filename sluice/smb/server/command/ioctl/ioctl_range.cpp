@@ -26,14 +26,40 @@ constexpr std::size_t ranges_max = 4096;
 }
 
 // Makes a range read as zeros, as a write by this open would.
-[[nodiscard]] nt_status zero(control& c, const wire::file_range& range, bool give_back) {
+[[nodiscard]] io::task<nt_status> zero(control& c, wire::file_range range, bool give_back) noexcept {
     open& of = *c.file;
-    if (range.length == 0) return nt_status::success;
+    if (range.length == 0) co_return nt_status::success;
+    if (of.is_closed) co_return nt_status::file_closed;
     if (not of.file->locks().allows_write(of, {.offset = range.offset, .length = range.length}))
-        return nt_status::file_lock_conflict;
+        co_return nt_status::file_lock_conflict;
     const pending_write before_its_end(c.r.host(), c.file);
-    const result<void> done = of.node->zero(range.offset, range.length, give_back);
-    return done ? nt_status::success : status_of(done.error());
+    co_return co_await c.r.call(of, [&] {
+        const result<void> done = of.node->zero(range.offset, range.length, give_back);
+        return done ? nt_status::success : status_of(done.error());
+    });
+}
+
+// The allocated ranges of a file, as many as `room` of them, and whether there are more.
+struct range_list {
+    std::vector<io::extent_pair> ranges;
+    bool has_more = false;
+};
+
+[[nodiscard]] std::expected<range_list, nt_status> list_ranges(vfs::node& node,
+                                                               const wire::file_range& within) {
+    const auto status = asked_status(node);
+    if (not status) return std::unexpected(status.error());
+    const std::uint64_t end = std::min(within.offset + within.length, status->size_bytes);
+    if (within.offset >= end) return range_list{};
+    // A file that is not sparse counts as allocated throughout, whatever its file system does.
+    const io::extent_pair whole{.offset = within.offset, .length = end - within.offset};
+    if (not status->is_sparse) return range_list{.ranges = {whole}};
+    range_list found{.ranges = std::vector<io::extent_pair>(ranges_max)};
+    const auto listed = node.allocated_ranges(whole.offset, whole.length, found.ranges);
+    if (not listed) return std::unexpected(status_of(listed.error()));
+    found.ranges.resize(listed->size());
+    found.has_more = found.ranges.size() == ranges_max;
+    return found;
 }
 
 }  // namespace
@@ -45,18 +71,20 @@ io::task<nt_status> set_sparse(control& c) {
     if (c.file->is_directory()) co_return nt_status::invalid_parameter;
     if (not c.file->tree->volume().features().has_sparse_files) co_return nt_status::invalid_device_request;
     const vfs::metadata_change wanted{.is_sparse = wire::decode_set_sparse(c.args.input)};
-    const result<void> changed = c.file->node->change(wanted);
-    co_return changed ? nt_status::success : status_of(changed.error());
+    co_return co_await c.r.call(*c.file, [&] {
+        const result<void> changed = c.file->node->change(wanted);
+        return changed ? nt_status::success : status_of(changed.error());
+    });
 }
 
 io::task<nt_status> set_zero_data(control& c) {
     if (const nt_status refused = check_writer(*c.file); refused != nt_status::success) co_return refused;
     const auto range = wire::decode_set_zero_data(c.args.input);
     if (not range) co_return nt_status::invalid_parameter;
-    const result<vfs::metadata> status = c.file->node->status();
-    if (not status) co_return status_of(status.error());
+    const auto status = co_await c.r.call(*c.file, [&] { return asked_status(*c.file->node); });
+    if (not status) co_return status.error();
     // Only a sparse file gives its blocks back ([MS-FSA] 2.1.5.10, FSCTL_SET_ZERO_DATA).
-    co_return zero(c, *range, status->is_sparse);
+    co_return co_await zero(c, *range, status->is_sparse);
 }
 
 io::task<nt_status> query_allocated_ranges(control& c) {
@@ -64,21 +92,9 @@ io::task<nt_status> query_allocated_ranges(control& c) {
     if (not c.file->grants(access_mask::read_data)) co_return nt_status::access_denied;
     const auto asked = wire::decode_allocated_range(c.args.input);
     if (not asked) co_return nt_status::invalid_parameter;
-    const result<vfs::metadata> status = c.file->node->status();
-    if (not status) co_return status_of(status.error());
-    const std::uint64_t end = std::min(asked->offset + asked->length, status->size_bytes);
-    if (asked->offset >= end)
-        co_return c.begin_output(0) != nullptr ? nt_status::success : nt_status::insufficient_resources;
-    // A file that is not sparse counts as allocated throughout, whatever its file system does.
-    const io::extent_pair whole{.offset = asked->offset, .length = end - asked->offset};
-    std::vector<io::extent_pair> storage(status->is_sparse ? ranges_max : 1);
-    storage[0] = whole;
-    std::span<io::extent_pair> ranges = storage;
-    if (status->is_sparse) {
-        const auto listed = c.file->node->allocated_ranges(whole.offset, whole.length, storage);
-        if (not listed) co_return status_of(listed.error());
-        ranges = *listed;
-    }
+    const auto found = co_await c.r.call(*c.file, [&] { return list_ranges(*c.file->node, *asked); });
+    if (not found) co_return found.error();
+    const std::span<const io::extent_pair> ranges = found->ranges;
     const std::size_t room = c.args.output_bytes_max / range_bytes;
     if (room == 0 and not ranges.empty()) co_return nt_status::buffer_too_small;
     const std::size_t count = std::min(room, ranges.size());
@@ -86,8 +102,7 @@ io::task<nt_status> query_allocated_ranges(control& c) {
     if (output == nullptr) co_return nt_status::insufficient_resources;
     for (const io::extent_pair& one : ranges.first(count))
         wire::encode_allocated_range(*output, {.offset = one.offset, .length = one.length});
-    const bool has_more = count != ranges.size() or (status->is_sparse and count == ranges_max);
-    co_return has_more ? nt_status::buffer_overflow : nt_status::success;
+    co_return count != ranges.size() or found->has_more ? nt_status::buffer_overflow : nt_status::success;
 }
 
 // What is trimmed has no content any more; here it has zeros.
@@ -98,7 +113,8 @@ io::task<nt_status> trim_file(control& c) {
     if (not ranges) co_return nt_status::invalid_parameter;
     std::uint32_t trimmed = 0;
     for (const wire::file_range& range : *ranges) {
-        if (const nt_status status = zero(c, range, true); status != nt_status::success) co_return status;
+        const nt_status status = co_await zero(c, range, true);
+        if (status != nt_status::success) co_return status;
         ++trimmed;
     }
     if (c.args.output_bytes_max < reply_bytes) co_return nt_status::success;

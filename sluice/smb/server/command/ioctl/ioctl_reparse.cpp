@@ -46,8 +46,13 @@ constexpr std::size_t buffer_bytes_max = 8 + wire::reparse_data_bytes_max;
 
 io::task<nt_status> get_reparse_point(control& c) {
     if (c.file->node->kind() != vfs::node_kind::symlink) co_return nt_status::not_a_reparse_point;
-    result<std::string> target = c.file->node->read_link();
-    if (not target) co_return status_of(target.error());
+    using asked = std::expected<std::string, nt_status>;
+    asked target = co_await c.r.call(*c.file, [&]() -> asked {
+        result<std::string> read = c.file->node->read_link();
+        if (not read) return std::unexpected(status_of(read.error()));
+        return *std::move(read);
+    });
+    if (not target) co_return target.error();
     const bool is_relative = not target->starts_with('/');
     const std::string shown = with_separators(*std::move(target), '/', '\\');
     pool_buffer memory = c.r.answer.buffers().take(buffer_bytes_max);
