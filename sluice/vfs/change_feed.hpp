@@ -5,6 +5,7 @@
 
 #include "sluice/base/result.hpp"
 #include "sluice/io/task.hpp"
+#include "sluice/vfs/discardable.hpp"
 
 namespace sluice::vfs {
 
@@ -49,12 +50,7 @@ protected:
 };
 
 /// A watch that is kept; dropping it ends it, from inside a listener's call, too.
-class change_watch {
-public:
-    virtual ~change_watch() = default;
-    change_watch(const change_watch&) = delete;
-    change_watch& operator=(const change_watch&) = delete;
-
+class change_watch : public discardable {
 protected:
     change_watch() = default;
 };

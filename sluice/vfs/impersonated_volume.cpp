@@ -186,7 +186,8 @@ private:
 };
 
 impersonated_volume::impersonated_volume(volume& behind, account_ptr account)
-    : behind_(behind),
+    : volume(behind.domain().shared_from_this()),
+      behind_(behind),
       account_(std::move(account)),
       identity_(behind.identity()),
       feed_(std::make_unique<feed>(*this)) {

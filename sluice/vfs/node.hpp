@@ -8,6 +8,7 @@
 
 #include "sluice/io/file_handle.hpp"
 #include "sluice/io/task.hpp"
+#include "sluice/vfs/discardable.hpp"
 #include "sluice/vfs/host_runs.hpp"
 #include "sluice/vfs/metadata.hpp"
 
@@ -43,12 +44,8 @@ struct listed_name {
 /// The names of a directory, one after the other; `.` and `..` are not among them. A name that stands in the
 /// directory throughout is given once; one created or removed meanwhile may come or not.
 /// Thread safety: one thread at a time.
-class directory_listing {
+class directory_listing : public discardable {
 public:
-    virtual ~directory_listing() = default;
-    directory_listing(const directory_listing&) = delete;
-    directory_listing& operator=(const directory_listing&) = delete;
-
     /// The next name; null at the end. Symbolic links come with the status of what they lead to.
     /// Errors: EIO and those of the file system. Blocks: for the file system.
     [[nodiscard]] virtual result<const listed_name*> next() noexcept = 0;
@@ -73,12 +70,8 @@ enum class when_taken : std::uint8_t {
 /// Calls without co_ in their name block for the file system. Errors are errno values. What a kind of node
 /// cannot do fails with EOPNOTSUPP (streams of a stream, EAs without xattr), ENOTDIR or EISDIR.
 /// Thread safety: one thread at a time for a volume and all its nodes; but see transfers_at_once().
-class node {
+class node : public discardable {
 public:
-    virtual ~node() = default;
-    node(const node&) = delete;
-    node& operator=(const node&) = delete;
-
     [[nodiscard]] virtual node_kind kind() const noexcept = 0;
     [[nodiscard]] virtual file_key key() const noexcept = 0;
     /// Where it stands now as far as the volume knows: in the case it was created with.

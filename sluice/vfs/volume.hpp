@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sluice/vfs/change_feed.hpp"
+#include "sluice/vfs/fs_domain.hpp"
 #include "sluice/vfs/node.hpp"
 
 namespace sluice::vfs {
@@ -67,6 +68,12 @@ public:
     volume(const volume&) = delete;
     volume& operator=(const volume&) = delete;
 
+    /// The failure domain that calls of this volume and its nodes run in: `co_await volume.domain().run(…)`.
+    /// By default one of its own whose calls always run inline. Any thread.
+    [[nodiscard]] virtual fs_domain& domain() noexcept { return *domain_; }
+    /// Chooses it, before anything is found through the volume.
+    void set_domain(std::shared_ptr<fs_domain> domain) noexcept { domain_ = std::move(domain); }
+
     [[nodiscard]] virtual const volume_features& features() const noexcept = 0;
     [[nodiscard]] virtual const volume_identity& identity() const noexcept = 0;
     [[nodiscard]] virtual result<volume_space> space() noexcept = 0;
@@ -107,7 +114,12 @@ public:
     [[nodiscard]] virtual change_feed* changes() noexcept { return nullptr; }
 
 protected:
-    volume() = default;
+    /// Allocates: its domain.
+    volume();
+    explicit volume(std::shared_ptr<fs_domain> domain) noexcept : domain_(std::move(domain)) {}
+
+private:
+    std::shared_ptr<fs_domain> domain_;  // never null
 };
 
 }  // namespace sluice::vfs
