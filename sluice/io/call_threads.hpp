@@ -94,9 +94,10 @@ public:
         return call_awaiter<Call>(*this, loop, std::move(call));
     }
 
-    /// The same, for a call that `by` may withdraw as long as it has not begun. The outcome is empty then.
+    /// The same, for a call that `by`, unless null, may withdraw as long as it has not begun. The outcome is
+    /// empty then.
     template <std::invocable Call>
-    [[nodiscard]] withdrawable_call_awaiter<Call> run(io_multiplexer& loop, call_withdrawal& by,
+    [[nodiscard]] withdrawable_call_awaiter<Call> run(io_multiplexer& loop, call_withdrawal* by,
                                                       Call call) noexcept {
         return withdrawable_call_awaiter<Call>(*this, loop, by, std::move(call));
     }
@@ -239,16 +240,16 @@ class [[nodiscard]] withdrawable_call_awaiter final : public call_in_frame<Call>
 public:
     using typename call_in_frame<Call>::value_type;
 
-    withdrawable_call_awaiter(call_threads& on, io_multiplexer& loop, call_withdrawal& by, Call call) noexcept
+    withdrawable_call_awaiter(call_threads& on, io_multiplexer& loop, call_withdrawal* by, Call call) noexcept
         : call_in_frame<Call>(on, loop, std::move(call)), by_(by) {}
     withdrawable_call_awaiter(withdrawable_call_awaiter&& from) noexcept
         : call_in_frame<Call>(std::move(from)), by_(from.by_) {}
     withdrawable_call_awaiter& operator=(withdrawable_call_awaiter&&) = delete;
 
-    [[nodiscard]] bool await_ready() const noexcept { return by_.is_withdrawn(); }
+    [[nodiscard]] bool await_ready() const noexcept { return by_ != nullptr and by_->is_withdrawn(); }
     void await_suspend(std::coroutine_handle<> waiter) noexcept {
         this->wait(waiter);
-        by_.enter(*this);
+        if (by_ != nullptr) by_->enter(*this);
         this->threads_.submit(*this);
     }
     /// Empty: withdrawn, the call has not begun.
@@ -258,9 +259,11 @@ private:
     void withdraw_if_queued() noexcept override {
         if (this->threads_.withdraw(*this)) this->come_back();
     }
-    void before_resuming() noexcept override { by_.leave(*this); }
+    void before_resuming() noexcept override {
+        if (by_ != nullptr) by_->leave(*this);
+    }
 
-    call_withdrawal& by_;
+    call_withdrawal* by_;
 };
 
 }  // namespace sluice::io

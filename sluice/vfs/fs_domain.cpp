@@ -30,9 +30,8 @@ void fs_domain::discard(std::unique_ptr<discardable> what, std::shared_ptr<const
                         offloaded where) noexcept {
     if (what == nullptr) return;
     if (where == offloaded::as_calls and is_inline()) {
-        begin_inline_call();
+        const inline_call now(*this);
         what.reset();
-        end_inline_call();
         return;
     }
     what->kept_ = std::move(needs);

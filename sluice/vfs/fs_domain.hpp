@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cerrno>
 #include <concepts>
 #include <coroutine>
 #include <cstdint>
@@ -72,6 +73,11 @@ public:
     template <std::invocable Call>
     [[nodiscard]] auto run(io::io_multiplexer& loop, io::call_withdrawal& by, Call call) noexcept;
 
+    /// Carries out a call on a worker, inline domain or not: for what may take long. `by` may be null; a call
+    /// that it has withdrawn gives the error ECANCELED. Suspends.
+    template <std::invocable Call>
+    [[nodiscard]] auto offload(io::io_multiplexer& loop, io::call_withdrawal* by, Call call) noexcept;
+
     /// Destroys a node, a listing or a watch, here if calls run inline, and otherwise on a worker; nobody
     /// waits for it. `needs`, which is released after it on the same thread, is what must exist until then,
     /// such as its volume. With `offloaded::yes`, for what takes long, always on a worker. Any thread.
@@ -92,15 +98,25 @@ public:
     /// The domain whose call the calling thread is carrying out; null outside of calls.
     [[nodiscard]] static fs_domain* of_this_call() noexcept;
 
-    /// For calls that are made on a loop without run(): where they begin and end. The watchdog sees them
-    /// between. Not nested.
-    void begin_inline_call() noexcept;
-    void end_inline_call() noexcept;
+    /// A call that is made on a loop without run(): the watchdog sees it for as long as this exists. Not
+    /// nested.
+    class inline_call {
+    public:
+        explicit inline_call(fs_domain& of) noexcept : of_(of) { of_.begin_inline_call(); }
+        inline_call(const inline_call&) = delete;
+        inline_call& operator=(const inline_call&) = delete;
+        ~inline_call() { of_.end_inline_call(); }
+
+    private:
+        fs_domain& of_;
+    };
 
 private:
     template <class Call>
     class placed_call;
 
+    void begin_inline_call() noexcept;
+    void end_inline_call() noexcept;
     void begin_offloaded_call() noexcept;
     void end_offloaded_call() noexcept;
 
@@ -124,10 +140,8 @@ public:
         return outcome;
     }
     auto carry_out_inline() noexcept {
-        domain_.begin_inline_call();
-        auto outcome = call_();
-        domain_.end_inline_call();
-        return outcome;
+        const inline_call now(domain_);
+        return call_();
     }
     [[nodiscard]] fs_domain& domain() const noexcept { return domain_; }
 
@@ -156,6 +170,31 @@ private:
     Awaiter offloaded_;
 };
 
+/// What fs_domain::offload creates. May be moved until it is awaited.
+template <class Awaiter>
+class [[nodiscard]] offloaded_call_awaiter {
+public:
+    using value_type = Awaiter::value_type;
+
+    explicit offloaded_call_awaiter(Awaiter calling) noexcept : calling_(std::move(calling)) {}
+
+    [[nodiscard]] bool await_ready() const noexcept { return calling_.await_ready(); }
+    void await_suspend(std::coroutine_handle<> waiter) noexcept { calling_.await_suspend(waiter); }
+    [[nodiscard]] value_type await_resume() noexcept {
+        auto outcome = calling_.await_resume();
+        if (not outcome) return failure({ECANCELED, "call"});
+        return *std::move(outcome);
+    }
+
+private:
+    Awaiter calling_;
+};
+
+template <std::invocable Call>
+auto fs_domain::offload(io::io_multiplexer& loop, io::call_withdrawal* by, Call call) noexcept {
+    return offloaded_call_awaiter(workers_.run(loop, by, placed_call<Call>(*this, std::move(call))));
+}
+
 template <std::invocable Call>
 auto fs_domain::run(io::io_multiplexer& loop, Call call) noexcept {
     return domain_call_awaiter(workers_.run(loop, placed_call<Call>(*this, std::move(call))));
@@ -163,7 +202,7 @@ auto fs_domain::run(io::io_multiplexer& loop, Call call) noexcept {
 
 template <std::invocable Call>
 auto fs_domain::run(io::io_multiplexer& loop, io::call_withdrawal& by, Call call) noexcept {
-    return domain_call_awaiter(workers_.run(loop, by, placed_call<Call>(*this, std::move(call))));
+    return domain_call_awaiter(workers_.run(loop, &by, placed_call<Call>(*this, std::move(call))));
 }
 
 }  // namespace sluice::vfs

@@ -231,7 +231,7 @@ TEST_F(domains, destruction_carries_out_what_was_discarded) {
     std::vector<id> where;
     std::atomic<int> count{0};
     {
-        const auto slow = make(call_policy::never_inline, 2);
+        const auto slow = make(call_policy::never_inline, 1);
         for (int i = 0; i != 3; ++i)
             slow->discard(std::make_unique<noted>(where, count, nullptr));
     }

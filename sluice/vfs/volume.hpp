@@ -60,8 +60,9 @@ enum class name_match : bool { any_case, exact };
 
 /// A tree of files that can be served: a folder of the host, a disk image. Nothing reached through it lies
 /// outside. See `node` for what paths look like.
-/// Thread safety: one thread at a time, as all nodes of it (transfers excepted: node::transfers_at_once).
-/// What is destroyed last is the volume, on the thread of the loop it was made with.
+/// Thread safety: any thread at any time, as far as `node` says. Two threads that create one name decide it
+/// among themselves: one fails with EEXIST. The volume is destroyed after its nodes, listings and watches, on
+/// the thread of the loop it was made with; they may be destroyed on any.
 class volume {
 public:
     virtual ~volume() = default;
