@@ -5,6 +5,7 @@
 
 #include "sluice/base/result.hpp"
 #include "sluice/io/task.hpp"
+#include "sluice/vfs/discardable.hpp"
 
 namespace sluice::vfs {
 
@@ -28,7 +29,8 @@ struct change {
 };
 
 /// Is told what happens in a directory. Called from the feed's task, never from inside watch(), with the one
-/// exception of may_watch().
+/// exception of may_watch(). The feed is locked during the call: a listener may use the feed itself, but must
+/// not wait for another thread that does.
 class change_listener {
 public:
     virtual void changed(const change& what) noexcept = 0;
@@ -48,20 +50,15 @@ protected:
     ~change_listener() = default;
 };
 
-/// A watch that is kept; dropping it ends it, from inside a listener's call, too.
-class change_watch {
-public:
-    virtual ~change_watch() = default;
-    change_watch(const change_watch&) = delete;
-    change_watch& operator=(const change_watch&) = delete;
-
+/// A watch that is kept; dropping it ends it, on any thread, and from inside a listener's call, too. Its
+/// listener is not called any more once it is dropped. Blocks: while the feed tells listeners of something.
+class change_watch : public discardable {
 protected:
     change_watch() = default;
 };
 
 /// Tells of changes made by anybody, through the server or beside it.
-/// Thread safety: as the volume, one thread at a time; only co_changed() may run beside the rest, on the
-/// thread of the volume's own loop, which is tell()'s, too.
+/// Monitor. Thread safety: any thread; co_changed() and tell() belong to the volume's own loop.
 class change_feed {
 public:
     virtual ~change_feed() = default;

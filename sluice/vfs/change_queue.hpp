@@ -26,7 +26,7 @@ private:
 };
 
 /// What listeners are yet to be told. A listener may drop its watch or others, and cause changes, so nothing
-/// is told while a feed walks its own tables. Thread safety: none of its own.
+/// is told while a feed walks its own tables. Thread safety: that of its feed, which locks it.
 class change_queue {
 public:
     [[nodiscard]] bool empty() const noexcept { return told_next_.empty(); }

@@ -1,5 +1,7 @@
 #include "sluice/vfs/impersonated_volume.hpp"
 
+#include "sluice/vfs/fs_domain.hpp"
+
 namespace sluice::vfs {
 namespace {
 
@@ -25,6 +27,7 @@ public:
 
     [[nodiscard]] node& behind() noexcept { return *behind_; }
 
+    [[nodiscard]] fs_domain& domain() noexcept override { return behind_->domain(); }
     // What is known, or open, asks for no rights.
     [[nodiscard]] node_kind kind() const noexcept override { return behind_->kind(); }
     [[nodiscard]] file_key key() const noexcept override { return behind_->key(); }
@@ -32,17 +35,19 @@ public:
     [[nodiscard]] std::string location() const override { return behind_->location(); }
     [[nodiscard]] std::string_view stream_name() const noexcept override { return behind_->stream_name(); }
     [[nodiscard]] bool transfers_at_once() const noexcept override { return behind_->transfers_at_once(); }
-    [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into,
-                                                        std::uint64_t offset) noexcept override {
-        return behind_->co_read(into, offset);
+    [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
+                                                        io::call_withdrawal* by) noexcept override {
+        return behind_->co_read(into, offset, by);
     }
-    [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from,
-                                                  std::uint64_t offset) noexcept override {
+    [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
+                                                  io::call_withdrawal* by) noexcept override {
         io::file_handle* const file = behind_->host_file();
-        if (file == nullptr) return behind_->co_write(from, offset);
-        return co_write_in_place(*file, from, offset);
+        if (file == nullptr) return behind_->co_write(from, offset, by);
+        return co_write_as_account(*file, from, offset, by);
     }
-    [[nodiscard]] io::task<result<void>> co_flush() noexcept override { return behind_->co_flush(); }
+    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override {
+        return behind_->co_flush(by);
+    }
     [[nodiscard]] io::file_handle* host_file() noexcept override { return behind_->host_file(); }
     [[nodiscard]] bool lends() noexcept override { return behind_->lends(); }
     [[nodiscard]] result<host_runs> lend(io::extent_pair range, std::size_t runs_max) noexcept override {
@@ -132,20 +137,31 @@ private:
         return call();
     }
 
-    // Never suspends. A write that the kernel or another thread ends later would be made as us: no quota
-    // would bind it, and a program would keep its set-user-id bit.
-    [[nodiscard]] io::task<result<void>> co_write_in_place(io::file_handle& file,
-                                                           std::span<const std::byte> from,
-                                                           std::uint64_t offset) noexcept {
+    // By a plain call on one thread. A write that the kernel or another thread ends later would be made as
+    // us: no quota would bind it, and a program would keep its set-user-id bit.
+    [[nodiscard]] io::task<result<void>> co_write_as_account(io::file_handle& file,
+                                                             std::span<const std::byte> from,
+                                                             std::uint64_t offset,
+                                                             io::call_withdrawal* by) noexcept {
+        io::io_multiplexer* const loop = io::io_multiplexer::running_here();
+        if (domain().is_inline() or loop == nullptr) {
+            const fs_domain::inline_call now(domain());
+            co_return write_here(file, from, offset);
+        }
+        co_return co_await domain().offload(*loop, by, [&] { return write_here(file, from, offset); });
+    }
+
+    [[nodiscard]] result<void> write_here(io::file_handle& file, std::span<const std::byte> from,
+                                          std::uint64_t offset) const noexcept {
         const as_account now(*who_);
         while (not from.empty()) {
             const auto written = file.write({.buffers = from, .offset = offset});
-            if (not written) co_return failure(written.error());
-            if (written.bytes_transferred() == 0) co_return failure(error(EIO, "write", file.descriptor()));
+            if (not written) return failure(written.error());
+            if (written.bytes_transferred() == 0) return failure(error(EIO, "write", file.descriptor()));
             from = from.subspan(written.bytes_transferred());
             offset += written.bytes_transferred();
         }
-        co_return result<void>{};
+        return {};
     }
 
     account_ptr who_;
@@ -186,7 +202,8 @@ private:
 };
 
 impersonated_volume::impersonated_volume(volume& behind, account_ptr account)
-    : behind_(behind),
+    : volume(behind.domain().shared_from_this()),
+      behind_(behind),
       account_(std::move(account)),
       identity_(behind.identity()),
       feed_(std::make_unique<feed>(*this)) {

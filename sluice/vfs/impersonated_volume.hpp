@@ -10,12 +10,13 @@ namespace sluice::vfs {
 ///
 /// The calling thread takes the account's identity for file systems for the length of a call and has its own
 /// back after it; other threads are not touched. Reads need none: what was opened stays open. Writes to a
-/// file of the host are made at once, on the calling thread, so that quotas and set-user-id bits are the
-/// account's affair; they block it for as long as the kernel takes. What the volume behind knows of names
-/// (its index) is shared between accounts, and used for an account only in directories that it may list.
+/// file of the host are plain calls on one thread, so that quotas and set-user-id bits are the account's
+/// affair: the loop's if calls of the domain run inline, and otherwise a worker. What the volume behind knows
+/// of names (its index) is shared between accounts, and used for an account only in directories that it may
+/// list.
 ///
-/// Thread safety: as the volume behind, which outlives it. Lifetime: nodes, listings and watches made by it
-/// share its account, and need only the volume behind.
+/// Immutable. Thread safety: as the volume behind, which outlives it. Lifetime: nodes, listings and watches
+/// made by it share its account, and need only the volume behind.
 class impersonated_volume final : public volume {
 public:
     /// Errors: EPERM if the process may not take the account's identity (CAP_SETUID, CAP_SETGID). Allocates:
@@ -24,6 +25,7 @@ public:
                                                                              unix_account account);
     ~impersonated_volume() override;
 
+    [[nodiscard]] fs_domain& domain() noexcept override { return behind_.domain(); }
     [[nodiscard]] const volume_features& features() const noexcept override { return behind_.features(); }
     [[nodiscard]] const volume_identity& identity() const noexcept override { return identity_; }
     [[nodiscard]] result<volume_space> space() noexcept override { return behind_.space(); }

@@ -64,6 +64,7 @@ struct metadata {
     std::uint16_t permission_bits = 0;  // Unix rwxrwxrwx and set-id, sticky
     dos_attributes dos = dos_attributes::none;
     bool is_sparse = false;
+    std::optional<bool> has_security{};  // whether a security descriptor is stored, if that is known
     time_point born{};
     time_point accessed{};
     time_point modified{};

@@ -8,11 +8,13 @@
 
 #include "sluice/io/file_handle.hpp"
 #include "sluice/io/task.hpp"
+#include "sluice/vfs/discardable.hpp"
 #include "sluice/vfs/host_runs.hpp"
 #include "sluice/vfs/metadata.hpp"
 
 namespace sluice::vfs {
 
+class fs_domain;
 class node;
 using node_ptr = std::unique_ptr<node>;
 
@@ -43,12 +45,8 @@ struct listed_name {
 /// The names of a directory, one after the other; `.` and `..` are not among them. A name that stands in the
 /// directory throughout is given once; one created or removed meanwhile may come or not.
 /// Thread safety: one thread at a time.
-class directory_listing {
+class directory_listing : public discardable {
 public:
-    virtual ~directory_listing() = default;
-    directory_listing(const directory_listing&) = delete;
-    directory_listing& operator=(const directory_listing&) = delete;
-
     /// The next name; null at the end. Symbolic links come with the status of what they lead to.
     /// Errors: EIO and those of the file system. Blocks: for the file system.
     [[nodiscard]] virtual result<const listed_name*> next() noexcept = 0;
@@ -70,14 +68,20 @@ enum class when_taken : std::uint8_t {
 /// leading slash, no empty, `.` or `..` component; the root itself is the empty path. All look-ups ignore
 /// case as the volume does.
 ///
-/// Calls without co_ in their name block for the file system. Errors are errno values. What a kind of node
-/// cannot do fails with EOPNOTSUPP (streams of a stream, EAs without xattr), ENOTDIR or EISDIR.
-/// Thread safety: one thread at a time for a volume and all its nodes; but see transfers_at_once().
-class node {
+/// Calls without co_ in their name block for the file system: they are what fs_domain::run() carries out.
+/// Errors are errno values. What a kind of node cannot do fails with EOPNOTSUPP (streams of a stream, EAs
+/// without xattr), ENOTDIR or EISDIR.
+///
+/// Thread safety: calls that read, and transfers, may run on any thread at any time, several of one node, and
+/// during changes of it. Its caller serialises the changes of one node (change, open_data, truncate, rename,
+/// follow_stream_name, remove, become_link), and, of one file through whatever node, the changes of its
+/// attributes, streams, EAs and security. A view that a node returns is valid until the next change of what
+/// it shows. A node may be destroyed on any thread. Coroutines are started on the thread of a loop of
+/// volume::serve_on.
+class node : public discardable {
 public:
-    virtual ~node() = default;
-    node(const node&) = delete;
-    node& operator=(const node&) = delete;
+    /// That its calls run in: that of the volume, or of the file system that is mounted there.
+    [[nodiscard]] virtual fs_domain& domain() noexcept = 0;
 
     [[nodiscard]] virtual node_kind kind() const noexcept = 0;
     [[nodiscard]] virtual file_key key() const noexcept = 0;
@@ -95,22 +99,24 @@ public:
     // --- data of a file or a stream
     // -----------------------------------------------------------------------
 
-    /// Whether co_read, co_write and co_flush may run on several threads at once, for one node, too, and
-    /// beside whatever else is done to the volume except open_data of this node: each on the thread of a loop
-    /// of volume::serve_on. Where not, they never suspend on a volume that has more loops than one.
+    /// Whether co_read, co_write and co_flush need no order among each other: a stream's writes read all of
+    /// it, change it and write it again. Where not, its caller serialises them for one file, and they never
+    /// suspend in a domain whose calls run inline.
     [[nodiscard]] virtual bool transfers_at_once() const noexcept { return false; }
 
     /// Makes data accessible; again with more access widens it. Before, no transfer works (EBADF).
     /// Errors: EACCES, EPERM, EROFS, ETXTBSY, EISDIR; ENXIO for what is not a regular file.
     [[nodiscard]] virtual result<void> open_data(data_access wanted) noexcept = 0;
-    /// Reads at `offset`; fewer bytes than asked for, or none, only at the end of the file.
-    [[nodiscard]] virtual io::task<result<std::size_t>> co_read(std::span<std::byte> into,
-                                                                std::uint64_t offset) noexcept = 0;
+    /// Reads at `offset`; fewer bytes than asked for, or none, only at the end of the file. Here and below:
+    /// `by` may be null; with it, what still waits for a worker can be withdrawn, and fails with ECANCELED.
+    [[nodiscard]] virtual io::task<result<std::size_t>> co_read(
+        std::span<std::byte> into, std::uint64_t offset, io::call_withdrawal* by = nullptr) noexcept = 0;
     /// Writes all of it at `offset`, lengthening the file if need be.
     [[nodiscard]] virtual io::task<result<void>> co_write(std::span<const std::byte> from,
-                                                          std::uint64_t offset) noexcept = 0;
+                                                          std::uint64_t offset,
+                                                          io::call_withdrawal* by = nullptr) noexcept = 0;
     /// Makes data and metadata durable. On a directory: its names.
-    [[nodiscard]] virtual io::task<result<void>> co_flush() noexcept = 0;
+    [[nodiscard]] virtual io::task<result<void>> co_flush(io::call_withdrawal* by = nullptr) noexcept = 0;
     /// The host's file, for copies that bypass us; null if there is none (streams, images).
     [[nodiscard]] virtual io::file_handle* host_file() noexcept { return nullptr; }
     /// Whether lend() may work: the data lies in a file of the host.

@@ -14,6 +14,8 @@ result<found_node> with_status(result<node_ptr> found) noexcept {
 
 }  // namespace
 
+volume::volume() : domain_(std::make_shared<fs_domain>(fs_domain_options{})) {}
+
 result<found_node> volume::find_with_status(std::string_view path, follow_links links, data_access,
                                             name_match) noexcept {
     return with_status(find(path, links));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sluice/vfs/change_feed.hpp"
+#include "sluice/vfs/fs_domain.hpp"
 #include "sluice/vfs/node.hpp"
 
 namespace sluice::vfs {
@@ -59,13 +60,20 @@ enum class name_match : bool { any_case, exact };
 
 /// A tree of files that can be served: a folder of the host, a disk image. Nothing reached through it lies
 /// outside. See `node` for what paths look like.
-/// Thread safety: one thread at a time, as all nodes of it (transfers excepted: node::transfers_at_once).
-/// What is destroyed last is the volume, on the thread of the loop it was made with.
+/// Thread safety: any thread at any time, as far as `node` says. Two threads that create one name decide it
+/// among themselves: one fails with EEXIST. The volume is destroyed after its nodes, listings and watches, on
+/// the thread of the loop it was made with; they may be destroyed on any.
 class volume {
 public:
     virtual ~volume() = default;
     volume(const volume&) = delete;
     volume& operator=(const volume&) = delete;
+
+    /// The failure domain that calls of this volume and its nodes run in: `co_await volume.domain().run(…)`.
+    /// By default one of its own whose calls always run inline. Any thread.
+    [[nodiscard]] virtual fs_domain& domain() noexcept { return *domain_; }
+    /// Chooses it, before anything is found through the volume.
+    void set_domain(std::shared_ptr<fs_domain> domain) noexcept { domain_ = std::move(domain); }
 
     [[nodiscard]] virtual const volume_features& features() const noexcept = 0;
     [[nodiscard]] virtual const volume_identity& identity() const noexcept = 0;
@@ -107,7 +115,12 @@ public:
     [[nodiscard]] virtual change_feed* changes() noexcept { return nullptr; }
 
 protected:
-    volume() = default;
+    /// Allocates: its domain.
+    volume();
+    explicit volume(std::shared_ptr<fs_domain> domain) noexcept : domain_(std::move(domain)) {}
+
+private:
+    std::shared_ptr<fs_domain> domain_;  // never null
 };
 
 }  // namespace sluice::vfs

@@ -26,6 +26,11 @@ private:
     memory_volume made_;
 };
 
+std::shared_ptr<fs_domain> offloaded_domain() {
+    return std::make_shared<fs_domain>(
+        fs_domain_options{.name = "tested", .policy = call_policy::never_inline});
+}
+
 }  // namespace
 
 std::vector<volume_kind> volume_kinds() {
@@ -37,6 +42,18 @@ std::vector<volume_kind> volume_kinds() {
         {.name = "tmpfs",
          .make = [](io::io_multiplexer& with) -> std::unique_ptr<tested_volume> {
              return std::make_unique<host_under_test>(with, "/dev/shm");
+         }},
+        {.name = "offloaded_disk",
+         .make = [](io::io_multiplexer& with) -> std::unique_ptr<tested_volume> {
+             auto made = std::make_unique<host_under_test>(with, std::filesystem::current_path().string());
+             made->tested().set_domain(offloaded_domain());
+             return made;
+         }},
+        {.name = "offloaded_memory",
+         .make = [](io::io_multiplexer& with) -> std::unique_ptr<tested_volume> {
+             auto made = std::make_unique<memory_under_test>(with);
+             made->tested().set_domain(offloaded_domain());
+             return made;
          }},
         {.name = "memory",
          .make = [](io::io_multiplexer& with) -> std::unique_ptr<tested_volume> {

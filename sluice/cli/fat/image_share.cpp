@@ -25,6 +25,7 @@ public:
                 std::unique_ptr<fat::file_system> mounted, std::uint64_t number)
         : below_(std::move(below)), volume_(loop, std::move(mounted), number, &below_->threads) {}
 
+    [[nodiscard]] vfs::fs_domain& domain() noexcept override { return volume_.domain(); }
     [[nodiscard]] const vfs::volume_features& features() const noexcept override {
         return volume_.features();
     }

@@ -83,27 +83,34 @@ result<void> node::change(const vfs::metadata_change& wanted) noexcept {
 result<void> node::open_data(vfs::data_access wanted) noexcept {
     if (item_->is_directory) return failure({EISDIR, "open data"});
     if (wanted.write and system_.is_read_only()) return failure({EROFS, "open data"});
-    granted_.read = granted_.read or wanted.read;
-    granted_.write = granted_.write or wanted.write;
+    granted_.add(wanted);
     return {};
 }
 
 // Nobody waits for it: who asks has another way.
 result<vfs::host_runs> node::lend(io::extent_pair range, std::size_t runs_max) noexcept {
-    if (const auto may = may_use(granted_.read); not may) return failure(may.error());
+    if (const auto may = may_use(granted_.can_read()); not may) return failure(may.error());
     return system_.lend(*item_, {.offset = range.offset, .length = range.length}, runs_max, may_wait::no);
 }
 
 // What waits, where no loop waits with it.
 template <class Call>
-io::task<std::invoke_result_t<Call&>> node::on_thread(Call call) noexcept {
+io::task<std::invoke_result_t<Call&>> node::on_thread(Call call, io::call_withdrawal* by) noexcept {
+    if (not domain().is_inline())
+        co_return co_await domain().offload(vfs::loop_here(around_.loops), by, std::move(call));
     if (around_.threads == nullptr) co_return call();
     co_return co_await around_.threads->run(vfs::loop_here(around_.loops), std::move(call));
 }
 
-io::task<result<std::size_t>> node::co_read(std::span<std::byte> into, std::uint64_t offset) noexcept {
-    if (const auto may = may_use(granted_.read); not may) co_return failure(may.error());
+io::task<result<std::size_t>> node::co_read(std::span<std::byte> into, std::uint64_t offset,
+                                            io::call_withdrawal* by) noexcept {
+    if (const auto may = may_use(granted_.can_read()); not may) co_return failure(may.error());
     run_list::hint hint;
+    const auto waiting = [&] { return system_.read(*item_, hint, into, offset); };
+    if (not domain().is_inline()) {
+        io::task<result<std::size_t>> reading = on_thread(waiting, by);
+        co_return co_await std::move(reading);
+    }
     auto got = system_.read(*item_, hint, into, offset, may_wait::no);
     if (got or got.error() != std::errc::resource_unavailable_try_again) co_return got;
     // From where the bytes lie: as many reads at once as the loop's multiplexer has under way.
@@ -115,8 +122,7 @@ io::task<result<std::size_t>> node::co_read(std::span<std::byte> into, std::uint
             co_return co_await std::move(reading);
         }
     }
-    io::task<result<std::size_t>> reading =
-        on_thread([&] { return system_.read(*item_, hint, into, offset); });
+    io::task<result<std::size_t>> reading = on_thread(waiting, by);
     co_return co_await std::move(reading);
 }
 
@@ -151,45 +157,48 @@ result<void> node::write_at_once(std::span<const std::byte> from, std::uint64_t 
     return done;
 }
 
-io::task<result<void>> node::co_write(std::span<const std::byte> from, std::uint64_t offset) noexcept {
-    if (const auto may = may_use(granted_.write); not may) co_return may;
-    result<void> done = write_at_once(from, offset);
+io::task<result<void>> node::co_write(std::span<const std::byte> from, std::uint64_t offset,
+                                      io::call_withdrawal* by) noexcept {
+    if (const auto may = may_use(granted_.can_write()); not may) co_return may;
+    result<void> done = domain().is_inline() ? write_at_once(from, offset) : failure({EAGAIN, "write"});
     if (done and system_.is_commit_due() and not around_.is_committing.exchange(true)) {
-        io::task<result<void>> committing = on_thread([&] { return system_.commit(); });
+        io::task<result<void>> committing = on_thread([&] { return system_.commit(); }, nullptr);
         done = co_await std::move(committing);
         around_.is_committing = false;
     } else if (not done and done.error() == std::errc::resource_unavailable_try_again) {
         run_list::hint hint;
-        io::task<result<void>> writing = on_thread([&] { return system_.write(*item_, hint, from, offset); });
+        io::task<result<void>> writing =
+            on_thread([&] { return system_.write(*item_, hint, from, offset); }, by);
         done = co_await std::move(writing);
     }
     if (done and not item_->is_removed) around_.feed->note_written(*item_);
     co_return done;
 }
 
-io::task<result<void>> node::co_flush() noexcept {
-    io::task<result<void>> flushing = on_thread([&] { return system_.flush(*item_); });
+io::task<result<void>> node::co_flush(io::call_withdrawal* by) noexcept {
+    io::task<result<void>> flushing = on_thread([&] { return system_.flush(*item_); }, by);
     co_return co_await std::move(flushing);
 }
 
 result<void> node::truncate(std::uint64_t size_bytes) noexcept {
-    if (const auto may = may_use(granted_.write); not may) return may;
+    if (const auto may = may_use(granted_.can_write()); not may) return may;
     return noted(system_.truncate(*item_, size_bytes), vfs::change_kind::modified);
 }
 
 result<void> node::allocate(std::uint64_t size_bytes) noexcept {
-    if (const auto may = may_use(granted_.write); not may) return may;
+    if (const auto may = may_use(granted_.can_write()); not may) return may;
     return system_.expect(*item_, size_bytes);
 }
 
 result<void> node::zero(std::uint64_t offset, std::uint64_t length, bool) noexcept {
-    if (const auto may = may_use(granted_.write); not may) return may;
+    if (const auto may = may_use(granted_.can_write()); not may) return may;
     return noted(system_.zero(*item_, {.offset = offset, .length = length}), vfs::change_kind::modified);
 }
 
 result<std::span<io::extent_pair>> node::allocated_ranges(std::uint64_t offset, std::uint64_t length,
                                                           std::span<io::extent_pair> storage) noexcept {
-    if (const auto may = may_use(granted_.read or granted_.write); not may) return failure(may.error());
+    if (const auto may = may_use(granted_.can_read() or granted_.can_write()); not may)
+        return failure(may.error());
     if (storage.empty()) return failure({EINVAL, "list ranges"});
     std::size_t filled = 0;
     const auto done = system_.for_each_extent(
@@ -210,8 +219,8 @@ result<std::uint64_t> node::clone_to(vfs::node& destination, io::extent_pair sou
                                      std::uint64_t destination_offset, bool only_shared) noexcept {
     auto* const other = dynamic_cast<node*>(&destination);
     if (only_shared or other == nullptr or &other->system_ != &system_) return unheard_of("clone");
-    if (const auto may = may_use(granted_.read); not may) return failure(may.error());
-    if (const auto may = other->may_use(other->granted_.write); not may) return failure(may.error());
+    if (const auto may = may_use(granted_.can_read()); not may) return failure(may.error());
+    if (const auto may = other->may_use(other->granted_.can_write()); not may) return failure(may.error());
     const std::uint64_t size = system_.status(*item_).size_bytes;
     if (source.offset >= size) return 0U;
     const std::uint64_t length = std::min(source.length, size - source.offset);

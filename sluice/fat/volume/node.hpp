@@ -9,7 +9,9 @@
 #include "sluice/fat/volume/item_holder.hpp"
 #include "sluice/fat/volume/volume_change_feed.hpp"
 #include "sluice/io/call_threads.hpp"
+#include "sluice/vfs/granted_access.hpp"
 #include "sluice/vfs/node.hpp"
+#include "sluice/vfs/volume.hpp"
 #include "sluice/vfs/write_promptness.hpp"
 
 // Internal to the volume.
@@ -18,6 +20,7 @@ namespace sluice::fat {
 
 /// What the nodes of a volume have in common.
 struct surroundings {
+    vfs::volume* owner = nullptr;
     std::unique_ptr<file_system> system;
     std::uint64_t number = 0;                // number of the engine
     std::vector<io::io_multiplexer*> loops;  // that transfers are made on
@@ -30,13 +33,16 @@ struct surroundings {
 /// A file or directory of a FAT volume.
 ///
 /// A transfer is made on the loop if that waits for nobody, and otherwise handed to a thread; but what is not
-/// in the host's memory of an image that lends, the loop's multiplexer waits for.
+/// in the host's memory of an image that lends, the loop's multiplexer waits for. In a domain whose calls are
+/// offloaded, all of it is done on the domain's workers.
+/// Thread safety: as vfs::node; immutable, but for atomic members.
 class node final : public vfs::node, public item_holder {
 public:
     /// `around` outlives it.
     node(surroundings& around, item_handle what) noexcept
         : around_(around), system_(*around.system), item_(std::move(what)) {}
 
+    [[nodiscard]] vfs::fs_domain& domain() noexcept override { return around_.owner->domain(); }
     [[nodiscard]] item& held() const noexcept override { return *item_; }
 
     [[nodiscard]] vfs::node_kind kind() const noexcept override {
@@ -54,11 +60,11 @@ public:
     [[nodiscard]] result<void> open_data(vfs::data_access wanted) noexcept override;
     [[nodiscard]] bool lends() noexcept override { return system_.lends(); }
     [[nodiscard]] result<vfs::host_runs> lend(io::extent_pair range, std::size_t runs_max) noexcept override;
-    [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into,
-                                                        std::uint64_t offset) noexcept override;
-    [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from,
-                                                  std::uint64_t offset) noexcept override;
-    [[nodiscard]] io::task<result<void>> co_flush() noexcept override;
+    [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
+                                                        io::call_withdrawal* by) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
+                                                  io::call_withdrawal* by) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override;
     [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
@@ -106,13 +112,14 @@ private:
                                                           std::span<std::byte> into) const noexcept;
     [[nodiscard]] result<void> write_at_once(std::span<const std::byte> from, std::uint64_t offset) noexcept;
     template <class Call>
-    [[nodiscard]] io::task<std::invoke_result_t<Call&>> on_thread(Call call) noexcept;
+    [[nodiscard]] io::task<std::invoke_result_t<Call&>> on_thread(Call call,
+                                                                  io::call_withdrawal* by) noexcept;
     result<void> noted(result<void> done, vfs::change_kind what);
 
     surroundings& around_;
     file_system& system_;
     item_handle item_;
-    vfs::data_access granted_;
+    vfs::granted_access granted_;
 };
 
 }  // namespace sluice::fat

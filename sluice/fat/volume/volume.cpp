@@ -10,6 +10,7 @@ volume::volume(io::io_multiplexer& multiplexer, std::unique_ptr<file_system> mou
                io::call_threads* threads)
     : around_(std::make_unique<surroundings>()) {
     ENSURE(number != 0, "a disk image has a number; files of the host have none");
+    around_->owner = this;
     around_->system = std::move(mounted);
     around_->number = number;
     around_->loops = {&multiplexer};

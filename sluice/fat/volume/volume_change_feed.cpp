@@ -1,5 +1,6 @@
 #include "sluice/fat/volume/volume_change_feed.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "sluice/base/ensure.hpp"
@@ -60,6 +61,7 @@ result<std::unique_ptr<vfs::change_watch>> volume_change_feed::watch(
     vfs::node& directory, bool recursive, vfs::change_listener& listener) noexcept {
     item* const watched = item_of(directory);
     if (watched == nullptr or not watched->is_directory) return failure({ENOTDIR, "watch"});
+    const std::scoped_lock locked(mutex_);
     if (watches_.size() == vfs::limits::watched_directories_max) return failure({ENOSPC, "watch"});
     auto made = std::make_unique<held_watch>(*this, watched->shared_from_this(), recursive, listener);
     watches_.push_back(made.get());
@@ -76,6 +78,7 @@ void volume_change_feed::notify_watches(vfs::change_kind what, bool is_directory
 }
 
 void volume_change_feed::note(vfs::change_kind what, bool is_directory, const std::string& path) {
+    const std::scoped_lock guard(mutex_);
     note_what_was_written();
     notify_watches(what, is_directory, path);
     ring();
@@ -102,26 +105,30 @@ void volume_change_feed::note_what_was_written() {
 }
 
 volume_change_feed::names_seen volume_change_feed::names_of(const std::string& path) {
+    const std::scoped_lock guard(mutex_);
     note_what_was_written();
     names_seen seen;
     for (const held_watch* const each : watches_)
-        seen.push_back(each->path_from_here(path));
+        seen.push_back({.by = each, .name = each->path_from_here(path)});
     return seen;
 }
 
 void volume_change_feed::note_move(const names_seen& before, bool is_directory, const std::string& after) {
     using enum vfs::change_kind;
-    ENSURE(before.size() == watches_.size());
-    for (std::size_t i = 0; i < before.size(); ++i) {
-        const auto path = watches_[i]->path_from_here(after);
+    const std::scoped_lock guard(mutex_);
+    for (held_watch* const each : watches_) {
+        const auto path = each->path_from_here(after);
+        const auto seen = std::ranges::find(before, each, &name_seen::by);  // none: it has begun since
+        const bool has_seen = seen != before.end() and seen->name;
         // To one who sees only one of the names, something has come or gone.
-        if (before[i]) queue_.add(*watches_[i], path ? renamed_old_name : removed, is_directory, *before[i]);
-        if (path) queue_.add(*watches_[i], before[i] ? renamed_new_name : added, is_directory, *path);
+        if (has_seen) queue_.add(*each, path ? renamed_old_name : removed, is_directory, *seen->name);
+        if (path) queue_.add(*each, has_seen ? renamed_new_name : added, is_directory, *path);
     }
     ring();
 }
 
 void volume_change_feed::note_end(const item& directory) {
+    const std::scoped_lock guard(mutex_);
     for (held_watch* const each : watches_)
         if (each->directory() == &directory) queue_.add_end(*each);
     ring();
@@ -135,6 +142,7 @@ void volume_change_feed::ring() noexcept {
 }
 
 void volume_change_feed::forget(held_watch& which) noexcept {
+    const std::scoped_lock locked(mutex_);
     std::erase(watches_, &which);
     queue_.forget(which);
     const std::scoped_lock guard(written_mutex_);
@@ -193,6 +201,7 @@ void volume_change_feed::tell() noexcept {
         return;
     }
     has_rung_ = false;
+    const std::scoped_lock guard(mutex_);
     note_what_was_written();
     queue_.tell_all();
     if (commits_at_.is_none()) commits_at_ = commit_time();

@@ -19,7 +19,7 @@ namespace sluice::fat {
 
 /// Tells of what is done through a volume: nobody else changes an image that is mounted. Commits what was
 /// changed a second after the first change, and goes on telling meanwhile if there are threads for that.
-/// Thread safety: as vfs::change_feed; note_written() on any thread.
+/// Monitor. Thread safety: as vfs::change_feed; whatever notes something, on any thread.
 class volume_change_feed final : public vfs::change_feed {
 public:
     /// All outlive it. `threads` may be null.
@@ -31,13 +31,20 @@ public:
     [[nodiscard]] io::task<bool> co_changed() noexcept override;
     void tell() noexcept override;
 
-    [[nodiscard]] bool is_watched() const noexcept { return not watches_.empty(); }
+    [[nodiscard]] bool is_watched() const noexcept {
+        const std::scoped_lock guard(mutex_);
+        return not watches_.empty();
+    }
     /// A file's content has changed.
     void note_written(item& which);
     /// Something has happened to what is at a path, which nobody looks at unless is_watched().
     void note(vfs::change_kind what, bool is_directory, const std::string& path);
     /// What a path is called by each watch that sees it: to be asked before a move, and told after.
-    using names_seen = std::vector<std::optional<std::string>>;
+    struct name_seen {
+        const vfs::queued_watch* by = nullptr;
+        std::optional<std::string> name{};
+    };
+    using names_seen = std::vector<name_seen>;
     [[nodiscard]] names_seen names_of(const std::string& path);
     void note_move(const names_seen& before, bool is_directory, const std::string& after);
     /// A directory has been removed: its watches end.
@@ -71,6 +78,8 @@ private:
     deadline commits_at_;  // none: nothing was changed since the last commit
     bool commits_now_ = false;
     io::task_group commits_;  // under way on a thread; one at most
+
+    mutable std::recursive_mutex mutex_;  // guards what follows; recursive because listeners use the feed
     std::vector<held_watch*> watches_;
     vfs::change_queue queue_;
 };

@@ -74,7 +74,7 @@ class host_change_feed::held_watch final : public queued_watch {
 public:
     held_watch(host_change_feed& feed, change_listener& listener, io::path_handle directory, bool recursive)
         : queued_watch(listener), root(std::move(directory)), is_recursive(recursive), feed_(feed) {}
-    ~held_watch() override { feed_.forget(*this); }
+    ~held_watch() override { feed_.forget(*this); }  // before any member goes
 
     account_ptr account;
     io::path_handle root;
@@ -123,6 +123,7 @@ result<std::unique_ptr<change_watch>> host_change_feed::watch_as(const account_p
                                                                  change_listener& listener) noexcept {
     auto* const itself = dynamic_cast<host_node*>(&directory);
     if (itself == nullptr or itself->kind() != node_kind::directory) return failure({ENOTDIR, "watch"});
+    const std::scoped_lock guard(mutex_);
     if (const auto opened = open_queue(); not opened) return failure(opened.error());
     const acting_for now(account);
     const io::descriptor_path path(itself->held().descriptor());
@@ -210,6 +211,7 @@ void host_change_feed::release(place& which) noexcept {
 }
 
 void host_change_feed::forget(held_watch& which) noexcept {
+    const std::scoped_lock guard(mutex_);
     if (which.first != nullptr) release(*which.first);
     std::erase(watches_, &which);
     queue_.forget(which);
@@ -234,7 +236,10 @@ void host_change_feed::take_events() {
 }
 
 io::task<bool> host_change_feed::co_changed() noexcept {
-    if (not open_queue()) co_return false;
+    {
+        const std::scoped_lock guard(mutex_);
+        if (not open_queue()) co_return false;
+    }
     if (kernel_queue_.multiplexer() == nullptr and not kernel_queue_.set_multiplexer(&tree_.multiplexer()))
         co_return false;
     const auto ready = co_await io::co_ready(kernel_queue_, io::direction::in);
@@ -248,6 +253,7 @@ io::task<bool> host_change_feed::co_changed() noexcept {
 }
 
 void host_change_feed::tell() noexcept {
+    const std::scoped_lock guard(mutex_);
     dispatch();
     queue_.tell_all();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <mutex>
 #include <unordered_map>
 #include <vector>
 
@@ -27,7 +28,8 @@ namespace sluice::vfs {
 /// A directory that somebody beside the server removes ends its watch only once nobody has it open any more:
 /// the kernel does not tell before.
 ///
-/// Thread safety: as change_feed; `events_`, and reading the kernel's queue, are co_changed()'s and tell()'s.
+/// Monitor. Thread safety: as change_feed; `events_`, and reading the kernel's queue, are co_changed()'s and
+/// tell()'s. A recursive watch looks through its directories with the mutex held: tell() waits for that.
 /// Invariants:
 ///   1. `places_` has every place, by the kernel's number; a number is watched as long as it has a place.
 ///   2. A place's parent is a place of the same watch, and owns it; the first has none, and its watch owns
@@ -82,6 +84,7 @@ private:
     void overflow();
 
     host_tree& tree_;
+    std::recursive_mutex mutex_;  // guards what follows; recursive because listeners use the feed
     io::pipe_handle kernel_queue_;
     std::unordered_multimap<int, place*> places_;
     std::vector<held_watch*> watches_;

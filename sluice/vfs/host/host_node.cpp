@@ -1,5 +1,8 @@
 #include "sluice/vfs/host/host_node.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -22,41 +25,42 @@ std::string_view last_component(std::string_view path) noexcept {
     return split_path(path).name;
 }
 
+file_key key_of(const io::file_status& status) noexcept {
+    return {.volume = status.device, .file = status.inode, .stream = 0};
+}
+
 }  // namespace
 
 host_node::host_node(host_tree& tree, io::handle held, const io::file_status& status, std::string_view path)
-    : tree_(tree), held_(std::move(held)), path_(path, &tree.memory) {
-    identify(status);
-}
+    : tree_(tree),
+      is_root_(tree.is_root(status)),
+      kind_(kind_of(status.type)),
+      held_(std::move(held)),
+      named_by_(&held_),
+      key_(key_of(status)),
+      path_(path) {}
 
 host_node::host_node(host_tree& tree, host_tree::opened_file opened, std::string_view path)
-    : tree_(tree), path_(path, &tree.memory) {
+    : tree_(tree),
+      is_root_(tree.is_root(opened.status)),
+      kind_(kind_of(opened.status.type)),
+      named_by_(opened.file.native().writable ? &writing_ : &reading_),
+      key_(key_of(opened.status)),
+      path_(path) {
     io::file_handle& data = opened.file.native().writable ? writing_ : reading_;
     data = std::move(opened.file);
+    asked_by_.store(&data, std::memory_order_relaxed);
     if (opened.is_nonblocking) nonblocking_.store(&data, std::memory_order_relaxed);
-    identify(opened.status);
-}
-
-void host_node::operator delete(host_node* node, std::destroying_delete_t) noexcept {
-    host_tree& tree = node->tree_;
-    node->~host_node();
-    tree.memory.deallocate(node, sizeof(host_node));
-}
-
-void host_node::identify(const io::file_status& status) noexcept {
-    kind_ = kind_of(status.type);
-    key_ = {.volume = status.device, .file = status.inode, .stream = 0};
-    is_root_ = tree_.is_root(status);
 }
 
 result<node_ptr> make_host_node(host_tree& tree, io::handle held, std::string_view path) noexcept {
     const auto status = io::status_of(held, io::stat_fields::type | io::stat_fields::inode);
     if (not status) return failure(status.error());
-    return node_ptr(new (tree) host_node(tree, std::move(held), *status, path));
+    return std::make_unique<host_node>(tree, std::move(held), *status, path);
 }
 
 std::string host_node::present_path() const {
-    return tree_.present_path(held()).value_or(std::string(path_));
+    return tree_.present_path(held()).value_or(known_path());
 }
 
 std::string host_node::path() const {
@@ -68,11 +72,13 @@ std::string host_node::location() const {
 }
 
 const io::handle& host_node::asked() const noexcept {
-    return data().is_valid() ? data() : held_;
+    // acquire: pairs with the release in open_data().
+    const io::handle* const data = asked_by_.load(std::memory_order_acquire);
+    return data != nullptr ? *data : held();
 }
 
 bool host_node::can_have_attributes() const noexcept {
-    return tree_.keeps_attributes and (kind_ == node_kind::file or kind_ == node_kind::directory);
+    return tree_.keeps_attributes and (kind() == node_kind::file or kind() == node_kind::directory);
 }
 
 // The names first: most files have none, and that is all then.
@@ -98,11 +104,12 @@ result<own_attributes> host_node::ask_own_attributes() const noexcept {
 
 result<own_attributes> host_node::own_attributes_at(time_point change_time) noexcept {
     if (not can_have_attributes()) return own_attributes{};
-    const own_attributes* const known = tree_.attributes.find(key_, change_time);
-    const result<own_attributes> own = known != nullptr ? *known : ask_own_attributes();
+    const file_key itself = key();
+    if (const auto known = tree_.attributes.find(itself, change_time)) return *known;
+    const result<own_attributes> own = ask_own_attributes();
     constexpr auto settled_after = std::chrono::milliseconds(100);
     const bool is_settled = std::chrono::system_clock::now() - change_time > settled_after;
-    if (own and known == nullptr and is_settled) tree_.attributes.note(key_, change_time, *own);
+    if (own and is_settled) tree_.attributes.note(itself, change_time, *own);
     return own;
 }
 
@@ -118,9 +125,16 @@ result<metadata> host_node::status_from(const io::file_status& found) noexcept {
     return status_from(found, *own);
 }
 
-metadata host_node::status_from(const io::file_status& found, const own_attributes& own) noexcept {
-    asked_ = {.change_time = found.changed, .own = own};
-    return metadata_of(found, own.metadata, last_component(path_), tree_.dots());
+metadata host_node::status_from(const io::file_status& found, const own_attributes& own) const noexcept {
+    const std::scoped_lock guard(name_mutex_);
+    metadata shown = metadata_of(found, own.metadata, last_component(path_), tree_.dots());
+    shown.has_security = own.has_security;
+    return shown;
+}
+
+void host_node::go_by(std::string path) {
+    const std::scoped_lock guard(name_mutex_);
+    path_ = std::move(path);
 }
 
 result<void> host_node::change(const metadata_change& wanted) noexcept {
@@ -143,7 +157,7 @@ result<void> host_node::rename(std::string_view path, when_taken taken) noexcept
         const auto done = there->taken ? rename_over(*there, taken)
                                        : io::relink(held(), tree_.root, there->path, io::replace::no);
         if (done) {
-            path_ = there->path;
+            go_by(there->path);
             return {};
         }
         // Taken, or free, since we looked.
@@ -176,7 +190,7 @@ result<void> host_node::rename_over(const host_place& there, when_taken taken) {
 
 result<void> host_node::link(std::string_view path, when_taken taken) noexcept {
     if (const auto may = may_move(); not may) return may;
-    if (kind_ == node_kind::directory) return failure({EPERM, "link a directory"});
+    if (kind() == node_kind::directory) return failure({EPERM, "link a directory"});
     const auto there = tree_.place(path);
     if (not there) return failure(there.error());
     if (not there->taken) return io::link(held(), tree_.root, there->path);
@@ -196,11 +210,12 @@ result<void> host_node::link(std::string_view path, when_taken taken) noexcept {
 
 result<void> host_node::remove() noexcept {
     if (const auto may = may_move(); not may) return may;
-    return io::unlink(held(), tree_.root, std::string_view(path_));
+    const std::string where = known_path();
+    return io::unlink(held(), tree_.root, std::string_view(where));
 }
 
 result<std::string> host_node::read_link() noexcept {
-    if (kind_ != node_kind::symlink) return failure({EINVAL, "read link", held().descriptor()});
+    if (kind() != node_kind::symlink) return failure({EINVAL, "read link", held().descriptor()});
     io::symlink_handle itself(
         io::native_handle{.descriptor = held().descriptor(), .kind = io::handle_kind::symlink});
     std::array<char, io::limits::path_bytes_max> storage;
@@ -216,11 +231,20 @@ result<void> host_node::hold_again(const std::string& where) {
     if (not fresh) return failure(fresh.error());
     const auto status = io::status_of(*fresh, io::stat_fields::type | io::stat_fields::inode);
     if (not status) return failure(status.error());
-    held_ = std::move(*fresh);
-    granted_ = {};  // to what was held
-    asked_.reset();
+    if (held_.is_valid()) {
+        // The number stays: another thread may be about to use it.
+        if (::dup3(fresh->descriptor(), held_.descriptor(), O_CLOEXEC) < 0)
+            return failure(error::last("hold", held_.descriptor()));
+    } else {
+        held_ = std::move(*fresh);
+        named_by_.store(&held_, std::memory_order_release);  // pairs with the acquire in held()
+    }
+    granted_.revoke();  // to what was held
+    asked_by_.store(nullptr, std::memory_order_relaxed);
+    kind_.store(kind_of(status->type), std::memory_order_relaxed);
+    const std::scoped_lock guard(name_mutex_);
+    key_ = key_of(*status);
     path_ = where;
-    identify(*status);
     return {};
 }
 
@@ -228,22 +252,23 @@ result<void> host_node::become_link(std::string_view target) noexcept {
     if (const auto may = may_move(); not may) return may;
     const auto where = tree_.present_path(held());
     if (not where) return failure({ENOENT, "become a link", held().descriptor()});
-    if (kind_ == node_kind::symlink and target.empty()) return become_file(*where);
+    const node_kind before = kind();
+    if (before == node_kind::symlink and target.empty()) return become_file(*where);
     const auto itself = io::status_of(held(), io::stat_fields::size | io::stat_fields::links);
     if (not itself) return failure(itself.error());
-    if (kind_ == node_kind::file and itself->size_bytes != 0)
+    if (before == node_kind::file and itself->size_bytes != 0)
         return failure(error::with_path(ENOTEMPTY, "become a link", *where));
-    if (kind_ == node_kind::file and itself->links > 1)
+    if (before == node_kind::file and itself->links > 1)
         return failure(error::with_path(EMLINK, "become a link", *where));
-    if (target.empty() or kind_ == node_kind::other) return failure({EINVAL, "become a link"});
+    if (target.empty() or before == node_kind::other) return failure({EINVAL, "become a link"});
 
     // A directory cannot be replaced by a link in one step.
-    if (kind_ == node_kind::directory) {
+    if (before == node_kind::directory) {
         if (const auto gone = io::unlink(held()); not gone) return gone;
     }
     const auto made = io::symlink_handle::create(
         tree_.root, *where, target,
-        kind_ == node_kind::directory ? io::creation::only_if_not_exist : io::creation::always_new);
+        before == node_kind::directory ? io::creation::only_if_not_exist : io::creation::always_new);
     if (not made) return failure(made.error());
     return hold_again(*where);
 }
@@ -262,9 +287,8 @@ result<std::vector<stream_info>> host_node::streams() noexcept {
 }
 
 result<node_ptr> host_node::open_stream(const stream_request& wanted) noexcept {
-    if (not tree_.keeps_attributes or (kind_ != node_kind::file and kind_ != node_kind::directory))
-        return failure({EOPNOTSUPP, "open stream"});
-    return open_host_stream(tree_, held(), key_, std::string(path_), wanted);
+    if (not can_have_attributes()) return failure({EOPNOTSUPP, "open stream"});
+    return open_host_stream(tree_, held(), key(), known_path(), wanted);
 }
 
 result<std::vector<extended_attribute>> host_node::extended_attributes() noexcept {
@@ -287,8 +311,8 @@ result<std::vector<std::byte>> host_node::security() noexcept {
 
 result<std::vector<std::byte>> host_node::security_as_of(const metadata& status) noexcept {
     if (not tree_.keeps_attributes) return failure({EOPNOTSUPP, "get security"});
-    const bool is_known = asked_ and asked_->change_time == status.changed;
-    return security_if_any(is_known ? asked_->own : own_attributes_at(status.changed));
+    if (not status.has_security) return security_if_any(own_attributes_at(status.changed));
+    return security_if_any(own_attributes{.has_security = *status.has_security});
 }
 
 result<std::vector<std::byte>> host_node::security_if_any(const result<own_attributes>& own) const noexcept {
@@ -303,7 +327,7 @@ result<void> host_node::set_security(std::span<const std::byte> descriptor) noex
 }
 
 result<std::unique_ptr<directory_listing>> host_node::list() noexcept {
-    if (kind_ != node_kind::directory) return failure({ENOTDIR, "list", held().descriptor()});
+    if (kind() != node_kind::directory) return failure({ENOTDIR, "list", held().descriptor()});
     return list_host_directory(tree_, held());
 }
 

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <atomic>
-#include <new>
+#include <mutex>
 
+#include "sluice/vfs/granted_access.hpp"
 #include "sluice/vfs/host/host_tree.hpp"
 #include "sluice/vfs/node.hpp"
 
@@ -15,21 +16,21 @@ namespace sluice::vfs {
 /// Held by a descriptor that names it (O_PATH); its data is opened when asked for, by way of that descriptor,
 /// so that it is the same file whatever has become of its name. A file just created, or opened for its data
 /// at once, is held by its data's descriptor alone.
+///
+/// Thread safety: as node. Descriptors are set once and published by an atomic pointer; what may change
+/// besides, name and key, is a monitor with a mutex of its own.
 class host_node final : public node {
 public:
     host_node(host_tree& tree, io::handle held, const io::file_status& status, std::string_view path);
     /// Of a file whose data is open already, for reading or for both.
     host_node(host_tree& tree, host_tree::opened_file opened, std::string_view path);
 
-    /// In the tree's memory.
-    static void* operator new(std::size_t bytes, host_tree& tree) { return tree.memory.allocate(bytes); }
-    static void operator delete(void* memory, host_tree& tree) noexcept {
-        tree.memory.deallocate(memory, sizeof(host_node));
+    [[nodiscard]] fs_domain& domain() noexcept override { return tree_.domain(); }
+    [[nodiscard]] node_kind kind() const noexcept override { return kind_.load(std::memory_order_relaxed); }
+    [[nodiscard]] file_key key() const noexcept override {
+        const std::scoped_lock guard(name_mutex_);
+        return key_;
     }
-    static void operator delete(host_node* node, std::destroying_delete_t) noexcept;
-
-    [[nodiscard]] node_kind kind() const noexcept override { return kind_; }
-    [[nodiscard]] file_key key() const noexcept override { return key_; }
     [[nodiscard]] std::string path() const override;
     [[nodiscard]] std::string location() const override;
     [[nodiscard]] result<metadata> status() noexcept override;
@@ -37,11 +38,11 @@ public:
 
     [[nodiscard]] result<void> open_data(data_access wanted) noexcept override;
     [[nodiscard]] bool transfers_at_once() const noexcept override { return true; }
-    [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into,
-                                                        std::uint64_t offset) noexcept override;
-    [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from,
-                                                  std::uint64_t offset) noexcept override;
-    [[nodiscard]] io::task<result<void>> co_flush() noexcept override;
+    [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
+                                                        io::call_withdrawal* by) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
+                                                  io::call_withdrawal* by) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override;
     [[nodiscard]] io::file_handle* host_file() noexcept override;
     [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override;
@@ -70,20 +71,22 @@ public:
     [[nodiscard]] result<std::unique_ptr<directory_listing>> list() noexcept override;
 
     /// What names it, whatever is open.
-    [[nodiscard]] const io::handle& held() const noexcept { return held_.is_valid() ? held_ : data(); }
+    [[nodiscard]] const io::handle& held() const noexcept {
+        return *named_by_.load(std::memory_order_acquire);  // pairs with the release in hold_again()
+    }
     /// What it is, as the kernel said it is.
     [[nodiscard]] result<metadata> status_from(const io::file_status& found) noexcept;
     /// The same, if its attributes are known as well.
-    [[nodiscard]] metadata status_from(const io::file_status& found, const own_attributes& own) noexcept;
+    [[nodiscard]] metadata status_from(const io::file_status& found,
+                                       const own_attributes& own) const noexcept;
     /// The host's path, as last known.
-    [[nodiscard]] std::string_view known_path() const noexcept { return path_; }
+    [[nodiscard]] std::string known_path() const {
+        const std::scoped_lock guard(name_mutex_);
+        return path_;
+    }
 
 private:
-    void identify(const io::file_status& status) noexcept;
-    // Either is open if there is no descriptor of the name.
-    [[nodiscard]] const io::handle& data() const noexcept {
-        return writing_.is_valid() ? writing_ : static_cast<const io::handle&>(reading_);
-    }
+    void go_by(std::string path);
     [[nodiscard]] std::string present_path() const;
     [[nodiscard]] result<void> may_move() const noexcept;
     [[nodiscard]] result<void> rename_over(const host_place& there, when_taken taken);
@@ -97,6 +100,10 @@ private:
     // What attributes are best asked by: data's descriptor, which the kernel lets do it without a name.
     [[nodiscard]] const io::handle& asked() const noexcept;
     [[nodiscard]] result<io::file_handle> reopen(io::mode wanted) const noexcept;
+    [[nodiscard]] io::task<result<std::size_t>> co_read_by_ring(io::file_handle& file,
+                                                                std::span<std::byte> into,
+                                                                std::uint64_t offset) noexcept;
+    [[nodiscard]] result<void> flush() noexcept;
     // The file for transfers; null if it is not open for them. Thread safety: any number of threads.
     [[nodiscard]] io::file_handle* readable() noexcept;
     [[nodiscard]] io::file_handle* writable() noexcept;
@@ -105,23 +112,20 @@ private:
     void end_nonblocking() noexcept;
 
     host_tree& tree_;
+    const bool is_root_;
+    std::atomic<node_kind> kind_;
+    granted_access granted_;
+    // Each is opened once. Two for data, because widening must not close what reads may be under way on.
     io::handle held_;
-    // Two, because widening must not close what reads may be under way on.
     io::file_handle reading_;
     io::file_handle writing_;
-    data_access granted_;
-    node_kind kind_ = node_kind::file;
-    bool is_root_ = false;
+    std::atomic<const io::handle*> named_by_;                    // one of them; never null
+    std::atomic<const io::handle*> asked_by_ = nullptr;          // one that is open for data
     std::atomic<const io::file_handle*> nonblocking_ = nullptr;  // the one with O_NONBLOCK on
-    file_key key_;
-    std::pmr::string path_;  // the host's, as last known
 
-    // The attributes that belong to the status asked for last.
-    struct asked_attributes {
-        time_point change_time;
-        own_attributes own;
-    };
-    std::optional<asked_attributes> asked_;
+    mutable std::mutex name_mutex_;  // guards what follows
+    file_key key_;
+    std::string path_;  // the host's, as last known
 };
 
 /// Makes the node of what is open. Errors: EIO.

@@ -4,13 +4,10 @@
 
 #include <algorithm>
 
-#include "sluice/io/awaitable.hpp"
-#include "sluice/io/directory_handle.hpp"
 #include "sluice/io/reopen.hpp"
 #include "sluice/vfs/host/host_node.hpp"
-#include "sluice/vfs/lent_file.hpp"
 
-// The data half of host_node.
+// The data half of host_node, but for transfers.
 
 namespace sluice::vfs {
 namespace {
@@ -55,35 +52,36 @@ void host_node::end_nonblocking() noexcept {
 }
 
 io::file_handle* host_node::readable() noexcept {
-    if (not granted_.read) return nullptr;
+    if (not granted_.can_read()) return nullptr;
     end_nonblocking();
     return reading_.is_valid() ? &reading_ : &writing_;
 }
 
 io::file_handle* host_node::writable() noexcept {
-    if (not granted_.write) return nullptr;
+    if (not granted_.can_write()) return nullptr;
     end_nonblocking();
     return &writing_;
 }
 
 io::file_handle* host_node::host_file() noexcept {
-    return granted_.write ? writable() : readable();
+    return granted_.can_write() ? writable() : readable();
 }
 
 result<io::file_handle> host_node::reopen(io::mode wanted) const noexcept {
     // Beneath the root other file systems may be mounted.
-    if (key_.volume == tree_.root_device)
+    if (key().volume == tree_.root_device)
         return io::reopen(held(), wanted, {.in_memory = tree_.root_is_in_memory});
     const io::descriptor_path itself(held().descriptor());
     return io::file_handle::open({}, itself.c_str(), wanted);
 }
 
 result<void> host_node::open_data(data_access wanted) noexcept {
-    if (kind_ == node_kind::directory) return failure({EISDIR, "open data"});
-    if (kind_ != node_kind::file) return failure({ENXIO, "open data"});
+    if (kind() == node_kind::directory) return failure({EISDIR, "open data"});
+    if (kind() != node_kind::file) return failure({ENXIO, "open data"});
     if (wanted.write and tree_.options.read_only) return failure({EROFS, "open data"});
-    const bool lacks_write = wanted.write and not granted_.write;
-    const bool lacks_read = wanted.read and not granted_.read and not wanted.write and not granted_.write;
+    const bool can_write = granted_.can_write();
+    const bool lacks_write = wanted.write and not can_write;
+    const bool lacks_read = wanted.read and not granted_.can_read() and not wanted.write and not can_write;
     // A file just created is open already, but not yet to be used.
     io::file_handle& target = lacks_write or writing_.is_valid() ? writing_ : reading_;
     if ((lacks_write or lacks_read) and not target.is_valid()) {
@@ -91,68 +89,10 @@ result<void> host_node::open_data(data_access wanted) noexcept {
         if (not opened) return failure(opened.error());
         target = std::move(*opened);
     }
-    // Where there are several loops, each transfer is made by way of the one it came on: lent_file.
-    if (target.is_valid() and target.multiplexer() == nullptr and tree_.loops.size() == 1) {
-        if (const auto attached = target.set_multiplexer(&tree_.multiplexer()); not attached) return attached;
-    }
-    granted_.read = granted_.read or wanted.read;
-    granted_.write = granted_.write or wanted.write;
+    // release: pairs with the acquire in asked().
+    if (target.is_valid()) asked_by_.store(&target, std::memory_order_release);
+    granted_.add(wanted);
     return {};
-}
-
-io::task<result<std::size_t>> host_node::co_read(std::span<std::byte> into, std::uint64_t offset) noexcept {
-    io::file_handle* const file = readable();
-    if (file == nullptr) co_return failure(not_open("read"));
-    lent_file lent(*file, tree_.multiplexer_here());
-    if (not lent.attached()) co_return failure(lent.attached().error());
-    const io::io_request<io::bytes_type> request{.buffers = into, .offset = offset};
-    const auto read = co_await io::co_read(lent.file(), request);
-    if (not read) co_return failure(read.error());
-    co_return read->size();
-}
-
-io::task<result<void>> host_node::co_write(std::span<const std::byte> from, std::uint64_t offset) noexcept {
-    io::file_handle* const file = writable();
-    if (file == nullptr) co_return failure(not_open("write"));
-    lent_file lent(*file, tree_.multiplexer_here());
-    if (not lent.attached()) co_return failure(lent.attached().error());
-    while (not from.empty()) {
-        const io::io_request<io::const_bytes_type> request{.buffers = from, .offset = offset};
-        io::io_result<io::const_bytes_type> written = io::const_bytes_type{};
-        if (const auto began = write_promptness::clock::now(); tree_.writes.is_prompt(began)) {
-            written = file->write(request);
-            tree_.writes.note(began, write_promptness::clock::now(), from.size());
-        } else {
-            written = co_await io::co_write(lent.file(), request);
-        }
-        if (not written) co_return failure(written.error());
-        if (written->empty()) co_return failure(error(EIO, "write", file->descriptor()));
-        from = from.subspan(written->size());
-        offset += written->size();
-    }
-    co_return result<void>{};
-}
-
-io::task<result<void>> host_node::co_flush() noexcept {
-    if (io::file_handle* const file = host_file(); file != nullptr) {
-        lent_file lent(*file, tree_.multiplexer_here());
-        if (not lent.attached()) co_return failure(lent.attached().error());
-        const auto done = co_await io::co_barrier(lent.file());
-        if (not done) co_return failure(done.error());
-        co_return result<void>{};
-    }
-    const io::descriptor_path itself(held().descriptor());
-    if (kind_ == node_kind::directory) {
-        const auto opened = io::directory_handle::open({}, itself.c_str());
-        if (not opened) co_return failure(opened.error());
-        co_return opened->barrier();
-    }
-    if (kind_ != node_kind::file) co_return result<void>{};  // nothing but a name
-    auto opened = io::file_handle::open({}, itself.c_str(), io::mode::read);
-    if (not opened) co_return failure(opened.error());
-    const auto done = opened->barrier();
-    if (not done) co_return failure(done.error());
-    co_return result<void>{};
 }
 
 result<void> host_node::truncate(std::uint64_t size_bytes) noexcept {

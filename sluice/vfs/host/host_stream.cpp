@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/io/xattr.hpp"
 #include "sluice/vfs/account_identity.hpp"
+#include "sluice/vfs/granted_access.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/path.hpp"
@@ -22,31 +24,39 @@ std::string attribute_of(std::string_view stream) {
     return attribute;
 }
 
-/// A named stream: an extended attribute, read whole, changed and written whole by every call. None of them
-/// suspends, so on the volume's one thread they are atomic, and all nodes of a stream see the same bytes.
+/// A named stream: an extended attribute, read whole, changed and written whole by every call. Readers see
+/// one version of it; changes are serialised by the caller, for all nodes of the file.
 /// After the stream is removed, or renamed by another node without follow_stream_name(), calls fail with
 /// ENOENT and do not create it again.
+/// Thread safety: as node. Immutable, but for access (atomic) and name (guarded by a mutex).
 class host_stream final : public node {
 public:
     host_stream(host_tree& tree, io::handle file, file_key key, std::string path, std::string name)
-        : tree_(tree), file_(std::move(file)), key_(key), path_(std::move(path)), name_(std::move(name)) {
+        : tree_(tree), file_(std::move(file)), path_(std::move(path)), key_(key), name_(std::move(name)) {
         key_.stream = stream_number(name_);
     }
 
+    [[nodiscard]] fs_domain& domain() noexcept override { return tree_.domain(); }
     [[nodiscard]] node_kind kind() const noexcept override { return node_kind::file; }
-    [[nodiscard]] file_key key() const noexcept override { return key_; }
+    [[nodiscard]] file_key key() const noexcept override {
+        const std::scoped_lock guard(name_mutex_);
+        return key_;
+    }
     [[nodiscard]] std::string path() const override;
     [[nodiscard]] std::string location() const override { return link_of(file_); }
-    [[nodiscard]] std::string_view stream_name() const noexcept override { return name_; }
+    [[nodiscard]] std::string_view stream_name() const noexcept override {
+        const std::scoped_lock guard(name_mutex_);
+        return name_;
+    }
     [[nodiscard]] result<metadata> status() noexcept override;
     [[nodiscard]] result<void> change(const metadata_change& wanted) noexcept override;
 
     [[nodiscard]] result<void> open_data(data_access wanted) noexcept override;
-    [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into,
-                                                        std::uint64_t offset) noexcept override;
-    [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from,
-                                                  std::uint64_t offset) noexcept override;
-    [[nodiscard]] io::task<result<void>> co_flush() noexcept override;
+    [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
+                                                        io::call_withdrawal* by) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
+                                                  io::call_withdrawal* by) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override;
     [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
@@ -92,15 +102,31 @@ private:
     static result<void> unsupported() noexcept { return failure({EOPNOTSUPP, "use stream"}); }
     [[nodiscard]] result<void> write_at(std::span<const std::byte> from, std::uint64_t offset);
     [[nodiscard]] result<std::vector<std::byte>> content() const {
-        return load_attribute(file_, attribute_of(name_));
+        return load_attribute(file_, attribute());
+    }
+    [[nodiscard]] std::string attribute() const {
+        const std::scoped_lock guard(name_mutex_);
+        return attribute_of(name_);
+    }
+    [[nodiscard]] result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset) const;
+    [[nodiscard]] result<void> flush() const;
+    // Carries out a transfer where it may run; inline it never suspends, as transfers_at_once() promises.
+    template <class Call>
+    [[nodiscard]] io::task<std::invoke_result_t<Call&>> co_run(Call call, io::call_withdrawal* by) noexcept {
+        if (domain().is_inline()) {
+            const fs_domain::inline_call now(domain());
+            co_return call();
+        }
+        co_return co_await domain().offload(tree_.multiplexer_here(), by, std::move(call));
     }
 
     host_tree& tree_;
-    io::handle file_;
+    const io::handle file_;
+    const std::string path_;
+    granted_access granted_;
+    mutable std::mutex name_mutex_;  // guards what follows
     file_key key_;
-    std::string path_;
     std::string name_;
-    data_access granted_;
 };
 
 std::string host_stream::path() const {
@@ -108,7 +134,7 @@ std::string host_stream::path() const {
 }
 
 result<metadata> host_stream::status() noexcept {
-    const auto size = io::xattr_bytes(file_, attribute_of(name_));
+    const auto size = io::xattr_bytes(file_, attribute());
     if (not size) return failure({size.error().code() == ENODATA ? ENOENT : size.error().code(), "stream"});
     const auto status = io::status_of(file_, node_fields);
     if (not status) return failure(status.error());
@@ -145,24 +171,28 @@ result<void> host_stream::open_data(data_access wanted) noexcept {
     if (account_identity::is_in_use()) {
         if (const auto may = may_use(wanted); not may) return may;
     }
-    granted_.read = granted_.read or wanted.read;
-    granted_.write = granted_.write or wanted.write;
+    granted_.add(wanted);
     return {};
 }
 
-io::task<result<std::size_t>> host_stream::co_read(std::span<std::byte> into, std::uint64_t offset) noexcept {
-    if (not granted_.read) co_return failure(error(EBADF, "read stream"));
+io::task<result<std::size_t>> host_stream::co_read(std::span<std::byte> into, std::uint64_t offset,
+                                                   io::call_withdrawal* by) noexcept {
+    return co_run([=, this] { return read_at(into, offset); }, by);
+}
+
+result<std::size_t> host_stream::read_at(std::span<std::byte> into, std::uint64_t offset) const {
+    if (not granted_.can_read()) return failure(error(EBADF, "read stream"));
     const auto bytes = content();
-    if (not bytes) co_return failure(bytes.error());
-    if (offset >= bytes->size()) co_return 0U;
+    if (not bytes) return failure(bytes.error());
+    if (offset >= bytes->size()) return 0U;
     const auto part = std::span(*bytes).subspan(static_cast<std::size_t>(offset));
     const std::size_t count = std::min(part.size(), into.size());
     std::ranges::copy(part.first(count), into.begin());
-    co_return count;
+    return count;
 }
 
 result<void> host_stream::write_at(std::span<const std::byte> from, std::uint64_t offset) {
-    if (not granted_.write) return failure({EBADF, "write stream"});
+    if (not granted_.can_write()) return failure({EBADF, "write stream"});
     auto bytes = content();
     if (not bytes) return failure(bytes.error());
     if (from.empty()) return {};
@@ -171,52 +201,57 @@ result<void> host_stream::write_at(std::span<const std::byte> from, std::uint64_
     const auto at = static_cast<std::size_t>(offset);
     bytes->resize(std::max(bytes->size(), at + from.size()));
     std::ranges::copy(from, bytes->begin() + static_cast<std::ptrdiff_t>(at));
-    return store_attribute(file_, attribute_of(name_), *bytes);
+    return store_attribute(file_, attribute(), *bytes);
 }
 
-io::task<result<void>> host_stream::co_write(std::span<const std::byte> from, std::uint64_t offset) noexcept {
-    co_return write_at(from, offset);
+io::task<result<void>> host_stream::co_write(std::span<const std::byte> from, std::uint64_t offset,
+                                             io::call_withdrawal* by) noexcept {
+    return co_run([=, this] { return write_at(from, offset); }, by);
 }
 
-io::task<result<void>> host_stream::co_flush() noexcept {
+io::task<result<void>> host_stream::co_flush(io::call_withdrawal* by) noexcept {
+    co_return co_await domain().offload(tree_.multiplexer_here(), by, [this] { return flush(); });
+}
+
+result<void> host_stream::flush() const {
     const io::descriptor_path itself(file_.descriptor());
     const auto kind = io::status_of(file_, io::stat_fields::type);
     if (kind and kind->type == io::file_type::directory) {
         const auto opened = io::directory_handle::open({}, itself.c_str());
-        if (not opened) co_return failure(opened.error());
-        co_return opened->barrier();
+        if (not opened) return failure(opened.error());
+        return opened->barrier();
     }
     auto opened = io::file_handle::open({}, itself.c_str(), io::mode::read);
-    if (not opened) co_return failure(opened.error());
+    if (not opened) return failure(opened.error());
     const auto done = opened->barrier();
-    if (not done) co_return failure(done.error());
-    co_return result<void>{};
+    if (not done) return failure(done.error());
+    return {};
 }
 
 result<void> host_stream::truncate(std::uint64_t size_bytes) noexcept {
-    if (not granted_.write) return failure({EBADF, "truncate stream"});
+    if (not granted_.can_write()) return failure({EBADF, "truncate stream"});
     auto bytes = content();
     if (not bytes) return failure(bytes.error());
     if (size_bytes > limits::attribute_bytes_max) return failure({ENOSPC, "truncate stream"});
     bytes->resize(static_cast<std::size_t>(size_bytes));
-    return store_attribute(file_, attribute_of(name_), *bytes);
+    return store_attribute(file_, attribute(), *bytes);
 }
 
 result<void> host_stream::allocate(std::uint64_t size_bytes) noexcept {
-    if (not granted_.write) return failure({EBADF, "allocate stream"});
+    if (not granted_.can_write()) return failure({EBADF, "allocate stream"});
     if (size_bytes > limits::attribute_bytes_max) return failure({ENOSPC, "allocate stream"});
     return {};
 }
 
 result<void> host_stream::zero(std::uint64_t offset, std::uint64_t length, bool) noexcept {
-    if (not granted_.write) return failure({EBADF, "zero stream"});
+    if (not granted_.can_write()) return failure({EBADF, "zero stream"});
     auto bytes = content();
     if (not bytes) return failure(bytes.error());
     if (offset >= bytes->size()) return {};
     const auto part = std::span(*bytes).subspan(static_cast<std::size_t>(offset));
     std::ranges::fill(part.first(static_cast<std::size_t>(std::min<std::uint64_t>(length, part.size()))),
                       std::byte{});
-    return store_attribute(file_, attribute_of(name_), *bytes);
+    return store_attribute(file_, attribute(), *bytes);
 }
 
 result<std::span<io::extent_pair>> host_stream::allocated_ranges(
@@ -233,7 +268,7 @@ result<std::uint64_t> host_stream::clone_to(node& destination, io::extent_pair s
                                             std::uint64_t destination_offset, bool only_shared) noexcept {
     auto* const other = dynamic_cast<host_stream*>(&destination);
     if (only_shared or other == nullptr) return failure({EOPNOTSUPP, "clone stream"});
-    if (not granted_.read) return failure({EBADF, "clone stream"});
+    if (not granted_.can_read()) return failure({EBADF, "clone stream"});
     const auto bytes = content();
     if (not bytes) return failure(bytes.error());
     if (source.offset >= bytes->size()) return 0U;
@@ -251,8 +286,9 @@ result<void> host_stream::rename(std::string_view name, when_taken taken) noexce
     if (not bytes) return failure(bytes.error());
     const auto other = find_attribute(file_, stream_prefix, name);
     if (not other and other.error() != std::errc::no_such_file_or_directory) return failure(other.error());
-    const bool is_own = other and * other == attribute_of(name_);
-    if (is_own and name == name_) return {};
+    const std::string before = attribute();
+    const bool is_own = other and * other == before;
+    if (is_own and before == attribute_of(name)) return {};
     if (other and not is_own) {
         if (taken == when_taken::refuse) return failure(error::with_path(EEXIST, "rename stream", name));
     }
@@ -266,19 +302,20 @@ result<void> host_stream::rename(std::string_view name, when_taken taken) noexce
             return gone;
         }
     }
-    if (const auto gone = io::remove_xattr(file_, attribute_of(name_)); not gone) return gone;
+    if (const auto gone = io::remove_xattr(file_, before); not gone) return gone;
     follow_stream_name(name);
     return {};
 }
 
 void host_stream::follow_stream_name(std::string_view name) noexcept {
+    const std::scoped_lock guard(name_mutex_);
     name_ = name;
     key_.stream = stream_number(name_);
 }
 
 result<void> host_stream::remove() noexcept {
     if (const auto may = tree_.may_change(); not may) return may;
-    const auto done = io::remove_xattr(file_, attribute_of(name_));
+    const auto done = io::remove_xattr(file_, attribute());
     if (not done and done.error().code() == ENODATA) return failure({ENOENT, "remove stream"});
     return done;
 }

@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "sluice/base/recycled_memory.hpp"
 #include "sluice/io/file_handle.hpp"
 #include "sluice/io/path_resolution.hpp"
 #include "sluice/vfs/host/host_metadata.hpp"
@@ -29,7 +28,8 @@ struct host_place {
     std::optional<std::string> taken{};  // the name, with its path, that is in the way
 };
 
-/// The folder, and how names are found in it. Thread safety: one thread at a time.
+/// The folder, and how names are found in it. Immutable once the volume is used, but for members that are
+/// monitors or atomic themselves. Thread safety: any thread.
 class host_tree {
 public:
     host_tree(io::io_multiplexer& with, io::path_handle from, const host_volume_options& chosen,
@@ -93,12 +93,13 @@ public:
     /// EROFS if nothing may be changed.
     [[nodiscard]] result<void> may_change() const noexcept;
 
+    [[nodiscard]] fs_domain& domain() const noexcept { return owner->domain(); }
     /// The volume's own loop.
     [[nodiscard]] io::io_multiplexer& multiplexer() const noexcept { return *loops.front(); }
     /// That of the calling thread, one of `loops`.
     [[nodiscard]] io::io_multiplexer& multiplexer_here() const noexcept;
 
-    recycled_memory memory;                  // of nodes and their names, which come and go with every open
+    volume* owner = nullptr;                 // set before anything is found
     std::vector<io::io_multiplexer*> loops;  // that nodes are used on; never none
     io::path_handle root;
     host_volume_options options;
@@ -109,6 +110,7 @@ public:
     std::uint64_t root_inode = 0;
     bool keeps_attributes = false;
     bool root_is_in_memory = false;
+    bool reads_by_ring = false;  // the file system reads without a worker of the kernel
     write_promptness writes;
 
 private:

@@ -30,6 +30,11 @@ bool can_share_blocks(const io::path_handle& root) noexcept {
     return ::ioctl(copy->descriptor(), FICLONE, source->descriptor()) == 0;
 }
 
+// Those whose uncached reads a ring makes without a worker of the kernel.
+bool reads_by_ring(std::string_view type) noexcept {
+    return type == "ext2/3/4" or type == "xfs" or type == "btrfs";
+}
+
 std::optional<acting_user> present_user() {
     if (::geteuid() == 0) return std::nullopt;
     acting_user found{.id = ::geteuid(), .groups = {::getegid()}};
@@ -75,8 +80,7 @@ result<found_node> make_file(host_tree& tree, const host_node& directory, const 
     if (not own) return failure(own.error());
     tree.seen.note(there.path);
     const io::file_status status = made->status;
-    return with_attributes(
-        std::unique_ptr<host_node>(new (tree) host_node(tree, *std::move(made), there.path)), status, *own);
+    return with_attributes(std::make_unique<host_node>(tree, *std::move(made), there.path), status, *own);
 }
 
 result<found_node> make_directory(host_tree& tree, const host_node& directory, const host_place& there,
@@ -86,9 +90,9 @@ result<found_node> make_directory(host_tree& tree, const host_node& directory, c
     if (not made) return failure(made.error());
     const auto own = dress(tree, made->directory, made->status, wanted, there.path);
     if (not own) return failure(own.error());
-    return with_attributes(std::unique_ptr<host_node>(new (tree) host_node(tree, std::move(made->directory),
-                                                                           made->status, there.path)),
-                           made->status, *own);
+    return with_attributes(
+        std::make_unique<host_node>(tree, std::move(made->directory), made->status, there.path), made->status,
+        *own);
 }
 
 std::optional<result<found_node>> find_with_data(host_tree& tree, std::string_view path, follow_links links,
@@ -97,15 +101,16 @@ std::optional<result<found_node>> find_with_data(host_tree& tree, std::string_vi
     if (not opened) return std::nullopt;
     std::string storage;
     const io::file_status status = opened->status;
-    return with_status(
-        std::unique_ptr<host_node>(new (tree) host_node(tree, *std::move(opened), host_name(path, storage))),
-        status);
+    return with_status(std::make_unique<host_node>(tree, *std::move(opened), host_name(path, storage)),
+                       status);
 }
 
 }  // namespace
 
 host_volume::host_volume(std::unique_ptr<host_tree> tree) noexcept
-    : tree_(std::move(tree)), feed_(std::make_unique<host_change_feed>(*tree_)) {}
+    : tree_(std::move(tree)), feed_(std::make_unique<host_change_feed>(*tree_)) {
+    tree_->owner = this;
+}
 host_volume::~host_volume() = default;
 
 result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multiplexer, io::path_view root,
@@ -122,6 +127,7 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
                                             is_local ? tells_all::yes : tells_all::no);
     tree->root_device = status->device;
     tree->root_is_in_memory = volume_status->in_memory;
+    tree->reads_by_ring = reads_by_ring(volume_status->type_name);
     if (not is_local) tree->writes.never();
     tree->root_inode = status->inode;
     tree->options.read_only = options.read_only or volume_status->read_only;
@@ -186,9 +192,7 @@ result<found_node> host_volume::find_with_status(std::string_view path, follow_l
         tree_->seen.note(name);
         if (auto opened = find_with_data(*tree_, path, links, soon)) return *std::move(opened);
     }
-    return with_status(
-        std::unique_ptr<host_node>(new (*tree_) host_node(*tree_, std::move(found->open), *status, name)),
-        *status);
+    return with_status(std::make_unique<host_node>(*tree_, std::move(found->open), *status, name), *status);
 }
 
 result<found_node> host_volume::find_directory(std::string_view path) noexcept {
@@ -198,9 +202,8 @@ result<found_node> host_volume::find_directory(std::string_view path) noexcept {
     if (not status) return failure(status.error());
     if (status->type != io::file_type::directory) return failure(error::with_path(ENOTDIR, "find", path));
     std::string storage;
-    return with_status(std::unique_ptr<host_node>(new (*tree_) host_node(*tree_, std::move(*opened), *status,
-                                                                         host_name(path, storage))),
-                       *status);
+    return with_status(
+        std::make_unique<host_node>(*tree_, std::move(*opened), *status, host_name(path, storage)), *status);
 }
 
 result<node_ptr> host_volume::create(std::string_view path, const creation_request& wanted) noexcept {
@@ -239,7 +242,7 @@ change_feed* host_volume::changes() noexcept {
     return feed_.get();
 }
 
-const name_index::counts& host_volume::index_statistics() const noexcept {
+name_index::counts host_volume::index_statistics() const noexcept {
     return tree_->index.statistics();
 }
 

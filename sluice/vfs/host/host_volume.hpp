@@ -52,7 +52,7 @@ public:
     [[nodiscard]] change_feed* changes() noexcept override;
 
     /// What the index has done so far.
-    [[nodiscard]] const name_index::counts& index_statistics() const noexcept;
+    [[nodiscard]] name_index::counts index_statistics() const noexcept;
 
 private:
     explicit host_volume(std::unique_ptr<host_tree> tree) noexcept;

@@ -42,6 +42,15 @@ result<void> for_each_name(const io::directory_handle& listed, Sink sink) {
     }
 }
 
+// Opened anew: what is held may not be open for listing, or be in the middle of one.
+template <class Names>
+result<void> read_names(const io::handle& directory, Names& names) {
+    const io::descriptor_path itself(directory.descriptor());
+    const auto listed = io::directory_handle::open({}, itself.c_str());
+    if (not listed) return failure(listed.error());
+    return for_each_name(*listed, [&](std::string_view name) { names.emplace(name); });
+}
+
 // Whether the thread, with the identity it has now, may list a directory. By opening it: on older kernels,
 // faccessat(3) checks another identity.
 bool may_list(const io::handle& directory) noexcept {
@@ -109,46 +118,80 @@ std::optional<std::string> name_index::choose(const name_set& names, std::string
 result<std::optional<std::string>> name_index::find(const io::handle& directory, std::string_view wanted) {
     const auto status = io::status_of(directory, io::stat_fields::inode | io::stat_fields::changed);
     if (not status) return failure(status.error());
-    take_events();
     if (account_identity::is_in_use() and not may_list(directory)) return find_exactly(directory, wanted);
-    const directory_id id{.device = status->device, .inode = status->inode};
-    if (const auto held = by_id_.find(id); held != by_id_.end()) {
-        if (reach_ == tells_all::yes or held->second->changed == status->changed) {
-            ++counts_.answers;
-            directories_.splice(directories_.begin(), directories_, held->second);
-            return choose(held->second->names, wanted);
-        }
-        forget(held->second, true);
-    }
+    std::uint64_t reader = 0;
+    if (auto known = ask(directory, *status, wanted, reader)) return std::move(known->name);
 
-    held_directory fresh{.id = id, .watch = watch(directory), .changed = status->changed, .names = {}};
-    const auto done = read_names(directory, fresh.names);
+    const directory_id id{.device = status->device, .inode = status->inode};
+    name_set names;
+    const auto done = read_names(directory, names);
     if (not done) {
-        if (fresh.watch >= 0) (void)::inotify_rm_watch(inotify_, fresh.watch);
+        abandon(id, reader);
         if (done.error().code() == EACCES) return find_exactly(directory, wanted);
         return failure(done.error());
     }
-    auto found = choose(fresh.names, wanted);
-    if (fresh.watch < 0) return found;
-    if (fresh.names.size() > bounds_.names_max) {
-        (void)::inotify_rm_watch(inotify_, fresh.watch);
-        return found;
-    }
-    names_held_ += fresh.names.size();
-    directories_.push_front(std::move(fresh));
-    by_id_[id] = directories_.begin();
-    by_watch_[directories_.front().watch] = directories_.begin();
-    make_room();
+    auto found = choose(names, wanted);
+    hold(id, reader, names);
     return found;
 }
 
-result<void> name_index::read_names(const io::handle& directory, name_set& names) {
+std::optional<name_index::answer> name_index::ask(const io::handle& directory, const io::file_status& status,
+                                                  std::string_view wanted, std::uint64_t& reader) {
+    const directory_id id{.device = status.device, .inode = status.inode};
+    const std::scoped_lock guard(mutex_);
+    take_events();
+    if (const auto held = by_id_.find(id); held != by_id_.end()) {
+        held_directory& known = *held->second;
+        if (not known.is_being_read and (reach_ == tells_all::yes or known.changed == status.changed)) {
+            ++counts_.answers;
+            directories_.splice(directories_.begin(), directories_, held->second);
+            return answer{.name = choose(known.names, wanted)};
+        }
+        if (known.is_being_read) {
+            ++counts_.scans;
+            return std::nullopt;
+        }
+        forget(held->second, true);
+    }
     ++counts_.scans;
-    // Opened anew: what is held may not be open for listing, or be in the middle of one.
-    const io::descriptor_path itself(directory.descriptor());
-    const auto listed = io::directory_handle::open({}, itself.c_str());
-    if (not listed) return failure(listed.error());
-    return for_each_name(*listed, [&](std::string_view name) { names.emplace(name); });
+    const int watched = watch(directory);
+    if (watched < 0) return std::nullopt;
+    reader = ++last_reader_;
+    directories_.push_front({.id = id,
+                             .watch = watched,
+                             .changed = status.changed,
+                             .reader = reader,
+                             .names = {},
+                             .changes = {}});
+    by_id_[id] = directories_.begin();
+    by_watch_[watched] = directories_.begin();
+    return std::nullopt;
+}
+
+name_index::held_directory* name_index::find_reading(const directory_id& id, std::uint64_t reader) noexcept {
+    const auto held = by_id_.find(id);
+    const bool is_it =
+        held != by_id_.end() and held->second->is_being_read and held->second->reader == reader;
+    return is_it ? &*held->second : nullptr;
+}
+
+void name_index::hold(const directory_id& id, std::uint64_t reader, name_set& names) {
+    const std::scoped_lock guard(mutex_);
+    held_directory* const here = find_reading(id, reader);
+    if (here == nullptr) return;  // not watched, or forgotten meanwhile
+    for (const name_change& each : here->changes)
+        (void)apply(names, each);
+    here->changes = {};
+    here->is_being_read = false;
+    if (names.size() > bounds_.names_max) return forget(by_id_.find(id)->second, true);
+    here->names = std::move(names);
+    names_held_ += here->names.size();
+    make_room();
+}
+
+void name_index::abandon(const directory_id& id, std::uint64_t reader) {
+    const std::scoped_lock guard(mutex_);
+    if (find_reading(id, reader) != nullptr) forget(by_id_.find(id)->second, true);
 }
 
 int name_index::watch(const io::handle& directory) noexcept {
@@ -171,7 +214,7 @@ void name_index::take_events() {
             // Padded with zeros to a multiple of its alignment.
             const char* const name = buffer.data() + at + sizeof event;
             concerns_us |=
-                apply(event.wd, event.mask, {name, event.len == 0 ? 0 : ::strnlen(name, event.len)});
+                take(event.wd, event.mask, {name, event.len == 0 ? 0 : ::strnlen(name, event.len)});
             at += static_cast<ssize_t>(sizeof event + event.len);
         }
         // Events of directories that are no longer watched do not count: the kernel adds no more of them.
@@ -184,7 +227,7 @@ void name_index::take_events() {
     forget_all();
 }
 
-bool name_index::apply(int watch, std::uint32_t what, std::string_view name) {
+bool name_index::take(int watch, std::uint32_t what, std::string_view name) {
     if ((what & IN_Q_OVERFLOW) != 0) {
         ++counts_.overflows;
         forget_all();
@@ -197,18 +240,29 @@ bool name_index::apply(int watch, std::uint32_t what, std::string_view name) {
         forget(which, false);
         return true;
     }
-    // The names were read after the watch was set, so an event may tell what they show already.
-    const auto [first, last] = which->names.equal_range(name);
-    const auto known = std::find(first, last, name);
-    const bool appears = (what & (IN_CREATE | IN_MOVED_TO)) != 0;
-    if (appears and known == last) {
-        which->names.emplace(name);
-        ++names_held_;
-    } else if (not appears and known != last) {
-        which->names.erase(known);
-        --names_held_;
+    const name_change change{.name = std::string(name), .appears = (what & (IN_CREATE | IN_MOVED_TO)) != 0};
+    if (not which->is_being_read) {
+        names_held_ += static_cast<std::size_t>(apply(which->names, change));
+    } else if (which->changes.size() < bounds_.names_max) {
+        which->changes.push_back(change);
+    } else {
+        forget(which, true);
     }
     return true;
+}
+
+// The names were read after the watch was set, so a change may be one that they show already. Returns how
+// many names there are more.
+std::ptrdiff_t name_index::apply(name_set& names, const name_change& what) {
+    const auto [first, last] = names.equal_range(what.name);
+    const auto known = std::find(first, last, what.name);
+    if (what.appears and known == last) {
+        names.emplace(what.name);
+        return 1;
+    }
+    if (what.appears or known == last) return 0;
+    names.erase(known);
+    return -1;
 }
 
 void name_index::forget(held_list::iterator which, bool is_watched) {

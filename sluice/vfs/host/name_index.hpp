@@ -3,11 +3,14 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "sluice/io/directory_handle.hpp"
 #include "sluice/vfs/limits.hpp"
@@ -34,9 +37,14 @@ enum class tells_all : bool { no, yes };
 /// The accounts of an impersonated volume share one index. Before the index answers for one of them, it asks
 /// the kernel whether the account may list the directory.
 ///
-/// Thread safety: one thread at a time. Invariants:
+/// Monitor. Thread safety: any thread. The names of a directory are read without the mutex, and what the
+/// kernel tells meanwhile is applied to them afterwards; a thread that asks for a directory whose names
+/// another one is reading looks through it by itself.
+///
+/// Invariants:
 ///   1. Every directory held has a watch that was set before its names were read.
 ///   2. `names_held_` is the sum of the names of all directories held.
+///   3. `changes` of a directory held are empty unless `is_being_read`, and `names` are empty then.
 class name_index {
 public:
     struct counts {
@@ -59,7 +67,10 @@ public:
     [[nodiscard]] result<std::optional<std::string>> find(const io::handle& directory,
                                                           std::string_view wanted);
 
-    [[nodiscard]] const counts& statistics() const noexcept { return counts_; }
+    [[nodiscard]] counts statistics() const noexcept {
+        const std::scoped_lock guard(mutex_);
+        return counts_;
+    }
 
 private:
     // Case and mapping ignored.
@@ -83,27 +94,50 @@ private:
             return static_cast<std::size_t>(id.inode * 0x9e37'79b9'7f4a'7c15ULL ^ id.device);
         }
     };
+    struct name_change {
+        std::string name;
+        bool appears = false;
+    };
     struct held_directory {
         directory_id id;
         int watch = -1;
         io::file_status::time_point changed{};  // as it was before the names were read
+        std::uint64_t reader = 0;               // the number of the thread's search that reads the names
         name_set names;
+        bool is_being_read = true;
+        std::vector<name_change> changes;  // since the watch was set
     };
     using held_list = std::list<held_directory>;  // the last used first
 
+    // The answer if the directory is held. Otherwise empty, and the caller is to read the names; `reader` is
+    // then its number if the index is to hold them.
+    struct answer {
+        std::optional<std::string> name;
+    };
+    std::optional<answer> ask(const io::handle& directory, const io::file_status& status,
+                              std::string_view wanted, std::uint64_t& reader);
+    // Applies to names just read what has changed since, and holds them if `reader` still may.
+    void hold(const directory_id& id, std::uint64_t reader, name_set& names);
+    void abandon(const directory_id& id, std::uint64_t reader);
+
+    // These with the mutex held.
     static std::optional<std::string> choose(const name_set& names, std::string_view wanted);
-    result<void> read_names(const io::handle& directory, name_set& names);
+    static std::ptrdiff_t apply(name_set& names, const name_change& what);
+    [[nodiscard]] held_directory* find_reading(const directory_id& id, std::uint64_t reader) noexcept;
     int watch(const io::handle& directory) noexcept;
     void take_events();
     // Returns whether the event is of a directory that is watched.
-    bool apply(int watch, std::uint32_t what, std::string_view name);
+    bool take(int watch, std::uint32_t what, std::string_view name);
     void forget(held_list::iterator which, bool is_watched);
     void forget_all();
     void make_room();
 
-    index_limits bounds_;
-    tells_all reach_;
-    int inotify_ = -1;
+    const index_limits bounds_;
+    const tells_all reach_;
+    const int inotify_;
+
+    mutable std::mutex mutex_;  // guards what follows
+    std::uint64_t last_reader_ = 0;
     std::size_t names_held_ = 0;
     counts counts_;
     held_list directories_;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <mutex>
 #include <optional>
 
 #include "sluice/vfs/host/host_metadata.hpp"
@@ -21,30 +22,43 @@ struct own_attributes {
 /// Whoever changes an attribute changes the change time with it, but for two changes within one tick of the
 /// kernel's clock. So what was asked when the last change was some ticks ago, which is what note() is to be
 /// told, holds as long as that time does; also when the number now is another file's, which is younger.
-/// Thread safety: one thread at a time. Allocates: nothing. Complexity: O(1); entries displace each other.
+/// Monitor, of several stripes with a mutex each. Allocates: nothing. Complexity: O(1); entries displace each
+/// other.
 class attribute_memory {
 public:
-    /// Null: not known.
-    [[nodiscard]] const own_attributes* find(const file_key& file, time_point change_time) const noexcept {
-        const entry& there = entries_[place_of(file)];
-        return there.file == file and there.change_time == change_time ? &there.own : nullptr;
+    /// Returns std::nullopt if they are not known.
+    [[nodiscard]] std::optional<own_attributes> find(const file_key& file,
+                                                     time_point change_time) const noexcept {
+        const std::size_t hash = std::hash<file_key>{}(file);
+        const stripe& here = stripes_[hash % stripe_count];
+        const std::scoped_lock guard(here.mutex);
+        const entry& there = here.entries[hash / stripe_count % entries_per_stripe];
+        if (there.file != file or there.change_time != change_time) return std::nullopt;
+        return there.own;
     }
     void note(const file_key& file, time_point change_time, const own_attributes& own) noexcept {
-        entries_[place_of(file)] = {.file = file, .change_time = change_time, .own = own};
+        const std::size_t hash = std::hash<file_key>{}(file);
+        stripe& here = stripes_[hash % stripe_count];
+        const std::scoped_lock guard(here.mutex);
+        here.entries[hash / stripe_count % entries_per_stripe] = {
+            .file = file, .change_time = change_time, .own = own};
     }
 
 private:
-    static constexpr std::size_t count = 1021;
+    static constexpr std::size_t stripe_count = 16;
+    static constexpr std::size_t entries_per_stripe = 61;  // a prime: all bits of the hash take part
+    static constexpr std::size_t cache_line_bytes = 64;
     struct entry {
         file_key file{};
         time_point change_time{};
         own_attributes own{};
     };
-    [[nodiscard]] static std::size_t place_of(const file_key& file) noexcept {
-        return std::hash<file_key>{}(file) % count;
-    }
+    struct alignas(cache_line_bytes) stripe {
+        mutable std::mutex mutex;
+        std::array<entry, entries_per_stripe> entries{};
+    };
 
-    std::array<entry, count> entries_{};
+    std::array<stripe, stripe_count> stripes_{};
 };
 
 }  // namespace sluice::vfs

@@ -35,8 +35,8 @@ private:
     bool is_recursive_;
 };
 
-memory_change_feed::memory_change_feed(io::io_multiplexer& multiplexer)
-    : bell_(io::pipe_handle::anonymous().value()) {
+memory_change_feed::memory_change_feed(io::io_multiplexer& multiplexer, std::recursive_mutex& mutex)
+    : mutex_(mutex), bell_(io::pipe_handle::anonymous().value()) {
     ENSURE(bell_.reader.set_multiplexer(&multiplexer).has_value());
 }
 
@@ -46,6 +46,7 @@ memory_change_feed::~memory_change_feed() {
 
 result<std::unique_ptr<change_watch>> memory_change_feed::watch(node& directory, bool recursive,
                                                                 change_listener& listener) noexcept {
+    const std::scoped_lock guard(mutex_);
     const memory_file* const file = memory_directory_of(directory);
     if (file == nullptr) return failure({ENOTDIR, "watch"});
     if (watches_.size() == limits::watched_directories_max) return failure({ENOSPC, "watch"});
@@ -103,6 +104,7 @@ void memory_change_feed::wake_if(bool was_idle) noexcept {
 }
 
 void memory_change_feed::forget(held_watch& which) noexcept {
+    const std::scoped_lock guard(mutex_);
     std::erase(watches_, &which);
     queue_.forget(which);
 }

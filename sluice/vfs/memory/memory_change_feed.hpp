@@ -1,5 +1,6 @@
 #pragma once
 
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,16 +15,20 @@ namespace sluice::vfs {
 struct memory_entry;
 struct memory_file;
 
-/// Tells of what is done to a memory volume. What is noted waits until it is told.
+/// Tells of what is done to a memory volume. What is noted waits until it is told. Thread safety: the
+/// volume's mutex guards all of it, but for co_changed().
 class memory_change_feed final : public change_feed {
 public:
-    explicit memory_change_feed(io::io_multiplexer& multiplexer);
+    memory_change_feed(io::io_multiplexer& multiplexer, std::recursive_mutex& mutex);
     ~memory_change_feed() override;
 
     [[nodiscard]] result<std::unique_ptr<change_watch>> watch(node& directory, bool recursive,
                                                               change_listener& listener) noexcept override;
     [[nodiscard]] io::task<bool> co_changed() noexcept override;
-    void tell() noexcept override { queue_.tell_all(); }
+    void tell() noexcept override {
+        const std::scoped_lock guard(mutex_);
+        queue_.tell_all();
+    }
 
     /// Something has happened to what `entry` names.
     void note(change_kind what, const memory_entry& entry);
@@ -40,6 +45,7 @@ private:
     void wake_if(bool was_idle) noexcept;
     void forget(held_watch& which) noexcept;
 
+    std::recursive_mutex& mutex_;
     io::pipe_handle::pair bell_;  // a byte for co_changed() to wake by
     std::vector<held_watch*> watches_;
     change_queue queue_;

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <mutex>
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/io/awaitable.hpp"
+#include "sluice/vfs/lent_file.hpp"
 #include "sluice/vfs/memory/memory_tree.hpp"
 #include "sluice/vfs/path.hpp"
 
@@ -12,9 +14,14 @@ class memory_listing final : public directory_listing {
 public:
     memory_listing(memory_tree& tree, memory_entry_ptr directory)
         : tree_(tree), directory_(std::move(directory)) {}
+    ~memory_listing() override {
+        const std::scoped_lock guard(tree_.mutex);  // what only this held goes
+        directory_.reset();
+    }
 
     // From the last key on: what is added or removed meanwhile disturbs nothing.
     [[nodiscard]] result<const listed_name*> next() noexcept override {
+        const std::scoped_lock guard(tree_.mutex);
         const auto& children = directory_->file->children;
         const auto found = has_begun_ ? children.upper_bound(last_) : children.begin();
         if (found == children.end()) return nullptr;
@@ -50,29 +57,43 @@ private:
     listed_name current_;
 };
 
-/// A file, directory or link, or with a stream, that stream of one.
+/// A file, directory or link, or with a stream, that stream of one. Thread safety: any thread; the volume's
+/// mutex guards all of it.
 class memory_node final : public node {
 public:
     memory_node(memory_tree& tree, memory_entry_ptr entry, std::shared_ptr<memory_stream> stream)
         : tree_(tree), entry_(std::move(entry)), file_(entry_->file), stream_(std::move(stream)) {}
 
+    ~memory_node() override {
+        const std::scoped_lock guard(tree_.mutex);  // what only this held goes
+        entry_.reset();
+        file_.reset();
+        stream_.reset();
+    }
+
+    [[nodiscard]] fs_domain& domain() noexcept override { return tree_.owner.domain(); }
     [[nodiscard]] node_kind kind() const noexcept override {
+        const std::scoped_lock guard(tree_.mutex);
         return stream_ != nullptr ? node_kind::file : file_->status.kind;
     }
     [[nodiscard]] file_key key() const noexcept override;
-    [[nodiscard]] std::string path() const override { return path_of(*entry_); }
+    [[nodiscard]] std::string path() const override {
+        const std::scoped_lock guard(tree_.mutex);
+        return path_of(*entry_);
+    }
     [[nodiscard]] std::string_view stream_name() const noexcept override {
+        const std::scoped_lock guard(tree_.mutex);
         return stream_ == nullptr ? std::string_view() : stream_->name;
     }
     [[nodiscard]] result<metadata> status() noexcept override;
     [[nodiscard]] result<void> change(const metadata_change& wanted) noexcept override;
 
     [[nodiscard]] result<void> open_data(data_access wanted) noexcept override;
-    [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into,
-                                                        std::uint64_t offset) noexcept override;
-    [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from,
-                                                  std::uint64_t offset) noexcept override;
-    [[nodiscard]] io::task<result<void>> co_flush() noexcept override;
+    [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
+                                                        io::call_withdrawal* by) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
+                                                  io::call_withdrawal* by) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override;
     [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
@@ -94,7 +115,10 @@ public:
     [[nodiscard]] result<std::vector<extended_attribute>> extended_attributes() noexcept override;
     [[nodiscard]] result<void> set_extended_attribute(std::string_view name,
                                                       std::span<const std::byte> value) noexcept override;
-    [[nodiscard]] result<std::vector<std::byte>> security() noexcept override { return file_->security; }
+    [[nodiscard]] result<std::vector<std::byte>> security() noexcept override {
+        const std::scoped_lock guard(tree_.mutex);
+        return file_->security;
+    }
     [[nodiscard]] result<void> set_security(std::span<const std::byte> descriptor) noexcept override;
     [[nodiscard]] result<std::unique_ptr<directory_listing>> list() noexcept override;
 
@@ -115,7 +139,18 @@ private:
         tree_.touch(*file_, is_content);
         tree_.note(is_content ? change_kind::modified : change_kind::attributes, *entry_);
     }
+    [[nodiscard]] result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset);
     [[nodiscard]] io::task<void> co_delay() noexcept;
+    // Carries out a transfer where it may run, after a delay.
+    template <class Call>
+    [[nodiscard]] io::task<std::invoke_result_t<Call&>> co_run(Call call, io::call_withdrawal* by) noexcept {
+        co_await co_delay();
+        if (domain().is_inline()) {
+            const fs_domain::inline_call now(domain());
+            co_return call();
+        }
+        co_return co_await domain().offload(loop_here(tree_.loops), by, std::move(call));
+    }
 
     memory_tree& tree_;
     memory_entry_ptr entry_;
@@ -125,6 +160,7 @@ private:
 };
 
 file_key memory_node::key() const noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     file_key found{
         .image = file_->status.volume, .volume = file_->status.volume, .file = file_->status.id, .stream = 0};
     if (stream_ == nullptr) return found;
@@ -145,6 +181,7 @@ result<void> memory_node::may_move() const noexcept {
 }
 
 result<metadata> memory_node::status() noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     if (tree_.draws(tree_.options.faults.status_fails)) return failure({EIO, "status"});
     metadata found = memory_listing::status_of(*file_);
     if (stream_ == nullptr) return found;
@@ -156,6 +193,7 @@ result<metadata> memory_node::status() noexcept {
 }
 
 result<void> memory_node::change(const metadata_change& wanted) noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     if (const auto may = tree_.may_change(); not may) return may;
     if (wanted.is_empty()) return {};
     metadata& status = file_->status;
@@ -169,6 +207,7 @@ result<void> memory_node::change(const metadata_change& wanted) noexcept {
 }
 
 result<void> memory_node::open_data(data_access wanted) noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     if (kind() == node_kind::directory) return failure({EISDIR, "open data"});
     if (kind() != node_kind::file) return failure({ENXIO, "open data"});
     if (wanted.write and tree_.options.read_only) return failure({EROFS, "open data"});
@@ -178,17 +217,26 @@ result<void> memory_node::open_data(data_access wanted) noexcept {
 }
 
 io::task<void> memory_node::co_delay() noexcept {
-    const auto most = tree_.options.faults.delay_max.count();
-    if (most <= 0) co_return;
-    const std::chrono::nanoseconds pause(tree_.random->below(static_cast<std::uint64_t>(most) + 1));
-    (void)co_await io::co_sleep(tree_.multiplexer, deadline(pause));
+    std::chrono::nanoseconds pause{0};
+    {
+        const std::scoped_lock guard(tree_.mutex);
+        const auto most = tree_.options.faults.delay_max.count();
+        if (most <= 0) co_return;
+        pause = std::chrono::nanoseconds(tree_.random->below(static_cast<std::uint64_t>(most) + 1));
+    }
+    (void)co_await io::co_sleep(loop_here(tree_.loops), deadline(pause));
 }
 
-io::task<result<std::size_t>> memory_node::co_read(std::span<std::byte> into, std::uint64_t offset) noexcept {
-    if (const auto may = may_use(granted_.read); not may) co_return failure(may.error());
-    co_await co_delay();
-    if (tree_.draws(tree_.options.faults.read_fails)) co_return failure(error(EIO, "read"));
-    co_return content().read(into, offset);
+io::task<result<std::size_t>> memory_node::co_read(std::span<std::byte> into, std::uint64_t offset,
+                                                   io::call_withdrawal* by) noexcept {
+    return co_run([=, this] { return read_at(into, offset); }, by);
+}
+
+result<std::size_t> memory_node::read_at(std::span<std::byte> into, std::uint64_t offset) {
+    const std::scoped_lock guard(tree_.mutex);
+    if (const auto may = may_use(granted_.read); not may) return failure(may.error());
+    if (tree_.draws(tree_.options.faults.read_fails)) return failure(error(EIO, "read"));
+    return content().read(into, offset);
 }
 
 bool memory_node::fits(std::uint64_t end) const noexcept {
@@ -205,19 +253,27 @@ result<void> memory_node::write_at(std::span<const std::byte> from, std::uint64_
     return {};
 }
 
-io::task<result<void>> memory_node::co_write(std::span<const std::byte> from, std::uint64_t offset) noexcept {
-    co_await co_delay();
-    if (tree_.draws(tree_.options.faults.write_fails)) co_return failure(error(EIO, "write"));
-    co_return write_at(from, offset);
+io::task<result<void>> memory_node::co_write(std::span<const std::byte> from, std::uint64_t offset,
+                                             io::call_withdrawal* by) noexcept {
+    const auto write = [=, this]() -> result<void> {
+        const std::scoped_lock guard(tree_.mutex);
+        if (tree_.draws(tree_.options.faults.write_fails)) return failure(error(EIO, "write"));
+        return write_at(from, offset);
+    };
+    return co_run(write, by);
 }
 
-io::task<result<void>> memory_node::co_flush() noexcept {
-    co_await co_delay();
-    if (tree_.draws(tree_.options.faults.write_fails)) co_return failure(error(EIO, "flush"));
-    co_return result<void>{};
+io::task<result<void>> memory_node::co_flush(io::call_withdrawal* by) noexcept {
+    const auto flush = [this]() -> result<void> {
+        const std::scoped_lock guard(tree_.mutex);
+        if (tree_.draws(tree_.options.faults.write_fails)) return failure(error(EIO, "flush"));
+        return {};
+    };
+    return co_run(flush, by);
 }
 
 result<void> memory_node::truncate(std::uint64_t size_bytes) noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     if (const auto may = may_use(granted_.write); not may) return may;
     if (not fits(size_bytes)) return failure({stream_ != nullptr ? ENOSPC : EFBIG, "truncate"});
     content().truncate(size_bytes);
@@ -226,6 +282,7 @@ result<void> memory_node::truncate(std::uint64_t size_bytes) noexcept {
 }
 
 result<void> memory_node::allocate(std::uint64_t size_bytes) noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     if (const auto may = may_use(granted_.write); not may) return may;
     const std::uint64_t held = content().allocated_bytes();
     const std::uint64_t left = tree_.room.pages_left * memory_content::page_bytes;
@@ -234,6 +291,7 @@ result<void> memory_node::allocate(std::uint64_t size_bytes) noexcept {
 }
 
 result<void> memory_node::zero(std::uint64_t offset, std::uint64_t length, bool give_back) noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     if (const auto may = may_use(granted_.write); not may) return may;
     content().zero(offset, length, give_back);
     has_changed(true);
@@ -242,6 +300,7 @@ result<void> memory_node::zero(std::uint64_t offset, std::uint64_t length, bool 
 
 result<std::span<io::extent_pair>> memory_node::allocated_ranges(
     std::uint64_t offset, std::uint64_t length, std::span<io::extent_pair> storage) noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     if (const auto may = may_use(granted_.read or granted_.write); not may) return failure(may.error());
     if (storage.empty()) return failure({EINVAL, "list ranges"});
     return content().ranges(offset, length, storage);
@@ -249,6 +308,7 @@ result<std::span<io::extent_pair>> memory_node::allocated_ranges(
 
 result<std::uint64_t> memory_node::clone_to(node& destination, io::extent_pair source,
                                             std::uint64_t destination_offset, bool only_shared) noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     auto* const other = dynamic_cast<memory_node*>(&destination);
     if (only_shared or other == nullptr) return failure({EOPNOTSUPP, "clone"});
     if (const auto may = may_use(granted_.read); not may) return failure(may.error());
@@ -262,6 +322,7 @@ result<std::uint64_t> memory_node::clone_to(node& destination, io::extent_pair s
 }
 
 result<void> memory_node::rename(std::string_view path, when_taken taken) noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     if (stream_ != nullptr) return rename_stream(path, taken);
     if (const auto may = may_move(); not may) return may;
     const auto there = tree_.place(path);
@@ -312,6 +373,7 @@ result<void> memory_node::rename_stream(std::string_view name, when_taken taken)
 }
 
 result<void> memory_node::link(std::string_view path, when_taken taken) noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     if (stream_ != nullptr) return failure({EOPNOTSUPP, "link stream"});
     if (const auto may = may_move(); not may) return may;
     if (kind() == node_kind::directory) return failure({EPERM, "link a directory"});
@@ -329,6 +391,7 @@ result<void> memory_node::link(std::string_view path, when_taken taken) noexcept
 }
 
 result<void> memory_node::remove() noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     if (stream_ != nullptr) {
         if (const auto may = tree_.may_change(); not may) return may;
         if (stream_->is_removed) return failure({ENOENT, "remove stream"});
@@ -344,11 +407,13 @@ result<void> memory_node::remove() noexcept {
 }
 
 result<std::string> memory_node::read_link() noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     if (kind() != node_kind::symlink) return failure({EINVAL, "read link"});
     return file_->link_target;
 }
 
 result<void> memory_node::become_link(std::string_view target) noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     if (stream_ != nullptr) return failure({EOPNOTSUPP, "link stream"});
     if (const auto may = may_move(); not may) return may;
     const bool is_back = kind() == node_kind::symlink and target.empty();
@@ -369,6 +434,7 @@ result<void> memory_node::become_link(std::string_view target) noexcept {
 }
 
 result<std::vector<stream_info>> memory_node::streams() noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     if (stream_ != nullptr) return failure({EOPNOTSUPP, "list streams"});
     std::vector<stream_info> found;
     for (const auto& [folded, each] : file_->streams)
@@ -379,6 +445,7 @@ result<std::vector<stream_info>> memory_node::streams() noexcept {
 }
 
 result<node_ptr> memory_node::open_stream(const stream_request& wanted) noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     if (stream_ != nullptr or kind() == node_kind::symlink) return failure({EOPNOTSUPP, "open stream"});
     if (const auto valid = check_stream_name(wanted.name); not valid) return failure(valid.error());
     auto found = file_->streams.find(fold(wanted.name));
@@ -396,6 +463,7 @@ result<node_ptr> memory_node::open_stream(const stream_request& wanted) noexcept
 }
 
 result<std::vector<extended_attribute>> memory_node::extended_attributes() noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     std::vector<extended_attribute> found;
     for (const auto& [folded, each] : file_->attributes)
         found.push_back(each);
@@ -404,6 +472,7 @@ result<std::vector<extended_attribute>> memory_node::extended_attributes() noexc
 
 result<void> memory_node::set_extended_attribute(std::string_view name,
                                                  std::span<const std::byte> value) noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     if (const auto may = tree_.may_change(); not may) return may;
     if (const auto valid = check_stream_name(name); not valid) return valid;
     std::string folded = fold(name);
@@ -419,6 +488,7 @@ result<void> memory_node::set_extended_attribute(std::string_view name,
 }
 
 result<void> memory_node::set_security(std::span<const std::byte> descriptor) noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     if (const auto may = tree_.may_change(); not may) return may;
     file_->security.assign(descriptor.begin(), descriptor.end());
     has_changed(false);
@@ -426,6 +496,7 @@ result<void> memory_node::set_security(std::span<const std::byte> descriptor) no
 }
 
 result<std::unique_ptr<directory_listing>> memory_node::list() noexcept {
+    const std::scoped_lock guard(tree_.mutex);
     if (kind() != node_kind::directory) return failure({ENOTDIR, "list"});
     return std::make_unique<memory_listing>(tree_, entry_);
 }

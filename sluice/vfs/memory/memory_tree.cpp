@@ -63,14 +63,15 @@ private:
 
 }  // namespace
 
-memory_tree::memory_tree(io::io_multiplexer& with, const clock_source& at,
+memory_tree::memory_tree(volume& owned_by, io::io_multiplexer& with, const clock_source& at,
                          const memory_volume_options& chosen)
-    : multiplexer(with),
+    : owner(owned_by),
+      loops{&with},
       clock(at),
       options(chosen),
       random(std::in_place, chosen.faults.seed),
       room{.pages_left = chosen.capacity_bytes / memory_content::page_bytes},
-      feed(with),
+      feed(with, mutex),
       root(std::make_shared<memory_entry>()) {
     root->file = make_file(node_kind::directory);
 }

@@ -2,6 +2,8 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
+#include <vector>
 
 #include "sluice/base/clock.hpp"
 #include "sluice/base/random.hpp"
@@ -23,9 +25,13 @@ struct memory_place {
     memory_entry_ptr taken{};
 };
 
+/// All of a volume. `mutex` guards it, but for `owner`, `loops` and `clock`; every call of the volume, its
+/// nodes, listings and watches holds it. It is recursive because a change notes itself in the feed, and a
+/// listener may use the volume.
 class memory_tree {
 public:
-    memory_tree(io::io_multiplexer& with, const clock_source& at, const memory_volume_options& chosen);
+    memory_tree(volume& owned_by, io::io_multiplexer& with, const clock_source& at,
+                const memory_volume_options& chosen);
 
     [[nodiscard]] time_point now() const noexcept { return clock.utc_now(); }
     [[nodiscard]] result<memory_entry_ptr> find(std::string_view path, follow_links links);
@@ -42,8 +48,10 @@ public:
     void touch(memory_file& file, bool is_modified) noexcept;
     [[nodiscard]] bool draws(std::uint32_t chance) noexcept;
 
-    io::io_multiplexer& multiplexer;
+    volume& owner;
+    std::vector<io::io_multiplexer*> loops;  // that nodes are used on; never none
     const clock_source& clock;
+    mutable std::recursive_mutex mutex;
     memory_volume_options options;
     std::optional<seeded_random> random;  // always there; a new one for new faults
     memory_content::budget room;

@@ -7,7 +7,7 @@ namespace sluice::vfs {
 
 memory_volume::memory_volume(io::io_multiplexer& multiplexer, const clock_source& clock,
                              const memory_volume_options& options)
-    : tree_(std::make_unique<memory_tree>(multiplexer, clock, options)),
+    : tree_(std::make_unique<memory_tree>(*this, multiplexer, clock, options)),
       features_{.is_read_only = options.read_only,
                 .has_streams = true,
                 .has_extended_attributes = true,
@@ -23,23 +23,27 @@ memory_volume::memory_volume(io::io_multiplexer& multiplexer, const clock_source
 memory_volume::~memory_volume() = default;
 
 void memory_volume::set_faults(const memory_faults& faults) noexcept {
+    const std::scoped_lock guard(tree_->mutex);
     tree_->options.faults = faults;
     tree_->random.emplace(faults.seed);
 }
 
 result<volume_space> memory_volume::space() noexcept {
+    const std::scoped_lock guard(tree_->mutex);
     const std::uint64_t left = tree_->room.pages_left * memory_content::page_bytes;
     return volume_space{
         .total_bytes = tree_->options.capacity_bytes, .free_bytes = left, .available_bytes = left};
 }
 
 result<node_ptr> memory_volume::find(std::string_view path, follow_links links) noexcept {
+    const std::scoped_lock guard(tree_->mutex);
     auto found = tree_->find(path, links);
     if (not found) return failure(found.error());
     return make_memory_node(*tree_, std::move(*found));
 }
 
 result<node_ptr> memory_volume::create(std::string_view path, const creation_request& wanted) noexcept {
+    const std::scoped_lock guard(tree_->mutex);
     if (const auto may = tree_->may_change(); not may) return failure(may.error());
     if (wanted.kind != node_kind::file and wanted.kind != node_kind::directory)
         return failure({EINVAL, "create"});
@@ -52,6 +56,10 @@ result<node_ptr> memory_volume::create(std::string_view path, const creation_req
     file->status.dos = wanted.dos;
     if (wanted.permission_bits) file->status.permission_bits = *wanted.permission_bits;
     return make_memory_node(*tree_, tree_->add(*there->directory, there->name, std::move(file)));
+}
+
+void memory_volume::serve_on(std::span<io::io_multiplexer* const> loops) {
+    tree_->loops.assign(loops.begin(), loops.end());
 }
 
 change_feed* memory_volume::changes() noexcept {

@@ -13,7 +13,7 @@ class memory_tree;
 /// tests, above all of a whole server in a simulation: what it does depends on the calls, the clock and the
 /// seed alone. A listing goes by names, folded.
 ///
-/// Outlives its nodes, listings and watches. Thread safety: one thread at a time, that of the multiplexer.
+/// Outlives its nodes, listings and watches. Monitor. Thread safety: as volume.
 class memory_volume final : public volume {
 public:
     /// `clock` outlives the volume. Allocates: yes.
@@ -27,6 +27,7 @@ public:
     [[nodiscard]] result<node_ptr> find(std::string_view path, follow_links links) noexcept override;
     [[nodiscard]] result<node_ptr> create(std::string_view path,
                                           const creation_request& wanted) noexcept override;
+    void serve_on(std::span<io::io_multiplexer* const> loops) override;
     [[nodiscard]] change_feed* changes() noexcept override;
 
     /// What may go wrong from now on.

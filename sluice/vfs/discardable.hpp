@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "sluice/io/call_threads.hpp"
+
+namespace sluice::vfs {
+
+/// What fs_domain::discard() destroys, on a worker if need be: it has its own place in the queue, so that
+/// nothing is allocated when the memory may be at an end.
+class discardable : public io::queued_call {
+public:
+    virtual ~discardable() = default;
+    discardable(const discardable&) = delete;
+    discardable& operator=(const discardable&) = delete;
+
+protected:
+    discardable() noexcept = default;
+
+private:
+    friend class fs_domain;
+
+    bool carry_out() noexcept final {
+        const std::shared_ptr<const void> released_last = std::move(kept_);
+        delete this;
+        return false;
+    }
+
+    std::shared_ptr<const void> kept_;  // what this needs until it is destroyed
+};
+
+}  // namespace sluice::vfs

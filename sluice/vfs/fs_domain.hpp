@@ -1,0 +1,208 @@
+#pragma once
+
+#include <atomic>
+#include <cerrno>
+#include <concepts>
+#include <coroutine>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "sluice/io/call_threads.hpp"
+#include "sluice/vfs/discardable.hpp"
+#include "sluice/vfs/inline_call_slot.hpp"
+
+namespace sluice::vfs {
+
+class fs_domain;
+template <class Awaiter>
+class domain_call_awaiter;
+
+/// Where the calls of a domain run.
+enum class call_policy : std::uint8_t {
+    always_inline,     ///< on the loop: memory, or a volume that nobody classified
+    starts_inline,     ///< on the loop until calls block: local disks
+    starts_offloaded,  ///< on workers until they have proved to be quick: overlayfs, unknown types
+    never_inline,      ///< on workers: FUSE, network file systems; `offload = always`
+};
+
+struct fs_domain_options {
+    std::string name{};  // for status and logs: where it is mounted, or the image
+    call_policy policy = call_policy::always_inline;
+    io::call_threads_options threads{.threads_max = 8};
+};
+
+/// A failure domain: one mounted file system, or one disk-image engine, which may be slow, or hang, without
+/// the others. A call is blocking file-system work, a plain closure: it touches its arguments, its node and
+/// its volume, nothing else. It runs inline, on the loop that asks for it, or offloaded, on a worker of this
+/// domain and of no other. Workers start when they are needed; the queue is first in, first out.
+///
+/// Monitor; `is_inline` is atomic. Thread safety: run() on the loop's thread, everything else on any. The
+/// volumes of the domain hold it, and the loops outlive it. Allocates: in starting a worker.
+class fs_domain : public std::enable_shared_from_this<fs_domain> {
+public:
+    /// Allocates: yes. Errors: none; workers that cannot be started show later, or by start_first_worker().
+    explicit fs_domain(fs_domain_options options);
+    fs_domain(const fs_domain&) = delete;
+    fs_domain& operator=(const fs_domain&) = delete;
+    /// As io::call_threads: a call that does not end keeps its thread for ever. Who ends the process while
+    /// has_stuck_calls() uses _Exit, because what that call uses must not be destroyed.
+    ~fs_domain() = default;
+
+    /// Of this process, never 0 and never used again.
+    [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+    [[nodiscard]] call_policy policy() const noexcept { return policy_; }
+
+    /// Whether calls may run on a loop now. It may change at any time; one call late does no harm.
+    [[nodiscard]] bool is_inline() const noexcept {
+        return is_inline_.load(std::memory_order_relaxed);  // orders nothing
+    }
+
+    /// `co_await domain.run(loop, [&] { return node->status(); })`: carries out the call where it may run.
+    /// The coroutine, which runs on `loop`, goes on there with what the call returned, which must not be
+    /// void. Inline, it does not suspend. What the call refers to outlives the await, which has no end before
+    /// the call's. Suspends. Allocates: nothing here.
+    template <std::invocable Call>
+    [[nodiscard]] auto run(io::io_multiplexer& loop, Call call) noexcept;
+
+    /// The same for a call that is not needed any more once its request is cancelled. Gives a std::optional,
+    /// which is empty if `by` has withdrawn the call before it began, also inline. Removals and closes are
+    /// not to be withdrawn.
+    template <std::invocable Call>
+    [[nodiscard]] auto run(io::io_multiplexer& loop, io::call_withdrawal& by, Call call) noexcept;
+
+    /// Carries out a call on a worker, inline domain or not: for what may take long. `by` may be null; a call
+    /// that it has withdrawn gives the error ECANCELED. Suspends.
+    template <std::invocable Call>
+    [[nodiscard]] auto offload(io::io_multiplexer& loop, io::call_withdrawal* by, Call call) noexcept;
+
+    /// Destroys a node, a listing or a watch, here if calls run inline, and otherwise on a worker; nobody
+    /// waits for it. `needs`, which is released after it on the same thread, is what must exist until then,
+    /// such as its volume. With `offloaded::yes`, for what takes long, always on a worker. Any thread.
+    /// Allocates: nothing. Blocks: inline, for the file system.
+    enum class offloaded : bool { as_calls, yes };
+    void discard(std::unique_ptr<discardable> what, std::shared_ptr<const void> needs = {},
+                 offloaded where = offloaded::as_calls) noexcept;
+
+    /// Starts a worker if there is none. Without one, the first call that finds none runs on the loop.
+    /// Errors: EAGAIN.
+    [[nodiscard]] result<void> start_first_worker() noexcept { return workers_.start_first_thread(); }
+
+    /// What the workers are doing; calls that run inline are not counted.
+    [[nodiscard]] io::call_figures figures() const noexcept { return workers_.figures(); }
+    /// Whether a call is running that must end before the domain and what it uses can be destroyed.
+    [[nodiscard]] bool has_stuck_calls() const noexcept { return figures().running != 0; }
+
+    /// The domain whose call the calling thread is carrying out; null outside of calls.
+    [[nodiscard]] static fs_domain* of_this_call() noexcept;
+
+    /// A call that is made on a loop without run(): the watchdog sees it for as long as this exists. Not
+    /// nested.
+    class inline_call {
+    public:
+        explicit inline_call(fs_domain& of) noexcept : of_(of) { of_.begin_inline_call(); }
+        inline_call(const inline_call&) = delete;
+        inline_call& operator=(const inline_call&) = delete;
+        ~inline_call() { of_.end_inline_call(); }
+
+    private:
+        fs_domain& of_;
+    };
+
+private:
+    template <class Call>
+    class placed_call;
+
+    void begin_inline_call() noexcept;
+    void end_inline_call() noexcept;
+    void begin_offloaded_call() noexcept;
+    void end_offloaded_call() noexcept;
+
+    const std::uint32_t number_;
+    const std::string name_;
+    const call_policy policy_;
+    std::atomic<bool> is_inline_;
+    io::call_threads workers_;
+};
+
+/// A call and what surrounds it.
+template <class Call>
+class fs_domain::placed_call {
+public:
+    placed_call(fs_domain& domain, Call call) noexcept : domain_(domain), call_(std::move(call)) {}
+
+    auto operator()() noexcept {
+        domain_.begin_offloaded_call();
+        auto outcome = call_();
+        domain_.end_offloaded_call();
+        return outcome;
+    }
+    auto carry_out_inline() noexcept {
+        const inline_call now(domain_);
+        return call_();
+    }
+    [[nodiscard]] fs_domain& domain() const noexcept { return domain_; }
+
+private:
+    fs_domain& domain_;
+    Call call_;
+};
+
+/// What fs_domain::run creates: the awaiter of the workers, which finds the outcome ready if the call may run
+/// here. May be moved until it is awaited.
+template <class Awaiter>
+class [[nodiscard]] domain_call_awaiter {
+public:
+    explicit domain_call_awaiter(Awaiter offloaded) noexcept : offloaded_(std::move(offloaded)) {}
+
+    [[nodiscard]] bool await_ready() noexcept {
+        if (offloaded_.await_ready()) return true;  // withdrawn
+        if (not offloaded_.call().domain().is_inline()) return false;
+        offloaded_.complete(offloaded_.call().carry_out_inline());
+        return true;
+    }
+    void await_suspend(std::coroutine_handle<> waiter) noexcept { offloaded_.await_suspend(waiter); }
+    [[nodiscard]] auto await_resume() noexcept { return offloaded_.await_resume(); }
+
+private:
+    Awaiter offloaded_;
+};
+
+/// What fs_domain::offload creates. May be moved until it is awaited.
+template <class Awaiter>
+class [[nodiscard]] offloaded_call_awaiter {
+public:
+    using value_type = Awaiter::value_type;
+
+    explicit offloaded_call_awaiter(Awaiter calling) noexcept : calling_(std::move(calling)) {}
+
+    [[nodiscard]] bool await_ready() const noexcept { return calling_.await_ready(); }
+    void await_suspend(std::coroutine_handle<> waiter) noexcept { calling_.await_suspend(waiter); }
+    [[nodiscard]] value_type await_resume() noexcept {
+        auto outcome = calling_.await_resume();
+        if (not outcome) return failure({ECANCELED, "call"});
+        return *std::move(outcome);
+    }
+
+private:
+    Awaiter calling_;
+};
+
+template <std::invocable Call>
+auto fs_domain::offload(io::io_multiplexer& loop, io::call_withdrawal* by, Call call) noexcept {
+    return offloaded_call_awaiter(workers_.run(loop, by, placed_call<Call>(*this, std::move(call))));
+}
+
+template <std::invocable Call>
+auto fs_domain::run(io::io_multiplexer& loop, Call call) noexcept {
+    return domain_call_awaiter(workers_.run(loop, placed_call<Call>(*this, std::move(call))));
+}
+
+template <std::invocable Call>
+auto fs_domain::run(io::io_multiplexer& loop, io::call_withdrawal& by, Call call) noexcept {
+    return domain_call_awaiter(workers_.run(loop, &by, placed_call<Call>(*this, std::move(call))));
+}
+
+}  // namespace sluice::vfs
