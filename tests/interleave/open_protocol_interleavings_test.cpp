@@ -66,10 +66,10 @@ using state = requests::state;
                                          std::string directory = "d") {
     return [=](state& s) { return s.in.create(wanted, s.opens.at(open), directory); };
 }
-[[nodiscard]] requests::request closing(std::size_t open) {
+[[nodiscard]] requests::request end_of(std::size_t open) {
     return [=](state& s) { return s.in.close(s.opens.at(open)); };
 }
-[[nodiscard]] requests::request creating_and_closing(std::size_t open, create_request wanted) {
+[[nodiscard]] requests::request creating_and_end_of(std::size_t open, create_request wanted) {
     return [=](state& s) {
         const nt_status status = s.in.create(wanted, s.opens.at(open));
         if (status == nt_status::success) (void)s.in.close(s.opens.at(open));
@@ -144,7 +144,7 @@ TEST(open_protocol_interleavings, file_that_is_opened_is_not_a_removed_one) {
         return has(s, 1, nt_status::success) or has(s, 1, nt_status::delete_pending);
     };
     const std::vector<requests::request> before{creating(0, make_a_until_close)};
-    const std::vector<requests::request> all{closing(0), creating(1, make_a)};
+    const std::vector<requests::request> all{end_of(0), creating(1, make_a)};
     expect_right(try_all(before, all, makes_or_waits));
     EXPECT_EQ(try_all(before, all, makes_or_waits, {.removal_count = true}).problem,
               "a removed file is opened");
@@ -153,19 +153,19 @@ TEST(open_protocol_interleavings, file_that_is_opened_is_not_a_removed_one) {
 TEST(open_protocol_interleavings, last_of_two_closes_removes_the_file) {
     const std::vector<requests::request> before{creating(0, make_a_until_close), creating(1, open_a)};
     const auto is_removed = [](const state& s) { return not s.in.has("a"); };
-    expect_right(try_all(before, {closing(0), closing(1)}, is_removed));
+    expect_right(try_all(before, {end_of(0), end_of(1)}, is_removed));
 }
 
 TEST(open_protocol_interleavings, create_that_fails_after_the_last_close_removes_the_file) {
     create_request failing = open_a;
     failing.fails_late = true;
     const auto is_removed = [](const state& s) { return not s.in.has("a"); };
-    expect_right(try_all({creating(0, make_a_until_close)}, {closing(0), creating(1, failing)}, is_removed));
+    expect_right(try_all({creating(0, make_a_until_close)}, {end_of(0), creating(1, failing)}, is_removed));
 }
 
 TEST(open_protocol_interleavings, three_creates_and_removals_of_one_name_end) {
-    const requests::request brief = creating_and_closing(0, make_a_until_close);
-    expect_right(try_all({}, {brief, creating_and_closing(1, make_a_alone), creating_and_closing(2, open_a)},
+    const requests::request brief = creating_and_end_of(0, make_a_until_close);
+    expect_right(try_all({}, {brief, creating_and_end_of(1, make_a_alone), creating_and_end_of(2, open_a)},
                          any_order));
 }
 
@@ -178,7 +178,7 @@ TEST(open_protocol_interleavings, create_by_the_old_name_opens_the_file_before_i
 }
 
 TEST(open_protocol_interleavings, replaced_file_is_not_opened) {
-    const std::vector<requests::request> before{creating(0, make_a), creating_and_closing(1, make_b)};
+    const std::vector<requests::request> before{creating(0, make_a), creating_and_end_of(1, make_b)};
     const create_request open_b{.name = "b", .mode = shares_all};
     const auto one_is_first = [](const state& s) {
         return has(s, 1, nt_status::success) and
@@ -196,7 +196,7 @@ TEST(open_protocol_interleavings, removal_does_not_delete_the_file_that_is_renam
     const auto is_there = [](const state& s) {
         return has(s, 0, nt_status::success) ? s.in.has("b") and not s.in.has("a") : s.in.has("a");
     };
-    expect_right(try_all(before, {renaming(0, "a", "b"), closing(1)}, is_there));
+    expect_right(try_all(before, {renaming(0, "a", "b"), end_of(1)}, is_there));
 }
 
 TEST(open_protocol_interleavings, two_renames_onto_each_others_names_end) {

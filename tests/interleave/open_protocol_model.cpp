@@ -8,7 +8,7 @@ constexpr unsigned rounds_max = 32;
 
 }  // namespace
 
-// What one round of a CREATE holds, and what it waits for in the end.
+// The rights of a CREATE in one round, and the events it waits on.
 struct world::round {
     explicit round(const create_request& wanted, const vfs::file_key& parent)
         : name(parent, wanted.name), pending(name) {}

@@ -96,7 +96,8 @@ public:
     /// Sets the delete disposition of the directory, and removes it: `by` is an open of it.
     nt_status delete_directory();
 
-    /// What is wrong after all requests have ended; `left` are the opens that were not closed.
+    /// Returns the first problem, or an empty string, after all requests have ended. `left`: the opens that
+    /// may not be closed.
     [[nodiscard]] std::string verdict(const std::vector<open*>& left);
     /// Whether the name exists.
     [[nodiscard]] bool has(const std::string& name) const { return names_.contains(name); }

@@ -87,14 +87,14 @@ enum class delete_phase : std::uint8_t {
 
 /// The protocol by which CREATE, CLOSE and RENAME of one file, or of one named stream of it, exclude each
 /// other while they call the file system: share-mode entries, delete phase, rename mark, directory changes.
-/// docs/algorithms/open_protocol.md has the invariants, and who wakes which waiter.
+/// Invariants and wake-ups: docs/algorithms/open_protocol.md.
 ///
 /// It has no mutex: each method is one critical section of the file's monitor, to which the streams belong as
 /// well; none suspends or calls the file system. Thread safety: the caller holds that mutex (today, the
 /// server latch). Allocates: nothing. Complexity: constant, and linear in the waiters that are woken.
 class open_protocol {
 public:
-    /// Of a file; or of a stream of `file`, which outlives it.
+    /// Creates the protocol of a file, or of a stream of `file`, which outlives it.
     explicit open_protocol(open_protocol* file = nullptr) noexcept : file_(file == nullptr ? *this : *file) {}
     open_protocol(const open_protocol&) = delete;
     open_protocol& operator=(const open_protocol&) = delete;
@@ -118,7 +118,7 @@ public:
     /// The open has been closed, but changes of the file through it are in flight: leave() follows.
     void end(share_entry& committed) noexcept;
 
-    /// What the caller of leave() has to remove, with begin_removal(): first the stream, then the file.
+    /// The removals that the caller of leave() begins with begin_removal(): first the stream, then the file.
     struct removal_duty {
         bool of_this = false;  ///< the file or stream of the entry
         bool of_file = false;  ///< the file of a stream, whose removal waited for its streams
@@ -188,7 +188,7 @@ private:
     void add(share_entry& entry, entry_state state, const sharing& mode) noexcept;
     void remove(share_entry& entry) noexcept;
     void set_phase(delete_phase next) noexcept;
-    // Of the file only.
+    // Called for files, not for streams.
     [[nodiscard]] bool queue(name_right& right, open_protocol& of, bool removes) noexcept;
     void release(name_right& right) noexcept;
     void grant_next() noexcept;
@@ -199,7 +199,7 @@ private:
     delete_phase phase_ = delete_phase::open;
     bool is_undone_ = false;  // pending, since its CREATE has failed
 
-    // Of the file only.
+    // Used by files, not by streams.
     share_entries stream_entries_;
     std::uint32_t directory_changes_ = 0;
     std::uint32_t marks_ = 0;  // held and queued: they block joins
