@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 
@@ -72,7 +73,8 @@ private:
         (is_shared ? shared_ : exclusive_) += 1;
         if (exclusive_ > 1 or (exclusive_ != 0 and shared_ != 0))
             problem_ = "the lock has conflicting holders";
-        if (not is_shared and self.arrived < last_exclusive_) problem_ = "a request has been overtaken";
+        if (self.arrived < (is_shared ? last_exclusive_ : last_)) problem_ = "a request has been overtaken";
+        last_ = std::max(last_, self.arrived);
         if (not is_shared) last_exclusive_ = self.arrived;
         step();
         (is_shared ? shared_ : exclusive_) -= 1;
@@ -92,6 +94,7 @@ private:
     fifo_lock lock_;
     std::array<request_state, 3> requests_;
     unsigned arrivals_ = 0;
+    unsigned last_ = 0;  // in order of arrival, of those that have held it
     unsigned last_exclusive_ = 0;
     int exclusive_ = 0;
     int shared_ = 0;
