@@ -6,8 +6,13 @@
 
 namespace sluice::smb::server {
 
-file_state::file_state(file_table& table, const vfs::file_key& key) noexcept
-    : table_(table), key_(key), opens_(&table.memory_) {}
+file_state::file_state(file_table& table, const vfs::file_key& key,
+                       std::shared_ptr<file_state> whole_file) noexcept
+    : base(std::move(whole_file)),
+      table_(table),
+      key_(key),
+      protocol_(base == nullptr ? nullptr : &base->protocol_),
+      opens_(&table.memory_) {}
 
 file_state::~file_state() {
     ENSURE(opens_.empty() and pending_writes == 0, "an open and a write hold their file");
@@ -65,8 +70,10 @@ void file_state::wake_caching_waiters() noexcept {
 
 std::shared_ptr<file_state> file_table::of(const vfs::file_key& key) {
     if (std::shared_ptr<file_state> known = find(key)) return known;
-    auto fresh =
-        std::allocate_shared<file_state>(std::pmr::polymorphic_allocator<file_state>(&memory_), *this, key);
+    std::shared_ptr<file_state> whole_file;
+    if (key.stream != 0) whole_file = of(key.whole_file());
+    auto fresh = std::allocate_shared<file_state>(std::pmr::polymorphic_allocator<file_state>(&memory_),
+                                                  *this, key, std::move(whole_file));
     files_[key] = fresh;
     note_stream(*fresh);
     return fresh;

@@ -9,6 +9,7 @@
 
 #include "sluice/base/recycled_memory.hpp"
 #include "sluice/smb/server/file/byte_range_locks.hpp"
+#include "sluice/smb/server/file/open_protocol.hpp"
 #include "sluice/smb/server/file/peer_claims.hpp"
 #include "sluice/smb/server/file/set_change_times.hpp"
 #include "sluice/smb/server/file/share_modes.hpp"
@@ -26,7 +27,9 @@ class file_table;
 /// Thread safety: under the server's latch.
 class file_state : public std::enable_shared_from_this<file_state> {
 public:
-    file_state(file_table& table, const vfs::file_key& key) noexcept;
+    /// `whole_file`: the state of the file to which a stream belongs; null for a file.
+    file_state(file_table& table, const vfs::file_key& key,
+               std::shared_ptr<file_state> whole_file = nullptr) noexcept;
     file_state(const file_state&) = delete;
     file_state& operator=(const file_state&) = delete;
     ~file_state();
@@ -34,6 +37,9 @@ public:
     [[nodiscard]] const vfs::file_key& key() const noexcept { return key_; }
     [[nodiscard]] std::pmr::vector<open*>& opens() noexcept { return opens_; }
     [[nodiscard]] byte_range_locks& locks() noexcept { return locks_; }
+
+    /// By which its opens, closes and renames exclude each other while they call the file system.
+    [[nodiscard]] open_protocol& protocol() noexcept { return protocol_; }
 
     /// Adds an open with its share mode; remove() takes the same.
     void add(open& one, const sharing& mode);
@@ -72,8 +78,8 @@ public:
     /// Somebody tries locks that wait for other servers' again from time to time.
     bool retries_locks = false;
 
-    /// Of an open stream: the file it belongs to, which may have no open of its own.
-    std::shared_ptr<file_state> base;
+    /// Of a stream: the file it belongs to, which may have no open of its own.
+    const std::shared_ptr<file_state> base;
     /// The last open of a file to be removed has ended while streams of it are still open: the file is
     /// removed when the last of them ends.
     bool waits_for_streams = false;
@@ -82,6 +88,7 @@ private:
     friend class file_table;
     file_table& table_;
     vfs::file_key key_;
+    open_protocol protocol_;
     std::optional<peer_signs> peers_;
     peer_claim goes_;
     std::pmr::vector<open*> opens_;

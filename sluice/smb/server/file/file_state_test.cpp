@@ -25,7 +25,7 @@ TEST(file_table, keeps_the_state_of_a_replaced_stream_apart_from_that_of_its_suc
     files.change_key(*successor, stream_key(10));
     EXPECT_EQ(files.find(stream_key(10)), successor);
     EXPECT_EQ(files.find(stream_key(11)), nullptr);
-    EXPECT_EQ(files.size(), 1U);
+    EXPECT_EQ(files.size(), 2U) << "the stream and its file";
     EXPECT_EQ(files.streams_of(stream_key(0)).size(), 2U) << "either keeps the file";
 
     // By an open that outlived the replacement.
@@ -37,7 +37,14 @@ TEST(file_table, keeps_the_state_of_a_replaced_stream_apart_from_that_of_its_suc
     files.change_key(*successor, stream_key(11));
     replaced.reset();
     EXPECT_EQ(files.find(stream_key(11)), successor) << "a state that ends removes only its own entry";
-    EXPECT_EQ(files.size(), 1U);
+    EXPECT_EQ(files.size(), 2U) << "the stream and its file";
+}
+
+TEST(file_table, state_of_a_stream_holds_that_of_its_file) {
+    file_table files;
+    const auto stream = files.of(stream_key(10));
+    EXPECT_EQ(stream->base, files.find(stream_key(0)));
+    EXPECT_EQ(stream->base->base, nullptr);
 }
 
 TEST(file_table, gives_a_stream_that_takes_a_free_name_again_a_state_of_its_own) {
@@ -46,7 +53,7 @@ TEST(file_table, gives_a_stream_that_takes_a_free_name_again_a_state_of_its_own)
     files.change_key(*renamed, stream_key(11));
     const auto fresh = files.of(stream_key(10));
     EXPECT_NE(fresh, renamed);
-    EXPECT_EQ(files.size(), 2U);
+    EXPECT_EQ(files.size(), 3U) << "two streams and their file";
 }
 
 TEST(file_table, gives_the_next_file_with_the_key_of_a_removed_one_a_state_of_its_own) {

@@ -32,6 +32,8 @@ public:
     /// `one` was added with the same values.
     void remove(const sharing& one) noexcept;
     [[nodiscard]] bool can_join(const sharing& fresh) const noexcept;
+    /// Returns whether an open denies others the right to delete the file.
+    [[nodiscard]] bool denies_delete() const noexcept { return modes_.back().denied_by != 0; }
 
 private:
     struct counts {

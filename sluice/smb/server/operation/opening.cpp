@@ -572,7 +572,6 @@ nt_status opening::register_open() noexcept {
     one->claim = std::move(claim_);
     one->claim_to_base = std::move(claim_to_base_);
     one->enter_file();
-    if (file_->key().stream != 0) file_->base = r_.host().files.of(file_->key().whole_file());
     by.opens.emplace(one->id.volatile_part.value(), one);
     r_.compound().file = one->id;
     fresh_ = std::move(one);

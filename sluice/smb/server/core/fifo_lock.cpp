@@ -1,0 +1,55 @@
+#include "sluice/smb/server/core/fifo_lock.hpp"
+
+#include <mutex>
+
+namespace sluice::smb::server {
+
+bool fifo_lock::acquire(place& by, bool is_shared) noexcept {
+    const std::lock_guard held(mutex_);
+    ENSURE(by.state_ == place::state::outside, "a place holds or waits once");
+    by.is_shared_ = is_shared;
+    if (queue_.empty() and admits(by)) {
+        grant(by);
+        return true;
+    }
+    by.state_ = place::state::queued;
+    queue_.push_back(by);
+    return false;
+}
+
+void fifo_lock::unlock(place& by) noexcept {
+    const std::lock_guard held(mutex_);
+    switch (std::exchange(by.state_, place::state::outside)) {
+        case place::state::outside:
+            return;
+        case place::state::queued:
+            queue_.erase(by);  // the places after it may be shared, like the holders
+            break;
+        case place::state::held:
+            ENSURE(holders_ != 0);
+            if (--holders_ == 0) is_exclusive_ = false;
+            break;
+    }
+    grant_queued();
+}
+
+bool fifo_lock::is_held_by(const place& by) const noexcept {
+    const std::lock_guard held(mutex_);
+    return by.state_ == place::state::held;
+}
+
+void fifo_lock::grant(place& to) noexcept {
+    to.state_ = place::state::held;
+    ++holders_;
+    is_exclusive_ = not to.is_shared_;
+}
+
+void fifo_lock::grant_queued() noexcept {
+    for (place* next = queue_.front(); next != nullptr and admits(*next); next = queue_.front()) {
+        queue_.erase(*next);
+        grant(*next);
+        next->granted_.set(wire::nt_status::success);
+    }
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sluice/base/intrusive_list.hpp"
+#include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/wire/nt_status.hpp"
+#include "sluice/sync/atomics.hpp"
+#include "sluice/sync/latch.hpp"
+
+namespace sluice::smb::server {
+
+/// A lock for coroutines, granted in order of arrival. Most users hold it exclusively; shared holders are
+/// granted together, but do not overtake a waiter that has arrived before them.
+///
+/// A place has its own event: a coroutine whose lock() returns false waits for that, without a mutex, and
+/// then asks its place: it may have been woken by an interrupt of its request. Whatever the answer, it calls
+/// unlock() in the end.
+///
+/// Invariants:
+///   1. There is one exclusive holder, or any number of shared ones.
+///   2. A place in front of the queue is there because of the holders; so the queue is empty if there is
+///   none.
+///   3. Places are granted in the order in which they were queued.
+/// Monitor: any thread, and the events as event.hpp says (today, the caller holds the server latch).
+/// Allocates: nothing. Complexity: constant, and linear in the places that are granted.
+class fifo_lock {
+public:
+    /// A holder or waiter. Lifetime: `granted` and the lock outlive it; it is destroyed after unlock()
+    /// (ENSURE).
+    class place {
+    public:
+        explicit place(event<wire::nt_status>& granted) noexcept : granted_(granted) {}
+        ~place() { ENSURE(state_ == state::outside, "a place in a lock is released before it is destroyed"); }
+
+    private:
+        friend class fifo_lock;
+        enum class state : std::uint8_t { outside, queued, held };
+        event<wire::nt_status>& granted_;
+        state state_ = state::outside;
+        bool is_shared_ = false;
+        list_hook<place> link_;  // while queued
+    };
+
+    fifo_lock() noexcept = default;
+    fifo_lock(const fifo_lock&) = delete;
+    fifo_lock& operator=(const fifo_lock&) = delete;
+    ~fifo_lock() { ENSURE(holders_ == 0, "a lock is released before it is destroyed"); }
+
+    /// Returns whether `by` holds it; else `by` is queued, and its event is set once it holds it.
+    [[nodiscard]] bool lock(place& by) noexcept { return acquire(by, false); }
+    [[nodiscard]] bool lock_shared(place& by) noexcept { return acquire(by, true); }
+    /// Releases it, or leaves the queue. Nothing happens if `by` does neither hold nor wait.
+    void unlock(place& by) noexcept;
+    [[nodiscard]] bool is_held_by(const place& by) const noexcept;
+
+private:
+    [[nodiscard]] bool acquire(place& by, bool is_shared) noexcept;
+    [[nodiscard]] bool admits(const place& by) const noexcept {
+        return holders_ == 0 or (by.is_shared_ and not is_exclusive_);
+    }
+    void grant(place& to) noexcept;
+    void grant_queued() noexcept;
+
+    mutable sync::basic_latch<sync::real_atomics> mutex_;  // guards what follows, and the places
+    std::uint32_t holders_ = 0;
+    bool is_exclusive_ = false;
+    intrusive_list<place, &place::link_> queue_;
+};
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,106 @@
+#include "sluice/smb/server/core/fifo_lock.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "sluice/io/epoll/epoll_multiplexer.hpp"
+
+namespace sluice::smb::server {
+namespace {
+
+class fifo_lock_test : public testing::Test {
+protected:
+    struct user {
+        explicit user(io::io_multiplexer& loop) noexcept : woken(loop), place(woken) {}
+        event<wire::nt_status> woken;
+        fifo_lock::place place;
+    };
+
+    std::unique_ptr<io::io_multiplexer> loop = io::make_epoll_multiplexer().value();
+    fifo_lock lock;
+    user a{*loop};
+    user b{*loop};
+    user c{*loop};
+};
+
+TEST_F(fifo_lock_test, grants_waiters_in_order_of_arrival) {
+    EXPECT_TRUE(lock.lock(a.place));
+    EXPECT_FALSE(lock.lock(b.place));
+    EXPECT_FALSE(lock.lock(c.place));
+    lock.unlock(a.place);
+    EXPECT_TRUE(b.woken.is_set());
+    EXPECT_TRUE(lock.is_held_by(b.place));
+    EXPECT_FALSE(c.woken.is_set());
+    lock.unlock(b.place);
+    EXPECT_TRUE(lock.is_held_by(c.place));
+    lock.unlock(c.place);
+    EXPECT_TRUE(lock.lock(a.place));
+    lock.unlock(a.place);
+}
+
+TEST_F(fifo_lock_test, skips_a_waiter_that_has_left_the_queue) {
+    EXPECT_TRUE(lock.lock(a.place));
+    EXPECT_FALSE(lock.lock(b.place));
+    EXPECT_FALSE(lock.lock(c.place));
+    lock.unlock(b.place);
+    EXPECT_FALSE(b.woken.is_set());
+    lock.unlock(a.place);
+    EXPECT_TRUE(lock.is_held_by(c.place));
+    lock.unlock(c.place);
+}
+
+TEST_F(fifo_lock_test, passes_on_a_grant_that_an_interrupted_waiter_releases) {
+    EXPECT_TRUE(lock.lock(a.place));
+    EXPECT_FALSE(lock.lock(b.place));
+    EXPECT_FALSE(lock.lock(c.place));
+    b.woken.set(wire::nt_status::cancelled);
+    lock.unlock(a.place);
+    EXPECT_TRUE(lock.is_held_by(b.place)) << "the event only wakes; the place has the outcome";
+    lock.unlock(b.place);
+    EXPECT_TRUE(lock.is_held_by(c.place));
+    lock.unlock(c.place);
+}
+
+TEST_F(fifo_lock_test, grants_shared_holders_together) {
+    EXPECT_TRUE(lock.lock_shared(a.place));
+    EXPECT_TRUE(lock.lock_shared(b.place));
+    EXPECT_FALSE(lock.lock(c.place));
+    lock.unlock(a.place);
+    EXPECT_FALSE(lock.is_held_by(c.place));
+    lock.unlock(b.place);
+    EXPECT_TRUE(lock.is_held_by(c.place));
+    lock.unlock(c.place);
+}
+
+TEST_F(fifo_lock_test, shared_waiter_does_not_overtake_an_exclusive_one) {
+    EXPECT_TRUE(lock.lock_shared(a.place));
+    EXPECT_FALSE(lock.lock(b.place));
+    EXPECT_FALSE(lock.lock_shared(c.place));
+    lock.unlock(a.place);
+    EXPECT_TRUE(lock.is_held_by(b.place));
+    EXPECT_FALSE(lock.is_held_by(c.place));
+    lock.unlock(b.place);
+    EXPECT_TRUE(lock.is_held_by(c.place));
+    lock.unlock(c.place);
+}
+
+TEST_F(fifo_lock_test, exclusive_waiter_that_leaves_lets_shared_waiters_in) {
+    EXPECT_TRUE(lock.lock_shared(a.place));
+    EXPECT_FALSE(lock.lock(b.place));
+    EXPECT_FALSE(lock.lock_shared(c.place));
+    lock.unlock(b.place);
+    EXPECT_TRUE(lock.is_held_by(c.place));
+    lock.unlock(a.place);
+    lock.unlock(c.place);
+}
+
+TEST_F(fifo_lock_test, unlock_of_a_place_outside_does_nothing) {
+    lock.unlock(a.place);
+    EXPECT_TRUE(lock.lock(b.place));
+    lock.unlock(b.place);
+    lock.unlock(b.place);
+}
+
+}  // namespace
+}  // namespace sluice::smb::server

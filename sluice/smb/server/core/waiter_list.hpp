@@ -1,0 +1,81 @@
+#pragma once
+
+#include "sluice/base/intrusive_list.hpp"
+#include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/wire/nt_status.hpp"
+
+namespace sluice::smb::server {
+
+class waiter_list;
+
+/// A coroutine's entry in a waiter list of a monitor: names the event that the coroutine waits on.
+///
+/// Lifetime: `woken` outlives it. It must have left its list before it is destroyed (ENSURE); `waiting`,
+/// below, does that. Thread safety: part of the monitor whose list it is in, under its mutex.
+class waiter {
+public:
+    explicit waiter(event<wire::nt_status>& woken) noexcept : woken_(woken) {}
+
+    /// Leaves the list that it is in, if any. Complexity: constant.
+    inline void leave() noexcept;
+
+private:
+    friend class waiter_list;
+    event<wire::nt_status>& woken_;
+    waiter_list* in_ = nullptr;
+    list_hook<waiter> link_;
+};
+
+/// The coroutines that a monitor wakes when its state has changed. Waking is not a result: a woken coroutine
+/// calls the monitor again.
+///
+/// Invariant: `in_` of each element is this list. Thread safety: part of a monitor, under its mutex (today,
+/// the server latch). Allocates: nothing.
+class waiter_list {
+public:
+    /// Appends a waiter that is in no list.
+    void add(waiter& one) noexcept {
+        ENSURE(one.in_ == nullptr, "a waiter is in one list");
+        one.in_ = this;
+        waiters_.push_back(one);
+    }
+    /// Empties the list and sets every event to success. Complexity: linear.
+    void wake_all() noexcept {
+        while (waiter* const one = waiters_.pop_front()) {
+            one->in_ = nullptr;
+            one->woken_.set(wire::nt_status::success);
+        }
+    }
+    [[nodiscard]] bool empty() const noexcept { return waiters_.empty(); }
+
+private:
+    friend class waiter;
+    intrusive_list<waiter, &waiter::link_> waiters_;
+};
+
+inline void waiter::leave() noexcept {
+    if (waiter_list* const in = in_) {
+        in_ = nullptr;
+        in->waiters_.erase(*this);
+    }
+}
+
+/// A waiter that leaves its monitor when it is destroyed, whatever woke its coroutine. The caller holds the
+/// monitor's mutex, if the monitor has none of its own (today, the server latch). Lifetime: monitor and event
+/// outlive it.
+template <class Monitor>
+class waiting {
+public:
+    waiting(Monitor& at, event<wire::nt_status>& woken) noexcept : at_(at), place_(woken) {}
+    waiting(const waiting&) = delete;
+    waiting& operator=(const waiting&) = delete;
+    ~waiting() { at_.forget(place_); }
+
+    [[nodiscard]] waiter& place() noexcept { return place_; }
+
+private:
+    Monitor& at_;
+    waiter place_;
+};
+
+}  // namespace sluice::smb::server

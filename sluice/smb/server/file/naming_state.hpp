@@ -1,0 +1,81 @@
+#pragma once
+
+#include <atomic>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "sluice/smb/server/core/fifo_lock.hpp"
+#include "sluice/smb/server/file/pending_creates.hpp"
+
+namespace sluice::smb::server {
+
+/// The file system that a file is in.
+struct domain_key {
+    std::uint64_t image = 0;   // as vfs::file_key
+    std::uint64_t device = 0;  // as vfs::file_key::volume; 0 for an image: its number is enough
+
+    [[nodiscard]] static constexpr domain_key of(const vfs::file_key& file) noexcept {
+        return {.image = file.image, .device = file.image == 0 ? file.volume : 0};
+    }
+    [[nodiscard]] friend constexpr auto operator<=>(const domain_key&, const domain_key&) noexcept = default;
+};
+
+/// The state that all names of one domain share: see docs/algorithms/open_protocol.md.
+/// Atomic, with parts that are monitors: any thread, and the events as event.hpp says. Allocates: nothing.
+class naming_state {
+public:
+    naming_state() noexcept = default;
+    naming_state(const naming_state&) = delete;
+    naming_state& operator=(const naming_state&) = delete;
+
+    [[nodiscard]] pending_creates& creates() noexcept { return creates_; }
+
+    /// The rename barrier: CREATE, LINK and RENAME of a file hold it shared; RENAME of a directory, and
+    /// changes of a reparse point, exclusively.
+    [[nodiscard]] fifo_lock& rename_barrier() noexcept { return rename_barrier_; }
+
+    /// How many files have been removed or replaced. A CREATE reads it before its lookup, and again after
+    /// joining: if it is the same, the file that the lookup has found was there when the CREATE joined.
+    [[nodiscard]] std::uint64_t removals() const noexcept {
+        return removals_.load(std::memory_order_seq_cst);  // pairs with note_removal()
+    }
+    /// A file has been removed or replaced. Called before the file table forgets it.
+    void note_removal() noexcept { removals_.fetch_add(1, std::memory_order_seq_cst); }  // with removals()
+
+    /// The current epoch. A CREATE reads it after joining, for open_protocol::commit().
+    [[nodiscard]] std::uint64_t epoch() const noexcept {
+        return epoch_.load(std::memory_order_seq_cst);  // pairs with begin_epoch()
+    }
+    /// A directory rename is about to collect the opens beneath: returns the epoch that opens have from now
+    /// on, also those that the collection does not find.
+    [[nodiscard]] std::uint64_t begin_epoch() noexcept {
+        return epoch_.fetch_add(1, std::memory_order_seq_cst) + 1;  // pairs with epoch()
+    }
+
+private:
+    pending_creates creates_;
+    fifo_lock rename_barrier_;
+    std::atomic<std::uint64_t> removals_{0};
+    std::atomic<std::uint64_t> epoch_{0};
+};
+
+/// The naming states of a server, by domain. A state exists for as long as the table, so that two requests
+/// never have different ones: there are as many as file systems that a share reaches.
+/// Thread safety: the caller holds the server latch. Allocates: a state, at the first use of a domain.
+class naming_states {
+public:
+    [[nodiscard]] naming_state& of(const domain_key& domain) {
+        std::unique_ptr<naming_state>& known = states_[domain];
+        if (known == nullptr) known = std::make_unique<naming_state>();
+        return *known;
+    }
+    [[nodiscard]] std::size_t size() const noexcept { return states_.size(); }
+
+private:
+    std::map<domain_key, std::unique_ptr<naming_state>> states_;
+};
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,102 @@
+#include "sluice/smb/server/file/naming_state.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sluice/io/epoll/epoll_multiplexer.hpp"
+
+namespace sluice::smb::server {
+namespace {
+
+constexpr vfs::file_key directory{.volume = 1, .file = 2};
+
+class pending_creates_test : public testing::Test {
+protected:
+    std::unique_ptr<io::io_multiplexer> loop = io::make_epoll_multiplexer().value();
+    event<wire::nt_status> woken{*loop};
+    pending_creates creates;
+};
+
+TEST_F(pending_creates_test, second_create_of_a_name_waits_for_the_first) {
+    pending_creates::place first(name_key(directory, "Report.TXT"));
+    pending_creates::place second(name_key(directory, "report.txt"));
+    {
+        pending_create_waiting blocked(creates, second.name(), woken);
+        EXPECT_TRUE(creates.begin(first, blocked.place()));
+        EXPECT_FALSE(creates.begin(second, blocked.place()));
+        EXPECT_FALSE(woken.is_set());
+        creates.end(first);
+        EXPECT_TRUE(woken.is_set());
+    }
+    pending_create_waiting blocked(creates, second.name(), woken);
+    EXPECT_TRUE(creates.begin(second, blocked.place()));
+    creates.end(second);
+    creates.end(second);
+}
+
+TEST_F(pending_creates_test, names_of_other_directories_and_streams_do_not_wait) {
+    pending_creates::place first(name_key(directory, "a"));
+    pending_creates::place stream(name_key(directory, "a", 7));
+    pending_creates::place elsewhere(name_key({.volume = 1, .file = 3}, "a"));
+    waiter blocked(woken);
+    EXPECT_TRUE(creates.begin(first, blocked));
+    EXPECT_TRUE(creates.begin(stream, blocked));
+    EXPECT_TRUE(creates.begin(elsewhere, blocked));
+    creates.end(first);
+    creates.end(stream);
+    creates.end(elsewhere);
+}
+
+TEST_F(pending_creates_test, lookup_waits_for_a_pending_name) {
+    const name_key name(directory, "a");
+    pending_creates::place first(name);
+    {
+        pending_create_waiting blocked(creates, name, woken);
+        EXPECT_FALSE(creates.is_pending(name, blocked.place()));
+        EXPECT_TRUE(creates.begin(first, blocked.place()));
+        EXPECT_TRUE(creates.is_pending(name, blocked.place()));
+        creates.end(first);
+        EXPECT_TRUE(woken.is_set());
+        EXPECT_FALSE(creates.is_pending(name, blocked.place()));
+    }
+}
+
+TEST_F(pending_creates_test, waiter_that_leaves_is_not_woken) {
+    const name_key name(directory, "a");
+    pending_creates::place first(name);
+    waiter unused(woken);
+    EXPECT_TRUE(creates.begin(first, unused));
+    {
+        pending_create_waiting blocked(creates, name, woken);
+        EXPECT_TRUE(creates.is_pending(name, blocked.place()));
+    }
+    creates.end(first);
+    EXPECT_FALSE(woken.is_set());
+}
+
+TEST(naming_states, shares_of_one_file_system_have_one_state) {
+    naming_states all;
+    naming_state& one = all.of(domain_key::of({.volume = 1, .file = 5}));
+    EXPECT_EQ(&one, &all.of(domain_key::of({.volume = 1, .file = 6, .stream = 3})));
+    EXPECT_NE(&one, &all.of(domain_key::of({.volume = 2, .file = 5})));
+    EXPECT_EQ(all.size(), 2U);
+}
+
+TEST(naming_states, copies_of_one_image_have_different_states) {
+    naming_states all;
+    naming_state& one = all.of(domain_key::of({.image = 1, .volume = 77, .file = 5}));
+    EXPECT_EQ(&one, &all.of(domain_key::of({.image = 1, .volume = 77, .file = 6})));
+    EXPECT_NE(&one, &all.of(domain_key::of({.image = 2, .volume = 77, .file = 5})));
+}
+
+TEST(naming_state, counts_removals_and_epochs) {
+    naming_state state;
+    EXPECT_EQ(state.removals(), 0U);
+    state.note_removal();
+    EXPECT_EQ(state.removals(), 1U);
+    EXPECT_EQ(state.epoch(), 0U);
+    EXPECT_EQ(state.begin_epoch(), 1U);
+    EXPECT_EQ(state.epoch(), 1U);
+}
+
+}  // namespace
+}  // namespace sluice::smb::server
