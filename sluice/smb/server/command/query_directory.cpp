@@ -3,6 +3,7 @@
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/metadata/description.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/wire/file/output_body.hpp"
@@ -125,6 +126,11 @@ io::task<nt_status> serve_query_directory(request& r) {
                        .image = of->file->key().image};
     if (of->scan == nullptr) of->scan = std::make_shared<directory_scan>(of->tree->volume(), *of->node);
     const std::shared_ptr<directory_scan> scan = of->scan;
+    change_turn turn(r, scan->turn);
+    if (not turn.is_taken()) {
+        const nt_status refused = co_await turn.wait();
+        if (refused != nt_status::success) co_return refused;
+    }
     const nt_status status = co_await r.call(*of, [&] { return continue_scan(*scan, asked); });
     if (status != nt_status::success) co_return status;
 

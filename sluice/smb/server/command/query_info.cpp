@@ -73,7 +73,7 @@ template <class Write>
     if (r.tree->target->is_pipes()) co_return nt_status::invalid_info_class;
     const auto what = wire::filesystem_information_class(args.information_class);
     vfs::volume& volume = r.tree->volume();
-    const auto known = co_await r.call(volume, [&] { return ask_volume(volume, what); });
+    const auto known = co_await r.call(volume.domain(), [&] { return ask_volume(volume, what); });
     if (not known) co_return known.error();
     co_return reply_with_information(
         r, args, [&](mutable_bytes room) { return volume_information(r, args, *known, room); });

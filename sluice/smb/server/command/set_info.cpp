@@ -64,6 +64,26 @@ namespace {
     return wish->delete_on_close ? wire::disposition_flags::delete_file : wire::disposition_flags::none;
 }
 
+// Whether the file may be removed. Of a directory, no name is created meanwhile.
+[[nodiscard]] io::task<nt_status> check_removal(request& r, std::shared_ptr<open> one,
+                                                bool ignores_read_only) noexcept {
+    open_protocol& protocol = one->file->protocol();
+    directory_check check;
+    const auto end = [&](nt_status status) {
+        protocol.end_check(check, false);
+        return one->is_closed ? nt_status::file_closed : status;
+    };
+    while (one->is_directory() and protocol.phase() != delete_phase::delete_pending) {
+        event<nt_status> woken(r.loop());
+        waiting<open_protocol> blocked(protocol, woken);
+        if (protocol.begin_check(check, blocked.place()) != open_protocol::verdict::blocked) break;
+        (void)co_await r.wait(woken);
+        if (r.interrupted()) co_return end(*r.interrupted());
+    }
+    co_return end(
+        co_await r.call(*one, [&] { return may_remove(*one->node, ignores_read_only); }));
+}
+
 // Whether a file is to go with its last open ([MS-FSA] 2.1.5.15.3). It keeps its name until then: POSIX
 // semantics would take it away at once.
 [[nodiscard]] io::task<nt_status> dispose(request& r, std::shared_ptr<open> one,
@@ -79,17 +99,17 @@ namespace {
         co_return nt_status::success;
     }
     const bool ignores_read_only = wire::has(flags, disposition_flags::ignore_read_only);
-    const auto refused = [&] { return may_remove(*one->node, ignores_read_only); };
-    if (const nt_status before = co_await r.call(*one, refused); before != nt_status::success)
-        co_return before;
+    io::task<nt_status> checking = check_removal(r, one, ignores_read_only);
+    if (const nt_status refused = co_await std::move(checking); refused != nt_status::success) co_return refused;
     io::task<caching_outcome> waiting = make_way_for_name_change(r, *one->file, one.get());
     const caching_outcome outcome = co_await std::move(waiting);
     if (outcome == caching_outcome::cancelled) co_return r.why_in_vain();
     if (outcome == caching_outcome::exhausted) co_return nt_status::sharing_violation;
     if (one->is_closed) co_return nt_status::file_closed;
     if (outcome == caching_outcome::waited) {
-        if (const nt_status now = co_await r.call(*one, refused); now != nt_status::success) co_return now;
-        if (one->is_closed) co_return nt_status::file_closed;
+        io::task<nt_status> again = check_removal(r, one, ignores_read_only);
+        if (const nt_status refused = co_await std::move(again); refused != nt_status::success)
+            co_return refused;
     }
     if (concerns_this_open) {
         one->deletes_on_close = true;

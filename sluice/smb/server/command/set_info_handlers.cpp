@@ -6,6 +6,7 @@
 #include "sluice/smb/server/metadata/extended_attributes.hpp"
 #include "sluice/smb/server/metadata/file_times.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_lists.hpp"
@@ -110,7 +111,7 @@ struct status_around {
     const auto wanted = basic_change_of(one, input);
     if (not wanted) co_return wanted.error();
     const bool keeps_change_time = kept_after(wanted->changed, one.kept.changed, {}).has_value();
-    const auto done = co_await r.call(one, [&] { return carry_out(*one.node, *wanted, keeps_change_time); });
+    const auto done = co_await call_in_turn(r, one, [&] { return carry_out(*one.node, *wanted, keeps_change_time); });
     if (not done) co_return done.error();
     vfs::metadata before = done->before;
     one.file->change_times().show_in(before, one.file->key());
@@ -131,7 +132,7 @@ template <class How>
     };
     const pending_write before_its_end(r.host(), one);
     const kept_times kept = one->kept;
-    const auto done = co_await r.call(*one, [&]() -> std::expected<outcome, nt_status> {
+    const auto done = co_await call_in_turn(r, *one, [&]() -> std::expected<outcome, nt_status> {
         const nt_status status = status_of(how(*one->node));
         return outcome{.status = status, .changed_on_host = restore_times(*one->node, kept)};
     });
@@ -231,7 +232,7 @@ io::task<nt_status> change_security(request& r, open& one, const wire::set_info_
     // follows the file's mode into one that does not, and needs no right.
     using enum security_information;
     if (not wire::has_any(parts, owner | group | dacl | sacl)) co_return nt_status::success;
-    co_return co_await r.call(one, [&] {
+    co_return co_await call_in_turn(r, one, [&] {
         const wire::security_descriptor before = security_of(r.accessor(), *one.node);
         return status_of(store_security(*one.node, merged(before, *given, parts)));
     });
@@ -255,8 +256,8 @@ io::task<nt_status> change_file(request& r, std::shared_ptr<open> one,
         case file_information_class::mode:
             co_return change_mode(*one, args.input);
         case file_information_class::full_ea:
-            co_return co_await r.call(*one,
-                                      [&] { return change_extended_attributes(*one->node, args.input); });
+            co_return co_await call_in_turn(
+                r, *one, [&] { return change_extended_attributes(*one->node, args.input); });
         case file_information_class::short_name:
             co_return nt_status::not_supported;  // no volume here has short names beside the long ones
         default:

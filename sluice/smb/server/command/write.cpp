@@ -3,6 +3,7 @@
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/metadata/file_times.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
@@ -41,7 +42,8 @@ constexpr std::uint64_t at_end_of_file = ~std::uint64_t{0};
 [[nodiscard]] io::task<void> restore_kept_times(request& r, open& of) noexcept {
     using asked = std::expected<std::optional<vfs::time_point>, nt_status>;
     const kept_times kept = of.kept;
-    const asked changed = co_await r.call(of, [&] { return asked(restore_times(*of.node, kept)); });
+    const asked changed =
+        co_await call_in_turn(r, of, [&] { return asked(restore_times(*of.node, kept)); });
     if (changed) note_kept_change_time(of, *changed);
 }
 

@@ -28,29 +28,31 @@ set_change_times& file_state::change_times() noexcept {
     return table_.change_times;
 }
 
-void file_state::add(open& one, const sharing& mode) {
+void file_state::add(open& one) {
     opens_.push_back(&one);
-    share_modes_.add(mode);
 }
 
-void file_state::remove(open& one, const sharing& mode) noexcept {
+void file_state::remove(open& one) noexcept {
     const auto found = std::ranges::find(opens_, &one);
     ENSURE(found != opens_.end(), "an open is removed once from its file");
     opens_.erase(found);
-    share_modes_.remove(mode);
 }
 
 void file_state::set_delete_pending(std::shared_ptr<open> by) {
     ENSURE(by != nullptr, "a file is removed by the open that asked for it");
-    if (std::ranges::find(removers_, by) == removers_.end()) removers_.push_back(std::move(by));
-    is_delete_pending_ = true;
+    add_remover(std::move(by));
+    protocol_.set_delete_pending();
     goes_.give_up();
     // Should the others not hear of it, whatever they open until the file goes they have open without a name.
     if (peers_) (void)peers_->claim({.up = peer_sign::goes, .unless = peer_sign::none}, goes_);
 }
 
+void file_state::add_remover(std::shared_ptr<open> by) {
+    if (std::ranges::find(removers_, by) == removers_.end()) removers_.push_back(std::move(by));
+}
+
 void file_state::clear_delete_pending() noexcept {
-    is_delete_pending_ = false;
+    protocol_.clear_delete_pending();
     removers_.clear();
     goes_.give_up();
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/base/recycled_memory.hpp"
+#include "sluice/smb/server/core/fifo_lock.hpp"
 #include "sluice/smb/server/file/byte_range_locks.hpp"
 #include "sluice/smb/server/file/open_protocol.hpp"
 #include "sluice/smb/server/file/peer_claims.hpp"
@@ -38,13 +39,15 @@ public:
     [[nodiscard]] std::pmr::vector<open*>& opens() noexcept { return opens_; }
     [[nodiscard]] byte_range_locks& locks() noexcept { return locks_; }
 
+    /// The order of changes of its attributes, streams, EAs, security descriptor and size: one at a time.
+    fifo_lock changes;
+
     /// By which its opens, closes and renames exclude each other while they call the file system.
     [[nodiscard]] open_protocol& protocol() noexcept { return protocol_; }
 
-    /// Adds an open with its share mode; remove() takes the same.
-    void add(open& one, const sharing& mode);
-    void remove(open& one, const sharing& mode) noexcept;
-    [[nodiscard]] const share_mode_counts& share_modes() const noexcept { return share_modes_; }
+    /// Adds an open, which has joined, to the list; remove() takes it out.
+    void add(open& one);
+    void remove(open& one) noexcept;
 
     /// Who waits until caching of the file has changed, or an open has gone; sets all of them.
     [[nodiscard]] std::vector<event<wire::nt_status>*>& caching_waiters() noexcept { return waiters_; }
@@ -58,12 +61,18 @@ public:
 
     /// Whether the file is removed when its last open ends: new opens are refused then, also by other
     /// servers.
-    [[nodiscard]] bool is_delete_pending() const noexcept { return is_delete_pending_; }
+    [[nodiscard]] bool is_delete_pending() const noexcept {
+        return protocol_.phase() == delete_phase::delete_pending or
+               protocol_.phase() == delete_phase::removing;
+    }
     /// `by` has the right to delete the file, and removes the name that it was opened by, even after it has
     /// ended: the open that ends last may belong to a read-only share, to another account, or to another name
     /// of the file.
     void set_delete_pending(std::shared_ptr<open> by);
     void clear_delete_pending() noexcept;
+    /// The last open to leave removes the file by the name of `by`, too.
+    void add_remover(std::shared_ptr<open> by);
+    [[nodiscard]] const std::vector<std::shared_ptr<open>>& removers() const noexcept { return removers_; }
     /// The opens by which to remove the file, after the last has ended: one for each that asked for it.
     [[nodiscard]] std::vector<std::shared_ptr<open>> take_removers() noexcept {
         return std::exchange(removers_, {});
@@ -80,9 +89,6 @@ public:
 
     /// Of a stream: the file it belongs to, which may have no open of its own.
     const std::shared_ptr<file_state> base;
-    /// The last open of a file to be removed has ended while streams of it are still open: the file is
-    /// removed when the last of them ends.
-    bool waits_for_streams = false;
 
 private:
     friend class file_table;
@@ -92,10 +98,8 @@ private:
     std::optional<peer_signs> peers_;
     peer_claim goes_;
     std::pmr::vector<open*> opens_;
-    share_mode_counts share_modes_;  // of opens_
     byte_range_locks locks_;
     std::vector<event<wire::nt_status>*> waiters_;
-    bool is_delete_pending_ = false;
     std::vector<std::shared_ptr<open>> removers_;  // they hold this; none once the file has no opens
 };
 

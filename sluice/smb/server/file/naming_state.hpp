@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -11,17 +10,6 @@
 #include "sluice/smb/server/file/pending_creates.hpp"
 
 namespace sluice::smb::server {
-
-/// The file system that a file is in.
-struct domain_key {
-    std::uint64_t image = 0;   // as vfs::file_key
-    std::uint64_t device = 0;  // as vfs::file_key::volume; 0 for an image: its number is enough
-
-    [[nodiscard]] static constexpr domain_key of(const vfs::file_key& file) noexcept {
-        return {.image = file.image, .device = file.image == 0 ? file.volume : 0};
-    }
-    [[nodiscard]] friend constexpr auto operator<=>(const domain_key&, const domain_key&) noexcept = default;
-};
 
 /// The state that all names of one domain share: see docs/algorithms/open_protocol.md.
 /// Atomic, with parts that are monitors: any thread, and the events as event.hpp says. Allocates: nothing.
@@ -67,7 +55,8 @@ private:
 /// Thread safety: the caller holds the server latch. Allocates: a state, at the first use of a domain.
 class naming_states {
 public:
-    [[nodiscard]] naming_state& of(const domain_key& domain) {
+    /// `domain`: fs_domain::number().
+    [[nodiscard]] naming_state& of(std::uint32_t domain) {
         std::unique_ptr<naming_state>& known = states_[domain];
         if (known == nullptr) known = std::make_unique<naming_state>();
         return *known;
@@ -75,7 +64,7 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return states_.size(); }
 
 private:
-    std::map<domain_key, std::unique_ptr<naming_state>> states_;
+    std::map<std::uint32_t, std::unique_ptr<naming_state>> states_;
 };
 
 }  // namespace sluice::smb::server

@@ -73,19 +73,12 @@ TEST_F(pending_creates_test, waiter_that_leaves_is_not_woken) {
     EXPECT_FALSE(woken.is_set());
 }
 
-TEST(naming_states, shares_of_one_file_system_have_one_state) {
+TEST(naming_states, each_domain_has_one_state) {
     naming_states all;
-    naming_state& one = all.of(domain_key::of({.volume = 1, .file = 5}));
-    EXPECT_EQ(&one, &all.of(domain_key::of({.volume = 1, .file = 6, .stream = 3})));
-    EXPECT_NE(&one, &all.of(domain_key::of({.volume = 2, .file = 5})));
+    naming_state& one = all.of(1);
+    EXPECT_EQ(&one, &all.of(1));
+    EXPECT_NE(&one, &all.of(2));
     EXPECT_EQ(all.size(), 2U);
-}
-
-TEST(naming_states, copies_of_one_image_have_different_states) {
-    naming_states all;
-    naming_state& one = all.of(domain_key::of({.image = 1, .volume = 77, .file = 5}));
-    EXPECT_EQ(&one, &all.of(domain_key::of({.image = 1, .volume = 77, .file = 6})));
-    EXPECT_NE(&one, &all.of(domain_key::of({.image = 2, .volume = 77, .file = 5})));
 }
 
 TEST(naming_state, counts_removals_and_epochs) {

@@ -29,6 +29,7 @@ bool pending_creates::begin(place& fresh, waiter& blocked) noexcept {
         return false;
     }
     in.names.push_back(fresh);
+    count_.fetch_add(1, std::memory_order_seq_cst);  // pairs with has_any()
     return true;
 }
 
@@ -37,6 +38,7 @@ void pending_creates::end(place& ending) noexcept {
     const std::lock_guard held(in.mutex);
     if (not ending.link_.is_linked()) return;
     in.names.erase(ending);
+    count_.fetch_sub(1, std::memory_order_seq_cst);  // pairs with has_any()
     ending.waiters_.wake_all();
 }
 

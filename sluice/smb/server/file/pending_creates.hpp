@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -63,6 +64,9 @@ public:
     void end(place& ending) noexcept;
     /// Returns whether the name is pending: then `blocked` is queued.
     [[nodiscard]] bool is_pending(const name_key& name, waiter& blocked) noexcept;
+    /// Whether any name is pending. A name that begins at the same time may be missed by a caller that does
+    /// not hold the latch.
+    [[nodiscard]] bool has_any() const noexcept { return count_.load(std::memory_order_seq_cst) != 0; }
     /// A waiter for this name does not wait any more.
     void forget(const name_key& name, waiter& one) noexcept;
 
@@ -77,6 +81,7 @@ private:
     [[nodiscard]] shard& shard_of(const name_key& name) noexcept { return shards_[name.hash() % shards]; }
 
     std::array<shard, shards> shards_;
+    std::atomic<std::uint32_t> count_{0};  // of the pending names
 };
 
 /// A waiter for a pending name that leaves when it is destroyed.

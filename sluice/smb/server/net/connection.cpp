@@ -177,6 +177,13 @@ void connection::interrupt(const session& of, const tree* only, wire::nt_status 
     for (request& waiting : requests_)
         if (waiting.session.get() == &of and (only == nullptr or waiting.tree.get() == only))
             waiting.interrupt(why);
+    // Calls are withdrawn by the loop that they return to.
+    if (loop().is_owner()) return;
+    do_on(loop(), [self = shared_from_this()] {
+        const server_latch::hold held(self->host_.latch());
+        for (request& each : self->requests_)
+            each.withdraw_calls();
+    });
 }
 
 }  // namespace sluice::smb::server

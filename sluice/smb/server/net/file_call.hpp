@@ -2,21 +2,51 @@
 
 #include <concepts>
 #include <coroutine>
+#include <expected>
 #include <utility>
+
+#include "sluice/smb/server/core/latch.hpp"
+#include "sluice/smb/wire/nt_status.hpp"
 
 namespace sluice::smb::server {
 
-// Placeholder until vfs::fs_domain exists.
-template <std::invocable Call>
+class request;
+
+/// Returns why a request is to end, for a call of it that was withdrawn.
+[[nodiscard]] wire::nt_status status_of_withdrawn(const request& by) noexcept;
+
+/// The outcome of a call that did not begin: an nt_status, or a std::expected with one.
+template <class Outcome>
+[[nodiscard]] Outcome withdrawn_outcome(wire::nt_status why) noexcept {
+    if constexpr (std::same_as<Outcome, wire::nt_status>) {
+        return why;
+    } else {
+        return std::unexpected(why);
+    }
+}
+
+/// What request::call creates: waits for a file-system call, without the latch if the call runs on a worker.
+/// `Awaiter` gives a std::optional, which is empty if the call was withdrawn. Loop-owned.
+template <class Awaiter>
 class [[nodiscard]] file_call {
 public:
-    explicit file_call(Call call) noexcept : call_(std::move(call)) {}
-    [[nodiscard]] static constexpr bool await_ready() noexcept { return true; }
-    void await_suspend(std::coroutine_handle<>) noexcept {}
-    [[nodiscard]] auto await_resume() noexcept { return call_(); }
+    file_call(const request& by, server_latch& latch, Awaiter call) noexcept
+        : by_(by), waiting_(latch, std::move(call), true) {}
+
+    [[nodiscard]] bool await_ready() noexcept { return waiting_.await_ready(); }
+    template <class Promise>
+    auto await_suspend(std::coroutine_handle<Promise> waiter) noexcept {
+        return waiting_.await_suspend(waiter);
+    }
+    [[nodiscard]] auto await_resume() noexcept {
+        auto outcome = waiting_.await_resume();
+        using value = std::remove_cvref_t<decltype(*outcome)>;
+        return outcome ? *std::move(outcome) : withdrawn_outcome<value>(status_of_withdrawn(by_));
+    }
 
 private:
-    Call call_;
+    const request& by_;
+    unlatched_awaiter<Awaiter> waiting_;
 };
 
 }  // namespace sluice::smb::server

@@ -96,8 +96,19 @@ io::task<wire::nt_status> request::pend(event<wire::nt_status>& until) noexcept 
         co_return wire::nt_status::insufficient_resources;
     if (not until.is_set() and is_told and async_id == 0 and not replier_.send_interim(*this))
         co_return wire::nt_status::insufficient_resources;
+    io::task<wire::nt_status> waiting = wait(until);
+    co_return co_await std::move(waiting);
+}
+
+server_latch& request::latch() const noexcept {
+    return replier_.host().latch();
+}
+
+io::task<wire::nt_status> request::wait(event<wire::nt_status>& until) noexcept {
+    ENSURE(latch().is_mine());
+    if (interrupted_) co_return *interrupted_;
     waits_for_ = &until;
-    const wire::nt_status outcome = co_await unlatched(host().latch(), until.wait());
+    const wire::nt_status outcome = co_await unlatched(latch(), until.wait());
     waits_for_ = nullptr;
     co_return outcome;
 }
@@ -105,6 +116,12 @@ io::task<wire::nt_status> request::pend(event<wire::nt_status>& until) noexcept 
 void request::interrupt(wire::nt_status why) noexcept {
     if (not interrupted_) interrupted_ = why;
     if (waits_for_ != nullptr) waits_for_->set(why);
+    if (loop().is_owner()) withdraw_calls();
+}
+
+wire::nt_status status_of_withdrawn(const request& by) noexcept {
+    ENSURE(by.interrupted().has_value(), "only an interrupt withdraws a call");
+    return *by.interrupted();
 }
 
 }  // namespace sluice::smb::server

@@ -6,6 +6,7 @@
 #include "sluice/base/intrusive_list.hpp"
 #include "sluice/io/task.hpp"
 #include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/core/latch.hpp"
 #include "sluice/smb/server/net/file_call.hpp"
 #include "sluice/smb/server/net/replier.hpp"
 #include "sluice/smb/server/net/reply.hpp"
@@ -65,15 +66,22 @@ public:
     /// `co_await r.call(one, [&] { return ask(*one.node); })`: carries out a file-system call. `call` returns
     /// an nt_status, or a std::expected with one; it touches its arguments, the node and the volume, and
     /// nothing that the latch guards.
+    /// It runs at once, with the latch, if the domain of the node is inline; otherwise it runs on a worker of
+    /// the domain, without the latch: everything may have changed then. After an interrupt, a call that has
+    /// not begun does not begin, and its outcome is the status of the interrupt. Suspends.
     template <std::invocable Call>
-    [[nodiscard]] file_call<Call> call(const open& on, Call call) noexcept {
-        return this->call(on.tree->volume(), std::move(call));
+    [[nodiscard]] auto call(const open& on, Call call) noexcept {
+        return this->call(on.node->domain(), std::move(call));
     }
-    /// The same for a call on a volume.
+    /// The same for a call that needs no open.
     template <std::invocable Call>
-    [[nodiscard]] file_call<Call> call(vfs::volume&, Call call) noexcept {
-        return file_call<Call>(std::move(call));
+    [[nodiscard]] auto call(vfs::fs_domain& domain, Call call) noexcept {
+        return file_call(*this, latch(), domain.run(loop(), withdrawal_, std::move(call)));
     }
+
+    /// Waits for an event that another request sets soon. An interrupt sets it as well. Returns its value.
+    /// Suspends, without the latch.
+    [[nodiscard]] io::task<wire::nt_status> wait(event<wire::nt_status>& until) noexcept;
 
     /// Waits for `until`, having told the client that it may take long (an interim reply, [MS-SMB2] 3.3.4.2),
     /// where it may be told: the last message of a frame, and no new name (clients rename in the middle of a
@@ -82,8 +90,13 @@ public:
     /// many that wait, and INTERNAL_ERROR, as Windows does, for what may wait for ever with other messages
     /// behind it. Suspends.
     [[nodiscard]] io::task<wire::nt_status> pend(event<wire::nt_status>& until) noexcept;
-    /// Ends what the request waits for in pend(), now or when it comes to it.
+    /// Ends what the request waits for in pend() and wait(), now or when it comes to it. On the request's own
+    /// loop, it also withdraws the calls that have not begun. Any thread, with the latch.
     void interrupt(wire::nt_status why) noexcept;
+    /// Withdraws the calls of an interrupted request that have not begun. The request's loop.
+    void withdraw_calls() noexcept {
+        if (interrupted_) withdrawal_.withdraw();
+    }
     /// Why it is to end, if it is: after every suspension, whoever is about to leave something with the
     /// session or the tree asks, for they may have ended meanwhile.
     [[nodiscard]] const std::optional<wire::nt_status>& interrupted() const noexcept { return interrupted_; }
@@ -119,12 +132,14 @@ private:
     friend class connection;
 
     [[nodiscard]] bool comes_in_sequence(const std::shared_ptr<open>& to) noexcept;
+    [[nodiscard]] server_latch& latch() const noexcept;
 
     replier& replier_;
     server::connection& connection_;  // the same object
     wire::message_view message_;
     compound_state& compound_;
     event<wire::nt_status>* waits_for_ = nullptr;
+    io::call_withdrawal withdrawal_;
     std::optional<wire::nt_status> interrupted_;
     std::optional<wire::nt_status> lateness_;
     std::optional<reply_signer> signs_reply_;

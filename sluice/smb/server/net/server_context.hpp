@@ -14,6 +14,7 @@
 #include "sluice/smb/server/core/timer_queue.hpp"
 #include "sluice/smb/server/file/file_state.hpp"
 #include "sluice/smb/server/file/lease_table.hpp"
+#include "sluice/smb/server/file/naming_state.hpp"
 #include "sluice/smb/server/file/peer_servers.hpp"
 #include "sluice/smb/server/net/dispatcher.hpp"
 #include "sluice/smb/server/net/server_loop.hpp"
@@ -89,6 +90,8 @@ public:
     [[nodiscard]] const auth::server_names& names() const noexcept { return names_; }
     [[nodiscard]] bytes_view security_offer() const noexcept { return security_offer_; }
     [[nodiscard]] vfs::time_point started_at() const noexcept { return started_at_; }
+    /// The naming state of a volume's domain. The caller holds the latch.
+    [[nodiscard]] naming_state& names_of(vfs::volume& volume) { return naming.of(volume.domain().number()); }
     [[nodiscard]] const dispatcher& functions() const noexcept { return functions_; }
     /// Null if there is none. The caller holds the latch (ENSURE).
     [[nodiscard]] std::shared_ptr<session> find_session(std::uint64_t id) const noexcept;
@@ -105,6 +108,7 @@ public:
     client_quotas quotas;  // before everything that is counted
     server::admission admission;
     logon_throttle logons;
+    naming_states naming;
     file_table files;  // before whatever holds a file's state
     open_table opens;
     lease_table leases;  // before the objects that refer to leases

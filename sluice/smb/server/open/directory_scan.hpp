@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "sluice/smb/server/core/fifo_lock.hpp"
 #include "sluice/vfs/volume.hpp"
 
 namespace sluice::smb::server {
@@ -11,13 +12,20 @@ namespace sluice::smb::server {
 /// pattern,
 /// `.` and `..` first. A pattern without wildcards is looked up, not searched for.
 ///
-/// The volume and the directory outlive it. Thread safety: under the server's latch.
+/// The volume and the directory outlive it. Thread safety: `turn` is a monitor; the rest belongs to the query
+/// that holds it, on any thread.
 class directory_scan {
 public:
     directory_scan(vfs::volume& volume, vfs::node& directory) noexcept
         : volume_(volume), directory_(directory) {}
     directory_scan(const directory_scan&) = delete;
     directory_scan& operator=(const directory_scan&) = delete;
+    ~directory_scan() {
+        if (listing_ != nullptr) directory_.domain().discard(std::move(listing_));
+    }
+
+    /// Held by the query that continues the scan.
+    fifo_lock turn;
 
     /// Begins, or begins anew.
     void start(std::string pattern);

@@ -6,10 +6,6 @@ namespace sluice::smb::server {
 
 namespace {
 
-[[nodiscard]] sharing share_mode_of(const open& one) noexcept {
-    return {.access = one.access, .share = one.share_access};
-}
-
 // Whether no other open of the file was made through the same share.
 [[nodiscard]] bool is_only_of_share(const open& one) noexcept {
     return std::ranges::none_of(one.file->opens(), [&](const open* other) {
@@ -23,16 +19,21 @@ open::open() noexcept = default;
 
 open::~open() {
     ENSURE(is_closed or file == nullptr, "an open is ended before it goes");
+    scan.reset();
+    if (node == nullptr) return;
+    // Closing its descriptors may block. The tree keeps the volume until then.
+    vfs::fs_domain& domain = node->domain();
+    domain.discard(std::move(node), std::move(tree));
 }
 
 void open::enter_file() {
-    file->add(*this, share_mode_of(*this));
+    file->add(*this);
     if (is_only_of_share(*this)) ++tree->target->open_files;
 }
 
 void open::leave_file() noexcept {
     if (is_only_of_share(*this)) --tree->target->open_files;
-    file->remove(*this, share_mode_of(*this));
+    file->remove(*this);
 }
 
 }  // namespace sluice::smb::server

@@ -72,6 +72,7 @@ public:
     // A file, directory or stream; or else a pipe.
     vfs::node_ptr node;
     std::shared_ptr<file_state> file;
+    share_entry entry;  // in the protocol of `file`, while it counts there
     std::unique_ptr<named_pipe> pipe;
     /// The file once more, for replies that are sent from it: they may outlive this. Null until there was
     /// one.

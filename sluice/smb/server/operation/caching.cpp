@@ -44,12 +44,6 @@ private:
     file_state& file_;
 };
 
-[[nodiscard]] io::task<caching_outcome> wait_for_change(request& r, file_state& file) noexcept {
-    caching_wait waiting(r, file);
-    const nt_status outcome = co_await r.pend(waiting.changed);
-    co_return outcome == nt_status::success ? caching_outcome::waited : caching_outcome::cancelled;
-}
-
 // What a conflicting open leaves a holder, and what of it the open cannot do without.
 struct demand {
     lease_state keep = lease_state::none;
@@ -91,8 +85,14 @@ bool is_for_attributes(access_mask access) noexcept {
     return without(access, attribute_rights) == access_mask::none;
 }
 
-io::task<caching_outcome> make_way_for_open(request& r, file_state& file, caching_intent intent) noexcept {
-    if (is_for_attributes(intent.access) and not intent.overwrites) co_return caching_outcome::clear;
+io::task<caching_outcome> wait_for_caching(request& r, file_state& file) noexcept {
+    caching_wait waiting(r, file);
+    const nt_status outcome = co_await r.pend(waiting.changed);
+    co_return outcome == nt_status::success ? caching_outcome::waited : caching_outcome::cancelled;
+}
+
+caching_outcome ask_for_way(request& r, file_state& file, const caching_intent& intent) noexcept {
+    if (is_for_attributes(intent.access) and not intent.overwrites) return caching_outcome::clear;
     // An open that has ended but for its last WRITEs is in the way for as long as these take.
     const bool minds_ended = intent.violates_sharing or intent.takes_over;
     bool is_blocked = minds_ended and std::ranges::any_of(file.opens(), &open::is_closed);
@@ -102,10 +102,8 @@ io::task<caching_outcome> make_way_for_open(request& r, file_state& file, cachin
         is_blocked |= next == way::blocked;
         has_changed |= next == way::changed;
     }
-    if (has_changed) co_return caching_outcome::waited;
-    if (not is_blocked) co_return caching_outcome::clear;
-    io::task<caching_outcome> waiting = wait_for_change(r, file);
-    co_return co_await std::move(waiting);
+    if (has_changed) return caching_outcome::waited;
+    return is_blocked ? caching_outcome::blocked : caching_outcome::clear;
 }
 
 void end_read_caching(server_context& host, file_state& file, const open* by) noexcept {
@@ -139,7 +137,7 @@ io::task<caching_outcome> make_way_for_name_change(request& r, file_state& file,
             return not is_own and wire::has(holder->held(), lease_state::handle);
         };
         if (std::ranges::none_of(leases_of(file), caches_handle)) co_return so_far;
-        io::task<caching_outcome> waiting = wait_for_change(r, file);
+        io::task<caching_outcome> waiting = wait_for_caching(r, file);
         so_far = co_await std::move(waiting);
         if (so_far == caching_outcome::cancelled) co_return so_far;
     }

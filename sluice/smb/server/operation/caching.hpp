@@ -22,6 +22,7 @@ struct caching_intent {
 enum class caching_outcome : std::uint8_t {
     clear,      ///< nobody is in the way
     waited,     ///< somebody was told and has answered, or run out of time: look at the file again
+    blocked,    ///< somebody was told, and is to be waited for
     cancelled,  ///< the request is not to wait, or no longer: request::why_in_vain()
     exhausted,  ///< others cache the file again each time: SHARING_VIOLATION
 };
@@ -29,10 +30,12 @@ enum class caching_outcome : std::uint8_t {
 /// Whether an open with these rights only looks at attributes, and so concerns nobody's cache.
 [[nodiscard]] bool is_for_attributes(wire::access_mask access) noexcept;
 
-/// Tells everybody whose caching an open would harm, and waits until one of them has answered, where the
-/// rules say so. Suspends: up to limits::break_within, with an interim reply.
-[[nodiscard]] io::task<caching_outcome> make_way_for_open(request& r, file_state& file,
-                                                          caching_intent intent) noexcept;
+/// Tells everybody whose caching an open would harm. Returns `clear`; `blocked` where the rules say that one
+/// of them has to answer first; or `waited` if opens of theirs have ended.
+[[nodiscard]] caching_outcome ask_for_way(request& r, file_state& file, const caching_intent& intent) noexcept;
+/// Waits until what is cached of a file has changed, or an open of it has ended: returns `waited` or
+/// `cancelled`. Suspends: up to limits::break_within, with an interim reply.
+[[nodiscard]] io::task<caching_outcome> wait_for_caching(request& r, file_state& file) noexcept;
 
 /// The lease a CREATE asks to share, if there is one of its client and key. Null: none, or none was asked
 /// for.

@@ -114,8 +114,9 @@ private:
 [[nodiscard]] bool may_write_into(file_table& files, vfs::node& directory) {
     const auto file = files.find(directory.key());
     return file == nullptr or
-           file->share_modes().can_join({.access = access_mask::add_file,
-                                         .share = wire::share_access::read | wire::share_access::write});
+           file->protocol().check({.access = access_mask::add_file,
+                                   .share = wire::share_access::read | wire::share_access::write}) ==
+               open_protocol::verdict::granted;
 }
 
 // One attempt: everything is looked at anew after anybody was waited for.

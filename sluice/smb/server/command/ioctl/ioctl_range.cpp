@@ -5,6 +5,7 @@
 
 #include "sluice/smb/server/command/ioctl/ioctl.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_range.hpp"
@@ -71,7 +72,7 @@ io::task<nt_status> set_sparse(control& c) {
     if (c.file->is_directory()) co_return nt_status::invalid_parameter;
     if (not c.file->tree->volume().features().has_sparse_files) co_return nt_status::invalid_device_request;
     const vfs::metadata_change wanted{.is_sparse = wire::decode_set_sparse(c.args.input)};
-    co_return co_await c.r.call(*c.file, [&] {
+    co_return co_await call_in_turn(c.r, *c.file, [&] {
         const result<void> changed = c.file->node->change(wanted);
         return changed ? nt_status::success : status_of(changed.error());
     });

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "sluice/smb/server/core/fifo_lock.hpp"
+#include "sluice/smb/server/net/request.hpp"
+
+namespace sluice::smb::server {
+
+/// A request's turn at something that one request at a time may do, such as change the attributes of a file,
+/// or continue the scan of a directory. Turns are taken in order of arrival.
+///
+///     change_turn turn(r, file.changes);
+///     if (not turn.is_taken()) status = co_await turn.wait();
+///
+/// Lifetime: the lock and the request outlive it. Loop-owned; constructed and destroyed with the latch.
+class change_turn {
+public:
+    /// Takes the turn if nobody has it; otherwise queues for it.
+    change_turn(request& by, fifo_lock& at) noexcept : by_(by), at_(at), granted_(by.loop()), place_(granted_) {
+        is_taken_ = at_.lock(place_);
+    }
+    change_turn(const change_turn&) = delete;
+    change_turn& operator=(const change_turn&) = delete;
+    ~change_turn() { at_.unlock(place_); }
+
+    [[nodiscard]] bool is_taken() const noexcept { return is_taken_; }
+
+    /// Waits for the turn. Errors: why the request was interrupted; then it has no turn. Suspends, without the
+    /// latch.
+    [[nodiscard]] io::task<wire::nt_status> wait() noexcept {
+        io::task<wire::nt_status> waiting = by_.wait(granted_);
+        const wire::nt_status outcome = co_await std::move(waiting);
+        is_taken_ = at_.is_held_by(place_);
+        co_return is_taken_ ? wire::nt_status::success : outcome;
+    }
+
+private:
+    request& by_;
+    fifo_lock& at_;
+    event<wire::nt_status> granted_;
+    fifo_lock::place place_;
+    bool is_taken_ = false;
+};
+
+/// Carries out a call that changes a file's attributes, streams, EAs, security descriptor or size, in its turn
+/// (file_state::changes). Otherwise as request::call. Suspends.
+template <std::invocable Call>
+[[nodiscard]] io::task<std::invoke_result_t<Call&>> call_in_turn(request& r, const open& one, Call call) noexcept {
+    change_turn turn(r, one.file->changes);
+    if (not turn.is_taken()) {
+        const wire::nt_status refused = co_await turn.wait();
+        if (refused != wire::nt_status::success)
+            co_return withdrawn_outcome<std::invoke_result_t<Call&>>(refused);
+    }
+    co_return co_await r.call(one, std::move(call));
+}
+
+}  // namespace sluice::smb::server

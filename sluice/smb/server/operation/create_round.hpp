@@ -1,0 +1,68 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "sluice/smb/server/core/fifo_lock.hpp"
+#include "sluice/smb/server/file/file_state.hpp"
+#include "sluice/smb/server/file/naming_state.hpp"
+
+namespace sluice::smb::server {
+
+/// What one round of a CREATE or LINK, or of the RENAME of a file, holds of the names of its domain: a place
+/// at the rename barrier, a pending name, and a directory whose names change. The destructor releases what is
+/// left.
+///
+/// Loop-owned, in the frame of the round; constructed, used and destroyed with the latch.
+class create_round {
+public:
+    create_round(naming_state& names, io::io_multiplexer& loop) noexcept
+        : names_(names), entered_(loop), barrier_(entered_) {}
+    create_round(const create_round&) = delete;
+    create_round& operator=(const create_round&) = delete;
+    ~create_round() { release(); }
+
+    /// Enters the rename barrier. False: wait for entered(), and ask is_inside().
+    [[nodiscard]] bool enter() noexcept { return names_.rename_barrier().lock_shared(barrier_); }
+    [[nodiscard]] event<wire::nt_status>& entered() noexcept { return entered_; }
+    [[nodiscard]] bool is_inside() const noexcept { return names_.rename_barrier().is_held_by(barrier_); }
+    /// The removals before the lookup, which follows.
+    void note_removals() noexcept { removals_ = names_.removals(); }
+    /// Whether a file of the domain has been removed since then.
+    [[nodiscard]] bool has_removals() const noexcept { return names_.removals() != removals_; }
+
+    [[nodiscard]] naming_state& names() noexcept { return names_; }
+    [[nodiscard]] std::optional<pending_creates::place>& pending() noexcept { return pending_; }
+
+    /// The directory change that has begun at `directory` ends with the round.
+    void holds_change_of(std::shared_ptr<file_state> directory) noexcept {
+        release_directory();
+        changed_ = std::move(directory);
+    }
+    /// The name is visible, and its creator has joined.
+    void release_name() noexcept {
+        if (pending_) names_.creates().end(*pending_);
+        pending_.reset();
+        release_directory();
+    }
+    /// Gives everything up. Again: nothing happens.
+    void release() noexcept {
+        release_name();
+        names_.rename_barrier().unlock(barrier_);
+    }
+
+private:
+    void release_directory() noexcept {
+        if (changed_ != nullptr) changed_->protocol().end_directory_change();
+        changed_.reset();
+    }
+
+    naming_state& names_;
+    event<wire::nt_status> entered_;
+    fifo_lock::place barrier_;
+    std::uint64_t removals_ = 0;
+    std::optional<pending_creates::place> pending_;
+    std::shared_ptr<file_state> changed_;
+};
+
+}  // namespace sluice::smb::server

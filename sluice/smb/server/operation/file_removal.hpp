@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/file/open_protocol.hpp"
+#include "sluice/smb/server/open/open.hpp"
+
+// How a file goes with its last open ([MS-FSA] 2.1.5.5). All functions: the caller holds the latch.
+
+namespace sluice::smb::server {
+
+class server_context;
+
+/// Carries out what leaving a file has made the caller's duty: removes the stream or file, and the file whose
+/// removal waited for the stream. Returns the status if it was done at once. Otherwise a task of the server
+/// does it, which sets `told`, if that is not null; it outlives the task then.
+/// Blocks: in an inline domain, for the file system.
+[[nodiscard]] std::optional<wire::nt_status> carry_out_removal(server_context& host,
+                                                               const std::shared_ptr<file_state>& file,
+                                                               open_protocol::removal_duty duty,
+                                                               event<wire::nt_status>* told) noexcept;
+
+/// A CREATE has failed: its open leaves its file, if it has joined one, and the file that the CREATE has
+/// created goes with it, unless another open has joined.
+void leave_uncommitted(server_context& host, const std::shared_ptr<open>& leaving, bool has_created) noexcept;
+
+/// Removes a file that a CREATE has created, and nobody has opened. `through` keeps its volume.
+void remove_unopened(server_context& host, vfs::node_ptr node, std::shared_ptr<tree> through) noexcept;
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,215 @@
+#include "sluice/smb/server/operation/open_calls.hpp"
+
+#include "sluice/smb/server/metadata/description.hpp"
+#include "sluice/smb/server/metadata/extended_attributes.hpp"
+#include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/vfs/path.hpp"
+
+namespace sluice::smb::server {
+
+using wire::access_mask;
+using wire::nt_status;
+
+namespace {
+
+// The file is there; what of the stream?
+[[nodiscard]] nt_status find_stream(const accessor& by, const lookup_request& wanted, lookup_result& found) {
+    if (not by.tree.volume().features().has_streams) return nt_status::object_name_invalid;
+    result<vfs::node_ptr> stream = found.node->open_stream({.name = wanted.stream});
+    if (stream) {
+        found.node = *std::move(stream);
+        const auto status = asked_status(*found.node);
+        if (not status) return status.error();
+        found.status = *status;
+        return nt_status::success;
+    }
+    if (stream.error() != std::errc::no_such_file_or_directory) return status_of(stream.error());
+    found.is_stream_missing = true;
+    return wanted.may_create ? nt_status::success : nt_status::object_name_not_found;
+}
+
+void find_directory(const accessor& by, std::string_view path, lookup_result& found) {
+    auto directory = by.tree.volume().find_directory(vfs::split_path(path).parent);
+    if (not directory) return;
+    found.directory = *std::move(directory);
+    found.allowed_in_directory = rights_to(by, *found.directory->node, found.directory->status);
+}
+
+// --- creation
+// ---------------------------------------------------------------------------------------------------
+
+[[nodiscard]] nt_status secure(const accessor& by, const wire::create_args& args,
+                               const vfs::found_node& directory, created_node& made) {
+    if (not by.tree.volume().features().has_security) return nt_status::success;
+    std::optional<wire::security_descriptor> given;
+    if (const auto& bytes = args.contexts.security_descriptor) {
+        auto decoded = wire::decode_security_descriptor(*bytes);
+        if (not decoded) return nt_status::invalid_security_descr;
+        given = *std::move(decoded);
+    }
+    const auto wanted = security_for_new(by, directory, *made.node, given);
+    if (not wanted) return status_of(wanted.error());
+    if (not*wanted) return nt_status::success;
+    made.status.reset();
+    const result<void> stored = store_security(*made.node, **wanted);
+    if (stored) return nt_status::success;
+    return stored.error() == std::errc::invalid_argument ? nt_status::invalid_security_descr
+                                                         : status_of(stored.error());
+}
+
+[[nodiscard]] nt_status add_attributes(const accessor& by, const wire::create_args& args, created_node& made) {
+    const auto& list = args.contexts.extended_attributes;
+    if (not list) return nt_status::success;
+    if (not by.tree.volume().features().has_extended_attributes) return nt_status::not_supported;
+    made.status.reset();
+    return change_extended_attributes(*made.node, *list);
+}
+
+[[nodiscard]] nt_status create_stream(vfs::node& file, std::string_view name, created_node& made) {
+    result<vfs::node_ptr> stream = file.open_stream({.name = name, .create = true, .exclusive = true});
+    if (not stream) return status_of(stream.error());
+    made.node = *std::move(stream);
+    made.status.reset();
+    return nt_status::success;
+}
+
+// Room for the size that the client has announced.
+[[nodiscard]] nt_status reserve(const wire::create_args& args, vfs::node& node) {
+    if (not args.contexts.allocation_bytes or node.kind() != vfs::node_kind::file) return nt_status::success;
+    result<void> done = node.open_data({.read = false, .write = true});
+    if (done) done = node.allocate(*args.contexts.allocation_bytes);
+    return done ? nt_status::success : status_of(done.error());
+}
+
+// What a new file has from the beginning; without it, it is not created at all.
+[[nodiscard]] nt_status furnish(const accessor& by, const wire::create_args& args, const creation& wanted,
+                                created_node& made) {
+    nt_status status = secure(by, args, *wanted.directory, made);
+    if (status == nt_status::success) status = add_attributes(by, args, made);
+    return status;
+}
+
+[[nodiscard]] result<vfs::found_node> create_file(const accessor& by, const wire::create_args& args,
+                                                  const creation& wanted) {
+    vfs::creation_request how{.kind = wanted.is_directory ? vfs::node_kind::directory : vfs::node_kind::file,
+                              .dos = dos_attributes_of(args.file_attributes)};
+    if (not wanted.is_directory) how.dos = how.dos | vfs::dos_attributes::archive;
+    return by.tree.volume().create_in(*wanted.directory->node, wanted.name, how);
+}
+
+// --- preparation
+// ------------------------------------------------------------------------------------------------
+
+// A file that is overwritten loses its streams, too.
+[[nodiscard]] result<void> drop_streams(vfs::node& file) {
+    const auto streams = file.streams();
+    if (not streams) return {};
+    for (const vfs::stream_info& each : *streams) {
+        const result<vfs::node_ptr> stream = file.open_stream({.name = each.name});
+        if (not stream) continue;  // gone meanwhile
+        if (const result<void> gone = (*stream)->remove(); not gone) return gone;
+    }
+    return {};
+}
+
+[[nodiscard]] nt_status overwrite(const wire::create_args& args, vfs::node& node, bool is_stream) {
+    result<void> done = node.open_data({.read = false, .write = true});
+    if (done) done = node.truncate(0);
+    if (done and not is_stream) {
+        const vfs::metadata_change fresh_attributes{.dos = dos_attributes_of(args.file_attributes) |
+                                                           vfs::dos_attributes::archive};
+        done = drop_streams(node);
+        if (done) done = node.change(fresh_attributes);
+    }
+    return done ? reserve(args, node) : status_of(done.error());
+}
+
+}  // namespace
+
+std::expected<reply_facts, nt_status> facts_for_reply(const accessor& by, vfs::node& node,
+                                                      const wire::create_args& args) noexcept {
+    const auto status = asked_status(node);
+    if (not status) return std::unexpected(status.error());
+    return facts_for_reply(by, node, args, *status);
+}
+
+// A client that knows the file as it is now knows its rights as well ([MS-SMB2] 3.3.5.9.5).
+reply_facts facts_for_reply(const accessor& by, vfs::node& node, const wire::create_args& args,
+                            const vfs::metadata& status) noexcept {
+    reply_facts known{.status = status};
+    const auto& query = args.contexts.maximal_access;
+    if (not query) return known;
+    if (query->timestamp and *query->timestamp == wire::filetime_of(status.modified))
+        known.maximal_access = {.status = nt_status::none_mapped};
+    else
+        known.maximal_access = {.status = nt_status::success, .access = rights_to(by, node)};
+    return known;
+}
+
+std::expected<lookup_result, nt_status> look_up(const accessor& by, const lookup_request& wanted) noexcept {
+    lookup_result found;
+    auto there = by.tree.volume().find_with_status(wanted.path, wanted.links, wanted.soon, wanted.match);
+    if (not there) {
+        if (there.error() != std::errc::no_such_file_or_directory)
+            return std::unexpected(status_of(there.error()));
+        if (not wanted.may_create) return std::unexpected(nt_status::object_name_not_found);
+        find_directory(by, wanted.path, found);
+        return found;
+    }
+    found.node = std::move(there->node);
+    found.status = there->status;
+    if (not wanted.stream.empty()) {
+        const nt_status refused = find_stream(by, wanted, found);
+        if (refused != nt_status::success) return std::unexpected(refused);
+    }
+    if (wanted.needs_rights) found.allowed = rights_to(by, *found.node, found.status);
+    return found;
+}
+
+bool is_link(vfs::volume& volume, std::string_view path) noexcept {
+    const auto there = volume.find(path, vfs::follow_links::no);
+    return there and (*there)->kind() == vfs::node_kind::symlink;
+}
+
+std::expected<created_node, nt_status> create_node(const accessor& by, const wire::create_args& args,
+                                                   const creation& wanted) noexcept {
+    created_node made;
+    vfs::node_ptr file;  // of the stream, if both are new
+    if (wanted.directory != nullptr) {
+        auto fresh = create_file(by, args, wanted);
+        if (not fresh) return std::unexpected(status_of(fresh.error()));
+        made = {.node = std::move(fresh->node), .status = fresh->status};
+        nt_status status = furnish(by, args, wanted, made);
+        if (status == nt_status::success and not wanted.stream.empty()) {
+            file = std::move(made.node);
+            status = create_stream(*file, wanted.stream, made);
+        }
+        if (status == nt_status::success) status = reserve(args, *made.node);
+        if (status != nt_status::success) {
+            (void)(file != nullptr ? *file : *made.node).remove();
+            return std::unexpected(status);
+        }
+    } else {
+        const nt_status status = create_stream(*wanted.file, wanted.stream, made);
+        if (status != nt_status::success) return std::unexpected(status);
+    }
+    if (args.contexts.allocation_bytes) made.status.reset();
+    return made;
+}
+
+std::expected<reply_facts, nt_status> prepare_node(const accessor& by, const wire::create_args& args,
+                                                   vfs::node& node, const preparation& wanted) noexcept {
+    if (wanted.overwrites) {
+        const nt_status status = overwrite(args, node, wanted.is_stream);
+        if (status != nt_status::success) return std::unexpected(status);
+    }
+    const bool is_data_used = wanted.data.read or wanted.data.write;
+    if (is_data_used and node.kind() == vfs::node_kind::file) {
+        if (const result<void> opened = node.open_data(wanted.data); not opened)
+            return std::unexpected(status_of(opened.error()));
+    }
+    if (wanted.as_found and not wanted.overwrites) return facts_for_reply(by, node, args, *wanted.as_found);
+    return facts_for_reply(by, node, args);
+}
+
+}  // namespace sluice::smb::server
