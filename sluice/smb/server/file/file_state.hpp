@@ -37,6 +37,7 @@ public:
 
     [[nodiscard]] const vfs::file_key& key() const noexcept { return key_; }
     [[nodiscard]] std::pmr::vector<open*>& opens() noexcept { return opens_; }
+    [[nodiscard]] const std::pmr::vector<open*>& opens() const noexcept { return opens_; }
     [[nodiscard]] byte_range_locks& locks() noexcept { return locks_; }
 
     /// The order of changes of its attributes, streams, EAs, security descriptor and size: one at a time.

@@ -24,6 +24,8 @@ public:
 
     /// Enters the rename barrier. False: wait for entered(), and ask is_inside().
     [[nodiscard]] bool enter() noexcept { return names_.rename_barrier().lock_shared(barrier_); }
+    /// The same for the RENAME of a directory, which holds the barrier alone.
+    [[nodiscard]] bool enter_alone() noexcept { return names_.rename_barrier().lock(barrier_); }
     [[nodiscard]] event<wire::nt_status>& entered() noexcept { return entered_; }
     [[nodiscard]] bool is_inside() const noexcept { return names_.rename_barrier().is_held_by(barrier_); }
     /// The removals before the lookup, which follows.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/smb/server/core/limits.hpp"
@@ -11,6 +12,7 @@
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/caching.hpp"
+#include "sluice/smb/server/operation/create_round.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::smb::server {
@@ -63,28 +65,18 @@ namespace {
     return name;
 }
 
-// Which files are open beneath a directory, through whatever share: renaming it would change the paths of
-// their opens. Locations tell, not devices: some file systems have several, and others are mounted beneath.
+// Which opens are beneath a directory, through whatever share: renaming it would change their paths.
+// Locations tell, not devices: some file systems have several, and others are mounted beneath. Touches only
+// nodes and volumes.
 class search_beneath {
 public:
-    explicit search_beneath(const open& directory)
-        : image_(directory.file->key().image), prefix_(directory.node->location() + '/') {}
+    search_beneath(vfs::node& directory) : prefix_(directory.location() + '/') {}
 
-    [[nodiscard]] bool has(file_state& file) {
-        if (file.key().image != image_ or file.opens().empty()) return false;
-        const open& first = *file.opens().front();
-        if (is_beneath(first)) return true;
-        if (file.opens().size() == 1) return false;
-        // A file with several names may be open by any of them.
-        const result<vfs::metadata> status = first.node->status();
-        return (not status or status->links > 1) and
-               std::ranges::any_of(file.opens(), [&](const open* one) { return is_beneath(*one); });
+    [[nodiscard]] bool has(const open& one) {
+        return may_reach(*one.tree->target) and one.node->location().starts_with(prefix_);
     }
 
 private:
-    [[nodiscard]] bool is_beneath(const open& one) {
-        return may_reach(*one.tree->target) and one.node->location().starts_with(prefix_);
-    }
     // Opens of shares that are elsewhere are not checked one by one.
     [[nodiscard]] bool may_reach(share& through) {
         const auto [known, is_new] = reach_.try_emplace(&through, true);
@@ -96,127 +88,354 @@ private:
         return known->second = location.starts_with(prefix_) or prefix_.starts_with(location);
     }
 
-    std::uint64_t image_;
     std::string prefix_;
     std::map<const share*, bool> reach_;
 };
 
-[[nodiscard]] std::vector<std::shared_ptr<file_state>> open_beneath(file_table& files,
-                                                                    const open& directory) {
-    search_beneath search(directory);
-    std::vector<std::shared_ptr<file_state>> found = files.all();
-    std::erase_if(found, [&](const std::shared_ptr<file_state>& each) { return not search.has(*each); });
+using open_list = std::vector<std::shared_ptr<open>>;
+using file_list = std::vector<std::shared_ptr<file_state>>;
+
+// All opens in the image, or on the host, where the directory is.
+[[nodiscard]] open_list opens_around(server_context& host, const open& directory) {
+    open_list found;
+    for (const auto& [number, one] : host.opens) {
+        const bool is_file = one->file != nullptr and not one->is_closed and one.get() != &directory;
+        if (is_file and one->file->key().image == directory.file->key().image) found.push_back(one);
+    }
     return found;
 }
 
-// A new name is written into its directory, by an open of our own as it were, which does not let the
-// directory be removed meanwhile: those who have it open must agree ([MS-FSA] 2.1.5.15.11).
-[[nodiscard]] bool may_write_into(file_table& files, vfs::node& directory) {
-    const auto file = files.find(directory.key());
-    return file == nullptr or
-           file->protocol().check({.access = access_mask::add_file,
-                                   .share = wire::share_access::read | wire::share_access::write}) ==
-               open_protocol::verdict::granted;
+// The files that are open beneath a directory.
+[[nodiscard]] io::task<std::expected<file_list, nt_status>> files_beneath(request& r,
+                                                                          const open& directory) noexcept {
+    open_list opens = opens_around(r.host(), directory);
+    const nt_status searched = co_await r.call(directory, [&] {
+        search_beneath search(*directory.node);
+        std::erase_if(opens, [&](const std::shared_ptr<open>& one) { return not search.has(*one); });
+        return nt_status::success;
+    });
+    if (searched != nt_status::success) co_return std::unexpected(searched);
+    file_list found;
+    for (const std::shared_ptr<open>& one : opens)
+        if (std::ranges::find(found, one->file) == found.end()) found.push_back(one->file);
+    co_return found;
 }
 
-// One attempt: everything is looked at anew after anybody was waited for.
-class naming {
+// What is at a new name, and around it.
+struct name_lookup {
+    vfs::node_ptr parent;
+    access_mask allowed_in_parent = access_mask::none;
+    bool leads_out = false;  // a link that would lead out of the share only in its new directory
+    std::optional<name_taken> taken{};
+    vfs::file_key taken_key{};
+};
+
+[[nodiscard]] bool leads_out_from(vfs::node& link, const vfs::node& directory) {
+    if (link.kind() != vfs::node_kind::symlink) return false;
+    const result<std::string> to = link.read_link();
+    return to and stays_in_share(*to, parent_of(link.path())) and not stays_in_share(*to, directory.path());
+}
+
+// Touches only the node and the volume.
+[[nodiscard]] std::expected<name_lookup, nt_status> look_up_name(const accessor& by, vfs::node& source,
+                                                                 const std::string_view target) {
+    vfs::volume& volume = by.tree.volume();
+    name_lookup found;
+    result<vfs::node_ptr> parent = volume.find(parent_of(target), vfs::follow_links::yes);
+    if (not parent) return std::unexpected(nt_status::object_path_not_found);
+    found.parent = *std::move(parent);
+    found.allowed_in_parent = rights_to(by, *found.parent);
+    found.leads_out = leads_out_from(source, *found.parent);
+    const result<vfs::node_ptr> there = volume.find(target, vfs::follow_links::no);
+    if (not there) {
+        if (there.error() == std::errc::no_such_file_or_directory) return found;
+        return std::unexpected(status_of(there.error()));
+    }
+    const result<vfs::metadata> status = (*there)->status();
+    if (not status) return std::unexpected(status_of(status.error()));
+    found.taken = name_taken{
+        .is_same_file = (*there)->key() == source.key(),
+        .is_directory = status->kind == vfs::node_kind::directory,
+        .is_read_only = vfs::has(status->dos, vfs::dos_attributes::read_only),
+        .may_be_removed = wire::has(rights_to(by, **there), access_mask::delete_object),
+    };
+    found.taken_key = (*there)->key();
+    return found;
+}
+
+// The rights to the names of two files: a rename mark at each, in the order of their keys.
+class rename_marks {
 public:
-    naming(request& r, open& one, const naming_wish& wish, const file_name& target) noexcept
-        : r_(r), one_(one), wish_(wish), target_(target) {}
+    explicit rename_marks(request& r) noexcept : r_(r) {}
+    rename_marks(const rename_marks&) = delete;
+    rename_marks& operator=(const rename_marks&) = delete;
+    ~rename_marks() { release(false); }
 
-    [[nodiscard]] nt_status look() {
-        vfs::volume& volume = r_.tree->volume();
-        if (one_.node->path().empty()) return nt_status::invalid_parameter;
-        if (wish_.makes_link and one_.is_directory()) return nt_status::file_is_a_directory;
-        const result<vfs::node_ptr> parent = volume.find(parent_of(target_.path), vfs::follow_links::yes);
-        if (not parent) return nt_status::object_path_not_found;
-        const access_mask needed =
-            one_.is_directory() ? access_mask::add_subdirectory : access_mask::add_file;
-        if (not wire::has(rights_to(r_.accessor(), **parent), needed)) {
-            explain_refusal(r_.host().refusals, r_.accessor(), target_.path, needed);
-            return nt_status::access_denied;
+    /// Marks both; either may be null. False: the request was interrupted. Suspends, without the latch.
+    [[nodiscard]] io::task<bool> set(std::shared_ptr<file_state> source,
+                                     std::shared_ptr<file_state> target) noexcept {
+        source_.file = std::move(source);
+        target_.file = std::move(target);
+        const bool is_source_first =
+            target_.file == nullptr or
+            (source_.file != nullptr and order_of(*source_.file) < order_of(*target_.file));
+        for (mark* const each : {is_source_first ? &source_ : &target_, is_source_first ? &target_ : &source_}) {
+            if (each->file == nullptr) continue;
+            each->granted.emplace(r_.loop());
+            each->right.emplace(*each->granted);
+            if (each->file->protocol().mark(*each->right)) continue;
+            (void)co_await r_.wait(*each->granted);
+            if (not each->right->is_held()) co_return false;
         }
-        if (leads_out_from(**parent)) return nt_status::access_denied;
-        if (not may_write_into(r_.host().files, **parent)) return nt_status::sharing_violation;
-        return look_at_target(volume);
+        co_return true;
     }
-
-    // Whether it is a link that would lead out of the share only in its new directory.
-    [[nodiscard]] bool leads_out_from(const vfs::node& directory) {
-        if (one_.node->kind() != vfs::node_kind::symlink) return false;
-        const result<std::string> to = one_.node->read_link();
-        return to and stays_in_share(*to, parent_of(one_.node->path())) and
-               not stays_in_share(*to, directory.path());
-    }
-
-    /// Whom to ask to close: those beneath a directory, those of the file in the way.
-    [[nodiscard]] std::vector<std::shared_ptr<file_state>> in_the_way() {
-        std::vector<std::shared_ptr<file_state>> found;
-        if (one_.is_directory() and not wish_.makes_link) found = open_beneath(r_.host().files, one_);
-        if (taken_file_ != nullptr and not wish_.is_posix) found.push_back(taken_file_);
-        return found;
-    }
-
-    [[nodiscard]] nt_status carry_out() {
-        const auto taken = wish_.replaces ? vfs::when_taken::replace : vfs::when_taken::refuse;
-        const result<void> done =
-            wish_.makes_link ? one_.node->link(target_.path, taken) : one_.node->rename(target_.path, taken);
-        return done ? nt_status::success : status_of(done.error());
-    }
-
-    /// From here until the end of the attempt no other server has, or gets, the file in the way open.
-    [[nodiscard]] nt_status keep_peers_out(peer_servers& peers) {
-        if (not taken_ or taken_->is_same_file or wish_.is_posix) return nt_status::success;
-        peer_of_taken_ = peers.file(taken_key_);
-        const peer_seal& alone = no_peer_has_it_.emplace(*peer_of_taken_);
-        if (alone) return nt_status::success;
-        return alone.is_busy() ? nt_status::retry : nt_status::access_denied;
-    }
-
-    [[nodiscard]] nt_status check_taken() const {
-        if (not taken_) return nt_status::success;
-        name_taken now = *taken_;
-        now.is_open = taken_file_ != nullptr and not taken_file_->opens().empty();
-        return may_replace(now, wish_, one_.is_directory());
+    /// Whether a file has been removed before it was marked: its name is to be looked up again.
+    [[nodiscard]] bool finds_removed() const noexcept { return is_removed(source_) or is_removed(target_); }
+    /// Releases the marks. Returns whether the target, which the rename has replaced, is removed now.
+    bool release(bool has_replaced) noexcept {
+        (void)release(source_, false);
+        return release(target_, has_replaced);
     }
 
 private:
-    [[nodiscard]] nt_status look_at_target(vfs::volume& volume) {
-        const result<vfs::node_ptr> there = volume.find(target_.path, vfs::follow_links::no);
-        if (not there) {
-            if (there.error() == std::errc::no_such_file_or_directory) return nt_status::success;
-            return status_of(there.error());
-        }
-        const result<vfs::metadata> status = (*there)->status();
-        if (not status) return status_of(status.error());
-        taken_ = name_taken{
-            .is_same_file = (*there)->key() == one_.node->key(),
-            .is_directory = status->kind == vfs::node_kind::directory,
-            .is_read_only = vfs::has(status->dos, vfs::dos_attributes::read_only),
-            .may_be_removed = wire::has(rights_to(r_.accessor(), **there), access_mask::delete_object),
-        };
-        taken_key_ = (*there)->key();
-        if (not taken_->is_same_file) taken_file_ = r_.host().files.find((*there)->key());
-        name_taken as_if_closed = *taken_;
-        as_if_closed.is_open = false;
-        return may_replace(as_if_closed, wish_, one_.is_directory());
+    struct mark {
+        std::shared_ptr<file_state> file;
+        std::optional<event<nt_status>> granted;
+        std::optional<name_right> right;  // before `granted` goes
+    };
+    [[nodiscard]] static auto order_of(const file_state& of) noexcept {
+        return std::tuple(of.key().image, of.key().volume, of.key().file);
+    }
+    [[nodiscard]] static bool is_removed(const mark& one) noexcept {
+        return one.file != nullptr and one.file->protocol().phase() == delete_phase::removed;
+    }
+    bool release(mark& one, bool has_replaced) noexcept {
+        const bool was_removed = one.right and one.file->protocol().unmark(*one.right, has_replaced);
+        one.right.reset();
+        one.granted.reset();
+        return was_removed;
     }
 
     request& r_;
-    open& one_;
-    const naming_wish& wish_;
-    const file_name& target_;
-    std::optional<name_taken> taken_;
-    vfs::file_key taken_key_{};
-    std::shared_ptr<file_state> taken_file_;
-    std::unique_ptr<peer_file> peer_of_taken_;
-    std::optional<peer_seal> no_peer_has_it_;
+    mark source_;
+    mark target_;
 };
 
-[[nodiscard]] bool has_opens(const std::vector<std::shared_ptr<file_state>>& files) noexcept {
-    return std::ranges::any_of(files, [](const auto& each) { return not each->opens().empty(); });
+// A new name is written into its directory, as by an open that does not let the directory be removed
+// meanwhile: those who have it open must agree ([MS-FSA] 2.1.5.15.11).
+constexpr sharing writing_names{.access = access_mask::add_file,
+                                .share = wire::share_access::read | wire::share_access::write};
+
+// The entry of a rename in the directory that gets the name.
+class directory_entry_guard {
+public:
+    explicit directory_entry_guard(std::shared_ptr<file_state> directory) noexcept
+        : directory_(std::move(directory)) {}
+    directory_entry_guard(const directory_entry_guard&) = delete;
+    directory_entry_guard& operator=(const directory_entry_guard&) = delete;
+    // Somebody may have asked for the removal of the directory meanwhile; an open of theirs carries it out.
+    ~directory_entry_guard() { (void)directory_->protocol().leave(entry_); }
+
+    [[nodiscard]] open_protocol::verdict join(waiter& blocked) noexcept {
+        return directory_->protocol().join(entry_, writing_names, blocked);
+    }
+
+private:
+    std::shared_ptr<file_state> directory_;
+    share_entry entry_;
+};
+
+// Whether somebody caches a handle of the file, which a change of its name harms.
+[[nodiscard]] bool caches_handle(const file_state& file, const open* by) noexcept {
+    return std::ranges::any_of(file.opens(), [by](const open* one) {
+        const bool is_own = by != nullptr and one->lease == by->lease;
+        return one->lease != nullptr and not is_own and
+               wire::has(one->lease->held(), wire::lease_state::handle);
+    });
 }
+
+// One file gets a new name, in rounds like those of a CREATE (create_round.hpp).
+class naming {
+public:
+    naming(request& r, std::shared_ptr<open> one, const naming_wish& wish, const file_name& target) noexcept
+        : r_(r), one_(std::move(one)), wish_(wish), target_(target) {}
+
+    enum class step : std::uint8_t { done, again, failed };
+    /// `again`: others were waited for. Otherwise status() is the outcome.
+    [[nodiscard]] io::task<step> attempt() noexcept {
+        create_round round(r_.host().naming.of(one_->node->domain().number()), r_.loop());
+        const bool moves_directory = one_->is_directory() and not wish_.makes_link;
+        if (not(moves_directory ? round.enter_alone() : round.enter())) {
+            (void)co_await r_.wait(round.entered());
+            if (not round.is_inside()) co_return fail(*r_.interrupted());
+        }
+        const name_key name({}, vfs::split_path(target_.path).name);
+        event<nt_status> woken(r_.loop());
+        pending_create_waiting waiting(round.names().creates(), name, woken);
+        round.pending().emplace(name);
+        if (not round.names().creates().begin(*round.pending(), waiting.place()))
+            co_return co_await wait_for(round, woken);
+        auto found = co_await r_.call(
+            *one_, [&] { return look_up_name(r_.accessor(), *one_->node, target_.path); });
+        if (not found) co_return fail(found.error());
+        found_ = *std::move(found);
+        if (const nt_status refused = check(); refused != nt_status::success) co_return fail(refused);
+        beneath_.clear();
+        if (moves_directory) {
+            auto beneath = co_await files_beneath(r_, *one_);
+            if (not beneath) co_return fail(beneath.error());
+            beneath_ = *std::move(beneath);
+        }
+        const step next = co_await change(round);
+        co_return next;
+    }
+    [[nodiscard]] nt_status status() const noexcept { return status_; }
+
+private:
+    [[nodiscard]] step fail(nt_status why) noexcept {
+        status_ = why;
+        return step::failed;
+    }
+
+    [[nodiscard]] io::task<step> wait_for(create_round& round, event<nt_status>& woken) noexcept {
+        round.release();
+        (void)co_await r_.wait(woken);
+        co_return r_.interrupted() ? fail(*r_.interrupted()) : step::again;
+    }
+
+    [[nodiscard]] nt_status check() {
+        const access_mask needed =
+            one_->is_directory() ? access_mask::add_subdirectory : access_mask::add_file;
+        if (not wire::has(found_.allowed_in_parent, needed)) {
+            explain_refusal(r_.host().refusals, r_.accessor(), target_.path, needed);
+            return nt_status::access_denied;
+        }
+        if (found_.leads_out) return nt_status::access_denied;
+        if (not found_.taken) return nt_status::success;
+        name_taken as_if_closed = *found_.taken;
+        as_if_closed.is_open = false;
+        return may_replace(as_if_closed, wish_, one_->is_directory());
+    }
+
+    // With the names that are looked up: marks both files, checks what others have open, and changes the name.
+    [[nodiscard]] io::task<step> change(create_round& round) noexcept {
+        file_table& files = r_.host().files;
+        const bool replaces = found_.taken and not found_.taken->is_same_file;
+        const std::shared_ptr<file_state> target = replaces ? files.of(found_.taken_key) : nullptr;
+        rename_marks marks(r_);
+        if (not co_await marks.set(wish_.makes_link ? nullptr : one_->file, target))
+            co_return fail(*r_.interrupted());
+        if (marks.finds_removed()) co_return step::again;
+
+        directory_entry_guard entry(files.of(found_.parent->key()));
+        event<nt_status> woken(r_.loop());
+        waiting<open_protocol> blocked(files.of(found_.parent->key())->protocol(), woken);
+        switch (entry.join(blocked.place())) {
+            case open_protocol::verdict::granted:
+                break;
+            case open_protocol::verdict::blocked: {
+                marks.release(false);
+                co_return co_await wait_for(round, woken);
+            }
+            case open_protocol::verdict::gone:
+                co_return step::again;
+            case open_protocol::verdict::delete_pending:
+                co_return fail(nt_status::delete_pending);
+            case open_protocol::verdict::sharing_violation:
+                co_return fail(nt_status::sharing_violation);
+        }
+        if (const std::shared_ptr<file_state> other = in_the_way(target)) {
+            marks.release(false);
+            round.release();
+            co_return co_await make_way(*other);
+        }
+        if (const nt_status refused = check_opens(target); refused != nt_status::success)
+            co_return fail(refused);
+        if (r_.host().peers() != nullptr) {
+            const nt_status kept_out = keep_peers_out(*r_.host().peers(), replaces);
+            if (kept_out == nt_status::retry) {
+                marks.release(false);
+                round.release();
+                co_return co_await pause();
+            }
+            if (kept_out != nt_status::success) co_return fail(kept_out);
+        }
+        status_ = co_await r_.call(*one_, [&] { return carry_out(); });
+        const bool has_replaced = replaces and status_ == nt_status::success;
+        if (has_replaced) round.names().note_removal();
+        if (marks.release(has_replaced)) files.forget(*target);
+        co_return status_ == nt_status::success ? step::done : step::failed;
+    }
+
+    // A file that is cached by a handle which the new name would make stale.
+    [[nodiscard]] std::shared_ptr<file_state> in_the_way(const std::shared_ptr<file_state>& target) const {
+        if (not wish_.makes_link and caches_handle(*one_->file, one_.get())) return one_->file;
+        if (target != nullptr and not wish_.is_posix and caches_handle(*target, one_.get())) return target;
+        const auto found = std::ranges::find_if(
+            beneath_, [&](const auto& each) { return caches_handle(*each, one_.get()); });
+        return found == beneath_.end() ? nullptr : *found;
+    }
+
+    [[nodiscard]] io::task<step> make_way(file_state& other) noexcept {
+        const caching_outcome outcome = co_await make_way_for_name_change(r_, other, one_.get());
+        if (outcome == caching_outcome::cancelled) co_return fail(r_.why_in_vain());
+        if (outcome == caching_outcome::exhausted) co_return fail(nt_status::sharing_violation);
+        co_return one_->is_closed ? fail(nt_status::file_closed) : step::again;
+    }
+
+    [[nodiscard]] nt_status check_opens(const std::shared_ptr<file_state>& target) const {
+        if (one_->is_closed) return nt_status::file_closed;
+        if (found_.taken) {
+            name_taken now = *found_.taken;
+            now.is_open = target != nullptr and not target->opens().empty();
+            if (const nt_status held = may_replace(now, wish_, one_->is_directory());
+                held != nt_status::success)
+                return held;
+        }
+        const bool is_open_beneath =
+            std::ranges::any_of(beneath_, [](const auto& each) { return not each->opens().empty(); });
+        return is_open_beneath ? nt_status::access_denied : nt_status::success;
+    }
+
+    /// From here until the end of the round no other server has, or gets, the file in the way open.
+    [[nodiscard]] nt_status keep_peers_out(peer_servers& peers, bool replaces) {
+        if (not replaces or wish_.is_posix) return nt_status::success;
+        no_peer_has_it_.reset();
+        peer_of_taken_ = peers.file(found_.taken_key);
+        const peer_seal& alone = no_peer_has_it_.emplace(*peer_of_taken_);
+        if (alone) return nt_status::success;
+        return alone.is_busy() and ++pauses_ != limits::peer_attempts_max ? nt_status::retry
+                                                                         : nt_status::access_denied;
+    }
+
+    [[nodiscard]] io::task<step> pause() noexcept {
+        no_peer_has_it_.reset();
+        const deadline until(limits::peer_pause_max);
+        io::task<bool> waiting = pass(r_.loop(), until);
+        (void)co_await unlatched(r_.host().latch(), std::move(waiting));
+        co_return r_.interrupted() ? fail(*r_.interrupted()) : step::again;
+    }
+
+    // Touches only the node.
+    [[nodiscard]] nt_status carry_out() noexcept {
+        const auto taken = wish_.replaces ? vfs::when_taken::replace : vfs::when_taken::refuse;
+        vfs::node& node = *one_->node;
+        const result<void> done =
+            wish_.makes_link ? node.link(target_.path, taken) : node.rename(target_.path, taken);
+        return done ? nt_status::success : status_of(done.error());
+    }
+
+    request& r_;
+    std::shared_ptr<open> one_;
+    const naming_wish& wish_;
+    const file_name& target_;
+    name_lookup found_;
+    file_list beneath_;
+    std::unique_ptr<peer_file> peer_of_taken_;
+    std::optional<peer_seal> no_peer_has_it_;
+    unsigned pauses_ = 0;
+    nt_status status_ = nt_status::success;
+};
 
 }  // namespace
 
@@ -241,38 +460,14 @@ io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, naming_wish
     const auto target = target_of(wish);
     if (not target) co_return target.error();
 
-    unsigned attempts = 0;
-    unsigned pauses = 0;
-    while (attempts != limits::rename_attempts_max) {
-        naming attempt(r, *one, wish, *target);
-        const nt_status refused = attempt.look();
-        if (refused != nt_status::success) co_return refused;
-        std::vector<std::shared_ptr<file_state>> others = attempt.in_the_way();
-        if (not wish.makes_link) others.push_back(one->file);
-        bool has_waited = false;
-        for (const std::shared_ptr<file_state>& other : others) {
-            io::task<caching_outcome> waiting = make_way_for_name_change(r, *other, one.get());
-            const caching_outcome outcome = co_await std::move(waiting);
-            if (outcome == caching_outcome::cancelled) co_return r.why_in_vain();
-            if (outcome == caching_outcome::exhausted) co_return nt_status::sharing_violation;
-            if (outcome == caching_outcome::waited) has_waited = true;
-        }
-        if (one->is_closed) co_return nt_status::file_closed;
-        if (has_waited) {
-            ++attempts;
-            continue;
-        }
-        if (const nt_status held = attempt.check_taken(); held != nt_status::success) co_return held;
-        if (not wish.makes_link) others.pop_back();
-        if (one->is_directory() and has_opens(others)) co_return nt_status::access_denied;
-        nt_status status = nt_status::success;
-        if (r.host().peers() != nullptr) status = attempt.keep_peers_out(*r.host().peers());
-        if (status == nt_status::success) co_return attempt.carry_out();
-        if (status != nt_status::retry or ++pauses == limits::peer_attempts_max)
-            co_return nt_status::access_denied;
-        const deadline until(limits::peer_pause_max);
-        io::task<bool> waiting = pass(r.loop(), until);
-        (void)co_await unlatched(r.host().latch(), std::move(waiting));
+    if (one->node->path().empty()) co_return nt_status::invalid_parameter;
+    if (wish.makes_link and one->is_directory()) co_return nt_status::file_is_a_directory;
+
+    naming changing(r, one, wish, *target);
+    for (unsigned attempts = 0; attempts != limits::rename_attempts_max; ++attempts) {
+        if (r.interrupted()) co_return *r.interrupted();
+        io::task<naming::step> attempt = changing.attempt();
+        if (co_await std::move(attempt) != naming::step::again) co_return changing.status();
     }
     co_return nt_status::sharing_violation;  // other clients open the file again each time
 }
