@@ -16,7 +16,8 @@ function(sluice_common_options)
   target_compile_features(sluice_options INTERFACE cxx_std_23)
   if(SLUICE_DEVELOPER)
     target_compile_options(sluice_options INTERFACE
-      -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Werror)
+      -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Werror
+      $<$<CXX_COMPILER_ID:Clang,AppleClang>:-Wthread-safety>)
   endif()
   if(SLUICE_SANITIZE)
     target_compile_options(sluice_options INTERFACE

@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/base/held_mutexes.hpp"
 
 namespace sluice::io {
 namespace {
@@ -56,6 +57,7 @@ int directory_of(const path_handle& base) noexcept {
 }
 
 result<int> open_at(const path_handle& base, const terminated_path& path, open_how_at how) noexcept {
+    held_mutexes::ensure_none();
     if (path.problem() != 0) return failure(error::with_path(path.problem(), how.operation, path.text()));
     if (not base.is_valid() and base.confined() != confinement::none)
         return failure(error::with_path(EBADF, how.operation, path.text()));

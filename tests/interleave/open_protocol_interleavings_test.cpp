@@ -69,7 +69,7 @@ using state = requests::state;
 [[nodiscard]] requests::request end_of(std::size_t open) {
     return [=](state& s) { return s.in.close(s.opens.at(open)); };
 }
-[[nodiscard]] requests::request creating_and_end_of(std::size_t open, create_request wanted) {
+[[nodiscard]] requests::request creating_and_ending(std::size_t open, create_request wanted) {
     return [=](state& s) {
         const nt_status status = s.in.create(wanted, s.opens.at(open));
         if (status == nt_status::success) (void)s.in.close(s.opens.at(open));
@@ -164,8 +164,8 @@ TEST(open_protocol_interleavings, create_that_fails_after_the_last_close_removes
 }
 
 TEST(open_protocol_interleavings, three_creates_and_removals_of_one_name_end) {
-    const requests::request brief = creating_and_end_of(0, make_a_until_close);
-    expect_right(try_all({}, {brief, creating_and_end_of(1, make_a_alone), creating_and_end_of(2, open_a)},
+    const requests::request brief = creating_and_ending(0, make_a_until_close);
+    expect_right(try_all({}, {brief, creating_and_ending(1, make_a_alone), creating_and_ending(2, open_a)},
                          any_order));
 }
 
@@ -178,7 +178,7 @@ TEST(open_protocol_interleavings, create_by_the_old_name_opens_the_file_before_i
 }
 
 TEST(open_protocol_interleavings, replaced_file_is_not_opened) {
-    const std::vector<requests::request> before{creating(0, make_a), creating_and_end_of(1, make_b)};
+    const std::vector<requests::request> before{creating(0, make_a), creating_and_ending(1, make_b)};
     const create_request open_b{.name = "b", .mode = shares_all};
     const auto one_is_first = [](const state& s) {
         return has(s, 1, nt_status::success) and
@@ -197,6 +197,25 @@ TEST(open_protocol_interleavings, removal_does_not_delete_the_file_that_is_renam
         return has(s, 0, nt_status::success) ? s.in.has("b") and not s.in.has("a") : s.in.has("a");
     };
     expect_right(try_all(before, {renaming(0, "a", "b"), end_of(1)}, is_there));
+}
+
+TEST(open_protocol_interleavings, rename_removal_and_create_of_one_name_end) {
+    const create_request make_b_until_close{
+        .name = "b", .mode = shares_all, .missing = when_missing::create, .deletes_on_close = true};
+    const std::vector<requests::request> before{creating(0, make_a), creating(1, make_b_until_close)};
+    const requests::request third = creating(2, make_b);
+    expect_right(try_all(before, {renaming(0, "a", "b"), end_of(1), third}, any_order));
+}
+
+TEST(open_protocol_interleavings, create_that_fails_does_not_disturb_a_rename_onto_its_name) {
+    create_request failing = make_b;
+    failing.fails_late = true;
+    const auto is_there = [](const state& s) { return s.in.has(has(s, 0, nt_status::success) ? "b" : "a"); };
+    const std::vector<requests::request> before{creating(0, make_a)};
+    const std::vector<requests::request> all{renaming(0, "a", "b"), creating(1, failing)};
+    expect_right(try_all(before, all, is_there));
+    EXPECT_EQ(try_all(before, all, is_there, {.pending_renames = true}).problem,
+              "the creator of a file is refused");
 }
 
 TEST(open_protocol_interleavings, two_renames_onto_each_others_names_end) {
@@ -218,6 +237,11 @@ TEST(open_protocol_interleavings, directory_is_not_renamed_above_an_open_file) {
     constexpr const char* bad = "the path of an open file changes with its directory";
     EXPECT_EQ(try_all({}, all, one_is_first, {.barrier = true}).problem, bad);
     EXPECT_EQ(try_all({}, all, one_is_first, {.epoch = true}).problem, bad);
+}
+
+TEST(open_protocol_interleavings, directory_is_not_renamed_above_one_of_two_opens) {
+    const auto directory = [](state& s) { return s.in.rename_directory("e"); };
+    expect_right(try_all({}, {directory, creating(0, make_a), creating_and_ending(1, make_b)}, any_order));
 }
 
 TEST(open_protocol_interleavings, directory_that_is_deleted_has_no_file) {

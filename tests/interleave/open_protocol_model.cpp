@@ -261,6 +261,16 @@ nt_status world::rename(open& source, const std::string& from, const std::string
         event second_granted(loop());
         fifo_lock::place barrier(entered);
         if (not at_once([&] { return state_.rename_barrier().lock_shared(barrier); })) wait_for(entered);
+        pending_creates::place pending(name_key(directory_->key, to));
+        if (not without_.pending_renames) {
+            event woken(loop());
+            pending_create_waiting blocked(state_.creates(), pending.name(), woken);
+            if (not at_once([&] { return state_.creates().begin(pending, blocked.place()); })) {
+                at_once([&] { state_.rename_barrier().unlock(barrier); });
+                wait_for(woken);
+                continue;
+            }
+        }
         const inode_ptr target = at_once([&] { return find(to); });
         const file_ptr at_target = target == nullptr ? nullptr : at_once([&] { return file_of(target); });
         name_right first(first_granted);
@@ -292,6 +302,7 @@ nt_status world::rename(open& source, const std::string& from, const std::string
             if (at_target != nullptr and
                 (without_.marks ? is_done : at_target->protocol.unmark(second, is_done)))
                 forget(*at_target);
+            state_.creates().end(pending);
         });
         at_once([&] { state_.rename_barrier().unlock(barrier); });
         if (is_target_open) return nt_status::access_denied;

@@ -38,6 +38,7 @@ using event = smb::server::event<nt_status>;
 /// Parts of the protocol that a test leaves out, to see that the exploration misses them.
 struct omissions {
     bool pending_creates = false;
+    bool pending_renames = false;
     bool removal_count = false;
     bool marks = false;
     bool directory_changes = false;

@@ -105,8 +105,8 @@ public:
 };
 
 template <class Scenario>
-void expect_right() {
-    const report found = explore([] { return std::make_unique<Scenario>(); });
+void expect_right(const limits& within = {}) {
+    const report found = explore([] { return std::make_unique<Scenario>(); }, within);
     EXPECT_EQ(found.problem, "");
     EXPECT_TRUE(found.is_complete);
     EXPECT_GT(found.schedules, 50U);
@@ -114,6 +114,7 @@ void expect_right() {
 
 TEST(open_state_interleavings, end_during_a_create_is_completed_by_one_of_them) {
     expect_right<creation_and_ends>();
+    expect_right<creation_and_ends>({.delays_stores = true});
 }
 
 TEST(open_state_interleavings, one_of_two_ends_wins_and_waits_for_changes_but_not_for_reads) {

@@ -37,12 +37,14 @@ public:
           given_(given),
           preemptions_left_(within.preemptions_max),
           kills_left_(within.kills_max),
-          deadlines_(within.deadlines) {
+          deadlines_(within.deadlines),
+          delays_stores_(within.delays_stores) {
         for (std::function<void()>& body : tried.threads()) {
             fibers_.push_back(std::make_unique<fiber>());
             fibers_.back()->body = std::move(body);
             fibers_.back()->stack = stack_of(fibers_.size() - 1);
         }
+        stores_ = store_buffers(fibers_.size());
     }
 
     // False if it went wrong; then `problem` says how.
@@ -52,6 +54,7 @@ public:
             prepare(*one);
         if (pick()) go_on(home_);
         is_inside_ = false;
+        stores_.flush();
         current = outer;
         return problem.empty();
     }
@@ -78,6 +81,21 @@ public:
             if (not all) return;
         }
     }
+
+    [[nodiscard]] bool delays(std::memory_order order) const noexcept {
+        return delays_stores_ and is_inside_ and order != std::memory_order_seq_cst;
+    }
+    void delay(const store_buffers::store& one) { stores_.add(running_, one); }
+    [[nodiscard]] std::optional<std::uint64_t> delayed(const void* location) const {
+        return is_inside_ and delays_stores_ ? stores_.latest(running_, location) : std::nullopt;
+    }
+    void settle(const void* location, bool all_own) {
+        if (not is_inside_ or stores_.empty()) return;
+        if (all_own) stores_.flush(running_);
+        stores_.settle(running_, location);
+        note_change();
+    }
+    void settle_for_end(const void* location) { stores_.settle_all(location); }
 
     [[nodiscard]] int number() const noexcept { return is_inside_ ? static_cast<int>(running_) : -1; }
     [[nodiscard]] std::uint64_t now_ns() const noexcept { return now_ns_; }
@@ -167,6 +185,7 @@ private:
     [[nodiscard]] bool pick() {
         const bool only_running_may_die = gives_way_to_death_only_;
         std::vector<unsigned> possible = candidates();
+        if (not only_running_may_die) add_flushes(possible);
         if (possible.empty()) {
             const bool all_ended = std::ranges::all_of(
                 fibers_, [](const auto& one) { return one->where == fiber::phase::ended; });
@@ -184,6 +203,11 @@ private:
         std::erase(possible, wanted);
         choices.push_back(wanted);
         options.push_back(std::move(possible));
+        if (wanted >= report::flush) {
+            stores_.flush_one(wanted - report::flush);
+            note_change();
+            return pick();
+        }
         if (wanted >= report::kill) {
             kill(wanted - report::kill);
             return pick();
@@ -204,6 +228,13 @@ private:
         return true;
     }
 
+    // Threads that only look again wait for stores that are not visible yet, too.
+    void add_flushes(std::vector<unsigned>& possible) const {
+        if (stores_.empty()) return;
+        if (std::ranges::all_of(possible, [&](unsigned i) { return fibers_[i]->gave_way; })) possible.clear();
+        for (unsigned i = 0; i != fibers_.size(); ++i)
+            if (not stores_.empty(i)) possible.push_back(report::flush + i);
+    }
     void add_deaths(std::vector<unsigned>& possible, bool only_of_running) const {
         if (kills_left_ == 0) return;
         for (unsigned i = 0; i != fibers_.size(); ++i)
@@ -229,6 +260,8 @@ private:
     unsigned preemptions_left_;
     unsigned kills_left_;
     timers deadlines_;
+    bool delays_stores_;
+    store_buffers stores_{0};
     std::uint64_t now_ns_ = 0;
 };
 
@@ -320,6 +353,30 @@ void wake_all_on(const void* address) noexcept {
 
 bool is_late() noexcept {
     return execution::current != nullptr and execution::current->running().is_late;
+}
+
+bool is_delayed(std::memory_order order) noexcept {
+    return execution::current != nullptr and execution::current->delays(order);
+}
+
+void delay(const store_buffers::store& one) noexcept {
+    execution::current->delay(one);
+}
+
+std::optional<std::uint64_t> delayed(const void* location) noexcept {
+    return execution::current == nullptr ? std::nullopt : execution::current->delayed(location);
+}
+
+void settle_before_change(const void* location) noexcept {
+    if (execution::current != nullptr) execution::current->settle(location, true);
+}
+
+void settle_before_exchange(const void* location) noexcept {
+    if (execution::current != nullptr) execution::current->settle(location, false);
+}
+
+void settle_for_end(const void* location) noexcept {
+    if (execution::current != nullptr) execution::current->settle_for_end(location);
 }
 
 int thread_number() noexcept {

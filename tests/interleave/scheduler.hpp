@@ -5,18 +5,23 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/sync/atomics.hpp"
+#include "tests/interleave/store_buffers.hpp"
 
 // Tries the orders in which the steps of a few threads can happen. A step is an access to a scheduled_atomics
-// atomic, a wait or a wake; between two of them a thread runs alone. All accesses are sequentially consistent
-// here: what needs a weaker order to go wrong is for TSan to see.
+// atomic, a wait or a wake; between two of them a thread runs alone. All accesses are sequentially
+// consistent, unless limits::delays_stores: then a store that is not seq_cst becomes visible to others at a
+// later step, so that loads may overtake it, as on every processor. Weaker orders are checked by TSan.
 
 namespace sluice::interleave {
 
@@ -52,14 +57,19 @@ struct limits {
     std::uint64_t schedules_max = 2'000'000;
     unsigned kills_max = 0;
     timers deadlines = timers::at_any_moment;
+    /// Each thread has a store buffer (store_buffers.hpp). When its oldest store becomes visible is part of
+    /// the schedule; that costs no preemption.
+    bool delays_stores = false;
 };
 
 struct report {
     std::uint64_t schedules = 0;
     bool is_complete = false;        // every schedule within the limits was tried
     std::string problem;             // of the first schedule that went wrong
-    std::vector<unsigned> schedule;  // that one: which thread took each step, plus `kill` if it was killed
+    std::vector<unsigned> schedule;  // that one: which thread took each step, plus `kill` if it was killed,
+                                     // or `flush` if its oldest store became visible
     static constexpr unsigned kill = 1000;
+    static constexpr unsigned flush = 2000;
 };
 
 /// Runs `make()` under every schedule, until one goes wrong: a verdict, a thread that nobody wakes, or one
@@ -88,6 +98,18 @@ void wake_all_on(const void* address) noexcept;
 void give_way() noexcept;
 /// Something that a thread may look at has changed.
 void note_change() noexcept;
+/// Whether a store of that order may be delayed.
+[[nodiscard]] bool is_delayed(std::memory_order order) noexcept;
+/// Delays a store or exchange of this thread; the latest that it has delayed there, if it is not visible yet.
+void delay(const store_buffers::store& one) noexcept;
+[[nodiscard]] std::optional<std::uint64_t> delayed(const void* location) noexcept;
+/// Before this thread changes the location at once: its own stores become visible, and exchanges of others
+/// there.
+void settle_before_change(const void* location) noexcept;
+/// Before this thread exchanges the location, now or delayed: exchanges of others there become visible.
+void settle_before_exchange(const void* location) noexcept;
+/// The location is destroyed.
+void settle_for_end(const void* location) noexcept;
 /// Whether the last sleep of this thread ended by its deadline.
 [[nodiscard]] bool is_late() noexcept;
 
@@ -104,44 +126,39 @@ struct scheduled_atomics {
         atomic(T initial = {}) noexcept : value_(initial) {}
         atomic(const atomic&) = delete;
         atomic& operator=(const atomic&) = delete;
-        ~atomic() { forget_life(); }
+        ~atomic() {
+            settle_for_end(this);
+            forget_life();
+        }
         [[nodiscard]] T load(std::memory_order) const noexcept {
             begin();
-            return value_;
+            return seen();
         }
-        void store(T fresh, std::memory_order) noexcept {
+        void store(T fresh, std::memory_order order) noexcept {
             begin();
-            note_change();
-            value_ = fresh;
+            change(fresh, order, false);
         }
-        T exchange(T fresh, std::memory_order) noexcept {
-            begin();
-            note_change();
-            return std::exchange(value_, fresh);
+        T exchange(T fresh, std::memory_order order) noexcept {
+            return replace([fresh](T) { return fresh; }, order);
         }
-        T fetch_or(T more, std::memory_order) noexcept {
-            begin();
-            note_change();
-            return std::exchange(value_, value_ | more);
+        T fetch_or(T more, std::memory_order order) noexcept {
+            return replace([more](T before) { return before | more; }, order);
         }
-        T fetch_add(T more, std::memory_order) noexcept {
-            begin();
-            note_change();
-            return std::exchange(value_, value_ + more);
+        T fetch_add(T more, std::memory_order order) noexcept {
+            return replace([more](T before) { return before + more; }, order);
         }
-        T fetch_sub(T less, std::memory_order) noexcept {
-            begin();
-            note_change();
-            return std::exchange(value_, value_ - less);
+        T fetch_sub(T less, std::memory_order order) noexcept {
+            return replace([less](T before) { return before - less; }, order);
         }
-        bool compare_exchange_strong(T& expected, T fresh, std::memory_order, std::memory_order) noexcept {
+        bool compare_exchange_strong(T& expected, T fresh, std::memory_order order,
+                                     std::memory_order) noexcept {
             begin();
-            if (value_ != expected) {
-                expected = value_;
+            settle_exchanges();
+            if (const T before = seen(); before != expected) {
+                expected = before;
                 return false;
             }
-            note_change();
-            value_ = fresh;
+            change(fresh, order, true);
             return true;
         }
         bool compare_exchange_weak(T& expected, T fresh, std::memory_order a, std::memory_order b) noexcept {
@@ -154,6 +171,43 @@ struct scheduled_atomics {
             step();
             ENSURE(life_ == alive, "an atomic is used after it is gone");
         }
+        [[nodiscard]] T seen() const noexcept {
+            const std::optional<std::uint64_t> own = delayed(this);
+            return own ? from_bits(*own) : value_;
+        }
+        template <class Change>
+        T replace(Change what, std::memory_order order) noexcept {
+            begin();
+            settle_exchanges();
+            const T before = seen();
+            change(static_cast<T>(what(before)), order, true);
+            return before;
+        }
+        void settle_exchanges() noexcept { settle_before_exchange(this); }
+        void change(T fresh, std::memory_order order, bool is_exchange) noexcept {
+            if (is_delayed(order)) {
+                delay(
+                    {.location = this, .value = to_bits(fresh), .apply = &apply, .is_exchange = is_exchange});
+                return;
+            }
+            settle_before_change(this);
+            note_change();
+            value_ = fresh;
+        }
+        static void apply(void* at, std::uint64_t value) {
+            static_cast<atomic*>(at)->value_ = from_bits(value);
+        }
+        static_assert(std::is_trivially_copyable_v<T> and sizeof(T) <= sizeof(std::uint64_t));
+        [[nodiscard]] static std::uint64_t to_bits(T value) noexcept {
+            std::uint64_t bits = 0;
+            std::memcpy(&bits, &value, sizeof value);
+            return bits;
+        }
+        [[nodiscard]] static T from_bits(std::uint64_t bits) noexcept {
+            T value{};
+            std::memcpy(&value, &bits, sizeof value);
+            return value;
+        }
         void forget_life() noexcept { *const_cast<volatile std::uint32_t*>(&life_) = 0; }
 
         static constexpr std::uint32_t alive = 0xa11f'e000;
@@ -163,14 +217,17 @@ struct scheduled_atomics {
 
     static void wait(atomic<std::uint32_t>& word, std::uint32_t expected, time_point until) noexcept {
         step();
+        settle_before_change(&word);  // system calls order what is before them
         if (word.value_ == expected) sleep_on(&word, until != time_point::max());
     }
     static void wake_one(atomic<std::uint32_t>& word) noexcept {
         step();
+        settle_before_change(&word);
         wake_one_on(&word);
     }
     static void wake_all(atomic<std::uint32_t>& word) noexcept {
         step();
+        settle_before_change(&word);
         wake_all_on(&word);
     }
     /// One for each thread of a scenario, and one for outside; each is as its thread left it.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/base/held_mutexes.hpp"
 #include "sluice/smb/server/core/cross_loop_post.hpp"
 
 namespace sluice::smb::server {
@@ -39,6 +40,7 @@ public:
             [[nodiscard]] bool await_ready() const noexcept { return what.is_set(); }
             void await_suspend(std::coroutine_handle<> waiter) const noexcept {
                 ENSURE(not what.waiter_, "one waits for an event");
+                held_mutexes::ensure_none();
                 what.waiter_ = waiter;
             }
             [[nodiscard]] T await_resume() const noexcept { return *what.value_; }

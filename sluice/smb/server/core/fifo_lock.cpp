@@ -1,11 +1,11 @@
 #include "sluice/smb/server/core/fifo_lock.hpp"
 
-#include <mutex>
+#include <utility>
 
 namespace sluice::smb::server {
 
 bool fifo_lock::acquire(place& by, bool is_shared) noexcept {
-    const std::lock_guard held(mutex_);
+    const lock_guard held(mutex_);
     ENSURE(by.state_ == place::state::outside, "a place holds or waits once");
     by.is_shared_ = is_shared;
     if (queue_.empty() and admits(by)) {
@@ -18,7 +18,7 @@ bool fifo_lock::acquire(place& by, bool is_shared) noexcept {
 }
 
 void fifo_lock::unlock(place& by) noexcept {
-    const std::lock_guard held(mutex_);
+    const lock_guard held(mutex_);
     switch (std::exchange(by.state_, place::state::outside)) {
         case place::state::outside:
             return;
@@ -34,7 +34,7 @@ void fifo_lock::unlock(place& by) noexcept {
 }
 
 bool fifo_lock::is_held_by(const place& by) const noexcept {
-    const std::lock_guard held(mutex_);
+    const lock_guard held(mutex_);
     return by.state_ == place::state::held;
 }
 

@@ -4,9 +4,8 @@
 
 #include "sluice/base/intrusive_list.hpp"
 #include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
-#include "sluice/sync/atomics.hpp"
-#include "sluice/sync/latch.hpp"
 
 namespace sluice::smb::server {
 
@@ -56,16 +55,16 @@ public:
 
 private:
     [[nodiscard]] bool acquire(place& by, bool is_shared) noexcept;
-    [[nodiscard]] bool admits(const place& by) const noexcept {
+    [[nodiscard]] bool admits(const place& by) const noexcept SLUICE_REQUIRES(mutex_) {
         return holders_ == 0 or (by.is_shared_ and not is_exclusive_);
     }
-    void grant(place& to) noexcept;
-    void grant_queued() noexcept;
+    void grant(place& to) noexcept SLUICE_REQUIRES(mutex_);
+    void grant_queued() noexcept SLUICE_REQUIRES(mutex_);
 
-    mutable sync::basic_latch<sync::real_atomics> mutex_;  // guards what follows, and the places
-    std::uint32_t holders_ = 0;
-    bool is_exclusive_ = false;
-    intrusive_list<place, &place::link_> queue_;
+    mutable ranked_mutex<lock_rank::leaf> mutex_;  // guards the places, too
+    std::uint32_t holders_ SLUICE_GUARDED_BY(mutex_) = 0;
+    bool is_exclusive_ SLUICE_GUARDED_BY(mutex_) = false;
+    intrusive_list<place, &place::link_> queue_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::smb::server

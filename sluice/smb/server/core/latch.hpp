@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/base/held_mutexes.hpp"
 #include "sluice/io/task.hpp"
 #include "sluice/smb/server/core/loop_activity.hpp"
 
@@ -33,6 +34,7 @@ public:
             ++depth_;
             return;
         }
+        held_mutexes::ensure_none();  // the latch is outside all mutexes
         std::uint32_t expected = free;
         // acquire: what the holder before has changed; pairs with the release in unlock().
         if (not state_.compare_exchange_strong(expected, taken, std::memory_order_acquire,
@@ -112,6 +114,7 @@ public:
     // waits for begins without.
     template <class Promise>
     auto await_suspend(std::coroutine_handle<Promise> waiter) noexcept {
+        held_mutexes::ensure_none();
         is_given_back_ = gives_back_;
         work_ = loop_activity::current();
         if constexpr (std::is_void_v<decltype(what_.await_suspend(waiter))>) {

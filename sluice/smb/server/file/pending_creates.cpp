@@ -1,8 +1,5 @@
 #include "sluice/smb/server/file/pending_creates.hpp"
 
-#include <mutex>
-#include <utility>
-
 #include "sluice/base/case_fold.hpp"
 
 namespace sluice::smb::server {
@@ -22,7 +19,7 @@ pending_creates::place* pending_creates::shard::find(const name_key& name) noexc
 
 bool pending_creates::begin(place& fresh, waiter& blocked) noexcept {
     shard& in = shard_of(fresh.name_);
-    const std::lock_guard held(in.mutex);
+    const lock_guard held(in.mutex);
     ENSURE(not fresh.link_.is_linked(), "a pending create begins once");
     if (place* const other = in.find(fresh.name_)) {
         other->waiters_.add(blocked);
@@ -35,7 +32,7 @@ bool pending_creates::begin(place& fresh, waiter& blocked) noexcept {
 
 void pending_creates::end(place& ending) noexcept {
     shard& in = shard_of(ending.name_);
-    const std::lock_guard held(in.mutex);
+    const lock_guard held(in.mutex);
     if (not ending.link_.is_linked()) return;
     in.names.erase(ending);
     count_.fetch_sub(1, std::memory_order_seq_cst);  // pairs with has_any()
@@ -44,14 +41,14 @@ void pending_creates::end(place& ending) noexcept {
 
 bool pending_creates::is_pending(const name_key& name, waiter& blocked) noexcept {
     shard& in = shard_of(name);
-    const std::lock_guard held(in.mutex);
+    const lock_guard held(in.mutex);
     place* const found = in.find(name);
     if (found != nullptr) found->waiters_.add(blocked);
     return found != nullptr;
 }
 
 void pending_creates::forget(const name_key& name, waiter& one) noexcept {
-    const std::lock_guard held(shard_of(name).mutex);
+    const lock_guard held(shard_of(name).mutex);
     one.leave();
 }
 

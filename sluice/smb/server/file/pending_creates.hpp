@@ -5,11 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "sluice/base/intrusive_list.hpp"
+#include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/server/core/waiter_list.hpp"
-#include "sluice/sync/atomics.hpp"
-#include "sluice/sync/latch.hpp"
 #include "sluice/vfs/metadata.hpp"
 
 namespace sluice::smb::server {
@@ -72,10 +73,10 @@ public:
 
 private:
     struct shard {
-        sync::basic_latch<sync::real_atomics> mutex;  // guards what follows
-        intrusive_list<place, &place::link_> names;
+        ranked_mutex<lock_rank::leaf> mutex;  // guards the waiters of the names, too
+        intrusive_list<place, &place::link_> names SLUICE_GUARDED_BY(mutex);
 
-        [[nodiscard]] place* find(const name_key& name) noexcept;
+        [[nodiscard]] place* find(const name_key& name) noexcept SLUICE_REQUIRES(mutex);
     };
     static constexpr std::size_t shards = 16;
     [[nodiscard]] shard& shard_of(const name_key& name) noexcept { return shards_[name.hash() % shards]; }

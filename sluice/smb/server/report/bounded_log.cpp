@@ -33,7 +33,7 @@ bounded_log::decision bounded_log::decide(const std::string& key, std::uint32_t 
 }
 
 bounded_log::decision bounded_log::decide(std::string_view what, std::string_view peer) noexcept {
-    const std::lock_guard only(mutex_);
+    const lock_guard only(mutex_);
     if (events_.size() >= entries_max) {
         const auto now = clock_.steady_now();
         std::erase_if(events_, [&](const auto& each) { return now - each.second.began >= interval; });

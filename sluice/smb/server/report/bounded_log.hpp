@@ -2,11 +2,11 @@
 
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
 #include "sluice/base/clock.hpp"
+#include "sluice/base/mutex.hpp"
 #include "sluice/smb/server/report/event_log.hpp"
 
 namespace sluice::smb::server {
@@ -43,12 +43,13 @@ private:
         std::uint64_t suppressed_before = 0;  // in earlier intervals
     };
     [[nodiscard]] decision decide(std::string_view what, std::string_view peer) noexcept;
-    [[nodiscard]] decision decide(const std::string& key, std::uint32_t lines_at_most);
+    [[nodiscard]] decision decide(const std::string& key, std::uint32_t lines_at_most)
+        SLUICE_REQUIRES(mutex_);
 
     event_log& to_;
     const clock_source& clock_;
-    std::mutex mutex_;
-    std::unordered_map<std::string, entry> events_;
+    mutex mutex_;
+    std::unordered_map<std::string, entry> events_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::smb::server

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "sluice/base/mutex.hpp"
 
 namespace sluice::smb::server {
 
@@ -21,8 +22,8 @@ public:
     [[nodiscard]] std::string name_of(std::uint32_t number) const;
 
 private:
-    mutable std::mutex mutex_;
-    std::vector<std::string> names_;
+    mutable mutex mutex_;
+    std::vector<std::string> names_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::smb::server

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sluice/base/held_mutexes.hpp"
+#include "sluice/base/mutex.hpp"
+#include "sluice/sync/atomics.hpp"
+#include "sluice/sync/latch.hpp"
+
+namespace sluice::smb::server {
+
+/// The ranks of the server's mutexes. A thread holds at most one of each rank, and locks them in this order.
+/// The server latch is outside all of them.
+enum class lock_rank : std::uint8_t { registry, session, open, file, client, leaf, memory };
+
+/// A mutex with a place in the order of the server's mutexes. It is not recursive. `Checked` builds stop the
+/// program if a thread locks out of order, or holds it when a coroutine suspends or a file-system call
+/// begins.
+///
+/// Thread safety: any thread. Allocates: nothing. Blocks: while another thread holds it. Without checks it
+/// has the four bytes and the cost of sync::basic_latch: one compare-and-swap and one exchange, as
+/// std::mutex.
+template <lock_rank Rank, bool Checked>
+class SLUICE_CAPABILITY("mutex") basic_ranked_mutex {
+public:
+    void lock() noexcept SLUICE_ACQUIRE() {
+        if constexpr (Checked) held_mutexes::add(static_cast<unsigned>(Rank));
+        of_.lock();
+    }
+    void unlock() noexcept SLUICE_RELEASE() {
+        of_.unlock();
+        if constexpr (Checked) held_mutexes::remove(static_cast<unsigned>(Rank));
+    }
+
+private:
+    sync::basic_latch<sync::real_atomics> of_;
+};
+
+template <lock_rank Rank>
+using ranked_mutex = basic_ranked_mutex<Rank, SLUICE_CHECKS_MUTEXES != 0>;
+
+static_assert(sizeof(basic_ranked_mutex<lock_rank::leaf, true>) == sizeof(std::uint32_t));
+
+}  // namespace sluice::smb::server
