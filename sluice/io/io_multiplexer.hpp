@@ -182,7 +182,9 @@ public:
     ///   2. A receiver runs on whichever thread finds its operation complete, no lock held: two receivers may
     ///   run at the same time, those of one operation never. A `strand` makes them take turns.
     ///   3. started() and completed() of a state are for its receivers; other threads call poll(), or use an
-    ///   atomic_ sender. The caller of a member of a state keeps it alive during the call.
+    ///   atomic_ sender. The caller of a member of a state keeps it alive during the call. That started() is
+    ///   false allows nothing: the done signal may be about to be given. Only the signal itself, or abandon(),
+    ///   allows another thread to destroy the state.
     ///   4. run() returns 0 only when no thread's receiver is running either.
     [[nodiscard]] bool is_for_threads() const noexcept { return sharing_ != nullptr; }
 
@@ -268,9 +270,10 @@ protected:
         io_multiplexer* before_;
     };
 
-    /// Ends a started operation without signals, before its destruction. Signals no other receiver. Blocks:
-    /// until the kernel has released its buffers.
-    void abandon(detail::operation_record& op) noexcept;
+    /// Ends a started operation without signals, before its destruction. Signals no other receiver. Returns
+    /// whether that has kept its value from being signalled. Blocks: until the kernel has released its
+    /// buffers, and a signal of it that another thread gives has returned.
+    bool abandon(detail::operation_record& op) noexcept;
 
     void forget_registered_buffer(unsigned index) noexcept;
 
@@ -444,6 +447,7 @@ protected:
 
 private:
     struct sharing;
+    class held;
     class outside;
     struct free_sharing {
         void operator()(sharing* of) const noexcept;
@@ -464,14 +468,18 @@ private:
     [[nodiscard]] bool enter() const noexcept;
     void leave() const noexcept;
     [[nodiscard]] std::size_t pending_of_threads() const noexcept;
-    static void end_refused(detail::operation_record& op, int code) noexcept;
+    void end_refused(detail::operation_record& op, int code) noexcept;
+    void signal_refused(detail::operation_record& op) noexcept;
+    [[nodiscard]] bool abandon_refused(detail::operation_record& op) noexcept;
     [[nodiscard]] bool start_outside(detail::operation_record& op, initiation how) noexcept;
     [[nodiscard]] bool refuse_outside(detail::operation_record& op) noexcept;
     [[nodiscard]] bool start_or_finish_outside(detail::operation_record& op) noexcept;
     [[nodiscard]] bool poll_outside(detail::operation_record& op) noexcept;
     void cancel_outside(detail::operation_record& op, int code) noexcept;
     [[nodiscard]] bool abandon_pinned(detail::operation_record& op) noexcept;
-    void abandon_shared(detail::operation_record& op) noexcept;
+    [[nodiscard]] bool abandon_shared(detail::operation_record& op) noexcept;
+    [[nodiscard]] bool is_signalled_elsewhere(const detail::operation_record& op) const noexcept;
+    [[nodiscard]] bool is_being_abandoned(const detail::operation_record& op) const noexcept;
     [[nodiscard]] bool begin_shared(detail::operation_record& op, initiation how) noexcept;
     [[nodiscard]] bool try_shared(detail::operation_record& op) noexcept;
     [[nodiscard]] bool leave_queue(detail::operation_record& op, registration::half& half) noexcept;

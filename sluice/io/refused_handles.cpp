@@ -6,6 +6,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <thread>
 #include <type_traits>
 
 #include "sluice/io/io_multiplexer_sharing.hpp"
@@ -22,27 +23,53 @@ void io_multiplexer::refuse_all() noexcept {
     sharing_.reset(new (room.data()) sharing);
 }
 
-// Gives the signals, or has them given by an outer call on this thread, so that receivers do not nest.
-// Touches nothing but the operation: any number of threads may be here.
+// Gives the signals, or has them given by an outer call on this thread, so that receivers do not nest. Any
+// number of threads may be here: the lock guards what another one needs that abandons the operation.
 void io_multiplexer::end_refused(operation_record& op, int code) noexcept {
+    const entry in(*this);
     ENSURE(op.is_idle(), "started while pending");
     op.transferred = 0;
     op.error_code = code;
     op.cancel_code = 0;
     op.has_completed = false;
     op.at = operation_record::stage::ready;
-    if (refused_ != nullptr) return refused_->push_back(op);
     operation_queue here;
-    here.push_back(op);
+    operation_queue& waiting = refused_ != nullptr ? *refused_ : here;
+    op.backend_word = reinterpret_cast<std::uintptr_t>(&waiting);  // for abandon_refused()
+    waiting.push_back(op);
+    if (refused_ != nullptr) return;
     refused_ = &here;
-    while (operation_record* const next = here.pop_front()) {
-        next->at = operation_record::stage::valued;
-        next->has_completed = true;
-        next->signal_value();
-        next->at = operation_record::stage::idle;
-        next->signal_done();  // it may be gone, or started again
-    }
+    while (operation_record* const next = here.pop_front())
+        signal_refused(*next);
     refused_ = nullptr;
+}
+
+// Not by `outside`: a handle must not adopt this multiplexer.
+void io_multiplexer::signal_refused(operation_record& op) noexcept {
+    const held by_this_thread(sharing_->signalling, op);
+    op.at = operation_record::stage::valued;
+    op.has_completed = true;
+    leave();
+    op.signal_value();
+    (void)enter();
+    op.at = operation_record::stage::idle;
+    leave();
+    op.signal_done();  // it may be gone, or started again
+    (void)enter();
+}
+
+bool io_multiplexer::abandon_refused(operation_record& op) noexcept {
+    const entry in(*this);
+    const bool has_no_value = op.at == operation_record::stage::ready;
+    // Another thread's queue, perhaps.
+    if (has_no_value) reinterpret_cast<operation_queue*>(op.backend_word)->erase(op);  // NOLINT: put there
+    while (is_signalled_elsewhere(op)) {
+        leave();
+        std::this_thread::yield();
+        (void)enter();
+    }
+    op.at = operation_record::stage::idle;
+    return has_no_value;
 }
 
 namespace detail {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sluice/io/awaitable.hpp"
+#include "sluice/io/external_work.hpp"
 #include "sluice/io/pipe_handle.hpp"
 #include "sluice/io/several_threads_testing.hpp"
 #include "sluice/io/sync_wait.hpp"
@@ -265,6 +266,84 @@ TEST_P(attempts_by_threads, abandoning_waits_for_a_receiver_that_runs_on_another
     EXPECT_GE(stage.load(), 3);
     other.join();
     EXPECT_EQ(stage.load(), 4);
+}
+
+struct slow_done {
+    std::atomic<int>* stage;
+    void set_value(result<void>&&) const noexcept {}
+    void set_done() const noexcept {
+        *stage = 1;
+        while (*stage == 1)
+            std::this_thread::yield();
+        std::this_thread::sleep_for(5ms);  // while abandon() is called, if it is to show
+        *stage = 3;
+    }
+};
+
+// Its state looks as if it were not pending any more.
+TEST_P(attempts_by_threads, abandoning_waits_for_a_done_signal_that_another_thread_gives) {
+    std::atomic<int> stage = 0;
+    auto state = connect(async_sleep(loop(), 1ms), slow_done{&stage});
+    state.start();
+    std::jthread other([&] {
+        while (loop().run().value_or(0) > 0) {}
+    });
+    while (stage.load() != 1)
+        std::this_thread::yield();
+    stage = 2;
+    state.abandon();
+    EXPECT_EQ(stage.load(), 3);
+}
+
+// External work that ends only when the test wants it to.
+class stubborn_work final : public external_work {
+public:
+    explicit stubborn_work(std::atomic<bool>& is_asked_to_end) noexcept : is_asked_(is_asked_to_end) {}
+    void finish() noexcept { complete(0); }
+
+private:
+    [[nodiscard]] std::optional<int> begin(bool) noexcept override { return std::nullopt; }
+    void end() noexcept override { is_asked_ = true; }
+
+    std::atomic<bool>& is_asked_;
+};
+
+class stubborn_sender {
+public:
+    using result_type = result<void>;
+
+    stubborn_sender(io_multiplexer& on, stubborn_work& work) noexcept : on_(&on), work_(&work) {}
+    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *on_; }
+    void configure(operation& configured) const noexcept { configure_external(configured, *on_, *work_, {}); }
+    [[nodiscard]] static result_type collect(const operation&) noexcept { return {}; }
+
+private:
+    io_multiplexer* on_;
+    stubborn_work* work_;
+};
+
+TEST_P(attempts_by_threads, what_is_being_abandoned_is_not_signalled_when_it_completes) {
+    std::optional<io_multiplexer::work_guard> promise(loop());
+    std::jthread sleeper([this] {
+        while (loop().run().value_or(0) > 0) {}
+    });
+    for (int i = 0; i < 200; ++i) {
+        std::atomic<bool> is_asked_to_end = false;
+        std::atomic<int> code = -1;
+        std::atomic<bool> is_done = false;
+        stubborn_work work(is_asked_to_end);
+        auto state = connect(stubborn_sender(loop(), work), receiver{&code, &is_done});
+        state.start();
+        std::jthread finisher([&] {
+            while (not is_asked_to_end.load())
+                std::this_thread::yield();
+            work.finish();
+        });
+        state.abandon();
+        EXPECT_FALSE(is_done.load());
+        EXPECT_EQ(code.load(), -1);
+    }
+    promise.reset();
 }
 
 // Otherwise the ring keeps the end open that it polled.
