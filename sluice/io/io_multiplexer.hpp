@@ -163,12 +163,13 @@ public:
     /// before the fork, because in the child it may never complete.
     ///
     /// To be called while no other thread uses this, by its owner if it is for one thread and has one; from
-    /// a receiver or posted item, too. Errors of `prepare`, which change nothing: EBUSY while operations on
-    /// files or waits for a word are pending, while registered buffers exist, on a ring while a receive_pool
-    /// or an accept_stream exists, and while a peer has not acknowledged bytes that were sent without a copy;
-    /// ENOMEM. Of `child`: those of making a multiplexer; then this can only be destroyed. Allocates:
-    /// `child`. Blocks: `prepare`, until the kernel has returned its requests: about limits::fork_rounds_max
-    /// milliseconds at most.
+    /// a receiver or posted item, too. Other threads may use other multiplexers meanwhile, which the child
+    /// must not touch; the locks that the library has for the whole process are free in the child. Errors of
+    /// `prepare`, which change nothing: EBUSY while operations on files or waits for a word are pending,
+    /// while registered buffers exist, on a ring while a receive_pool or an accept_stream exists, and while a
+    /// peer has not acknowledged bytes that were sent without a copy; ENOMEM. Of `child`: those of making a
+    /// multiplexer; then this can only be destroyed. Allocates: `child`. Blocks: `prepare`, until the kernel
+    /// has returned its requests: about limits::fork_rounds_max milliseconds at most.
     [[nodiscard]] result<void> notify_fork(fork_step step) noexcept;
 
     /// Operations started and not yet done.
@@ -183,8 +184,8 @@ public:
     ///   run at the same time, those of one operation never. A `strand` makes them take turns.
     ///   3. started() and completed() of a state are for its receivers; other threads call poll(), or use an
     ///   atomic_ sender. The caller of a member of a state keeps it alive during the call. That started() is
-    ///   false allows nothing: the done signal may be about to be given. Only the signal itself, or abandon(),
-    ///   allows another thread to destroy the state.
+    ///   false allows nothing: the done signal may be about to be given. Only the signal itself, or
+    ///   abandon(), allows another thread to destroy the state.
     ///   4. run() returns 0 only when no thread's receiver is running either.
     [[nodiscard]] bool is_for_threads() const noexcept { return sharing_ != nullptr; }
 
@@ -478,8 +479,6 @@ private:
     void cancel_outside(detail::operation_record& op, int code) noexcept;
     [[nodiscard]] bool abandon_pinned(detail::operation_record& op) noexcept;
     [[nodiscard]] bool abandon_shared(detail::operation_record& op) noexcept;
-    [[nodiscard]] bool is_signalled_elsewhere(const detail::operation_record& op) const noexcept;
-    [[nodiscard]] bool is_being_abandoned(const detail::operation_record& op) const noexcept;
     [[nodiscard]] bool begin_shared(detail::operation_record& op, initiation how) noexcept;
     [[nodiscard]] bool try_shared(detail::operation_record& op) noexcept;
     [[nodiscard]] bool leave_queue(detail::operation_record& op, registration::half& half) noexcept;

@@ -29,6 +29,18 @@ struct io_multiplexer::sharing {
     int busy = 0;
     holders signalling;  // few: one for each receiver that runs
     holders abandoning;
+
+    // Whether another thread gives its signals.
+    [[nodiscard]] bool is_signalled_elsewhere(const detail::operation_record& op) const noexcept {
+        for (const holder& each : signalling)
+            if (each.what == &op and each.thread != &thread_mark_) return true;
+        return false;
+    }
+    [[nodiscard]] bool is_being_abandoned(const detail::operation_record& op) const noexcept {
+        for (const holder& each : abandoning)
+            if (each.what == &op) return true;
+        return false;
+    }
 };
 
 // Puts an operation into one of the two lists for as long as this exists. For a thread that is inside when

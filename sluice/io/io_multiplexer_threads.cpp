@@ -17,8 +17,8 @@
 //   4. One thread at a time makes calls on one direction of a stream: an operation that start() tries is at
 //   the front of its queue, counted in `in_flight`, as if it were with the kernel. Others queue after it.
 //   5. `busy` counts the threads in user code; the multiplexer is exhausted only if there is none.
-//   6. An operation is in `signalling` from before its value to after its done signal, and in `abandoning` from
-//   when a thread wants to destroy it. What is in the second is not put into the first any more.
+//   6. An operation is in `signalling` from before its value to after its done signal, and in `abandoning`
+//   from when a thread wants to destroy it. No operation in the second is put into the first.
 
 #include <algorithm>
 #include <thread>
@@ -255,7 +255,7 @@ void io_multiplexer::deliver(operation_record& op) noexcept {
 // Gives the signals of an operation that this thread has taken.
 void io_multiplexer::signal_shared(operation_record& op) noexcept {
     ENSURE(op.at == operation_record::stage::ready and not op.notification_pending);
-    if (is_being_abandoned(op)) [[unlikely]]
+    if (sharing_->is_being_abandoned(op)) [[unlikely]]
         return;  // in no list, and over: abandon() waits for that
     const held by_this_thread(sharing_->signalling, op);
     op.at = operation_record::stage::valued;
@@ -387,31 +387,18 @@ bool io_multiplexer::abandon_pinned(operation_record& op) noexcept {
     return is_over;
 }
 
-// Whether another thread gives its signals.
-bool io_multiplexer::is_signalled_elsewhere(const operation_record& op) const noexcept {
-    for (const sharing::holder& each : sharing_->signalling)
-        if (each.what == &op and each.thread != &thread_mark_) return true;
-    return false;
-}
-
-bool io_multiplexer::is_being_abandoned(const operation_record& op) const noexcept {
-    for (const sharing::holder& each : sharing_->abandoning)
-        if (each.what == &op) return true;
-    return false;
-}
-
 bool io_multiplexer::abandon_shared(operation_record& op) noexcept {
     if (refuses_all_) [[unlikely]]
         return abandon_refused(op);
     const entry in(*this);
-    ENSURE(not(op.value_is_empty and op.is_idle() and is_signalled_elsewhere(op)),
+    ENSURE(not(op.value_is_empty and op.is_idle() and sharing_->is_signalled_elsewhere(op)),
            "a coroutine is destroyed while another thread resumes it");
-    const held by_this_thread(sharing_->abandoning, op);  // from here nobody signals it
+    const held by_this_thread(sharing_->abandoning, op);  // from here no thread signals it
     take_completed_elsewhere();
     const bool is_external =
         op.kind == operation_kind::external and op.at == operation_record::stage::in_flight;
     if (not(is_external and abandon_pinned(op))) cancel(op, ECANCELED);
-    while (not is_over(op) or is_signalled_elsewhere(op)) {
+    while (not is_over(op) or sharing_->is_signalled_elsewhere(op)) {
         const result<void> asked = backend_complete(no_wait);
         take_completed_elsewhere();
         if (not asked) [[unlikely]]

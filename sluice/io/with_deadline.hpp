@@ -48,7 +48,7 @@ private:
 
     io_multiplexer& multiplexer_;
     cancel_scope& scope_;
-    late_waiter<> waiter_;  // for done, which may come on another thread
+    late_waiter<> waiter_;      // for done, which may come on another thread
     bool has_started_ = false;  // and has not been stopped
     bool has_fired_ = false;
 };
