@@ -15,8 +15,10 @@
 #include "sluice/io/external_work.hpp"
 #include "sluice/io/pipe_handle.hpp"
 #include "sluice/io/several_threads_testing.hpp"
+#include "sluice/io/splice.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/io/task.hpp"
+#include "sluice/io/uring/uring_testing.hpp"
 #include "sluice/io/user_operation.hpp"
 
 namespace sluice::io {
@@ -133,6 +135,13 @@ TEST_P(attempts_by_threads, that_would_wait_end_if_they_were_cancelled_before) {
     while (loop().run().value_or(0) > 0) {}
     EXPECT_EQ(code.load(), ECANCELED);
 }
+
+struct any_receiver {
+    std::atomic<bool>* is_done;
+    template <class Result>
+    void set_value(Result&&) const noexcept {}
+    void set_done() const noexcept { *is_done = true; }
+};
 
 struct ignoring {
     void set_value(io_result<bytes_type>&&) const noexcept {}
@@ -322,7 +331,7 @@ private:
     stubborn_work* work_;
 };
 
-TEST_P(attempts_by_threads, what_is_being_abandoned_is_not_signalled_when_it_completes) {
+TEST_P(attempts_by_threads, an_abandoned_operation_is_not_signalled_when_it_completes) {
     std::optional<io_multiplexer::work_guard> promise(loop());
     std::jthread sleeper([this] {
         while (loop().run().value_or(0) > 0) {}
@@ -344,6 +353,39 @@ TEST_P(attempts_by_threads, what_is_being_abandoned_is_not_signalled_when_it_com
         EXPECT_EQ(code.load(), -1);
     }
     promise.reset();
+}
+
+// Other threads read the record of the socket without the lock, so no transfer may change it.
+TEST_P(attempts_by_threads, on_a_socket_see_it_unchanged_while_another_thread_sends_a_file) {
+    constexpr int times = 200;
+    auto file = uring_test::scratch_file();
+    const auto content = std::as_bytes(std::span("content", 7));
+    ASSERT_TRUE(file.write({.buffers = content, .offset = 0}).has_value());
+    uring_test::socket_pair pair;
+    ASSERT_TRUE(pair.ours.set_multiplexer(&loop()).has_value());
+    const registration& known = *detail::engine::registered(pair.ours);
+    std::jthread reader([&] {
+        for (int i = 0; i < times; ++i) {
+            std::array<std::byte, 1> into{};
+            std::atomic<bool> is_done = false;
+            auto read = connect(async_read(pair.ours, io_request<bytes_type>{into}), any_receiver{&is_done});
+            read.start();
+            read.cancel();
+            while (not is_done.load())
+                (void)loop().try_run();
+        }
+    });
+    for (int i = 0; i < times; ++i) {
+        std::atomic<bool> is_done = false;
+        auto sends = connect(async_send_file(file, pair.ours, {}), any_receiver{&is_done});
+        sends.start();
+        while (not is_done.load())
+            (void)loop().try_run();
+        EXPECT_TRUE(send_file_to(file, pair.ours, {}, 20s).has_value());
+        EXPECT_EQ(pair.hear().size(), 14U);
+    }
+    reader.join();
+    EXPECT_FALSE(known.native.nonblocking);
 }
 
 // Otherwise the ring keeps the end open that it polled.
