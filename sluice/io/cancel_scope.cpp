@@ -1,6 +1,9 @@
 #include "sluice/io/cancel_scope.hpp"
 
+#include <pthread.h>
+
 #include <mutex>
+#include <new>
 
 #include "sluice/io/engine.hpp"
 #include "sluice/io/failure_handler.hpp"
@@ -11,24 +14,48 @@ namespace sluice::io {
 namespace {
 
 // One for all scopes of multiplexers for several threads, because scopes are nested, and each may be walked
-// from any that it is nested in. Recursive: ending an operation may run code that cancels.
-std::recursive_mutex& scopes_lock() noexcept {
-    static std::recursive_mutex lock;
-    return lock;
-}
+// from any that it is nested in. A thread may take it again: ending an operation may run code that cancels.
+class scopes_lock {
+public:
+    static void lock() noexcept {
+        if (held_++ == 0) mutex_.lock();
+    }
+    static void unlock() noexcept {
+        if (--held_ == 0) mutex_.unlock();
+    }
+
+private:
+    // After fork(2) the child's only thread finds it free, or its own, whichever thread of the parent held
+    // it. What another thread was changing belongs to a multiplexer that the child must not use. It is not
+    // held over the fork, because code of the user runs under it.
+    static void renew() noexcept {
+        new (&mutex_) std::mutex;
+        if (held_ != 0) mutex_.lock();
+    }
+
+    static inline constinit std::mutex mutex_;
+    static inline thread_local constinit int held_ = 0;
+    static inline const bool is_renewed_ = ::pthread_atfork(nullptr, nullptr, renew) == 0;
+};
 
 }  // namespace
 
 // Keeps other threads from scopes of several threads while this exists.
 class cancel_scope::guard {
 public:
-    explicit guard(bool is_needed) noexcept {
-        if (is_needed) [[unlikely]]
-            held_ = std::unique_lock(scopes_lock());
+    explicit guard(bool is_needed) noexcept : is_needed_(is_needed) {
+        if (is_needed_) [[unlikely]]
+            scopes_lock::lock();
+    }
+    guard(const guard&) = delete;
+    guard& operator=(const guard&) = delete;
+    ~guard() {
+        if (is_needed_) [[unlikely]]
+            scopes_lock::unlock();
     }
 
 private:
-    std::unique_lock<std::recursive_mutex> held_;
+    const bool is_needed_;
 };
 
 // Whether that is known: by its multiplexer, or, while nothing was waited for here, by the one that runs.

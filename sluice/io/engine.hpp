@@ -42,7 +42,7 @@ struct engine {
     }
     [[nodiscard]] static bool poll(io_multiplexer& on, operation_record& op) noexcept { return on.poll(op); }
     static void cancel(io_multiplexer& on, operation_record& op, int code) noexcept { on.cancel(op, code); }
-    static void abandon(io_multiplexer& on, operation_record& op) noexcept { on.abandon(op); }
+    static bool abandon(io_multiplexer& on, operation_record& op) noexcept { return on.abandon(op); }
     static void complete_elsewhere(io_multiplexer& on, operation_record& op) noexcept {
         on.complete_elsewhere(op);
     }

@@ -31,7 +31,9 @@ public:
     [[nodiscard]] virtual std::optional<int> begin(bool may_wait) noexcept = 0;
 
     /// Asks, once, for an early end: complete(ECANCELED) follows, now or soon, unless it was faster. It must
-    /// not depend on the multiplexer's signals, unless abandon() is overridden. Blocks: no.
+    /// not depend on the multiplexer's signals, unless abandon() is overridden. With several threads it may
+    /// be called while a cancel_scope is being cancelled, which keeps other threads from all scopes: it must
+    /// not wait for a thread that may use one. Blocks: no.
     virtual void end() noexcept = 0;
 
     /// Checks for completion, where that takes a check. Blocks: no.

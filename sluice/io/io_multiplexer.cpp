@@ -501,7 +501,7 @@ bool io_multiplexer::is_over(const operation_record& op) noexcept {
     return op.is_idle() or (is_known and not op.notification_pending);
 }
 
-void io_multiplexer::abandon(operation_record& op) noexcept {
+bool io_multiplexer::abandon(operation_record& op) noexcept {
     if (sharing_ != nullptr) return abandon_shared(op);
     const bool is_outside_of_turns = turn() % 2 == 0;
     take_completed_elsewhere();
@@ -523,9 +523,10 @@ void io_multiplexer::abandon(operation_record& op) noexcept {
             report_unreturned(unreturned_failure::loop_cannot_run, asked.error().message().c_str());
     }
     if (is_outside_of_turns and turn() % 2 != 0) end_turn();
-    if (op.is_idle()) return;
+    if (op.is_idle()) return false;
     if (op.queue_link.is_linked()) ready_.erase(op);
     retire(op);
+    return not op.has_completed;
 }
 
 void io_multiplexer::bring_forward(operation_record& op) noexcept {

@@ -163,12 +163,13 @@ public:
     /// before the fork, because in the child it may never complete.
     ///
     /// To be called while no other thread uses this, by its owner if it is for one thread and has one; from
-    /// a receiver or posted item, too. Errors of `prepare`, which change nothing: EBUSY while operations on
-    /// files or waits for a word are pending, while registered buffers exist, on a ring while a receive_pool
-    /// or an accept_stream exists, and while a peer has not acknowledged bytes that were sent without a copy;
-    /// ENOMEM. Of `child`: those of making a multiplexer; then this can only be destroyed. Allocates:
-    /// `child`. Blocks: `prepare`, until the kernel has returned its requests: about limits::fork_rounds_max
-    /// milliseconds at most.
+    /// a receiver or posted item, too. Other threads may use other multiplexers meanwhile, which the child
+    /// must not touch; the locks that the library has for the whole process are free in the child. Errors of
+    /// `prepare`, which change nothing: EBUSY while operations on files or waits for a word are pending,
+    /// while registered buffers exist, on a ring while a receive_pool or an accept_stream exists, and while a
+    /// peer has not acknowledged bytes that were sent without a copy; ENOMEM. Of `child`: those of making a
+    /// multiplexer; then this can only be destroyed. Allocates: `child`. Blocks: `prepare`, until the kernel
+    /// has returned its requests: about limits::fork_rounds_max milliseconds at most.
     [[nodiscard]] result<void> notify_fork(fork_step step) noexcept;
 
     /// Operations started and not yet done.
@@ -182,7 +183,9 @@ public:
     ///   2. A receiver runs on whichever thread finds its operation complete, no lock held: two receivers may
     ///   run at the same time, those of one operation never. A `strand` makes them take turns.
     ///   3. started() and completed() of a state are for its receivers; other threads call poll(), or use an
-    ///   atomic_ sender. The caller of a member of a state keeps it alive during the call.
+    ///   atomic_ sender. The caller of a member of a state keeps it alive during the call. That started() is
+    ///   false allows nothing: the done signal may be about to be given. Only the signal itself, or
+    ///   abandon(), allows another thread to destroy the state.
     ///   4. run() returns 0 only when no thread's receiver is running either.
     [[nodiscard]] bool is_for_threads() const noexcept { return sharing_ != nullptr; }
 
@@ -268,9 +271,10 @@ protected:
         io_multiplexer* before_;
     };
 
-    /// Ends a started operation without signals, before its destruction. Signals no other receiver. Blocks:
-    /// until the kernel has released its buffers.
-    void abandon(detail::operation_record& op) noexcept;
+    /// Ends a started operation without signals, before its destruction. Signals no other receiver. Returns
+    /// whether that has kept its value from being signalled. Blocks: until the kernel has released its
+    /// buffers, and a signal of it that another thread gives has returned.
+    bool abandon(detail::operation_record& op) noexcept;
 
     void forget_registered_buffer(unsigned index) noexcept;
 
@@ -444,6 +448,7 @@ protected:
 
 private:
     struct sharing;
+    class held;
     class outside;
     struct free_sharing {
         void operator()(sharing* of) const noexcept;
@@ -464,14 +469,16 @@ private:
     [[nodiscard]] bool enter() const noexcept;
     void leave() const noexcept;
     [[nodiscard]] std::size_t pending_of_threads() const noexcept;
-    static void end_refused(detail::operation_record& op, int code) noexcept;
+    void end_refused(detail::operation_record& op, int code) noexcept;
+    void signal_refused(detail::operation_record& op) noexcept;
+    [[nodiscard]] bool abandon_refused(detail::operation_record& op) noexcept;
     [[nodiscard]] bool start_outside(detail::operation_record& op, initiation how) noexcept;
     [[nodiscard]] bool refuse_outside(detail::operation_record& op) noexcept;
     [[nodiscard]] bool start_or_finish_outside(detail::operation_record& op) noexcept;
     [[nodiscard]] bool poll_outside(detail::operation_record& op) noexcept;
     void cancel_outside(detail::operation_record& op, int code) noexcept;
     [[nodiscard]] bool abandon_pinned(detail::operation_record& op) noexcept;
-    void abandon_shared(detail::operation_record& op) noexcept;
+    [[nodiscard]] bool abandon_shared(detail::operation_record& op) noexcept;
     [[nodiscard]] bool begin_shared(detail::operation_record& op, initiation how) noexcept;
     [[nodiscard]] bool try_shared(detail::operation_record& op) noexcept;
     [[nodiscard]] bool leave_queue(detail::operation_record& op, registration::half& half) noexcept;

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "sluice/base/intrusive_list.hpp"
 #include "sluice/io/io_multiplexer.hpp"
 #include "sluice/io/leadership.hpp"
 
@@ -14,10 +15,49 @@ namespace sluice::io {
 
 // Guarded by its lock.
 struct io_multiplexer::sharing {
+    // An operation that a thread gives the signals of, or abandons; on its stack.
+    struct holder {
+        const detail::operation_record* what;
+        const void* thread;
+        list_hook<holder> link{};
+    };
+    using holders = intrusive_list<holder, &holder::link>;
+
     std::mutex lock;
     leadership<std::condition_variable> threads;
     time_point leader_until{};  // when the leader wakes by itself
     int busy = 0;
+    holders signalling;  // few: one for each receiver that runs
+    holders abandoning;
+
+    // Whether another thread gives its signals.
+    [[nodiscard]] bool is_signalled_elsewhere(const detail::operation_record& op) const noexcept {
+        for (const holder& each : signalling)
+            if (each.what == &op and each.thread != &thread_mark_) return true;
+        return false;
+    }
+    [[nodiscard]] bool is_being_abandoned(const detail::operation_record& op) const noexcept {
+        for (const holder& each : abandoning)
+            if (each.what == &op) return true;
+        return false;
+    }
+};
+
+// Puts an operation into one of the two lists for as long as this exists. For a thread that is inside when
+// this is made and when it goes.
+class io_multiplexer::held {
+public:
+    held(sharing::holders& among, const detail::operation_record& what) noexcept
+        : among_(among), self_{.what = &what, .thread = &thread_mark_} {
+        among_.push_back(self_);
+    }
+    held(const held&) = delete;
+    held& operator=(const held&) = delete;
+    ~held() { among_.erase(self_); }
+
+private:
+    sharing::holders& among_;
+    sharing::holder self_;
 };
 
 // Lets others in while this exists.

@@ -17,6 +17,8 @@
 //   4. One thread at a time makes calls on one direction of a stream: an operation that start() tries is at
 //   the front of its queue, counted in `in_flight`, as if it were with the kernel. Others queue after it.
 //   5. `busy` counts the threads in user code; the multiplexer is exhausted only if there is none.
+//   6. An operation is in `signalling` from before its value to after its done signal, and in `abandoning`
+//   from when a thread wants to destroy it. No operation in the second is put into the first.
 
 #include <algorithm>
 #include <thread>
@@ -253,6 +255,9 @@ void io_multiplexer::deliver(operation_record& op) noexcept {
 // Gives the signals of an operation that this thread has taken.
 void io_multiplexer::signal_shared(operation_record& op) noexcept {
     ENSURE(op.at == operation_record::stage::ready and not op.notification_pending);
+    if (sharing_->is_being_abandoned(op)) [[unlikely]]
+        return;  // in no list, and over: abandon() waits for that
+    const held by_this_thread(sharing_->signalling, op);
     op.at = operation_record::stage::valued;
     op.has_completed = true;
     ++sharing_->busy;
@@ -330,14 +335,12 @@ void io_multiplexer::invoke_shared(posted_item& item) noexcept {
 // -------------------------------------------------------------------------------------------------
 
 bool io_multiplexer::poll_outside(operation_record& op) noexcept {
-    if (refuses_all_) [[unlikely]]
-        return op.has_completed;
     if (sharing_ == nullptr) {
         become_owner();
         return poll(op);
     }
     const entry in(*this);
-    if (op.is_idle()) return op.has_completed;
+    if (op.is_idle() or refuses_all_) return op.has_completed;
     look_at(op);
     bool has_completed = op.has_completed;
     if (op.at == operation_record::stage::ready and not is_receiving()) {
@@ -384,19 +387,18 @@ bool io_multiplexer::abandon_pinned(operation_record& op) noexcept {
     return is_over;
 }
 
-void io_multiplexer::abandon_shared(operation_record& op) noexcept {
-    if (refuses_all_) [[unlikely]] {
-        if (op.queue_link.is_linked()) refused_->erase(op);
-        op.at = operation_record::stage::idle;
-        return;
-    }
+bool io_multiplexer::abandon_shared(operation_record& op) noexcept {
+    if (refuses_all_) [[unlikely]]
+        return abandon_refused(op);
     const entry in(*this);
+    ENSURE(not(op.value_is_empty and op.is_idle() and sharing_->is_signalled_elsewhere(op)),
+           "a coroutine is destroyed while another thread resumes it");
+    const held by_this_thread(sharing_->abandoning, op);  // from here no thread signals it
     take_completed_elsewhere();
     const bool is_external =
         op.kind == operation_kind::external and op.at == operation_record::stage::in_flight;
     if (not(is_external and abandon_pinned(op))) cancel(op, ECANCELED);
-    // While another thread gives its signals, it is not over either.
-    while (not is_over(op) or (op.at == operation_record::stage::valued and not is_in_user_code())) {
+    while (not is_over(op) or sharing_->is_signalled_elsewhere(op)) {
         const result<void> asked = backend_complete(no_wait);
         take_completed_elsewhere();
         if (not asked) [[unlikely]]
@@ -404,11 +406,14 @@ void io_multiplexer::abandon_shared(operation_record& op) noexcept {
         const outside out(*this, outside::why::call);
         std::this_thread::yield();
     }
-    if (not op.is_idle()) {
+    const bool was_pending = not op.is_idle();
+    if (was_pending) {
+        ENSURE(op.at == operation_record::stage::ready, "abandoned by its own value signal");
         if (op.queue_link.is_linked()) ready_.erase(op);
         retire(op);
     }
     settle_shared();
+    return was_pending;
 }
 
 }  // namespace sluice::io

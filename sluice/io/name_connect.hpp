@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <coroutine>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -65,8 +66,9 @@ public:
     }
     /// Ends it early: it completes, now or soon, with ECANCELED unless it was faster.
     void cancel() noexcept {
-        const std::scoped_lock guard(lock_);
-        if (work_) scope_->cancel();
+        // Not under the lock: cancelling calls external_work::end() under the lock of all scopes, and that
+        // may cancel this.
+        if (const std::shared_ptr<cancel_scope> scope = scope_of_work()) scope->cancel();
     }
     [[nodiscard]] bool started() const noexcept {
         const std::scoped_lock guard(lock_);
@@ -74,10 +76,14 @@ public:
     }
 
 private:
+    [[nodiscard]] std::shared_ptr<cancel_scope> scope_of_work() const noexcept {
+        const std::scoped_lock guard(lock_);
+        return scope_;
+    }
     [[nodiscard]] auto begin() noexcept {
         const std::scoped_lock guard(lock_);
         ENSURE(not work_, "started while pending");
-        scope_.emplace();
+        scope_ = std::make_shared<cancel_scope>();
         work_.emplace(in_scope(*scope_, co_connect_by_name(from_.multiplexer, from_.resolver, from_.to,
                                                            from_.options, from_.within)));
         return work_->frame();
@@ -89,17 +95,19 @@ private:
         return std::noop_coroutine();
     }
     [[nodiscard]] result_type finish() noexcept {
+        std::shared_ptr<cancel_scope> ended;  // goes after the lock, since it takes that of the scopes
         const std::scoped_lock guard(lock_);
         result_type outcome = work_->take_result();
         work_.reset();
-        scope_.reset();
+        ended = std::move(scope_);
         return outcome;
     }
 
     name_connect_sender from_;
     Receiver receiver_;
-    mutable std::mutex lock_;  // guards what follows
-    std::optional<cancel_scope> scope_;
+    // Guards what follows. No other lock is taken under it.
+    mutable std::mutex lock_;
+    std::shared_ptr<cancel_scope> scope_;  // also of a cancel() that comes when the work has ended
     std::optional<task<result_type>> work_;
 };
 

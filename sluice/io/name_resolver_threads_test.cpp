@@ -4,10 +4,12 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <thread>
 
 #include "sluice/io/atomic_sender.hpp"
+#include "sluice/io/external_work.hpp"
 #include "sluice/io/listening_socket_handle.hpp"
 #include "sluice/io/name_connect.hpp"
 #include "sluice/io/name_resolver.hpp"
@@ -171,6 +173,90 @@ TEST_P(lookups_by_threads, that_belong_to_a_connect_by_name_are_cancelled_by_ano
         while (state.started()) {}
     }
     EXPECT_EQ(outcomes.load(), times);
+}
+
+// Answers when it is allowed to.
+class hesitating final : public name_source {
+public:
+    std::atomic<bool> may_answer = false;
+
+    addresses_result look_up(const std::string& host, std::uint16_t) noexcept override {
+        may_answer.wait(false);
+        return failure(error::with_path(ENOENT, "look up", host));
+    }
+};
+
+// External work whose end cancels a connect by name, as a user's may.
+class cancelling_work final : public external_work {
+public:
+    std::function<void()> on_end;
+
+private:
+    [[nodiscard]] std::optional<int> begin(bool) noexcept override { return std::nullopt; }
+    void end() noexcept override {
+        on_end();
+        complete(ECANCELED);
+    }
+};
+
+class cancelling_sender {
+public:
+    using result_type = result<void>;
+
+    cancelling_sender(io_multiplexer& on, cancelling_work& work) noexcept : on_(&on), work_(&work) {}
+    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *on_; }
+    void configure(operation& configured) const noexcept { configure_external(configured, *on_, *work_, {}); }
+    [[nodiscard]] static result_type collect(const operation&) noexcept { return {}; }
+
+private:
+    io_multiplexer* on_;
+    cancelling_work* work_;
+};
+
+// With the lock of the scopes taken under that of the connect, each thread would wait for the other.
+TEST_P(lookups_by_threads, that_belong_to_a_connect_are_cancelled_while_a_scope_is_that_cancels_them_too) {
+    struct receiver {
+        std::atomic<bool>* is_done;
+        void set_value(result<socket_handle>&&) const noexcept {}
+        void set_done() const noexcept { *is_done = true; }
+    };
+    const auto source = std::make_shared<hesitating>();
+    name_resolver never({.source = source});
+    const crew all(loop());
+    for (int round = 0; round < 20; ++round) {
+        std::atomic<bool> is_done = false;
+        std::atomic<bool> is_ending = false;
+        auto state = connect(async_connect_by_name(loop(), never, {"host", 7}), receiver{&is_done});
+        state.start();
+        cancelling_work work;
+        std::optional<std::jthread> canceller;
+        work.on_end = [&] {
+            is_ending = true;
+            for (int i = 0; i < 100; ++i)
+                std::this_thread::yield();  // while the other thread is in cancel(), if it is to show
+            state.cancel();
+        };
+        cancel_scope scope;
+        canceller.emplace([&] {
+            while (not is_ending.load())
+                std::this_thread::yield();
+            state.cancel();
+        });
+        std::jthread ender([&] {
+            std::this_thread::sleep_for(1ms);
+            scope.cancel();
+        });
+        sync_wait(loop(), in_scope(scope, [](io_multiplexer& on, cancelling_work& what) -> task<void> {
+                      (void)co_await cancelling_sender(on, what);
+                  }(loop(), work)));
+        canceller.reset();
+        ender.join();
+        while (not is_done.load())
+            std::this_thread::yield();
+        while (state.started()) {}
+    }
+    source->may_answer = true;
+    source->may_answer.notify_all();
 }
 
 }  // namespace

@@ -7,8 +7,8 @@ namespace sluice::io::detail {
 
 /// Returns the registration of a handle that cannot be attached to a multiplexer. Every operation started on
 /// it ends at once, inside start(), with this error, less the descriptor. The same for an equal error; it
-/// never changes and is never destroyed, so the operation may be started on any thread. Until it has
-/// ended, it belongs to the thread that has started it. Keeps up to
+/// never changes and is never destroyed, so the operation may be started on any thread, and abandoned on
+/// another. That thread gives its signals. Keeps up to
 /// limits::refusals_max different errors; one more is replaced by an earlier one with the same cause, if
 /// there is one, or else by the last. Blocks: while another thread is in this function. Allocates: nothing.
 /// Complexity: linear in the different errors so far. Thread safety: any thread.

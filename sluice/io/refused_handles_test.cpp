@@ -139,5 +139,63 @@ TEST(refused_handles, receivers_that_start_the_next_one_do_not_nest) {
     EXPECT_EQ(all.nested, 0);
 }
 
+// A state whose value signal starts `next`, and then waits until the test has done something.
+struct waiting {
+    struct signals {
+        waiting* of;
+        void set_value(result<void>&&) const noexcept {
+            if (of->next != nullptr) of->next->start();
+            of->is_inside = true;
+            while (not of->goes_on.load())
+                std::this_thread::yield();
+            of->is_inside = false;
+        }
+        void set_done() const noexcept { ++of->dones; }
+    };
+
+    io_operation_connection<refused_sender, signals> state{refused_sender(too_many), signals{this}};
+    io_operation_connection<refused_sender, receiver>* next = nullptr;
+    std::atomic<bool> is_inside = false;
+    std::atomic<bool> goes_on = false;
+    std::atomic<int> dones = 0;
+
+    void begin_on_this_thread() { state.start(); }
+    void await_signal() const {
+        while (not is_inside.load())
+            std::this_thread::yield();
+    }
+};
+
+TEST(refused_handles, an_operation_that_waits_for_its_turn_is_abandoned_by_another_thread) {
+    outcome came;
+    waiting first;
+    auto second = connect(refused_sender(too_many), receiver{&came});
+    first.next = &second;
+    std::jthread starter([&] { first.begin_on_this_thread(); });
+    first.await_signal();
+    second.abandon();
+    EXPECT_FALSE(second.started());
+    first.goes_on = true;
+    starter.join();
+    EXPECT_EQ(first.dones.load(), 1);
+    EXPECT_EQ(came.dones, 0);
+    second.start();  // it may be used again
+    EXPECT_EQ(came.dones, 1);
+}
+
+TEST(refused_handles, abandoning_waits_for_a_signal_that_another_thread_gives) {
+    waiting first;
+    std::jthread starter([&] { first.begin_on_this_thread(); });
+    first.await_signal();
+    std::jthread helper([&] {
+        for (int i = 0; i < 1000; ++i)
+            std::this_thread::yield();  // while abandon() is called, if it is to show
+        first.goes_on = true;
+    });
+    first.state.abandon();
+    EXPECT_FALSE(first.is_inside.load());
+    EXPECT_EQ(first.dones.load(), 1);
+}
+
 }  // namespace
 }  // namespace sluice::io

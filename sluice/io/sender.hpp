@@ -384,12 +384,16 @@ public:
     /// Ends it early: it completes, now or soon, with ECANCELED unless it was faster.
     void cancel() noexcept { detail::engine::cancel(sender_.multiplexer(), *this, ECANCELED); }
 
-    /// Ends it without signals, before its destruction. Blocks: until the kernel has released the buffers.
+    /// Ends it without signals, before its destruction. With a multiplexer for several threads, any thread
+    /// but one that is inside its value signal may call it, and it gives the state to this thread: a signal
+    /// that another one is giving has returned. Blocks: until then, and until the kernel has released the
+    /// buffers.
     void abandon() noexcept {
-        if (is_idle()) return;
-        detail::engine::abandon(sender_.multiplexer(), *this);
+        io_multiplexer& multiplexer = sender_.multiplexer();
+        // With several threads, one that is idle may still be about to get its done signal.
+        if (not multiplexer.is_for_threads() and is_idle()) return;
         // Undoes what configure() has registered, unless another thread has given the value.
-        if (not has_completed) (void)sender_.collect(*this);
+        if (detail::engine::abandon(multiplexer, *this)) (void)sender_.collect(*this);
     }
 
     /// Whether start() has been called and done has not been signalled.

@@ -12,10 +12,13 @@
 #include <vector>
 
 #include "sluice/io/awaitable.hpp"
+#include "sluice/io/external_work.hpp"
 #include "sluice/io/pipe_handle.hpp"
 #include "sluice/io/several_threads_testing.hpp"
+#include "sluice/io/splice.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/io/task.hpp"
+#include "sluice/io/uring/uring_testing.hpp"
 #include "sluice/io/user_operation.hpp"
 
 namespace sluice::io {
@@ -132,6 +135,13 @@ TEST_P(attempts_by_threads, that_would_wait_end_if_they_were_cancelled_before) {
     while (loop().run().value_or(0) > 0) {}
     EXPECT_EQ(code.load(), ECANCELED);
 }
+
+struct any_receiver {
+    std::atomic<bool>* is_done;
+    template <class Result>
+    void set_value(Result&&) const noexcept {}
+    void set_done() const noexcept { *is_done = true; }
+};
 
 struct ignoring {
     void set_value(io_result<bytes_type>&&) const noexcept {}
@@ -265,6 +275,117 @@ TEST_P(attempts_by_threads, abandoning_waits_for_a_receiver_that_runs_on_another
     EXPECT_GE(stage.load(), 3);
     other.join();
     EXPECT_EQ(stage.load(), 4);
+}
+
+struct slow_done {
+    std::atomic<int>* stage;
+    void set_value(result<void>&&) const noexcept {}
+    void set_done() const noexcept {
+        *stage = 1;
+        while (*stage == 1)
+            std::this_thread::yield();
+        std::this_thread::sleep_for(5ms);  // while abandon() is called, if it is to show
+        *stage = 3;
+    }
+};
+
+// Its state looks as if it were not pending any more.
+TEST_P(attempts_by_threads, abandoning_waits_for_a_done_signal_that_another_thread_gives) {
+    std::atomic<int> stage = 0;
+    auto state = connect(async_sleep(loop(), 1ms), slow_done{&stage});
+    state.start();
+    std::jthread other([&] {
+        while (loop().run().value_or(0) > 0) {}
+    });
+    while (stage.load() != 1)
+        std::this_thread::yield();
+    stage = 2;
+    state.abandon();
+    EXPECT_EQ(stage.load(), 3);
+}
+
+// External work that ends only when the test wants it to.
+class stubborn_work final : public external_work {
+public:
+    explicit stubborn_work(std::atomic<bool>& is_asked_to_end) noexcept : is_asked_(is_asked_to_end) {}
+    void finish() noexcept { complete(0); }
+
+private:
+    [[nodiscard]] std::optional<int> begin(bool) noexcept override { return std::nullopt; }
+    void end() noexcept override { is_asked_ = true; }
+
+    std::atomic<bool>& is_asked_;
+};
+
+class stubborn_sender {
+public:
+    using result_type = result<void>;
+
+    stubborn_sender(io_multiplexer& on, stubborn_work& work) noexcept : on_(&on), work_(&work) {}
+    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *on_; }
+    void configure(operation& configured) const noexcept { configure_external(configured, *on_, *work_, {}); }
+    [[nodiscard]] static result_type collect(const operation&) noexcept { return {}; }
+
+private:
+    io_multiplexer* on_;
+    stubborn_work* work_;
+};
+
+TEST_P(attempts_by_threads, an_abandoned_operation_is_not_signalled_when_it_completes) {
+    std::optional<io_multiplexer::work_guard> promise(loop());
+    std::jthread sleeper([this] {
+        while (loop().run().value_or(0) > 0) {}
+    });
+    for (int i = 0; i < 200; ++i) {
+        std::atomic<bool> is_asked_to_end = false;
+        std::atomic<int> code = -1;
+        std::atomic<bool> is_done = false;
+        stubborn_work work(is_asked_to_end);
+        auto state = connect(stubborn_sender(loop(), work), receiver{&code, &is_done});
+        state.start();
+        std::jthread finisher([&] {
+            while (not is_asked_to_end.load())
+                std::this_thread::yield();
+            work.finish();
+        });
+        state.abandon();
+        EXPECT_FALSE(is_done.load());
+        EXPECT_EQ(code.load(), -1);
+    }
+    promise.reset();
+}
+
+// Other threads read the record of the socket without the lock, so no transfer may change it.
+TEST_P(attempts_by_threads, on_a_socket_see_it_unchanged_while_another_thread_sends_a_file) {
+    constexpr int times = 200;
+    auto file = uring_test::scratch_file();
+    const auto content = std::as_bytes(std::span("content", 7));
+    ASSERT_TRUE(file.write({.buffers = content, .offset = 0}).has_value());
+    uring_test::socket_pair pair;
+    ASSERT_TRUE(pair.ours.set_multiplexer(&loop()).has_value());
+    const registration& known = *detail::engine::registered(pair.ours);
+    std::jthread reader([&] {
+        for (int i = 0; i < times; ++i) {
+            std::array<std::byte, 1> into{};
+            std::atomic<bool> is_done = false;
+            auto read = connect(async_read(pair.ours, io_request<bytes_type>{into}), any_receiver{&is_done});
+            read.start();
+            read.cancel();
+            while (not is_done.load())
+                (void)loop().try_run();
+        }
+    });
+    for (int i = 0; i < times; ++i) {
+        std::atomic<bool> is_done = false;
+        auto sends = connect(async_send_file(file, pair.ours, {}), any_receiver{&is_done});
+        sends.start();
+        while (not is_done.load())
+            (void)loop().try_run();
+        EXPECT_TRUE(send_file_to(file, pair.ours, {}, 20s).has_value());
+        EXPECT_EQ(pair.hear().size(), 14U);
+    }
+    reader.join();
+    EXPECT_FALSE(known.native.nonblocking);
 }
 
 // Otherwise the ring keeps the end open that it polled.

@@ -117,7 +117,21 @@ blocked_signals::~blocked_signals() {
 
 namespace detail {
 
-// The signals that have arrived for one receiver. Guarded by the mutex of the hub.
+// Guards all hubs, and the inboxes. One for the process, since signals are few: so the thread that forks can
+// hold it, and the child finds it free and what it guards whole.
+class hubs_lock {
+public:
+    [[nodiscard]] static std::mutex& mutex() noexcept { return mutex_; }
+
+private:
+    static void lock() noexcept { mutex_.lock(); }
+    static void unlock() noexcept { mutex_.unlock(); }
+
+    static inline constinit std::mutex mutex_;
+    static inline const bool is_kept_ = ::pthread_atfork(lock, unlock, unlock) == 0;
+};
+
+// The signals that have arrived for one receiver. Guarded by the lock of the hubs.
 class signal_inbox {
 public:
     signal_inbox(std::shared_ptr<signal_hub> hub, signal_set which, handle doorbell) noexcept
@@ -174,7 +188,7 @@ public:
     [[nodiscard]] int source() const noexcept { return source_.descriptor(); }
 
     [[nodiscard]] bool add(signal_inbox& inbox) noexcept {
-        const std::scoped_lock guard(mutex_);
+        const std::scoped_lock guard(hubs_lock::mutex());
         try {
             inboxes_.push_back(&inbox);
             return true;
@@ -183,11 +197,11 @@ public:
         }
     }
     void remove(signal_inbox& inbox) noexcept {
-        const std::scoped_lock guard(mutex_);
+        const std::scoped_lock guard(hubs_lock::mutex());
         std::erase(inboxes_, &inbox);
     }
     [[nodiscard]] bool take(signal_inbox& inbox, signal_event& into) noexcept {
-        const std::scoped_lock guard(mutex_);
+        const std::scoped_lock guard(hubs_lock::mutex());
         deliver();
         return inbox.take(into);
     }
@@ -212,8 +226,7 @@ private:
 
     const signal_set which_;
     const handle source_;
-    std::mutex mutex_;  // guards the following members, and the inboxes
-    std::vector<signal_inbox*> inboxes_;
+    std::vector<signal_inbox*> inboxes_;  // guarded by the lock of the hubs
 };
 
 }  // namespace detail

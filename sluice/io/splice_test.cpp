@@ -375,6 +375,19 @@ TEST_P(async_splice_test, writes_and_files_never_mix_whether_the_reader_is_fast_
     }
 }
 
+// Otherwise each transfer asks the kernel again for what is so already.
+TEST_P(async_splice_test, a_socket_is_known_to_be_non_blocking_after_the_first_transfer) {
+    auto file = file_of(text("x"));
+    auto both = connect_streams(stream_kinds().front());
+    ASSERT_TRUE(both.client.set_multiplexer(multiplexer.get()).has_value());
+    const registration& known = *detail::engine::registered(both.client);
+    ASSERT_FALSE(known.native.nonblocking);
+    recorded sent(async_send_file(file, both.client, {}));
+    sent.start();
+    ASSERT_TRUE(run_until([&] { return sent.done(); }));
+    EXPECT_TRUE(known.native.nonblocking);
+}
+
 TEST_P(async_splice_test, the_loop_never_waits_for_a_stream_that_is_full) {
     auto file = file_of(pattern(8'000'000));
     for (const auto& [name, make] : every_stream()) {

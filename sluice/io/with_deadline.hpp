@@ -21,7 +21,7 @@ public:
         : multiplexer_(multiplexer), scope_(scope) {}
     // Pending only if the frame goes while the task waits, whose own operation has reported that.
     ~scope_alarm() {
-        if (not is_idle()) detail::engine::abandon(multiplexer_, *this);
+        if (has_started_) detail::engine::abandon(multiplexer_, *this);
     }
 
     void start(deadline within) noexcept;
@@ -36,7 +36,7 @@ public:
             [[nodiscard]] bool await_suspend(std::coroutine_handle<> waiter) const noexcept {
                 return alarm.stop(waiter);
             }
-            static void await_resume() noexcept {}
+            void await_resume() const noexcept { alarm.has_started_ = false; }
         };
         return awaiter{*this};
     }
@@ -48,8 +48,8 @@ private:
 
     io_multiplexer& multiplexer_;
     cancel_scope& scope_;
-    late_waiter<> waiter_;  // for done, which may come on another thread
-    bool has_started_ = false;
+    late_waiter<> waiter_;      // for done, which may come on another thread
+    bool has_started_ = false;  // and has not been stopped
     bool has_fired_ = false;
 };
 

@@ -71,7 +71,8 @@ public:
     count_type poll() { return run_some(all, time_point::min()); }
     count_type poll_one() { return run_some(1, time_point::min()); }
 
-    /// Has run() and its kind return as soon as they can. Blocks: no.
+    /// Has run() and its kind return as soon as they can, and one thread that waits in the multiplexer's own
+    /// run(). Blocks: no.
     void stop() noexcept;
     /// Lets them run again. To be called while none of them runs.
     void restart() noexcept { stopped_.store(false, std::memory_order_release); }
@@ -194,6 +195,7 @@ private:
     [[nodiscard]] bool becomes_runner(runner& self, time_point until);
     [[nodiscard]] result<int> step(time_point until) noexcept;
     [[nodiscard]] bool may_be_run_here() const noexcept;
+    void become_stopped() noexcept;
     [[nodiscard]] std::exception_ptr leave(runner& self) noexcept;
     void destroy_unowned() noexcept;
     void destroy_unowned_locked() noexcept;

@@ -100,7 +100,8 @@ inline asio_context::count_type asio_context::run_some(count_type max, time_poin
     result<int> last = 1;
     while (last.value_or(0) > 0 and self.thrown.empty() and not stopped() and self.handlers_run < max)
         last = step(until);
-    if (last.has_value() and *last == io_multiplexer::nothing_pending) stop();
+    // Others find that out by themselves.
+    if (last.has_value() and *last == io_multiplexer::nothing_pending) become_stopped();
     if (const std::exception_ptr thrown = leave(self)) std::rethrow_exception(thrown);
     if (not last) throw std::system_error(std::error_code(last.error()), last.error().operation());
     return self.handlers_run;
@@ -157,17 +158,17 @@ inline std::exception_ptr asio_context::leave(runner& self) noexcept {
     return first;
 }
 
+inline void asio_context::become_stopped() noexcept {
+    const std::scoped_lock lock(mutex_);
+    stopped_.store(true, std::memory_order_release);  // pairs with stopped()
+    has_changed_.notify_all();
+}
+
 inline void asio_context::stop() noexcept {
-    // A runner that calls this leaves by itself; others may sleep.
-    bool others_sleep = not multiplexer_->is_owner();
-    {
-        const std::scoped_lock lock(mutex_);
-        stopped_.store(true, std::memory_order_release);  // pairs with stopped()
-        const int here = runner_here() != nullptr ? 1 : 0;
-        others_sleep = others_sleep or runners_ > here;
-        has_changed_.notify_all();
-    }
-    if (others_sleep) waker_->post();
+    become_stopped();
+    // A runner that calls this leaves by itself. Others may sleep, also in the multiplexer's own run(), where
+    // they are not counted.
+    if (multiplexer_->is_for_threads() or not multiplexer_->is_owner()) waker_->post();
 }
 
 // --- fork

@@ -48,6 +48,31 @@ TEST_P(asio_threads, run_handlers_at_the_same_time) {
     EXPECT_TRUE(context->stopped());
 }
 
+// One thread is in the multiplexer's run(), of which the context knows nothing, and sleeps.
+TEST_P(asio_threads, stop_ends_the_run_of_the_multiplexer_itself) {
+    net::steady_timer never(*context, 60s);
+    bool has_expired = false;
+    never.async_wait([&](std::error_code why) { has_expired = not why; });
+    std::thread sleeper([&] {
+        while (not context->stopped())
+            (void)multiplexer->run();
+    });
+    const auto here = std::this_thread::get_id();
+    std::atomic<bool> has_stopped = false;
+    while (not has_stopped.load()) {
+        net::post(*context, [&] {
+            if (std::this_thread::get_id() != here) return;
+            std::this_thread::sleep_for(5ms);  // the other one falls asleep
+            context->stop();
+            has_stopped = true;
+        });
+        context->poll();
+    }
+    sleeper.join();
+    EXPECT_FALSE(has_expired);
+    never.cancel();
+}
+
 TEST_P(asio_threads, run_the_handlers_of_a_strand_one_at_a_time_and_in_order) {
     auto strand = net::make_strand(*context);
     std::vector<int> order;  // not guarded otherwise

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <string>
+#include <thread>
 
 #include "sluice/io/asio/io_context_testing.hpp"
 
@@ -200,6 +202,31 @@ TEST_P(asio_forks, a_set_made_before_the_context_has_run_gets_the_signals_of_the
         return got == SIGUSR1 ? 0 : 1;
     });
     EXPECT_EQ(status_of(child), 0);
+}
+
+TEST_P(asio_forks, a_child_makes_signal_sets_whatever_other_threads_did) {
+    net::signal_set kept(*context, SIGUSR2);  // so that the other thread has blocked it
+    std::atomic<bool> is_over = false;
+    std::thread other([&] {
+        net::io_context own(1);
+        while (not is_over.load()) {
+            net::signal_set(own, SIGUSR2);
+            own.poll();
+            own.restart();
+        }
+    });
+    int usable = 0;
+    constexpr int forks = 60;
+    for (; usable < forks; ++usable) {
+        const pid_t child = fork_with([&] {
+            net::signal_set(*context, SIGUSR2);
+            return 0;
+        });
+        if (status_of(child) != 0) break;
+    }
+    EXPECT_EQ(usable, forks);
+    is_over = true;
+    other.join();
 }
 
 TEST_P(asio_forks, what_a_child_could_not_have_is_refused_before_the_fork) {

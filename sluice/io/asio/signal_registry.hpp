@@ -19,30 +19,18 @@ namespace sluice::io::detail {
 /// another thread has the last reference. Thread safety: any thread.
 class asio_signal_registry {
 public:
-    [[nodiscard]] static asio_signal_registry& instance() {
-        static asio_signal_registry one;
-        return one;
-    }
+    [[nodiscard]] static asio_signal_registry& instance() noexcept;
+    constexpr asio_signal_registry() noexcept = default;
 
     /// A receiver of a signal, until it is released. Errors: as signal_source::create.
     [[nodiscard]] result<signal_receiver> acquire(int number) {
         const io::signal_set one{number};
         if (not one.is_valid()) return failure({EINVAL, "receive a signal: there is none with this number"});
-        const std::scoped_lock lock(mutex_);
-        use& asked = uses_[static_cast<std::size_t>(number)];
-        const bool was_blocked = block(number);
-        if (not asked.source.has_value()) {
-            auto source = signal_source::create(one);
-            if (not source) {
-                if (not was_blocked) unblock(number);
-                return failure(source.error());
-            }
-            asked = {.source = *source, .sets = 0, .blocked_by = {}};
-            if (not was_blocked) asked.blocked_by = std::this_thread::get_id();
-        }
-        auto receiver = signal_receiver::create(*asked.source);
-        ++asked.sets;
-        if (not receiver) let_go(number, asked);
+        auto source = use_source(number);
+        if (not source) return failure(source.error());
+        // Without the lock, since it takes that of the receivers, and a fork takes both.
+        auto receiver = signal_receiver::create(*source);
+        if (not receiver) release(number);
         return receiver;
     }
     void release(int number) noexcept {
@@ -50,12 +38,33 @@ public:
         let_go(number, uses_[static_cast<std::size_t>(number)]);
     }
 
+    /// Around fork(2), so that the child finds the lock free, and what it guards whole.
+    void lock() noexcept { mutex_.lock(); }
+    void unlock() noexcept { mutex_.unlock(); }
+
 private:
     struct use {
         std::optional<signal_source> source;
         std::size_t sets = 0;
-        std::thread::id blocked_by;
+        std::optional<std::thread::id> blocked_by;  // std::nullopt: it was blocked already
     };
+
+    [[nodiscard]] result<signal_source> use_source(int number) {
+        const std::scoped_lock lock(mutex_);
+        use& asked = uses_[static_cast<std::size_t>(number)];
+        const bool was_blocked = block(number);
+        if (not asked.source.has_value()) {
+            auto source = signal_source::create(io::signal_set{number});
+            if (not source) {
+                if (not was_blocked) unblock(number);
+                return failure(source.error());
+            }
+            asked = {.source = *source, .sets = 0, .blocked_by = std::nullopt};
+            if (not was_blocked) asked.blocked_by = std::this_thread::get_id();
+        }
+        ++asked.sets;
+        return *asked.source;
+    }
 
     void let_go(int number, use& of) noexcept {
         if (--of.sets != 0) return;
@@ -81,7 +90,17 @@ private:
     }
 
     std::mutex mutex_;
-    std::array<use, 65> uses_;  // by number, from 1
+    std::array<use, 65> uses_{};  // by number, from 1
 };
+
+// Not a static variable of instance(), whose lock a child after fork(2) might find taken for good.
+inline constinit asio_signal_registry asio_signals_of_process;
+inline const bool asio_signals_are_kept =
+    ::pthread_atfork([] { asio_signals_of_process.lock(); }, [] { asio_signals_of_process.unlock(); },
+                     [] { asio_signals_of_process.unlock(); }) == 0;
+
+inline asio_signal_registry& asio_signal_registry::instance() noexcept {
+    return asio_signals_of_process;
+}
 
 }  // namespace sluice::io::detail

@@ -307,6 +307,32 @@ TEST(uring_streams, a_table_slot_lets_go_of_one_file_before_it_takes_another) {
     drain(*multiplexer);
 }
 
+// The poll of the closed handle is still with the kernel, which takes requests of the first thread only.
+TEST(uring_streams, a_handle_in_the_place_of_one_that_another_thread_has_closed_is_waited_for) {
+    const auto multiplexer = make();
+    auto closed = pipe_handle::anonymous().value();
+    auto next = pipe_handle::anonymous().value();
+    ASSERT_TRUE(closed.reader.set_multiplexer(multiplexer.get()).has_value());
+    one_read cancelled(closed.reader, 1);
+    cancelled.state.start();
+    drain(*multiplexer);  // the ring polls the pipe
+    cancelled.state.cancel();
+    drain(*multiplexer);
+    ASSERT_EQ(cancelled.result.dones, 1);
+    std::jthread([&] {
+        EXPECT_TRUE(closed.reader.close().has_value());
+        EXPECT_TRUE(next.reader.set_multiplexer(multiplexer.get()).has_value());
+    }).join();
+    one_read read(next.reader, 4);
+    read.state.start();
+    drain(*multiplexer);
+    EXPECT_EQ(read.result.dones, 0);
+    ASSERT_TRUE(next.writer.write(io_request<const_bytes_type>{text("here")}).has_value());
+    for (int passes = 0; read.result.dones == 0 and passes < 100; ++passes)
+        (void)multiplexer->try_run_for(20ms);
+    EXPECT_EQ(read.text(), "here");
+}
+
 TEST(uring_streams, a_connection_is_accepted_and_made_by_waiting_for_readiness) {
     const auto multiplexer = make();
     const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
