@@ -138,9 +138,11 @@ std::vector<reach> busy_channel::reach_of_others() const {
         if (each.get() == this or not each->hears_ or each->is_cut_ or not each->socket_.is_valid()) continue;
         int unread = 0;
         (void)::ioctl(each->socket_.native().descriptor, FIONREAD, &unread);
+        // The read in flight may have taken bytes already.
+        const std::uint64_t taken = each->bytes_taken_ + each->bytes_read_;
         all.push_back({.connection = each->number_,
                        .taken = each->bytes_taken_,
-                       .arrived = each->bytes_taken_ + static_cast<std::uint64_t>(unread)});
+                       .arrived = taken + static_cast<std::uint64_t>(unread)});
     }
     return all;
 }

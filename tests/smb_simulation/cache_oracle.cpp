@@ -54,6 +54,7 @@ void cache_oracle::on_closed(std::size_t connection, std::uint64_t session) {
 void cache_oracle::on_reply(const seen_request& request, const seen_reply& reply) {
     fresh_suspicions_ = 0;
     if (request.command == command::create) take_open(request, reply);
+    if (request.command == command::oplock_break and reply.is_success()) take_acknowledgement(request);
     const open_register* const by = register_of(request.file);
     if (by == nullptr) return;
     if (request.command == command::write) {
@@ -66,6 +67,17 @@ void cache_oracle::on_reply(const seen_request& request, const seen_reply& reply
     const bool is_read =
         reply.is_success() or (reply.status == wire::nt_status::end_of_file and reply.data.empty());
     if (request.command == command::read and is_read) take_read(*by, request, reply);
+}
+
+// Until the server has accepted it, nothing may be cached: without an acknowledgement, all of it is lost.
+void cache_oracle::take_acknowledgement(const seen_request& request) {
+    cache_key key{.client = request.client, .lease = request.lease_key};
+    if (not request.lease_key)
+        key.open = {request.file.persistent_part.value(), request.file.volatile_part.value()};
+    const auto found = caches_.find(key);
+    if (found != caches_.end() and found->second.breaks_unanswered == 1)
+        found->second.may_read = request.keeps_read;
+    if (found != caches_.end() and found->second.breaks_unanswered != 0) --found->second.breaks_unanswered;
 }
 
 void cache_oracle::take_open(const seen_request& request, const seen_reply& reply) {
@@ -82,6 +94,7 @@ void cache_oracle::take_open(const seen_request& request, const seen_reply& repl
     opens_[name] = {.file_number = reply.file_number, .session = request.session, .key = key};
     cache& its = caches_[key];
     its.file_number = reply.file_number;
+    if (its.breaks_unanswered != 0) return;
     its.may_read =
         is_lease ? wire::has(reply.lease, wire::lease_state::read) : reply.oplock != wire::oplock_level::none;
     if (broken_early_.erase(key) != 0) {
@@ -166,7 +179,8 @@ void cache_oracle::on_break(const seen_break& seen) {
             each.is_cleared |= one.connection == seen.connection and seen.end_offset <= one.arrived;
     }
     const auto found = caches_.find(key);
-    if (found == caches_.end() or seen.keeps_read) return;
+    if (found == caches_.end()) return;
+    if (seen.needs_answer) ++found->second.breaks_unanswered;
     found->second.may_read = false;
     found->second.content.reset();
 }

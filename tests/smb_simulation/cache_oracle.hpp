@@ -50,6 +50,7 @@ private:
     struct cache {
         std::uint64_t file_number = 0;
         bool may_read = false;
+        unsigned breaks_unanswered = 0;
         std::optional<value> content{};
         std::uint64_t filled_at = 0;
         std::uint64_t changed_at = 0;  // by its own client, through the same key
@@ -76,6 +77,7 @@ private:
     [[nodiscard]] const open_register* register_of(const smb::wire::file_id& file) const;
     void end_open(const smb::wire::file_id& file);
     void end_session(std::uint64_t session);
+    void take_acknowledgement(const seen_request& request);
     void take_open(const seen_request& request, const seen_reply& reply);
     void take_read(const open_register& by, const seen_request& request, const seen_reply& reply);
     void take_write(const open_register& by, const seen_request& request);

@@ -42,6 +42,17 @@ void decode_into(seen_request& seen, const wire::message_view& message) {
                 seen.data.assign(args->data.begin(), args->data.end());
             }
             return;
+        case command::oplock_break:
+            if (const auto args = wire::decode_oplock_break(message)) {
+                if (const auto* const lease = std::get_if<wire::lease_break>(&args->acknowledged)) {
+                    seen.lease_key = lease->key;
+                    seen.keeps_read = wire::has(lease->state, wire::lease_state::read);
+                } else if (const auto* const oplock = std::get_if<wire::oplock_break>(&args->acknowledged)) {
+                    seen.file = oplock->file;
+                    seen.keeps_read = oplock->oplock_level == wire::oplock_level::level_2;
+                }
+            }
+            return;
         case command::lock:
             if (const auto args = wire::decode_lock(message)) {
                 seen.file = args->file;
@@ -170,9 +181,11 @@ void exchanges::take_break(std::size_t number, const wire::message_view& message
     if (const auto* const lease = std::get_if<wire::lease_break_notification>(&sent->sent)) {
         seen.lease_key = lease->key;
         seen.keeps_read = wire::has(lease->new_state, wire::lease_state::read);
+        seen.needs_answer = wire::has(lease->flags, wire::lease_break_flags::acknowledgement_required);
     } else if (const auto* const oplock = std::get_if<wire::oplock_break>(&sent->sent)) {
         seen.file = oplock->file;
         seen.keeps_read = oplock->oplock_level == wire::oplock_level::level_2;
+        seen.needs_answer = seen.keeps_read;  // another level than none is told of the stronger ones only
     }
     for (oracle* const each : oracles_)
         each->on_break(seen);

@@ -30,6 +30,8 @@ struct seen_request {
     smb::wire::share_access share{};
     std::string name{};  // UTF-16LE
     std::optional<smb::wire::lease_key> lease_key{};
+    bool keeps_read =
+        false;  // of an acknowledgement, which names a lease by its key, or an oplock by its file
     // of LOCK
     std::vector<smb::wire::lock_element> locks{};
     // of READ and WRITE
@@ -61,6 +63,7 @@ struct seen_break {
     std::optional<smb::wire::lease_key> lease_key{};
     smb::wire::file_id file{};  // of an oplock
     bool keeps_read = false;
+    bool needs_answer = false;
 };
 
 /// How much of a connection's bytes the client has taken, and how much has reached its socket.

@@ -104,7 +104,9 @@ io::task<bool> simulated_client::send() {
 io::task<bool> simulated_client::fill(std::span<std::byte> room) {
     while (not room.empty()) {
         const io::io_request<io::bytes_type> wanted{.buffers = room};
+        bytes_read_ = room.size();
         const auto got = co_await io::co_read(socket_, wanted);
+        bytes_read_ = 0;
         if (not got or got.bytes_transferred() == 0) co_return false;
         bytes_taken_ += got.bytes_transferred();
         room = room.subspan(got.bytes_transferred());

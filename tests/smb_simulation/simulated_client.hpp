@@ -99,6 +99,7 @@ protected:
     std::optional<smb::auth::signer> signer_;  // of what is put, but for compounds
     std::string complaint_;
     std::uint64_t bytes_taken_ = 0;                    // of this connection
+    std::uint64_t bytes_read_ = 0;                     // at most, by the read in flight
     smb::auth::secret_bytes<16> session_signing_key_;  // of the session; signs a bind
     smb::wire::guid guid_;
 
