@@ -147,7 +147,7 @@ std::vector<reach> busy_channel::reach_of_others() const {
     return all;
 }
 
-// Sends what is to be sent, and waits for news if there are more requests in flight than the client wants.
+// Sends all queued requests, then waits until the server has sent something.
 io::task<bool> busy_channel::flush_and_wait() {
     put_acknowledgements();
     if (not outgoing_.empty()) {

@@ -78,15 +78,15 @@ private:
 
 /// A client of one or more channels that is busy with few files: it opens, reads and writes, locks, renames,
 /// links and removes them, watches their directory, acknowledges breaks, late or never, and cancels. In the
-/// end it ends properly, cancelling what waits, or hangs up. All of it is drawn from a seed, and everything
-/// it sends and gets is seen by oracles. Thread safety: its loop's thread.
+/// end it ends properly, cancelling pending requests, or closes its connections. All of it is drawn from a
+/// seed, and everything it sends and gets is seen by oracles. Thread safety: its loop's thread.
 class busy_client {
 public:
     struct habits {
         std::uint64_t seed = 1;
-        std::size_t number = 1;  // of its GUID and address
+        std::size_t number = 1;  // its GUID and its address
         std::size_t channels = 1;
-        unsigned requests = 60;  // of each channel
+        unsigned requests = 60;  // per channel
         bool is_polite = true;   // ends properly, acknowledges each break
         std::function<io::socket_handle()> dial{};
     };

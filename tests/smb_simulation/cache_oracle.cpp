@@ -113,7 +113,7 @@ void cache_oracle::take_read(const open_register& by, const seen_request& reques
     own.filled_at = reply.sequence;
 }
 
-// What a client has written is another value than all that it cached before it sent the write.
+// A client writes a value that differs from each value that it cached before.
 void cache_oracle::take_write(const open_register& by, const seen_request& request) {
     compare(by, request, request.data);
 }
@@ -149,13 +149,13 @@ void cache_oracle::check_age(std::uint64_t file_number, const seen_request& requ
     }
     const auto source = std::ranges::find(all, content, &write_seen::content);
     if (source == all.end()) {
-        report("a read returns what was never written", {request.connection});
+        report("a read returns a value that was never written", {request.connection});
         return;
     }
     for (const write_seen& later : all)
         if (source->answered != 0 and source->answered < later.sent and later.answered != 0 and
             later.answered < request.sequence)
-            report("a read returns what was overwritten before it was sent", {request.connection});
+            report("a read returns a value that was overwritten before it was sent", {request.connection});
 }
 
 void cache_oracle::on_reach(const seen_request&, const std::vector<reach>& others) {

@@ -89,7 +89,7 @@ private:
     std::map<cache_key, cache> caches_;
     std::map<std::uint64_t, std::vector<write_seen>> writes_;  // by file number
     std::vector<suspicion> suspicions_;
-    std::size_t fresh_suspicions_ = 0;                        // at the end of the list: of the reply at hand
+    std::size_t fresh_suspicions_ = 0;  // how many at the end of the list belong to the last reply
     std::set<std::pair<cache_key, std::uint64_t>> creating_;  // with a lease key: until the reply
     std::set<cache_key> broken_early_;
     std::size_t early_breaks_ = 0;

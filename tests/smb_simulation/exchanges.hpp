@@ -30,8 +30,7 @@ struct seen_request {
     smb::wire::share_access share{};
     std::string name{};  // UTF-16LE
     std::optional<smb::wire::lease_key> lease_key{};
-    bool keeps_read =
-        false;  // of an acknowledgement, which names a lease by its key, or an oplock by its file
+    bool keeps_read = false;  // acknowledgements: they name a lease by its key, an oplock by its file
     // of LOCK
     std::vector<smb::wire::lock_element> locks{};
     // of READ and WRITE
@@ -58,10 +57,10 @@ struct seen_reply {
 struct seen_break {
     std::size_t connection = 0;
     std::size_t client = 0;
-    std::uint64_t begin_offset = 0;  // of its frame, in the bytes of the connection
+    std::uint64_t begin_offset = 0;  // where its frame begins in the stream of the connection
     std::uint64_t end_offset = 0;
     std::optional<smb::wire::lease_key> lease_key{};
-    smb::wire::file_id file{};  // of an oplock
+    smb::wire::file_id file{};  // oplocks only
     bool keeps_read = false;
     bool needs_answer = false;
 };
@@ -137,7 +136,7 @@ public:
     /// Everything has been answered that should be.
     void expect_all_answered(std::size_t connection);
 
-    /// What was found, one in a line; empty if nothing was.
+    /// Returns the violations, one per line; empty if there are none.
     [[nodiscard]] std::string verdict();
     [[nodiscard]] std::uint64_t replies() const noexcept { return replies_; }
 

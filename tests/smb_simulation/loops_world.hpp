@@ -32,7 +32,7 @@ public:
     loops_world& operator=(const loops_world&) = delete;
 
     /// Starts clients on their loop, runs everything until no client is left, and stops the server. Expects
-    /// that no client waits for ever, and that nothing is left in the server.
+    /// that each client ends, and that nothing is left in the server.
     void run(std::function<void()> start_clients);
 
     [[nodiscard]] io::io_multiplexer& clients_loop() noexcept { return *clients_loop_; }

@@ -11,14 +11,14 @@ namespace {
 
 constexpr std::size_t seeds_of_test = 60;
 
-// Whether an oracle says so in one of the first runs. Faults are in what oracles see: the server is right.
+// Whether an oracle reports the fault in one of the first runs. The fault is injected into its input.
 [[nodiscard]] bool is_reported(mutation fault, std::string_view what) {
     for (std::uint64_t seed = 1; seed <= seeds_of_test; ++seed)
         if (run_at_random(seed, fault).verdict.find(what) != std::string::npos) return true;
     return false;
 }
 
-TEST(server_on_simulated_loops, keeps_what_it_promises_to_clients_of_several_channels) {
+TEST(server_on_simulated_loops, satisfies_all_oracles_with_clients_of_several_channels) {
     run_outcome all;
     for (const std::uint64_t seed : testing_by_simulation::seeds(seeds_of_test)) {
         const testing_by_simulation::replayable here(seed);

@@ -7,10 +7,12 @@
 #include <cstring>
 #include <vector>
 
+#include "tests/smb_simulation/history_run.hpp"
 #include "tests/smb_simulation/random_run.hpp"
 
-// smb_seeds [--first N] [--seeds N] [--jobs N] [--seed N]: runs of busy clients from many seeds. Progress and
-// failures go to standard error; the exit status is 1 if a seed failed. `--seed N` replays one.
+// smb_seeds [--first N] [--seeds N] [--jobs N] [--seed N]: runs of busy clients, and histories, from many
+// seeds. Progress and failures go to standard error; the exit status is 1 if a seed failed. `--seed N`
+// replays one.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -21,9 +23,17 @@ struct wanted_runs {
     std::uint64_t jobs = 1;
 };
 
+[[nodiscard]] run_outcome run_both(std::uint64_t seed) {
+    run_outcome outcome = run_at_random(seed);
+    const history all = record_history(seed);
+    if (not is_linearizable(all))
+        outcome.verdict += "no order of these operations explains them:\n" + to_text(all);
+    return outcome;
+}
+
 // Returns whether it held. A failed ENSURE ends the process, whose last line of progress names the seed.
 bool run_one(std::uint64_t seed) {
-    const run_outcome outcome = run_at_random(seed);
+    const run_outcome outcome = run_both(seed);
     const bool is_fine = outcome.verdict.empty() and not testing::Test::HasFailure();
     if (not is_fine)
         std::fprintf(stderr, "seed %llu failed; replay with: smb_seeds --seed %llu\n%s",
@@ -100,9 +110,10 @@ int run_all(const wanted_runs& wanted) {
 }
 
 int print_one(std::uint64_t seed) {
-    const run_outcome one = run_at_random(seed);
+    const run_outcome one = run_both(seed);
     std::fprintf(stderr, "%s", one.verdict.c_str());
-    std::printf(
+    std::fprintf(
+        stdout,
         "seed %llu: digest %016llx, %llu switches, %llu events, %llu replies, %u successes, %zu pairs of "
         "opens, %zu of locks, %zu comparisons, %zu breaks, %zu of them early\n",
         static_cast<unsigned long long>(seed), static_cast<unsigned long long>(one.digest),
