@@ -81,14 +81,17 @@ nt_status directory_model::rename(const operation_seen& asked) {
             std::ranges::any_of(opens_, [&](const auto& each) { return each.second.file == file; });
         // Another name of the file itself is replaced although it is open.
         if (is_open and file != by.file) return nt_status::access_denied;
-        entries_.erase(*taken);
     }
+    // Its own name has been replaced by another name of the file.
+    if (not entries_.contains(by.entry)) return nt_status::object_name_not_found;
+    if (taken and *taken != by.entry) entries_.erase(*taken);
     entries_[by.entry].name = asked.name;
     return nt_status::success;
 }
 
 nt_status directory_model::link(const operation_seen& asked) {
     if (entry_of(asked.name)) return nt_status::object_name_collision;
+    if (not entries_.contains(opens_[asked.open].entry)) return nt_status::object_name_not_found;
     const std::size_t id = asked.sent + 1000;  // no operation has such an index
     entries_[id] = {.file = opens_[asked.open].file, .name = asked.name};
     return nt_status::success;
