@@ -76,6 +76,7 @@ nt_status directory_model::rename(const operation_seen& asked) {
     const auto taken = entry_of(asked.name);
     if (taken and *taken != by.entry) {
         const std::size_t file = entries_[*taken].file;
+        if (file == by.file and not entries_.contains(by.entry)) return nt_status::object_name_not_found;
         if (not asked.replaces) return nt_status::object_name_collision;
         const bool is_open =
             std::ranges::any_of(opens_, [&](const auto& each) { return each.second.file == file; });
