@@ -143,7 +143,7 @@ std::string directory_model::text() const {
         add(id), add(each.file), add(each.name);
     all += ';';
     for (const auto& [id, each] : opens_) {
-        add(id);
+        add(id), add(each.file), add(each.entry);
         for (const std::uint8_t range : each.locks)
             add(range);
         all += '/';

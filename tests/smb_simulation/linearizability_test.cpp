@@ -101,6 +101,18 @@ TEST(is_linearizable, rejects_a_rename_onto_an_open_file) {
     EXPECT_TRUE(is_linearizable(all));
 }
 
+// The second open is of the renamed file, the third creates another: the order 2, 1, 3, not 1, 3, 2.
+TEST(is_linearizable, tells_states_apart_whose_opens_are_of_different_files) {
+    history all{create({1, 2}, nt_status::success, deleting),
+                on(0, kind::rename, {3, 8}),
+                create({4, 9}, nt_status::success),
+                create({5, 10}, nt_status::success),
+                on(2, kind::lock, {11, 12}),
+                on(3, kind::lock, {13, 14})};
+    all[1].name = 1;
+    EXPECT_TRUE(is_linearizable(all));
+}
+
 TEST(server_on_simulated_loops, answers_as_if_clients_came_one_after_the_other) {
     std::size_t operations = 0;
     std::size_t refusals = 0;
