@@ -142,7 +142,8 @@ std::vector<reach> busy_channel::reach_of_others() const {
         const std::uint64_t taken = each->bytes_taken_ + each->bytes_read_;
         all.push_back({.connection = each->number_,
                        .taken = each->bytes_taken_,
-                       .arrived = taken + static_cast<std::uint64_t>(unread)});
+                       .arrived = taken + static_cast<std::uint64_t>(unread),
+                       .has_unread = unread != 0});
     }
     return all;
 }

@@ -48,7 +48,7 @@ void cache_oracle::on_closed(std::size_t connection, std::uint64_t session) {
     for (suspicion& each : suspicions_)
         for (const reach& one : each.others)
             each.is_cleared |=
-                one.connection == connection and (one.arrived > one.taken or order_ == break_order::relaxed);
+                one.connection == connection and (one.has_unread or order_ == break_order::relaxed);
 }
 
 void cache_oracle::on_reply(const seen_request& request, const seen_reply& reply) {

@@ -69,7 +69,8 @@ struct seen_break {
 struct reach {
     std::size_t connection = 0;
     std::uint64_t taken = 0;
-    std::uint64_t arrived = 0;
+    std::uint64_t arrived = 0;  // at most
+    bool has_unread = false;    // in the socket
 };
 
 /// Judges what clients see. A violation names connections: it does not count if the server has ended one of
