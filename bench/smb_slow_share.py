@@ -14,7 +14,8 @@ shares open, read and close files:
     mount_inside  "fast" remains; in the directory of another local share, a file system is mounted whose calls take 200 ms
 
 Then the server gets SIGTERM. Subjects are sluice and Debian's smbd, which has a process for each connection. One row of JSON
-per variant, subject and operation on standard output, and a row `stop`: the seconds until the server has ended, and whether
+per variant, subject and operation on standard output; a row `all`: the part of the time that clients spent in operations of
+more than 20 ms, since a client that waits asks for little meanwhile; and a row `stop`: the seconds until the server has ended, and whether
 its log names a hung share. An operation that takes longer than 10 s ends the variant, and counts as 10 s. Needs root or a
 user who may mount FUSE, and python3-fusepy.
 """
@@ -131,12 +132,14 @@ def do_round(client, number, into):
 
 def load_share(port, share, path):
     """Opens, reads and closes one file again and again, as a process of its own."""
-    with contextlib.suppress(OSError, RuntimeError):
+    try:
         client = Client(port, share, timeout=600)
         while True:
             file = client.open(path)
             client.read(file)
             client.close_file(file)
+    except (OSError, RuntimeError) as error:
+        print(f"smb_slow_share: a client of {share} ended: {error}", file=sys.stderr)
 
 
 class SlowMount:
@@ -267,6 +270,12 @@ def print_row(row):
                                                        for key, value in row.items()}), flush=True)
 
 
+def share_of_long_waits(took):
+    """Which part of the time the clients spent in operations of more than 20 ms: quick ones in between do not hide it."""
+    all_seconds = [seconds for each in took.values() for seconds in each]
+    return sum(seconds for seconds in all_seconds if seconds > 0.02) / sum(all_seconds)
+
+
 def measure(server, clients, seconds):
     """Returns the seconds of each operation of the clients, which take turns; each does one round at least."""
     took = {name: [] for name in OPERATIONS}
@@ -320,6 +329,8 @@ def run_variant(variant, make, options, scratch):
                 print_row({"variant": variant, "subject": server.name, "operation": name, "unit": "ms", "samples": len(ms),
                            "p50": statistics.median(ms), "p99": percentile(ms, 0.99), "max": max(ms)})
             before = len(server.log())
+            print_row({"variant": variant, "subject": server.name, "operation": "all", "unit": "share of time",
+                       "waited_over_20ms": share_of_long_waits(took)})
             seconds = server.stop()
             names = [name for name in shares if name != "fast"]
             print_row({"variant": variant, "subject": server.name, "operation": "stop", "unit": "s",

@@ -24,6 +24,7 @@ void cache_oracle::on_request(const seen_request& request) {
     cache& own = caches_[by->key];
     own.content.reset();
     own.changed_at = request.sequence;
+    ++own.writes_in_flight;
 }
 
 // With its last open, a lease or an oplock is over.
@@ -61,8 +62,10 @@ void cache_oracle::on_reply(const seen_request& request, const seen_reply& reply
         for (write_seen& each : writes_[by->file_number])
             if (each.sent == request.sequence and reply.is_success()) each.answered = reply.sequence;
         if (reply.is_success()) take_write(*by, request);
-        caches_[by->key].content.reset();
-        caches_[by->key].changed_at = reply.sequence;
+        cache& own = caches_[by->key];
+        own.content.reset();
+        own.changed_at = reply.sequence;
+        if (own.writes_in_flight != 0) --own.writes_in_flight;
     }
     const bool is_read =
         reply.is_success() or (reply.status == wire::nt_status::end_of_file and reply.data.empty());
@@ -108,7 +111,7 @@ void cache_oracle::take_read(const open_register& by, const seen_request& reques
     check_age(by.file_number, request, reply.data);
     compare(by, request, reply.data);
     cache& own = caches_[by.key];
-    if (not own.may_read or own.changed_at > request.sequence) return;
+    if (not own.may_read or own.writes_in_flight != 0 or own.changed_at > request.sequence) return;
     own.content = reply.data;
     own.filled_at = reply.sequence;
 }

@@ -51,6 +51,7 @@ private:
         std::uint64_t file_number = 0;
         bool may_read = false;
         unsigned breaks_unanswered = 0;
+        unsigned writes_in_flight = 0;  // through the same key
         std::optional<value> content{};
         std::uint64_t filled_at = 0;
         std::uint64_t changed_at = 0;  // by its own client, through the same key
