@@ -15,7 +15,7 @@ shares open, read and close files:
 
 Then the server gets SIGTERM. Subjects are sluice and Debian's smbd, which has a process for each connection. One row of JSON
 per variant, subject and operation on standard output; a row `all`: the part of the time that clients spent in operations of
-more than 20 ms, since a client that waits asks for little meanwhile; and a row `stop`: the seconds until the server has ended, and whether
+more than 20 ms, since a client that waits sends few requests in that time; and a row `stop`: the seconds until the server has ended, and whether
 its log names a hung share. An operation that takes longer than 10 s ends the variant, and counts as 10 s. Needs root or a
 user who may mount FUSE, and python3-fusepy.
 """
