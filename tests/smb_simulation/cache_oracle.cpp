@@ -97,6 +97,7 @@ void cache_oracle::take_open(const seen_request& request, const seen_reply& repl
     opens_[name] = {.file_number = reply.file_number, .session = request.session, .key = key};
     cache& its = caches_[key];
     its.file_number = reply.file_number;
+    its.granted_at = reply.sequence;
     if (its.breaks_unanswered != 0) return;
     its.may_read =
         is_lease ? wire::has(reply.lease, wire::lease_state::read) : reply.oplock != wire::oplock_level::none;
@@ -111,7 +112,9 @@ void cache_oracle::take_read(const open_register& by, const seen_request& reques
     check_age(by.file_number, request, reply.data);
     compare(by, request, reply.data);
     cache& own = caches_[by.key];
-    if (not own.may_read or own.writes_in_flight != 0 or own.changed_at > request.sequence) return;
+    // A read from before the grant, or beside a write of its own, may have returned what is old now.
+    const bool is_sent_since = request.sequence > own.granted_at and request.sequence > own.changed_at;
+    if (not own.may_read or own.writes_in_flight != 0 or not is_sent_since) return;
     own.content = reply.data;
     own.filled_at = reply.sequence;
 }

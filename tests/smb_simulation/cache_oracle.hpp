@@ -50,6 +50,7 @@ private:
     struct cache {
         std::uint64_t file_number = 0;
         bool may_read = false;
+        std::uint64_t granted_at = 0;  // last
         unsigned breaks_unanswered = 0;
         unsigned writes_in_flight = 0;  // through the same key
         std::optional<value> content{};
