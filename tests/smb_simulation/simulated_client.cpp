@@ -1,6 +1,7 @@
 #include "tests/smb_simulation/simulated_client.hpp"
 
 #include "sluice/io/awaitable.hpp"
+#include "sluice/smb/auth/key_derivation.hpp"
 #include "sluice/smb/auth/negotiator.hpp"
 #include "sluice/smb/wire/message/compound.hpp"
 #include "sluice/smb/wire/message/negotiate.hpp"
@@ -24,6 +25,7 @@ void simulated_client::begin_anew(io::socket_handle socket) {
     next_message_id_ = 0;
     credits_ = 1;
     awaited_ = 0;
+    bytes_taken_ = 0;
     session_id_ = 0;
     tree_id_ = 0;
     signer_.reset();
@@ -87,6 +89,7 @@ void simulated_client::end_compound() {
 }
 
 io::task<bool> simulated_client::send() {
+    before_send(outgoing_);
     std::span<const std::byte> rest = outgoing_;
     while (not rest.empty()) {
         const io::io_request<io::const_bytes_type> wanted{.buffers = rest};
@@ -101,8 +104,11 @@ io::task<bool> simulated_client::send() {
 io::task<bool> simulated_client::fill(std::span<std::byte> room) {
     while (not room.empty()) {
         const io::io_request<io::bytes_type> wanted{.buffers = room};
+        bytes_read_ = room.size();
         const auto got = co_await io::co_read(socket_, wanted);
+        bytes_read_ = 0;
         if (not got or got.bytes_transferred() == 0) co_return false;
+        bytes_taken_ += got.bytes_transferred();
         room = room.subspan(got.bytes_transferred());
     }
     co_return true;
@@ -190,7 +196,7 @@ io::task<bool> simulated_client::negotiate() {
     co_return true;
 }
 
-io::task<bool> simulated_client::log_on() {
+io::task<bool> simulated_client::authenticate(wire::session_setup_flags how) {
     const auth::credentials who{.user = "u",
                                 .domain = {},
                                 .workstation = {},
@@ -198,13 +204,18 @@ io::task<bool> simulated_client::log_on() {
                                 .hash = auth::nt_hash::of_password("p").value()};
     auth::initiating_negotiator initiator(who, secrets_, clock_);
     std::vector<std::byte> challenge;
-    session_id_ = 0;
     for (int round = 0; round != 4; ++round) {
         auto step = initiator.step(challenge);
-        if (std::holds_alternative<auth::step_done>(step)) co_return true;
+        if (const auto* const done = std::get_if<auth::step_done>(&step)) {
+            if (how == wire::session_setup_flags::none)
+                session_signing_key_ = auth::derive_session_keys({.full_session_key = done->key.view(),
+                                                                  .preauth_hash = std::nullopt})
+                                           .signing;
+            co_return true;
+        }
         const auto* const next = std::get_if<auth::step_continue>(&step);
         if (next == nullptr) co_return false;
-        put(command::session_setup, wire::session_setup_args{.security_blob = next->token});
+        put(command::session_setup, wire::session_setup_args{.flags = how, .security_blob = next->token});
         io::task<bool> sending = send();
         if (not co_await std::move(sending)) co_return false;
         io::task<bool> taking = take_reply();
@@ -212,10 +223,22 @@ io::task<bool> simulated_client::log_on() {
         const auto message = wire::message_view::of(received_);
         session_id_ = message->header().session_id;
         const auto reply = wire::decode_session_setup_reply(*message);
-        if (not reply) co_return false;
+        const bool goes_on = message->header().status == wire::nt_status::more_processing_required;
+        if (not reply or (wire::is_error(message->header().status) and not goes_on)) co_return false;
         challenge.assign(reply->security_blob.begin(), reply->security_blob.end());
     }
     co_return false;
+}
+
+io::task<bool> simulated_client::bind_to(const simulated_client& first) {
+    session_id_ = first.session_id_;
+    signer_.emplace(
+        auth::signer::create(auth::signing_algorithm::aes_cmac, first.session_signing_key_).value());
+    io::task<bool> binding = authenticate(wire::session_setup_flags::binding);
+    const bool is_bound = co_await std::move(binding);
+    signer_.reset();
+    tree_id_ = first.tree_id_;
+    co_return is_bound;
 }
 
 io::task<bool> simulated_client::connect_tree() {

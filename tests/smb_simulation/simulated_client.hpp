@@ -17,6 +17,7 @@
 #include "sluice/smb/wire/message/frame.hpp"
 #include "sluice/smb/wire/message/header.hpp"
 #include "sluice/smb/wire/message/negotiate_contexts.hpp"
+#include "sluice/smb/wire/message/session_setup.hpp"
 
 namespace sluice::smb_simulation {
 
@@ -36,6 +37,8 @@ public:
 protected:
     ~simulated_client() = default;
 
+    /// Called before frames are sent.
+    virtual void before_send(bytes_view /*frames*/) {}
     /// Called with every message of the server that is none of the errors above.
     virtual void take_message(const smb::wire::message_view& message) = 0;
     /// The last word on a request's header.
@@ -46,7 +49,12 @@ protected:
     /// Negotiates, logs on as u with password p, connects to the share. Suspends.
     [[nodiscard]] io::task<bool> set_up();
     [[nodiscard]] io::task<bool> negotiate();
-    [[nodiscard]] io::task<bool> log_on();
+    [[nodiscard]] io::task<bool> log_on() {
+        session_id_ = 0;
+        return authenticate(smb::wire::session_setup_flags::none);
+    }
+    /// Becomes a channel of the session of another client, and uses its tree. The dialect is 3.0.2. Suspends.
+    [[nodiscard]] io::task<bool> bind_to(const simulated_client& first);
     [[nodiscard]] io::task<bool> connect_tree();
     /// Sends what has been put. False if the server has hung up. Suspends.
     [[nodiscard]] io::task<bool> send();
@@ -90,8 +98,13 @@ protected:
     bool is_related_ = false;                  // the next message put belongs to the one before
     std::optional<smb::auth::signer> signer_;  // of what is put, but for compounds
     std::string complaint_;
+    std::uint64_t bytes_taken_ = 0;                    // of this connection
+    std::uint64_t bytes_read_ = 0;                     // at most, by the read in flight
+    smb::auth::secret_bytes<16> session_signing_key_;  // of the session; signs a bind
+    smb::wire::guid guid_;
 
 private:
+    [[nodiscard]] io::task<bool> authenticate(smb::wire::session_setup_flags how);
     [[nodiscard]] io::task<bool> fill(std::span<std::byte> room);
     [[nodiscard]] bool take_apart();
     [[nodiscard]] smb::wire::header next_header(smb::wire::command code);
@@ -100,7 +113,6 @@ private:
     void account(const smb::wire::header& header);
 
     predictable_secrets_for_simulation secrets_;
-    smb::wire::guid guid_;
     bool is_compound_ = false;
     std::size_t compound_begin_ = 0;  // where its frame begins in outgoing_
     std::size_t message_begin_ = 0;   // where its last message does

@@ -84,7 +84,9 @@ private:
     void backend_submit(operation_record& op) noexcept override;
     void backend_cancel(operation_record& op) noexcept override;
     result<void> backend_complete(time_point until) noexcept override;
-    void backend_wake() noexcept override {}
+    void backend_wake() noexcept override {
+        if (options_.sleeper != nullptr) options_.sleeper->wake(this);
+    }
     void backend_poll(operation_record& op) noexcept override;
     [[nodiscard]] bool backend_attempt(operation_record& op) noexcept override;
     [[nodiscard]] bool backend_is_stalled() const noexcept override { return is_stalled_; }
@@ -111,6 +113,8 @@ private:
     [[nodiscard]] std::size_t drawn_limit(std::size_t bytes) noexcept;
     void pass_time(time_point to) noexcept;
     [[nodiscard]] bool wait_for_event(time_point until) noexcept;
+    void let_others_run(time_point until) noexcept;
+    void record_stall() noexcept;
 
     // Calls `visit(choice, when it may happen)` for everything that may happen without somebody outside.
     template <class Visit>
@@ -462,16 +466,30 @@ void back_end::pass_time(time_point to) noexcept {
     emit({.what = event_kind::time_passed, .operation = operation_kind::sleep, .amount = passed.count()});
 }
 
+void back_end::record_stall() noexcept {
+    is_stalled_ = true;
+    if (pending() != 0) emit({.what = event_kind::stalled, .amount = static_cast<std::int64_t>(pending())});
+}
+
+// step() has just asked the descriptors: those without an answer are still blocked.
+void back_end::let_others_run(time_point until) noexcept {
+    std::erase_if(asked_, [](const pollfd& each) { return each.revents != 0; });
+    if (not options_.sleeper->sleep(this, until, asked_)) record_stall();
+}
+
 // Nothing can happen now. Returns whether something can after the time that has passed.
 bool back_end::wait_for_event(time_point until) noexcept {
     if (not prepare_to_sleep()) return false;  // something has been posted
-    woke_up();
     const time_point next = next_due();
     const time_point target = std::min(next, until);
+    if (options_.sleeper != nullptr) {
+        let_others_run(target);
+        woke_up();
+        return false;
+    }
+    woke_up();
     if (target == never) {
-        is_stalled_ = true;
-        if (pending() != 0)
-            emit({.what = event_kind::stalled, .amount = static_cast<std::int64_t>(pending())});
+        record_stall();
         return false;
     }
     if (target > now()) pass_time(target);

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <poll.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sluice/base/clock.hpp"
@@ -58,6 +61,23 @@ protected:
     ~simulation_listener() = default;
 };
 
+/// Decides what happens while a loop waits, in a simulation of several loops that share a clock: each on a
+/// thread of its own, of which one runs at a time.
+/// Thread safety: whichever of these threads runs.
+class simulation_sleeper {
+public:
+    /// Called by `loop`, which can do nothing before `until` unless one of `readiness` becomes ready or an
+    /// item is posted to it. Other threads run until then, and time passes. May return early. Returns false
+    /// if nothing can ever happen, on any loop. Blocks: while others run.
+    [[nodiscard]] virtual bool sleep(const void* loop, clock_source::steady_time until,
+                                     std::span<pollfd> readiness) noexcept = 0;
+    /// Something was posted to `loop`, which sleeps.
+    virtual void wake(const void* loop) noexcept = 0;
+
+protected:
+    ~simulation_sleeper() = default;
+};
+
 /// How a simulated multiplexer behaves. As made, it is calm: only the order in which operations advance is
 /// drawn.
 struct simulation_options {
@@ -80,6 +100,8 @@ struct simulation_options {
     /// Shared with the program under test, so that there is one time; null: the multiplexer has its own.
     simulated_clock* clock = nullptr;
     simulation_listener* listener = nullptr;
+    /// Runs other loops while this one waits; they share `clock`. Null: there is no other, and time jumps.
+    simulation_sleeper* sleeper = nullptr;
 
     /// Everything that may happen to a program whose system is in order, often.
     [[nodiscard]] static simulation_options rough(std::uint64_t seed);

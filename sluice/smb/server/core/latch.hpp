@@ -50,11 +50,17 @@ public:
         owner_.store(nullptr, std::memory_order_relaxed);
         // release: what this holder has changed; pairs with the acquires in lock() and lock_slowly().
         if (state_.exchange(free, std::memory_order_release) == awaited) wake_next();
+        if (after_release != nullptr) [[unlikely]]
+            after_release();
     }
     /// Whether the calling thread has it. Any thread.
     [[nodiscard]] bool is_mine() const noexcept {
         return owner_.load(std::memory_order_relaxed) == &thread_mark_;
     }
+
+    /// For a simulation of several loops: called by each thread that has released a latch, as other loops may
+    /// run there. Set before the threads begin; null otherwise.
+    static inline constinit void (*after_release)() noexcept = nullptr;
 
     /// How often a thread has slept for it.
     [[nodiscard]] std::uint64_t sleeps() const noexcept { return sleeps_.load(std::memory_order_relaxed); }

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sluice/smb/wire/create/create.hpp"
+#include "sluice/smb/wire/nt_status.hpp"
+
+namespace sluice::smb_simulation {
+
+/// What a client does to one directory, and what it was told.
+struct operation_seen {
+    enum class kind : std::uint8_t { create, close, dispose, rename, link, lock, unlock };
+    kind what = kind::create;
+    std::size_t client = 0;
+    std::uint64_t sent = 0;  // moments of one clock that never stands still
+    std::uint64_t answered = 0;
+    smb::wire::nt_status status{};
+    // of create
+    smb::wire::create_disposition disposition{};
+    smb::wire::access_mask access{};
+    smb::wire::share_access share{};
+    // of create, rename and link
+    std::uint8_t name = 0;
+    bool replaces = false;  // rename; for dispose, whether the file is to be removed
+    // of all others: the create whose open is meant, as an index of the history
+    std::size_t open = 0;
+    std::uint8_t range = 0;  // of lock and unlock, which are exclusive and never wait
+};
+using history = std::vector<operation_seen>;
+
+/// A directory of files as clients of SMB see it, one operation at a time: names, share modes, removal when
+/// the last open ends, hard links, exclusive locks of whole ranges.
+class directory_model {
+public:
+    /// Carries out operation `index` of a history. Returns what its client must have been told.
+    [[nodiscard]] smb::wire::nt_status apply(const history& all, std::size_t index);
+    /// The state, written down: equal for equal states.
+    [[nodiscard]] std::string text() const;
+
+private:
+    struct entry {
+        std::size_t file = 0;
+        std::uint8_t name = 0;
+    };
+    struct open_file {
+        std::size_t file = 0;
+        std::size_t entry = 0;
+        smb::wire::access_mask access{};
+        smb::wire::share_access share{};
+        std::set<std::uint8_t> locks{};
+    };
+    struct removal {
+        bool is_pending = false;
+        std::set<std::size_t> entries{};
+    };
+
+    [[nodiscard]] std::optional<std::size_t> entry_of(std::uint8_t name) const;
+    [[nodiscard]] smb::wire::nt_status create(const operation_seen& asked, std::size_t index);
+    [[nodiscard]] smb::wire::nt_status close(std::size_t open);
+    [[nodiscard]] smb::wire::nt_status rename(const operation_seen& asked);
+    [[nodiscard]] smb::wire::nt_status link(const operation_seen& asked);
+    [[nodiscard]] smb::wire::nt_status lock(const operation_seen& asked);
+
+    std::map<std::size_t, entry> entries_;     // by the operation that made the name
+    std::map<std::size_t, open_file> opens_;   // by the operation that made the open
+    std::map<std::size_t, removal> removals_;  // by file
+};
+
+/// Whether there is an order of the operations, each between the moments at which it was sent and answered,
+/// in which every client would have been told what it was told. At most 63 operations. Complexity:
+/// exponential in how many operations overlap.
+[[nodiscard]] bool is_linearizable(const history& all);
+
+/// One operation in a line.
+[[nodiscard]] std::string to_text(const history& all);
+
+}  // namespace sluice::smb_simulation

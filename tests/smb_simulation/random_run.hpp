@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tests/smb_simulation/exchanges.hpp"
+
+namespace sluice::smb_simulation {
+
+/// What one run of busy and unruly clients on several loops came to.
+struct run_outcome {
+    std::uint64_t digest = 0;
+    std::uint64_t switches = 0;
+    std::uint64_t events = 0;
+    std::uint64_t replies = 0;
+    unsigned successes = 0;
+    std::size_t open_pairs = 0;
+    std::size_t lock_pairs = 0;
+    std::size_t comparisons = 0;
+    std::size_t breaks = 0;
+    std::size_t early_breaks = 0;
+    std::string verdict;  // empty: nothing was found
+};
+
+/// Runs a server on three loops, and clients of one to three channels, all drawn from the seed. What must
+/// hold of the server is expected (gtest); what oracles find is returned. Blocks: some tens of milliseconds.
+[[nodiscard]] run_outcome run_at_random(std::uint64_t seed, mutation fault = mutation::none);
+
+}  // namespace sluice::smb_simulation

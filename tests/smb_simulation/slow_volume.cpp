@@ -1,0 +1,193 @@
+#include "tests/smb_simulation/slow_volume.hpp"
+
+#include "sluice/io/awaitable.hpp"
+#include "tests/smb_simulation/loop_scheduler.hpp"
+
+namespace sluice::smb_simulation {
+
+std::chrono::milliseconds slow_calls::draw() noexcept {
+    if (random_.below(1000) >= how_.chance) return {};
+    if (random_.below(1000) < how_.hung) return how_.hung_for;
+    return std::chrono::milliseconds(random_.below(static_cast<std::uint64_t>(how_.longest.count()) + 1));
+}
+
+void slow_calls::block() noexcept {
+    if (not loop_scheduler::may_block_here()) return;
+    loop_scheduler::block_here(draw());
+}
+
+io::task<void> slow_calls::suspend() noexcept {
+    io::io_multiplexer* const loop = io::io_multiplexer::running_here();
+    const std::chrono::milliseconds taken = loop == nullptr ? std::chrono::milliseconds{} : draw();
+    if (taken == std::chrono::milliseconds{}) co_return;
+    const deadline until(taken);
+    (void)co_await io::co_sleep(*loop, until);
+}
+
+namespace {
+
+using namespace vfs;  // NOLINT: a node forwards all of it
+
+class slow_node final : public node {
+public:
+    slow_node(node_ptr inner, slow_calls& slowness) noexcept
+        : inner_(std::move(inner)), slowness_(slowness) {}
+
+    [[nodiscard]] node& inner() noexcept { return *inner_; }
+
+    [[nodiscard]] node_kind kind() const noexcept override { return inner_->kind(); }
+    [[nodiscard]] file_key key() const noexcept override { return inner_->key(); }
+    [[nodiscard]] std::string path() const override { return inner_->path(); }
+    [[nodiscard]] std::string location() const override { return inner_->location(); }
+    [[nodiscard]] std::string_view stream_name() const noexcept override { return inner_->stream_name(); }
+
+    [[nodiscard]] result<metadata> status() noexcept override { return slowly().status(); }
+    [[nodiscard]] result<void> change(const metadata_change& wanted) noexcept override {
+        return slowly().change(wanted);
+    }
+
+    [[nodiscard]] bool transfers_at_once() const noexcept override { return true; }
+    [[nodiscard]] result<void> open_data(data_access wanted) noexcept override {
+        return slowly().open_data(wanted);
+    }
+    [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into,
+                                                        std::uint64_t offset) noexcept override {
+        io::task<void> waiting = slowness_.suspend();
+        co_await std::move(waiting);
+        io::task<result<std::size_t>> reading = inner_->co_read(into, offset);
+        const auto outcome = co_await std::move(reading);
+        io::task<void> returning = slowness_.suspend();
+        co_await std::move(returning);
+        co_return outcome;
+    }
+    [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from,
+                                                  std::uint64_t offset) noexcept override {
+        io::task<void> waiting = slowness_.suspend();
+        co_await std::move(waiting);
+        io::task<result<void>> writing = inner_->co_write(from, offset);
+        const auto outcome = co_await std::move(writing);
+        io::task<void> returning = slowness_.suspend();
+        co_await std::move(returning);
+        co_return outcome;
+    }
+    [[nodiscard]] io::task<result<void>> co_flush() noexcept override {
+        io::task<void> waiting = slowness_.suspend();
+        co_await std::move(waiting);
+        io::task<result<void>> flushing = inner_->co_flush();
+        co_return co_await std::move(flushing);
+    }
+
+    [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override {
+        return slowly().truncate(size_bytes);
+    }
+    [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override {
+        return slowly().allocate(size_bytes);
+    }
+    [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
+                                    bool give_back) noexcept override {
+        return slowly().zero(offset, length, give_back);
+    }
+    [[nodiscard]] result<std::span<io::extent_pair>> allocated_ranges(
+        std::uint64_t offset, std::uint64_t length, std::span<io::extent_pair> storage) noexcept override {
+        return slowly().allocated_ranges(offset, length, storage);
+    }
+    [[nodiscard]] result<std::uint64_t> clone_to(node& destination, io::extent_pair source,
+                                                 std::uint64_t destination_offset,
+                                                 bool only_shared) noexcept override {
+        return slowly().clone_to(static_cast<slow_node&>(destination).inner(), source, destination_offset,
+                                 only_shared);
+    }
+
+    [[nodiscard]] result<void> rename(std::string_view path, when_taken taken) noexcept override {
+        return slowly().rename(path, taken);
+    }
+    void follow_stream_name(std::string_view name) noexcept override { inner_->follow_stream_name(name); }
+    [[nodiscard]] result<void> link(std::string_view path, when_taken taken) noexcept override {
+        return slowly().link(path, taken);
+    }
+    [[nodiscard]] result<void> remove() noexcept override { return slowly().remove(); }
+    [[nodiscard]] result<std::string> read_link() noexcept override { return slowly().read_link(); }
+    [[nodiscard]] result<void> become_link(std::string_view target) noexcept override {
+        return slowly().become_link(target);
+    }
+
+    [[nodiscard]] result<std::vector<stream_info>> streams() noexcept override { return slowly().streams(); }
+    [[nodiscard]] result<node_ptr> open_stream(const stream_request& wanted) noexcept override {
+        auto opened = slowly().open_stream(wanted);
+        if (not opened) return opened;
+        return std::make_unique<slow_node>(*std::move(opened), slowness_);
+    }
+    [[nodiscard]] result<std::vector<extended_attribute>> extended_attributes() noexcept override {
+        return slowly().extended_attributes();
+    }
+    [[nodiscard]] result<void> set_extended_attribute(std::string_view name,
+                                                      std::span<const std::byte> value) noexcept override {
+        return slowly().set_extended_attribute(name, value);
+    }
+    [[nodiscard]] result<std::vector<std::byte>> security() noexcept override { return slowly().security(); }
+    [[nodiscard]] result<std::vector<std::byte>> security_as_of(const metadata& status) noexcept override {
+        return slowly().security_as_of(status);
+    }
+    [[nodiscard]] result<void> set_security(std::span<const std::byte> descriptor) noexcept override {
+        return slowly().set_security(descriptor);
+    }
+    [[nodiscard]] result<std::unique_ptr<directory_listing>> list() noexcept override {
+        return slowly().list();
+    }
+
+private:
+    [[nodiscard]] node& slowly() noexcept {
+        slowness_.block();
+        return *inner_;
+    }
+
+    node_ptr inner_;
+    slow_calls& slowness_;
+};
+
+[[nodiscard]] result<node_ptr> wrapped(result<node_ptr> found, slow_calls& slowness) noexcept {
+    if (not found) return found;
+    return std::make_unique<slow_node>(*std::move(found), slowness);
+}
+
+[[nodiscard]] result<found_node> wrapped(result<found_node> found, slow_calls& slowness) noexcept {
+    if (not found) return found;
+    found->node = std::make_unique<slow_node>(std::move(found->node), slowness);
+    return found;
+}
+
+}  // namespace
+
+result<vfs::volume_space> slow_volume::space() noexcept {
+    slowness_.block();
+    return inner_->space();
+}
+
+result<node_ptr> slow_volume::find(std::string_view path, follow_links links) noexcept {
+    slowness_.block();
+    return wrapped(inner_->find(path, links), slowness_);
+}
+
+result<found_node> slow_volume::find_with_status(std::string_view path, follow_links links, data_access soon,
+                                                 name_match match) noexcept {
+    slowness_.block();
+    return wrapped(inner_->find_with_status(path, links, soon, match), slowness_);
+}
+
+result<found_node> slow_volume::find_directory(std::string_view path) noexcept {
+    slowness_.block();
+    return wrapped(inner_->find_directory(path), slowness_);
+}
+
+result<node_ptr> slow_volume::create(std::string_view path, const creation_request& wanted) noexcept {
+    slowness_.block();
+    return wrapped(inner_->create(path, wanted), slowness_);
+}
+
+result<found_node> slow_volume::create_in(node& directory, std::string_view name,
+                                          const creation_request& wanted) noexcept {
+    slowness_.block();
+    return wrapped(inner_->create_in(static_cast<slow_node&>(directory).inner(), name, wanted), slowness_);
+}
+
+}  // namespace sluice::smb_simulation

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "sluice/base/random.hpp"
+#include "sluice/io/simulated/simulation_options.hpp"
+#include "sluice/vfs/volume.hpp"
+
+namespace sluice::smb_simulation {
+
+/// How slow a volume is, in simulated time.
+struct slow_calls_options {
+    io::permille chance = 0;                    // that a call is slow
+    std::chrono::milliseconds longest{40'000};  // a slow call takes up to this
+    io::permille hung = 0;                      // that a slow call takes `hung_for` instead
+    std::chrono::milliseconds hung_for{3'600'000};
+};
+
+/// Draws how long each call takes, and lets that time pass. Thread safety: one thread at a time, as in a
+/// simulation.
+class slow_calls {
+public:
+    slow_calls(std::uint64_t seed, const slow_calls_options& how) noexcept : random_(seed), how_(how) {}
+
+    [[nodiscard]] std::chrono::milliseconds draw() noexcept;
+    /// Lets time pass if the calling thread is one that makes offloaded calls: a loop never blocks.
+    void block() noexcept;
+    /// Lets time pass for a coroutine, on the loop that runs it.
+    [[nodiscard]] io::task<void> suspend() noexcept;
+
+private:
+    seeded_random random_;
+    slow_calls_options how_;
+};
+
+/// A volume whose calls take simulated time: transfers on every loop, and all other calls on the threads that
+/// make offloaded calls (loop_scheduler::spawn). Thread safety: as the inner volume, which must not suspend.
+class slow_volume final : public vfs::volume {
+public:
+    slow_volume(std::unique_ptr<vfs::volume> inner, std::uint64_t seed, const slow_calls_options& how)
+        : inner_(std::move(inner)), slowness_(seed, how) {}
+
+    [[nodiscard]] const vfs::volume_features& features() const noexcept override {
+        return inner_->features();
+    }
+    [[nodiscard]] const vfs::volume_identity& identity() const noexcept override {
+        return inner_->identity();
+    }
+    [[nodiscard]] result<vfs::volume_space> space() noexcept override;
+    [[nodiscard]] result<vfs::node_ptr> find(std::string_view path,
+                                             vfs::follow_links links) noexcept override;
+    [[nodiscard]] result<vfs::found_node> find_with_status(std::string_view path, vfs::follow_links links,
+                                                           vfs::data_access soon,
+                                                           vfs::name_match match) noexcept override;
+    [[nodiscard]] result<vfs::found_node> find_directory(std::string_view path) noexcept override;
+    [[nodiscard]] result<vfs::node_ptr> create(std::string_view path,
+                                               const vfs::creation_request& wanted) noexcept override;
+    [[nodiscard]] result<vfs::found_node> create_in(vfs::node& directory, std::string_view name,
+                                                    const vfs::creation_request& wanted) noexcept override;
+    void serve_on(std::span<io::io_multiplexer* const> loops) override { inner_->serve_on(loops); }
+    [[nodiscard]] vfs::change_feed* changes() noexcept override { return inner_->changes(); }
+
+private:
+    std::unique_ptr<vfs::volume> inner_;
+    slow_calls slowness_;
+};
+
+}  // namespace sluice::smb_simulation
