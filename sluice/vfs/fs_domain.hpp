@@ -12,6 +12,7 @@
 #include "sluice/io/call_threads.hpp"
 #include "sluice/vfs/discardable.hpp"
 #include "sluice/vfs/inline_call_slot.hpp"
+#include "sluice/vfs/inline_judge.hpp"
 
 namespace sluice::vfs {
 
@@ -27,10 +28,16 @@ enum class call_policy : std::uint8_t {
     never_inline,      ///< on workers: FUSE, network file systems; `offload = always`
 };
 
+/// By getrusage(2).
+[[nodiscard]] std::uint64_t count_sleeps_of_thread() noexcept;
+
 struct fs_domain_options {
     std::string name{};  // for status and logs: where it is mounted, or the image
     call_policy policy = call_policy::always_inline;
+    /// Also with the clock that calls are measured by.
     io::call_threads_options threads{.threads_max = 8};
+    /// How often the calling thread has slept so far: given up its processor by itself.
+    std::uint64_t (*count_sleeps)() noexcept = count_sleeps_of_thread;
 };
 
 /// A failure domain: one mounted file system, or one disk-image engine, which may be slow, or hang, without
@@ -53,12 +60,20 @@ public:
     /// Of this process, never 0 and never used again.
     [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
-    [[nodiscard]] call_policy policy() const noexcept { return policy_; }
+    [[nodiscard]] call_policy policy() const noexcept {
+        return policy_.load(std::memory_order_relaxed);  // orders nothing
+    }
 
     /// Whether calls may run on a loop now. It may change at any time; one call late does no harm.
     [[nodiscard]] bool is_inline() const noexcept {
         return is_inline_.load(std::memory_order_relaxed);  // orders nothing
     }
+
+    /// No call runs inline from now on: for the share option `offload = always`.
+    void offload_always() noexcept;
+    /// A watchdog has seen an inline call that does not end, and its thread asleep: calls are offloaded from
+    /// now on, until they have proved to be quick again. Does nothing if they are always inline.
+    void note_blocked_call() noexcept;
 
     /// `co_await domain.run(loop, [&] { return node->status(); })`: carries out the call where it may run.
     /// The coroutine, which runs on `loop`, goes on there with what the call returned, which must not be
@@ -119,11 +134,20 @@ private:
     void end_inline_call() noexcept;
     void begin_offloaded_call() noexcept;
     void end_offloaded_call() noexcept;
+    void start_measuring(inline_judge::measure what) noexcept;
+    void end_measuring() noexcept;
+    [[nodiscard]] clock_source::steady_time now() const noexcept;
+    [[nodiscard]] bool may_change() const noexcept {
+        return policy() == call_policy::starts_inline or policy() == call_policy::starts_offloaded;
+    }
 
     const std::uint32_t number_;
     const std::string name_;
-    const call_policy policy_;
+    std::atomic<call_policy> policy_;
     std::atomic<bool> is_inline_;
+    const clock_source* const clock_;
+    std::uint64_t (*const count_sleeps_)() noexcept;
+    inline_judge judge_;
     io::call_threads workers_;
 };
 

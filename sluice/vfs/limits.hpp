@@ -13,6 +13,9 @@ inline constexpr std::size_t path_bytes_max = 4095;
 inline constexpr std::size_t indexed_directories_max = 1024;
 inline constexpr std::size_t indexed_names_max = 4U << 20;
 
+/// File systems that have a domain of their own; those beyond share one, whose calls are offloaded.
+inline constexpr std::size_t domains_max = 256;
+
 /// Names a listing fetches at a time.
 inline constexpr std::size_t listed_names_per_batch = 128;
 inline constexpr std::size_t listing_storage_bytes = 32U << 10;

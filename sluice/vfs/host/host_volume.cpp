@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "sluice/io/xattr.hpp"
+#include "sluice/vfs/domain_table.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_change_feed.hpp"
 #include "sluice/vfs/host/host_name.hpp"
@@ -136,6 +137,11 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
         return failure(itself.error());
 
     std::unique_ptr<host_volume> opened(new host_volume(std::move(tree)));
+    if (options.domains != nullptr) {
+        auto domain = options.domains->domain_of(opened->tree_->root, options.offload_always);
+        if (not domain) return failure(domain.error());
+        opened->set_domain(*std::move(domain));
+    }
     opened->describe(*volume_status);
     opened->identity_.serial = status->device * 0x9e37'79b9'7f4a'7c15ULL ^ status->inode;
     opened->identity_.created = status->born.value_or(status->modified);
