@@ -58,10 +58,36 @@ result<std::shared_ptr<fs_domain>> domain_table::domain_of(const io::handle& ope
     return domain;
 }
 
+result<std::shared_ptr<fs_domain>> domain_table::make_crossing_domain(const std::string& name) {
+    auto made = std::make_shared<fs_domain>(
+        fs_domain_options{.name = "mounts beneath " + name,
+                          .policy = call_policy::never_inline,
+                          .threads = {.threads_max = options_.workers_max, .clock = options_.clock}});
+    if (const auto started = made->start_first_worker(); not started) return failure(started.error());
+    const std::scoped_lock guard(mutex_);
+    std::erase_if(crossing_, [](const auto& each) { return each.expired(); });
+    crossing_.push_back(made);
+    return made;
+}
+
+bool domain_table::has_mounts_in(std::string_view directory) {
+    const std::scoped_lock guard(mutex_);
+    // Asked first: what changes afterwards is found the next time.
+    if (options_.have_mounts_changed() or not knows_mounts_) {
+        mounted_in_.clear();
+        for (const mount_entry& each : parse_mountinfo(options_.read_mounts()))
+            mounted_in_.insert(each.where.substr(0, std::max<std::size_t>(1, each.where.rfind('/'))));
+        knows_mounts_ = true;
+    }
+    return mounted_in_.contains(directory);
+}
+
 std::vector<std::shared_ptr<fs_domain>> domain_table::all() const {
     std::vector<std::shared_ptr<fs_domain>> found;
     const std::scoped_lock guard(mutex_);
     for (const auto& [device, each] : domains_)
+        if (auto domain = each.lock()) found.push_back(std::move(domain));
+    for (const auto& each : crossing_)
         if (auto domain = each.lock()) found.push_back(std::move(domain));
     if (overflow_ != nullptr) found.push_back(overflow_);
     return found;

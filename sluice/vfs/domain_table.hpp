@@ -4,7 +4,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/io/handle.hpp"
@@ -17,6 +19,8 @@ struct domain_table_options {
     std::size_t workers_max = 8;  // of each domain
     /// Gives the text of mountinfo.
     std::function<std::string()> read_mounts = read_mountinfo;
+    /// Tells whether that may be another text than at the last question.
+    std::function<bool()> have_mounts_changed = mount_changes();
     const clock_source* clock = nullptr;  // null: the machine's; outlives the domains
 };
 
@@ -37,6 +41,14 @@ public:
     [[nodiscard]] result<std::shared_ptr<fs_domain>> domain_of(const io::handle& open,
                                                                bool always_offloaded = false);
 
+    /// A domain for the calls of one volume that reach other file systems beneath it; `name` is where the
+    /// volume is. Errors: EAGAIN if no worker can be started. Allocates: yes.
+    [[nodiscard]] result<std::shared_ptr<fs_domain>> make_crossing_domain(const std::string& name);
+
+    /// Whether something is mounted on a name in the directory with this absolute path. The mounts are read
+    /// again when they have changed. Blocks: for the kernel.
+    [[nodiscard]] bool has_mounts_in(std::string_view directory);
+
     /// All there are now, for status and for the log at the end. Allocates: what it returns.
     [[nodiscard]] std::vector<std::shared_ptr<fs_domain>> all() const;
     /// That with a number, as inline_call_slot gives it. Returns null if there is none any more.
@@ -51,7 +63,10 @@ private:
     [[nodiscard]] result<superblock> superblock_of(const io::handle& open) const;
 
     const domain_table_options options_;
-    mutable std::mutex mutex_;                                   // guards what follows
+    mutable std::mutex mutex_;                       // guards what follows
+    std::set<std::string, std::less<>> mounted_in_;  // the directories of all mount points
+    bool knows_mounts_ = false;
+    std::vector<std::weak_ptr<fs_domain>> crossing_;
     std::map<std::uint64_t, std::weak_ptr<fs_domain>> domains_;  // by device
     std::shared_ptr<fs_domain> overflow_;                        // of those beyond limits::domains_max
 };

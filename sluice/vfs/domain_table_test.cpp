@@ -68,6 +68,26 @@ TEST(domain_table, one_share_that_is_always_offloaded_offloads_its_file_system) 
     EXPECT_EQ(domain->policy(), call_policy::never_inline);
 }
 
+TEST(domain_table, directories_of_mount_points_are_known_until_the_mounts_change) {
+    std::string mounts = "36 35 0:9 / /a/b/mnt rw - tmpfs x rw\n37 35 0:9 / /top rw - tmpfs x rw\n";
+    bool has_changed = false;
+    domain_table table(
+        {.read_mounts = [&] { return mounts; }, .have_mounts_changed = [&] { return has_changed; }});
+    EXPECT_TRUE(table.has_mounts_in("/a/b"));
+    EXPECT_TRUE(table.has_mounts_in("/"));
+    EXPECT_FALSE(table.has_mounts_in("/a"));
+    mounts.clear();
+    EXPECT_TRUE(table.has_mounts_in("/a/b"));
+    has_changed = true;
+    EXPECT_FALSE(table.has_mounts_in("/a/b"));
+}
+
+TEST(domain_table, kernel_tells_whether_the_mounts_have_changed) {
+    const auto have_changed = mount_changes();
+    (void)have_changed();
+    EXPECT_FALSE(have_changed());
+}
+
 // What a domain measures of its own calls.
 
 constinit std::uint64_t sleeps = 0;  // the loop's thread alone uses it

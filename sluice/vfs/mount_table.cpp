@@ -1,5 +1,7 @@
 #include "sluice/vfs/mount_table.hpp"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/sysmacros.h>
 
 #include <algorithm>
@@ -7,7 +9,10 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <utility>
+
+#include "sluice/io/handle.hpp"
 
 namespace sluice::vfs {
 namespace {
@@ -85,6 +90,20 @@ std::vector<mount_entry> parse_mountinfo(std::string_view text) {
 std::string read_mountinfo() {
     std::ifstream file("/proc/self/mountinfo");
     return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::function<bool()> mount_changes() {
+    // Shared by the copies of the function.
+    auto file = std::make_shared<io::handle>();
+    return [file] {
+        if (not file->is_valid()) {
+            const int descriptor = ::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+            if (descriptor < 0) return true;
+            *file = io::handle({.descriptor = descriptor, .kind = io::handle_kind::file, .readable = true});
+        }
+        pollfd watched{.fd = file->descriptor(), .events = POLLPRI, .revents = 0};
+        return ::poll(&watched, 1, 0) != 0;
+    };
 }
 
 call_policy policy_of_type(std::string_view type) noexcept {

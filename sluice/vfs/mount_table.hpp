@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,10 @@ struct mount_entry {
 
 /// That of this process. Empty if /proc cannot be read. Blocks: for the kernel.
 [[nodiscard]] std::string read_mountinfo();
+
+/// A question whether the mounts of this process have changed since it was asked last; the answer is `true`
+/// for ever if the kernel cannot tell. Opens /proc/self/mountinfo at the first question.
+[[nodiscard]] std::function<bool()> mount_changes();
 
 /// Where calls of a file system of this type start to run. Any call of FUSE and of a network file system may
 /// hang for ever. What lies below overlayfs, and what a type does that we do not know, only use can show.
