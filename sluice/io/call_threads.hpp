@@ -31,7 +31,7 @@ struct call_threads_options {
     std::chrono::nanoseconds stop_wait_max = std::chrono::seconds(1);
 };
 
-/// What the threads are doing.
+/// The state of the threads.
 struct call_figures {
     std::size_t queued = 0;   // calls that have not begun
     std::size_t running = 0;  // calls that have begun and not ended
@@ -80,7 +80,8 @@ public:
     call_threads& operator=(const call_threads&) = delete;
     /// No call that was not begun may be left (ENSURE), except posted ones, which are carried out. A call
     /// that does not end within call_threads_options::stop_wait_max keeps its thread, which the process then
-    /// cannot join: whatever that call refers to must exist for ever, and its coroutine never goes on. On one
+    /// cannot join: all that the call refers to must exist until the process ends, and its coroutine never
+    /// continues. On one
     /// of these threads, from inside a call, that thread is left to end by itself. Blocks: until the others
     /// have ended.
     ~call_threads();
@@ -102,7 +103,7 @@ public:
         return withdrawable_call_awaiter<Call>(*this, loop, by, std::move(call));
     }
 
-    /// Has `one` carried out without anybody waiting for it. Where no thread can be started at all, the
+    /// Has `one` carried out; nothing tells its end. Where no thread can be started at all, the
     /// caller does. Allocates, Blocks: no, that case excepted.
     void post(queued_call& one) noexcept { submit(one); }
 
@@ -180,7 +181,7 @@ private:
     std::coroutine_handle<> waiter_;
 };
 
-/// What call_threads::run creates. May be moved until it is awaited.
+/// The awaiter that call_threads::run creates. May be moved until it is awaited.
 template <class Call>
 class [[nodiscard]] call_awaiter final : public call_in_frame<Call> {
 public:
@@ -234,7 +235,8 @@ private:
     intrusive_list<withdrawable_call, &withdrawable_call::link_> pending_;
 };
 
-/// What call_threads::run creates for a call that can be withdrawn. May be moved until it is awaited.
+/// The awaiter that call_threads::run creates for a call that can be withdrawn. May be moved until it is
+/// awaited.
 template <class Call>
 class [[nodiscard]] withdrawable_call_awaiter final : public call_in_frame<Call>, private withdrawable_call {
 public:

@@ -11,6 +11,8 @@ enum class confinement : std::uint8_t {
     none,     ///< anywhere: `..`, absolute paths and symbolic links are followed
     beneath,  ///< never outside, by whatever means; links that stay inside are followed; no magic links
     beneath_no_symlinks,  ///< nor through any symbolic link
+    beneath_one_mount,    ///< as `beneath`, and never onto another mount
+    beneath_one_mount_no_symlinks,
 };
 
 /// A directory to which paths are relative: an anchor that stays valid whatever happens to its name. Opens
@@ -30,10 +32,10 @@ public:
 
     /// Opens the directory `path`, relative to `base`.
     /// Errors: ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG, EMFILE, ENFILE, ENOMEM as `open(2)`; EINVAL for
-    /// a path with a zero in it; relative to a confined base also EXDEV (it would lead outside), ELOOP (a
-    /// magic link, or any link if those are forbidden), EAGAIN (renames elsewhere did not cease), ENOSYS (a
-    /// kernel before 5.6, or a sandbox without openat2), EBADF (moved-from base). Allocates: nothing. Blocks:
-    /// for the file system.
+    /// a path with a zero in it; relative to a confined base also EXDEV (it would lead outside, or onto
+    /// another mount), ELOOP (a magic link, or any link if those are forbidden), EAGAIN (renames elsewhere
+    /// did not cease), ENOSYS (a kernel before 5.6, or a sandbox without openat2), EBADF (moved-from base).
+    /// Allocates: nothing. Blocks: for the file system.
     [[nodiscard]] static result<path_handle> open(const path_handle& base, path_view path,
                                                   confinement limit = confinement::none) noexcept;
     [[nodiscard]] static result<path_handle> open(path_view path,

@@ -22,8 +22,12 @@ std::uint64_t resolve_flags(confinement limit) noexcept {
             return RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
         case confinement::beneath_no_symlinks:
             return RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS;
+        case confinement::beneath_one_mount:
+            return RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
+        case confinement::beneath_one_mount_no_symlinks:
+            break;
     }
-    return RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS;
+    return RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS;
 }
 
 int open_anywhere(int directory, const char* path, const open_how_at& how) noexcept {

@@ -7,8 +7,8 @@
 
 namespace sluice::vfs {
 
-/// What fs_domain::discard() destroys, on a worker if need be: it has its own place in the queue, so that
-/// nothing is allocated when the memory may be at an end.
+/// An object that fs_domain::discard() destroys, on a worker if need be. It has its own place in the queue,
+/// so that discarding it allocates nothing.
 class discardable : public io::queued_call {
 public:
     virtual ~discardable() = default;

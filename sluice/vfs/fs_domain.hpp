@@ -12,6 +12,7 @@
 #include "sluice/io/call_threads.hpp"
 #include "sluice/vfs/discardable.hpp"
 #include "sluice/vfs/inline_call_slot.hpp"
+#include "sluice/vfs/inline_judge.hpp"
 
 namespace sluice::vfs {
 
@@ -21,16 +22,22 @@ class domain_call_awaiter;
 
 /// Where the calls of a domain run.
 enum class call_policy : std::uint8_t {
-    always_inline,     ///< on the loop: memory, or a volume that nobody classified
+    always_inline,     ///< on the loop: memory, or a volume without a classification
     starts_inline,     ///< on the loop until calls block: local disks
     starts_offloaded,  ///< on workers until they have proved to be quick: overlayfs, unknown types
     never_inline,      ///< on workers: FUSE, network file systems; `offload = always`
 };
 
+/// By getrusage(2).
+[[nodiscard]] std::uint64_t count_sleeps_of_thread() noexcept;
+
 struct fs_domain_options {
     std::string name{};  // for status and logs: where it is mounted, or the image
     call_policy policy = call_policy::always_inline;
+    /// Also with the clock that calls are measured by.
     io::call_threads_options threads{.threads_max = 8};
+    /// How often the calling thread has slept so far: given up its processor by itself.
+    std::uint64_t (*count_sleeps)() noexcept = count_sleeps_of_thread;
 };
 
 /// A failure domain: one mounted file system, or one disk-image engine, which may be slow, or hang, without
@@ -46,19 +53,27 @@ public:
     explicit fs_domain(fs_domain_options options);
     fs_domain(const fs_domain&) = delete;
     fs_domain& operator=(const fs_domain&) = delete;
-    /// As io::call_threads: a call that does not end keeps its thread for ever. Who ends the process while
-    /// has_stuck_calls() uses _Exit, because what that call uses must not be destroyed.
+    /// As io::call_threads: a call that does not end keeps its thread. A process that ends while
+    /// has_stuck_calls() must use _Exit, because the objects of that call must not be destroyed.
     ~fs_domain() = default;
 
-    /// Of this process, never 0 and never used again.
+    /// Returns a number that is unique in this process; never 0.
     [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
-    [[nodiscard]] call_policy policy() const noexcept { return policy_; }
+    [[nodiscard]] call_policy policy() const noexcept {
+        return policy_.load(std::memory_order_relaxed);  // orders nothing
+    }
 
-    /// Whether calls may run on a loop now. It may change at any time; one call late does no harm.
+    /// Whether calls may run on a loop now. It may change at any time; one late call is harmless.
     [[nodiscard]] bool is_inline() const noexcept {
         return is_inline_.load(std::memory_order_relaxed);  // orders nothing
     }
+
+    /// No call runs inline from now on: for the share option `offload = always`.
+    void offload_always() noexcept;
+    /// A watchdog has seen an inline call that does not end, and its thread asleep: calls are offloaded from
+    /// now on, until they have proved to be quick again. Does nothing if they are always inline.
+    void note_blocked_call() noexcept;
 
     /// `co_await domain.run(loop, [&] { return node->status(); })`: carries out the call where it may run.
     /// The coroutine, which runs on `loop`, goes on there with what the call returned, which must not be
@@ -78,8 +93,8 @@ public:
     template <std::invocable Call>
     [[nodiscard]] auto offload(io::io_multiplexer& loop, io::call_withdrawal* by, Call call) noexcept;
 
-    /// Destroys a node, a listing or a watch, here if calls run inline, and otherwise on a worker; nobody
-    /// waits for it. `needs`, which is released after it on the same thread, is what must exist until then,
+    /// Destroys a node, a listing or a watch, here if calls run inline, and otherwise on a worker; without
+    /// a wait. `needs`, which is released after it on the same thread, is what must exist until then,
     /// such as its volume. With `offloaded::yes`, for what takes long, always on a worker. Any thread.
     /// Allocates: nothing. Blocks: inline, for the file system.
     enum class offloaded : bool { as_calls, yes };
@@ -90,7 +105,7 @@ public:
     /// Errors: EAGAIN.
     [[nodiscard]] result<void> start_first_worker() noexcept { return workers_.start_first_thread(); }
 
-    /// What the workers are doing; calls that run inline are not counted.
+    /// Returns what the workers are doing; calls that run inline are not counted.
     [[nodiscard]] io::call_figures figures() const noexcept { return workers_.figures(); }
     /// Whether a call is running that must end before the domain and what it uses can be destroyed.
     [[nodiscard]] bool has_stuck_calls() const noexcept { return figures().running != 0; }
@@ -119,11 +134,20 @@ private:
     void end_inline_call() noexcept;
     void begin_offloaded_call() noexcept;
     void end_offloaded_call() noexcept;
+    void start_measuring(inline_judge::measure what) noexcept;
+    void end_measuring() noexcept;
+    [[nodiscard]] clock_source::steady_time now() const noexcept;
+    [[nodiscard]] bool may_change() const noexcept {
+        return policy() == call_policy::starts_inline or policy() == call_policy::starts_offloaded;
+    }
 
     const std::uint32_t number_;
     const std::string name_;
-    const call_policy policy_;
+    std::atomic<call_policy> policy_;
     std::atomic<bool> is_inline_;
+    const clock_source* const clock_;
+    std::uint64_t (*const count_sleeps_)() noexcept;
+    inline_judge judge_;
     io::call_threads workers_;
 };
 
@@ -150,8 +174,8 @@ private:
     Call call_;
 };
 
-/// What fs_domain::run creates: the awaiter of the workers, which finds the outcome ready if the call may run
-/// here. May be moved until it is awaited.
+/// The awaiter that fs_domain::run creates: that of the workers, which finds the outcome ready if the call
+/// may run here. May be moved until it is awaited.
 template <class Awaiter>
 class [[nodiscard]] domain_call_awaiter {
 public:
@@ -170,7 +194,7 @@ private:
     Awaiter offloaded_;
 };
 
-/// What fs_domain::offload creates. May be moved until it is awaited.
+/// The awaiter that fs_domain::offload creates. May be moved until it is awaited.
 template <class Awaiter>
 class [[nodiscard]] offloaded_call_awaiter {
 public:

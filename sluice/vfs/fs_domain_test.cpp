@@ -294,10 +294,10 @@ TEST_F(domains, figures_give_the_age_of_the_oldest_running_call) {
 
 TEST_F(domains, several_loops_share_a_domain) {
     constexpr int calls = 300;
-    const auto domain = make(call_policy::never_inline, 3);
     std::vector<std::unique_ptr<io::io_multiplexer>> loops;
     for (int i = 0; i != 3; ++i)
         loops.push_back(io::make_epoll_multiplexer(0).value());
+    const auto domain = make(call_policy::never_inline, 3);  // goes before the loops that its workers wake
     const auto work = [](fs_domain& on, io::io_multiplexer& loop) -> io::task<int> {
         int right = 0;
         const id home = get_id();

@@ -26,6 +26,7 @@ public:
     ~impersonated_volume() override;
 
     [[nodiscard]] fs_domain& domain() noexcept override { return behind_.domain(); }
+    [[nodiscard]] fs_domain* crossing_domain() noexcept override { return behind_.crossing_domain(); }
     [[nodiscard]] const volume_features& features() const noexcept override { return behind_.features(); }
     [[nodiscard]] const volume_identity& identity() const noexcept override { return identity_; }
     [[nodiscard]] result<volume_space> space() noexcept override { return behind_.space(); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 
 namespace sluice::vfs::limits {
@@ -12,6 +13,13 @@ inline constexpr std::size_t path_bytes_max = 4095;
 /// What the index of names may hold. A directory with more names than that is looked through every time.
 inline constexpr std::size_t indexed_directories_max = 1024;
 inline constexpr std::size_t indexed_names_max = 4U << 20;
+
+/// The error of a call that may not reach the mount where its path leads, which no system call gives: it is
+/// to be repeated in volume::crossing_domain().
+inline constexpr int crosses_mount = EMULTIHOP;
+
+/// File systems that have a domain of their own; those beyond share one, whose calls are offloaded.
+inline constexpr std::size_t domains_max = 256;
 
 /// Names a listing fetches at a time.
 inline constexpr std::size_t listed_names_per_batch = 128;

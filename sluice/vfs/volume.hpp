@@ -75,6 +75,12 @@ public:
     /// Chooses it, before anything is found through the volume.
     void set_domain(std::shared_ptr<fs_domain> domain) noexcept { domain_ = std::move(domain); }
 
+    /// The domain in which to repeat a call that fails with limits::crosses_mount: other file systems are
+    /// mounted in the volume's tree, and its lookups, listings and changes of names reach them in calls of
+    /// this domain only, which never run inline. What is found so has it as its node::domain(). Null: the
+    /// volume crosses no mounts, or all of its calls may.
+    [[nodiscard]] virtual fs_domain* crossing_domain() noexcept { return nullptr; }
+
     [[nodiscard]] virtual const volume_features& features() const noexcept = 0;
     [[nodiscard]] virtual const volume_identity& identity() const noexcept = 0;
     [[nodiscard]] virtual result<volume_space> space() noexcept = 0;

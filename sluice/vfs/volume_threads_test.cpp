@@ -29,6 +29,8 @@ protected:
         }
         on().serve_on(all);
     }
+    // The volume, and with it the workers, which wake loops, go first.
+    ~volumes_by_threads() override { tested_.reset(); }
 
     // Calls `work(which, its loop)` on as many threads at the same time.
     template <class Work>

@@ -10,6 +10,7 @@
 #include "sluice/io/fs_location.hpp"
 #include "sluice/io/symlink_handle.hpp"
 #include "sluice/io/xattr.hpp"
+#include "sluice/vfs/domain_table.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_listing.hpp"
 #include "sluice/vfs/host/host_name.hpp"
@@ -33,6 +34,7 @@ file_key key_of(const io::file_status& status) noexcept {
 
 host_node::host_node(host_tree& tree, io::handle held, const io::file_status& status, std::string_view path)
     : tree_(tree),
+      domain_(tree.domain_of_found()),
       is_root_(tree.is_root(status)),
       kind_(kind_of(status.type)),
       held_(std::move(held)),
@@ -42,6 +44,7 @@ host_node::host_node(host_tree& tree, io::handle held, const io::file_status& st
 
 host_node::host_node(host_tree& tree, host_tree::opened_file opened, std::string_view path)
     : tree_(tree),
+      domain_(tree.domain_of_found()),
       is_root_(tree.is_root(opened.status)),
       kind_(kind_of(opened.status.type)),
       named_by_(opened.file.native().writable ? &writing_ : &reading_),
@@ -150,12 +153,16 @@ result<void> host_node::may_move() const noexcept {
 }
 
 result<void> host_node::rename(std::string_view path, when_taken taken) noexcept {
+    return tree_.as_crossing(rename_within(path, taken));
+}
+
+result<void> host_node::rename_within(std::string_view path, when_taken taken) noexcept {
     if (const auto may = may_move(); not may) return may;
     for (unsigned attempt = 0;; ++attempt) {
         const auto there = tree_.place(path);
         if (not there) return failure(there.error());
         const auto done = there->taken ? rename_over(*there, taken)
-                                       : io::relink(held(), tree_.root, there->path, io::replace::no);
+                                       : io::relink(held(), tree_.root(), there->path, io::replace::no);
         if (done) {
             go_by(there->path);
             return {};
@@ -172,7 +179,7 @@ result<void> host_node::rename(std::string_view path, when_taken taken) noexcept
 result<void> host_node::rename_over(const host_place& there, when_taken taken) {
     const auto itself = io::status_of(held(), io::stat_fields::inode);
     if (not itself) return failure(itself.error());
-    const auto other = io::status_at(tree_.root, *there.taken, io::follow::no, io::stat_fields::inode);
+    const auto other = io::status_at(tree_.root(), *there.taken, io::follow::no, io::stat_fields::inode);
     if (not other) return failure(other.error());
     const bool is_own = other->is_same_inode(*itself) and present_path() == *there.taken;
     if (not is_own) {
@@ -180,38 +187,42 @@ result<void> host_node::rename_over(const host_place& there, when_taken taken) {
         // Between two names of one file rename(2) does nothing, where Windows takes the old one away.
         const auto done = other->is_same_inode(*itself)
                               ? io::unlink(held())
-                              : io::relink(held(), tree_.root, *there.taken, io::replace::yes);
+                              : io::relink(held(), tree_.root(), *there.taken, io::replace::yes);
         if (not done) return done;
         if (other->is_same_inode(*itself)) return hold_again(*there.taken);
     }
     if (there.path == *there.taken) return {};
-    return io::relink(held(), tree_.root, there.path, io::replace::no);
+    return io::relink(held(), tree_.root(), there.path, io::replace::no);
 }
 
 result<void> host_node::link(std::string_view path, when_taken taken) noexcept {
+    return tree_.as_crossing(link_within(path, taken));
+}
+
+result<void> host_node::link_within(std::string_view path, when_taken taken) noexcept {
     if (const auto may = may_move(); not may) return may;
     if (kind() == node_kind::directory) return failure({EPERM, "link a directory"});
     const auto there = tree_.place(path);
     if (not there) return failure(there.error());
-    if (not there->taken) return io::link(held(), tree_.root, there->path);
+    if (not there->taken) return io::link(held(), tree_.root(), there->path);
     if (taken == when_taken::refuse) return failure(error::with_path(EEXIST, "link", path));
 
     // Under a name nobody knows first, so that there is no moment without a file under the wanted one.
     const io::temporary_name unknown;
     const std::string beside = join_path(split_path(there->path).parent, unknown.c_str());
-    if (const auto linked = io::link(held(), tree_.root, beside); not linked) return linked;
+    if (const auto linked = io::link(held(), tree_.root(), beside); not linked) return linked;
     const auto fresh = tree_.open_exactly(beside, follow_links::no);
-    auto done = fresh ? io::relink(*fresh, tree_.root, *there->taken, io::replace::yes)
+    auto done = fresh ? io::relink(*fresh, tree_.root(), *there->taken, io::replace::yes)
                       : result<void>(failure(fresh.error()));
     // Left behind by a failure, and by rename(2) between two names of one file.
-    if (io::status_at(tree_.root, beside)) (void)io::remove(tree_.root, beside);
+    if (io::status_at(tree_.root(), beside)) (void)io::remove(tree_.root(), beside);
     return done;
 }
 
 result<void> host_node::remove() noexcept {
     if (const auto may = may_move(); not may) return may;
     const std::string where = known_path();
-    return io::unlink(held(), tree_.root, std::string_view(where));
+    return io::unlink(held(), tree_.root(), std::string_view(where));
 }
 
 result<std::string> host_node::read_link() noexcept {
@@ -267,7 +278,7 @@ result<void> host_node::become_link(std::string_view target) noexcept {
         if (const auto gone = io::unlink(held()); not gone) return gone;
     }
     const auto made = io::symlink_handle::create(
-        tree_.root, *where, target,
+        tree_.root(), *where, target,
         before == node_kind::directory ? io::creation::only_if_not_exist : io::creation::always_new);
     if (not made) return failure(made.error());
     return hold_again(*where);
@@ -275,8 +286,8 @@ result<void> host_node::become_link(std::string_view target) noexcept {
 
 result<void> host_node::become_file(const std::string& where) {
     const auto made =
-        io::file_handle::open(tree_.root, where, io::mode::write, io::creation::always_new, io::caching::all,
-                              io::open_flag::none, tree_.options.file_permission_bits);
+        io::file_handle::open(tree_.root(), where, io::mode::write, io::creation::always_new,
+                              io::caching::all, io::open_flag::none, tree_.options.file_permission_bits);
     if (not made) return failure(made.error());
     return hold_again(where);
 }
@@ -328,6 +339,9 @@ result<void> host_node::set_security(std::span<const std::byte> descriptor) noex
 
 result<std::unique_ptr<directory_listing>> host_node::list() noexcept {
     if (kind() != node_kind::directory) return failure({ENOTDIR, "list", held().descriptor()});
+    // The status of a mount point is that of the other file system.
+    if (not tree_.may_cross() and tree_.options.domains->has_mounts_in(link_of(held())))
+        return failure({limits::crosses_mount, "list", held().descriptor()});
     return list_host_directory(tree_, held());
 }
 

@@ -25,7 +25,7 @@ public:
     /// Of a file whose data is open already, for reading or for both.
     host_node(host_tree& tree, host_tree::opened_file opened, std::string_view path);
 
-    [[nodiscard]] fs_domain& domain() noexcept override { return tree_.domain(); }
+    [[nodiscard]] fs_domain& domain() noexcept override { return domain_; }
     [[nodiscard]] node_kind kind() const noexcept override { return kind_.load(std::memory_order_relaxed); }
     [[nodiscard]] file_key key() const noexcept override {
         const std::scoped_lock guard(name_mutex_);
@@ -89,6 +89,8 @@ private:
     void go_by(std::string path);
     [[nodiscard]] std::string present_path() const;
     [[nodiscard]] result<void> may_move() const noexcept;
+    [[nodiscard]] result<void> rename_within(std::string_view path, when_taken taken) noexcept;
+    [[nodiscard]] result<void> link_within(std::string_view path, when_taken taken) noexcept;
     [[nodiscard]] result<void> rename_over(const host_place& there, when_taken taken);
     [[nodiscard]] result<void> become_file(const std::string& where);
     [[nodiscard]] result<void> hold_again(const std::string& where);
@@ -112,6 +114,7 @@ private:
     void end_nonblocking() noexcept;
 
     host_tree& tree_;
+    fs_domain& domain_;
     const bool is_root_;
     std::atomic<node_kind> kind_;
     granted_access granted_;

@@ -32,11 +32,16 @@ std::string attribute_of(std::string_view stream) {
 class host_stream final : public node {
 public:
     host_stream(host_tree& tree, io::handle file, file_key key, std::string path, std::string name)
-        : tree_(tree), file_(std::move(file)), path_(std::move(path)), key_(key), name_(std::move(name)) {
+        : tree_(tree),
+          domain_(tree.domain_of_found()),
+          file_(std::move(file)),
+          path_(std::move(path)),
+          key_(key),
+          name_(std::move(name)) {
         key_.stream = stream_number(name_);
     }
 
-    [[nodiscard]] fs_domain& domain() noexcept override { return tree_.domain(); }
+    [[nodiscard]] fs_domain& domain() noexcept override { return domain_; }
     [[nodiscard]] node_kind kind() const noexcept override { return node_kind::file; }
     [[nodiscard]] file_key key() const noexcept override {
         const std::scoped_lock guard(name_mutex_);
@@ -121,6 +126,7 @@ private:
     }
 
     host_tree& tree_;
+    fs_domain& domain_;
     const io::handle file_;
     const std::string path_;
     granted_access granted_;

@@ -60,7 +60,7 @@ result<void> host_tree::may_change() const noexcept {
 result<io::handle> host_tree::open_exactly(std::string_view path, follow_links links) const noexcept {
     const int no_follow = links == follow_links::no ? O_NOFOLLOW : 0;
     const io::terminated_path text(path.empty() ? std::string_view(".") : path);
-    const auto descriptor = io::open_at(root, text, {.flags = O_PATH | no_follow, .operation = "find"});
+    const auto descriptor = io::open_at(root(), text, {.flags = O_PATH | no_follow, .operation = "find"});
     if (not descriptor) return failure(descriptor.error());
     return io::handle({.descriptor = *descriptor, .kind = io::handle_kind::path});
 }
@@ -93,7 +93,7 @@ std::optional<host_tree::opened_file> host_tree::open_seen(std::string_view show
     const int flags = (for_writing ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_NOCTTY |
                       (links == follow_links::no ? O_NOFOLLOW : 0);
     const auto descriptor =
-        io::open_at(root, io::terminated_path(*path), {.flags = flags, .operation = "find"});
+        io::open_at(root(), io::terminated_path(*path), {.flags = flags, .operation = "find"});
     if (not descriptor) {
         seen.forget(*path);
         return std::nullopt;
@@ -120,7 +120,7 @@ result<host_place> host_tree::place(std::string_view shown) {
     const path_parts parts = split_path(*path);
     const auto parent = open_parent(parts.parent);
     if (not parent) return failure(parent.error());
-    return place_of(parts.parent.empty() ? root : parent->open, parent->path, parts.name);
+    return place_of(parts.parent.empty() ? root() : parent->open, parent->path, parts.name);
 }
 
 result<host_place> host_tree::place_in(const io::handle& directory, std::string_view path,
@@ -133,7 +133,7 @@ result<host_place> host_tree::place_in(const io::handle& directory, std::string_
 
 result<host_place> host_tree::place_of(const io::handle& directory, std::string_view path,
                                        std::string_view name) {
-    const auto found = index.find(directory, name);
+    const auto found = index.find(directory, name, how_to_look());
     if (not found) return failure(found.error());
     host_place there{.path = join_path(path, name)};
     if (*found) there.taken = join_path(path, **found);
@@ -145,7 +145,7 @@ result<io::handle> host_tree::open_directory(std::string_view shown) {
     const auto path = host_path(shown, storage);
     if (not path) return failure(path.error());
     const io::terminated_path text(path->empty() ? std::string_view(".") : *path);
-    const auto descriptor = io::open_at(root, text, {.flags = O_RDONLY | O_DIRECTORY, .operation = "find"});
+    const auto descriptor = io::open_at(root(), text, {.flags = O_RDONLY | O_DIRECTORY, .operation = "find"});
     if (descriptor)
         return io::handle({.descriptor = *descriptor, .kind = io::handle_kind::directory, .readable = true});
     auto found = open(shown, follow_links::yes, name_match::any_case);
@@ -156,7 +156,7 @@ result<io::handle> host_tree::open_directory(std::string_view shown) {
 result<host_tree::opened_file> host_tree::make_file(const io::handle& directory, std::uint64_t device,
                                                     std::string_view name,
                                                     unsigned permission_bits) const noexcept {
-    const lent_directory base(directory, root.confined());
+    const lent_directory base(directory, root().confined());
     auto made =
         device == root_device
             ? make_on_root_device(base.get(), name, permission_bits, root_is_in_memory)
@@ -171,7 +171,7 @@ result<host_tree::opened_file> host_tree::make_file(const io::handle& directory,
 result<host_tree::opened_directory> host_tree::make_directory(const io::handle& directory,
                                                               std::string_view name,
                                                               unsigned permission_bits) const noexcept {
-    const lent_directory base(directory, root.confined());
+    const lent_directory base(directory, root().confined());
     auto made = io::directory_handle::open(base.get(), name, io::mode::none, io::creation::only_if_not_exist,
                                            permission_bits);
     if (not made) return failure(as_of_parent(made.error()));
@@ -183,7 +183,7 @@ result<host_tree::opened_directory> host_tree::make_directory(const io::handle& 
 // The directory at `path`, in whatever case; for the root nothing is opened.
 result<host_tree::parent_directory> host_tree::open_parent(std::string_view path) {
     if (path.empty()) return parent_directory{};
-    auto exact = io::path_handle::open(root, path);
+    auto exact = io::path_handle::open(root(), path);
     if (exact) return parent_directory{.path = std::string(path), .open = std::move(*exact)};
     if (not is_missing(exact.error())) return failure(exact.error());
     auto corrected = correct_every_component(path);
@@ -191,7 +191,7 @@ result<host_tree::parent_directory> host_tree::open_parent(std::string_view path
     if (not corrected)
         return failure(is_missing(corrected.error()) ? error::with_path(ENOTDIR, "find", path)
                                                      : corrected.error());
-    auto opened = io::path_handle::open(root, *corrected);
+    auto opened = io::path_handle::open(root(), *corrected);
     if (not opened) return failure(opened.error());
     return parent_directory{.path = std::move(*corrected), .open = std::move(*opened)};
 }
@@ -201,8 +201,8 @@ result<std::string> host_tree::correct_case(std::string_view path) {
     const path_parts parts = split_path(path);
     const auto parent = open_parent(parts.parent);
     if (not parent) return failure(parent.error());
-    const io::handle& directory = parts.parent.empty() ? root : parent->open;
-    auto found = index.find(directory, parts.name);
+    const io::handle& directory = parts.parent.empty() ? root() : parent->open;
+    auto found = index.find(directory, parts.name, how_to_look());
     if (not found) return failure(found.error());
     if (not*found) return failure(error::with_path(ENOENT, "find", path));
     return join_path(parent->path, **found);
@@ -211,26 +211,37 @@ result<std::string> host_tree::correct_case(std::string_view path) {
 result<std::string> host_tree::correct_every_component(std::string_view path) {
     std::string corrected;
     io::path_handle opened;
-    const io::handle* here = &root;
+    const io::handle* here = &root();
     while (not path.empty()) {
         const std::string_view name = path.substr(0, path.find('/'));
         path.remove_prefix(std::min(path.size(), name.size() + 1));
-        auto next = io::path_handle::open(root, join_path(corrected, name));
+        auto next = io::path_handle::open(root(), join_path(corrected, name));
         if (next) {
             corrected = join_path(corrected, name);
         } else {
             if (not is_missing(next.error())) return failure(next.error());
-            const auto found = index.find(*here, name);
+            const auto found = index.find(*here, name, how_to_look());
             if (not found) return failure(found.error());
             if (not*found) return failure(next.error());
             corrected = join_path(corrected, **found);
-            next = io::path_handle::open(root, corrected);
+            next = io::path_handle::open(root(), corrected);
             if (not next) return failure(next.error());
         }
         opened = std::move(*next);
         here = &opened;
     }
     return corrected;
+}
+
+result<void> host_tree::set_crossing_domain(std::shared_ptr<fs_domain> workers) noexcept {
+    const int again = ::fcntl(root_.descriptor(), F_DUPFD_CLOEXEC, 0);
+    if (again < 0) return failure(error::last("fcntl", root_.descriptor()));
+    const bool follows = root_.confined() == io::confinement::beneath;
+    one_mount_root_ = io::path_handle(
+        {.descriptor = again, .kind = io::handle_kind::path},
+        follows ? io::confinement::beneath_one_mount : io::confinement::beneath_one_mount_no_symlinks);
+    crossing_domain_ = std::move(workers);
+    return {};
 }
 
 io::io_multiplexer& host_tree::multiplexer_here() const noexcept {
@@ -245,7 +256,7 @@ std::string link_of(const io::handle& open) {
 }
 
 std::optional<std::string> host_tree::present_path(const io::handle& open) const {
-    const std::string base = link_of(root);
+    const std::string base = link_of(root());
     std::string path = link_of(open);
     if (base.empty() or not path.starts_with(base)) return std::nullopt;
     constexpr std::string_view remark = " (deleted)";

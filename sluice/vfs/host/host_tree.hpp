@@ -34,7 +34,7 @@ class host_tree {
 public:
     host_tree(io::io_multiplexer& with, io::path_handle from, const host_volume_options& chosen,
               tells_all reach)
-        : loops{&with}, root(std::move(from)), options(chosen), index(chosen.index, reach) {}
+        : loops{&with}, options(chosen), index(chosen.index, reach), root_(std::move(from)) {}
 
     struct found_path {
         io::handle open;  // for naming only (O_PATH)
@@ -94,6 +94,31 @@ public:
     [[nodiscard]] result<void> may_change() const noexcept;
 
     [[nodiscard]] fs_domain& domain() const noexcept { return owner->domain(); }
+
+    /// From now on lookups lead onto other mounts only in calls of this domain. Errors: EMFILE.
+    [[nodiscard]] result<void> set_crossing_domain(std::shared_ptr<fs_domain> workers) noexcept;
+    [[nodiscard]] fs_domain* crossing_domain() const noexcept { return crossing_domain_.get(); }
+    /// Whether this call may reach other mounts.
+    [[nodiscard]] bool may_cross() const noexcept {
+        return crossing_domain_ == nullptr or fs_domain::of_this_call() == crossing_domain_.get();
+    }
+    /// The domain of what this call finds.
+    [[nodiscard]] fs_domain& domain_of_found() const noexcept {
+        return crossing_domain_ != nullptr and may_cross() ? *crossing_domain_ : domain();
+    }
+    /// The folder, as far as paths from it may lead in this call.
+    [[nodiscard]] const io::path_handle& root() const noexcept {
+        return may_cross() ? root_ : one_mount_root_;
+    }
+    /// An error of a call that may not cross mounts: EXDEV then means that it would have to.
+    [[nodiscard]] error as_crossing(const error& why) const noexcept {
+        return why.code() == EXDEV and not may_cross() ? error(limits::crosses_mount, "find") : why;
+    }
+    template <class T>
+    [[nodiscard]] result<T> as_crossing(result<T> found) const noexcept {
+        if (found) return found;
+        return failure(as_crossing(found.error()));
+    }
     /// The volume's own loop.
     [[nodiscard]] io::io_multiplexer& multiplexer() const noexcept { return *loops.front(); }
     /// That of the calling thread, one of `loops`.
@@ -101,7 +126,6 @@ public:
 
     volume* owner = nullptr;                 // set before anything is found
     std::vector<io::io_multiplexer*> loops;  // that nodes are used on; never none
-    io::path_handle root;
     host_volume_options options;
     name_index index;
     attribute_memory attributes;
@@ -118,11 +142,21 @@ private:
         std::string path;
         io::path_handle open;
     };
+    // Other mounts are looked through every time: whatever asks the kernel to watch a directory that hangs
+    // must not have the index locked.
+    [[nodiscard]] name_index::look how_to_look() const noexcept {
+        return crossing_domain_ != nullptr and may_cross() ? name_index::look::through_directory
+                                                           : name_index::look::in_index;
+    }
     [[nodiscard]] result<parent_directory> open_parent(std::string_view path);
     [[nodiscard]] result<host_place> place_of(const io::handle& directory, std::string_view path,
                                               std::string_view name);
     [[nodiscard]] result<std::string> correct_case(std::string_view path);
     [[nodiscard]] result<std::string> correct_every_component(std::string_view path);
+
+    io::path_handle root_;
+    io::path_handle one_mount_root_;
+    std::shared_ptr<fs_domain> crossing_domain_;
 };
 
 /// The kernel's own name for what is open: an absolute path. Empty if there is none.

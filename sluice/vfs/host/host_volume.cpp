@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "sluice/io/xattr.hpp"
+#include "sluice/vfs/domain_table.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_change_feed.hpp"
 #include "sluice/vfs/host/host_name.hpp"
@@ -136,6 +137,15 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
         return failure(itself.error());
 
     std::unique_ptr<host_volume> opened(new host_volume(std::move(tree)));
+    if (options.domains != nullptr) {
+        auto domain = options.domains->domain_of(opened->tree_->root(), options.offload_always);
+        if (not domain) return failure(domain.error());
+        auto crossing = options.domains->make_crossing_domain(link_of(opened->tree_->root()));
+        if (not crossing) return failure(crossing.error());
+        opened->set_domain(*std::move(domain));
+        if (const auto set = opened->tree_->set_crossing_domain(*std::move(crossing)); not set)
+            return failure(set.error());
+    }
     opened->describe(*volume_status);
     opened->identity_.serial = status->device * 0x9e37'79b9'7f4a'7c15ULL ^ status->inode;
     opened->identity_.created = status->born.value_or(status->modified);
@@ -145,7 +155,7 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
 
 void host_volume::describe(const io::volume_status& status) {
     const host_volume_options& options = tree_->options;
-    tree_->keeps_attributes = can_keep_attributes(tree_->root);
+    tree_->keeps_attributes = can_keep_attributes(tree_->root());
     features_ = {.is_read_only = options.read_only,
                  .has_streams = tree_->keeps_attributes,
                  .has_extended_attributes = tree_->keeps_attributes,
@@ -153,18 +163,18 @@ void host_volume::describe(const io::volume_status& status) {
                  .has_hard_links = true,
                  .has_symlinks = options.follow_links,
                  .has_sparse_files = true,
-                 .has_block_sharing = not options.read_only and can_share_blocks(tree_->root),
+                 .has_block_sharing = not options.read_only and can_share_blocks(tree_->root()),
                  .name_units_max = limits::name_units_max,
                  .type_name = std::string(status.type_name)};
     identity_.label = options.label;
     if (not identity_.label.empty()) return;
-    const auto where = tree_->root.current_path();
+    const auto where = tree_->root().current_path();
     std::string storage;
     if (where) identity_.label = shown_name(split_path(*where).name, storage);
 }
 
 result<volume_space> host_volume::space() noexcept {
-    const auto status = io::volume_of(tree_->root);
+    const auto status = io::volume_of(tree_->root());
     if (not status) return failure(status.error());
     return volume_space{.total_bytes = status->total_bytes,
                         .free_bytes = status->free_bytes,
@@ -174,7 +184,7 @@ result<volume_space> host_volume::space() noexcept {
 
 result<node_ptr> host_volume::find(std::string_view path, follow_links links) noexcept {
     auto found = tree_->open(path, links, name_match::any_case);
-    if (not found) return failure(found.error());
+    if (not found) return failure(tree_->as_crossing(found.error()));
     std::string storage;
     return make_host_node(*tree_, std::move(found->open), host_name(path, storage));
 }
@@ -183,7 +193,7 @@ result<found_node> host_volume::find_with_status(std::string_view path, follow_l
                                                  name_match match) noexcept {
     if (auto opened = find_with_data(*tree_, path, links, soon)) return *std::move(opened);
     auto found = tree_->open(path, links, match);
-    if (not found) return failure(found.error());
+    if (not found) return failure(tree_->as_crossing(found.error()));
     const auto status = io::status_of(found->open, node_fields);
     if (not status) return failure(status.error());
     std::string storage;
@@ -197,7 +207,7 @@ result<found_node> host_volume::find_with_status(std::string_view path, follow_l
 
 result<found_node> host_volume::find_directory(std::string_view path) noexcept {
     auto opened = tree_->open_directory(path);
-    if (not opened) return failure(opened.error());
+    if (not opened) return failure(tree_->as_crossing(opened.error()));
     const auto status = io::status_of(*opened, node_fields);
     if (not status) return failure(status.error());
     if (status->type != io::file_type::directory) return failure(error::with_path(ENOTDIR, "find", path));
@@ -228,14 +238,19 @@ result<found_node> host_volume::create_in(node& directory, std::string_view name
     const auto* const parent = dynamic_cast<host_node*>(&directory);
     if (parent == nullptr or parent->kind() != node_kind::directory) return failure({ENOTDIR, "create"});
     const auto there = tree_->place_in(parent->held(), parent->known_path(), name);
-    if (not there) return failure(there.error());
+    if (not there) return failure(tree_->as_crossing(there.error()));
     if (there->taken) return failure(error::with_path(EEXIST, "create", there->path));
-    return wanted.kind == node_kind::file ? make_file(*tree_, *parent, *there, wanted)
-                                          : make_directory(*tree_, *parent, *there, wanted);
+    return tree_->as_crossing(wanted.kind == node_kind::file
+                                  ? make_file(*tree_, *parent, *there, wanted)
+                                  : make_directory(*tree_, *parent, *there, wanted));
 }
 
 void host_volume::serve_on(std::span<io::io_multiplexer* const> loops) {
     tree_->loops.assign(loops.begin(), loops.end());
+}
+
+fs_domain* host_volume::crossing_domain() noexcept {
+    return tree_->crossing_domain();
 }
 
 change_feed* host_volume::changes() noexcept {

@@ -33,6 +33,7 @@ public:
                                                                    const host_volume_options& options = {});
     ~host_volume() override;
 
+    [[nodiscard]] fs_domain* crossing_domain() noexcept override;
     [[nodiscard]] const volume_features& features() const noexcept override { return features_; }
     [[nodiscard]] const volume_identity& identity() const noexcept override { return identity_; }
     [[nodiscard]] result<volume_space> space() noexcept override;

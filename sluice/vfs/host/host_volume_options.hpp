@@ -7,6 +7,8 @@
 
 namespace sluice::vfs {
 
+class domain_table;
+
 struct host_volume_options {
     bool read_only = false;
     bool follow_links = true;           // false: whatever leads through a symbolic link fails with ELOOP
@@ -15,6 +17,9 @@ struct host_volume_options {
     std::uint16_t directory_permission_bits = 0755;
     std::string label{};  // by default the folder's name
     index_limits index{};
+    /// Gives the volume the domain of its file system; null: its calls are always inline.
+    domain_table* domains = nullptr;
+    bool offload_always = false;  // with `domains`: no call of the file system runs on a loop
 };
 
 }  // namespace sluice::vfs

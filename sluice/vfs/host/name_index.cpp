@@ -115,23 +115,26 @@ std::optional<std::string> name_index::choose(const name_set& names, std::string
     return *best;
 }
 
-result<std::optional<std::string>> name_index::find(const io::handle& directory, std::string_view wanted) {
+result<std::optional<std::string>> name_index::find(const io::handle& directory, std::string_view wanted,
+                                                    look where) {
     const auto status = io::status_of(directory, io::stat_fields::inode | io::stat_fields::changed);
     if (not status) return failure(status.error());
     if (account_identity::is_in_use() and not may_list(directory)) return find_exactly(directory, wanted);
     std::uint64_t reader = 0;
-    if (auto known = ask(directory, *status, wanted, reader)) return std::move(known->name);
+    if (where == look::in_index) {
+        if (auto known = ask(directory, *status, wanted, reader)) return std::move(known->name);
+    }
 
     const directory_id id{.device = status->device, .inode = status->inode};
     name_set names;
     const auto done = read_names(directory, names);
     if (not done) {
-        abandon(id, reader);
+        if (reader != 0) abandon(id, reader);
         if (done.error().code() == EACCES) return find_exactly(directory, wanted);
         return failure(done.error());
     }
     auto found = choose(names, wanted);
-    hold(id, reader, names);
+    if (reader != 0) hold(id, reader, names);
     return found;
 }
 

@@ -61,11 +61,14 @@ public:
 
     /// The host's name in `directory` for `wanted`, also a host's name: the same if there is one, else the
     /// first in code point order of those that differ in case, or in being spelled with mapped characters
-    /// (host_name.hpp). Where the directory may be searched but not listed, only the name itself is found.
-    /// Errors: those of opening and reading the directory; ENOTDIR. Allocates: yes. Blocks: for the file
-    /// system. Complexity: O(1) in the names of a directory that is held, plus O(changes).
+    /// (host_name.hpp). With look::through_directory the index is neither asked nor locked. Where the
+    /// directory may be searched but not listed, only the name itself is found. Errors: those of opening and
+    /// reading the directory; ENOTDIR. Allocates: yes. Blocks: for the file system. Complexity: O(1) in the
+    /// names of a directory that is held, plus O(changes).
+    enum class look : bool { in_index, through_directory };
     [[nodiscard]] result<std::optional<std::string>> find(const io::handle& directory,
-                                                          std::string_view wanted);
+                                                          std::string_view wanted,
+                                                          look where = look::in_index);
 
     [[nodiscard]] counts statistics() const noexcept {
         const std::scoped_lock guard(mutex_);

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+
+#include "sluice/base/clock.hpp"
+
+namespace sluice::vfs {
+
+/// Decides from measurements whether the calls of a domain may run on a loop. A host that is busy preempts
+/// threads, which says nothing of its disks: so a slow call only starts a closer look, which counts calls in
+/// which the thread has slept.
+///
+/// Monitor; what is to be measured is atomic. It measures nothing itself and knows no clock. Thread safety:
+/// any thread. Allocates: nothing.
+class inline_judge {
+public:
+    using duration = clock_source::duration;
+    using time_point = clock_source::steady_time;
+
+    static constexpr std::uint64_t calls_per_sample = 16;
+    static constexpr duration slow_call = std::chrono::milliseconds(2);
+    static constexpr unsigned samples_max = 16;      // after so many, counting starts again
+    static constexpr unsigned slow_samples_max = 2;  // of them start a closer look
+    static constexpr unsigned examined_calls_max = 64;
+    static constexpr unsigned sleeping_calls_max = 4;  // of them end inline calls
+    static constexpr duration offloaded_at_least = std::chrono::seconds(300);
+    static constexpr duration prompt_call = std::chrono::milliseconds(1);
+    static constexpr unsigned prompt_calls_min = 100;  // in a row allow inline calls again
+
+    enum class measure : std::uint8_t { nothing, time, sleep };
+
+    /// What to measure of an inline call with this number.
+    [[nodiscard]] measure wanted(std::uint64_t number) const noexcept {
+        if (is_examining_.load(std::memory_order_relaxed)) [[unlikely]]  // orders nothing
+            return measure::sleep;
+        return number % calls_per_sample == 0 ? measure::time : measure::nothing;
+    }
+
+    /// How long an inline call took, for measure::time.
+    void note_time(duration took) noexcept;
+    /// How long one took and whether the thread slept, for measure::sleep. Returns whether calls are to be
+    /// offloaded from now on, which is then told by note_offloaded_at().
+    [[nodiscard]] bool note_examined(duration took, bool has_slept) noexcept;
+
+    void note_offloaded_at(time_point now) noexcept;
+    /// How long an offloaded call took. Returns whether calls may run inline again.
+    [[nodiscard]] bool note_offloaded_call(duration took, time_point now) noexcept;
+
+private:
+    std::atomic<bool> is_examining_{false};
+
+    std::mutex mutex_;  // guards what follows
+    unsigned samples_ = 0;
+    unsigned slow_samples_ = 0;
+    unsigned examined_ = 0;
+    unsigned sleeping_ = 0;
+    time_point offloaded_at_{};
+    unsigned prompt_calls_ = 0;
+};
+
+}  // namespace sluice::vfs
