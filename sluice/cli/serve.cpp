@@ -26,9 +26,11 @@
 #include "sluice/cli/proc_thread_usage.hpp"
 #include "sluice/cli/process_resources.hpp"
 #include "sluice/cli/serve_options.hpp"
+#include "sluice/cli/share_domains.hpp"
 #include "sluice/cli/shared_locks.hpp"
 #include "sluice/cli/signals.hpp"
 #include "sluice/cli/status/observers.hpp"
+#include "sluice/cli/stop_deadline.hpp"
 #include "sluice/cli/user_edits.hpp"
 #include "sluice/cli/watchdog_thread.hpp"
 #include "sluice/io/file_status.hpp"
@@ -101,16 +103,18 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
 
 // A folder of the host, or a file that is a disk image.
 [[nodiscard]] std::expected<std::shared_ptr<vfs::volume>, std::string> open_volume(
-    const serve_options& options, const share_options& share, io::io_multiplexer& loop,
-    served_images& images) {
+    const serve_options& options, const share_options& share, io::io_multiplexer& loop, served_images& images,
+    share_domains& domains) {
     const std::string& path = share.path;
     const bool read_only = share.read_only or options.read_only;
     if (is_image(path))
         return images.open({.name = path, .options = share.image, .is_written = is_written(options, share)});
     if (share.image != image_options{})
         return std::unexpected(path + ": is no disk image, and only for such is" + text_of(share.image));
-    auto folder = vfs::host_volume::open(loop, path, {.read_only = read_only});
+    auto folder = vfs::host_volume::open(
+        loop, path, {.read_only = read_only, .domains = &domains.table(), .offload_always = share.offloads});
     if (not folder) return std::unexpected(folder.error().message());
+    domains.add(share.name, **folder);
     return *std::move(folder);
 }
 
@@ -128,7 +132,8 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
 }
 
 [[nodiscard]] opened_shares open_shares(const serve_options& options, io::io_multiplexer& loop,
-                                        served_images& images, const server_hardening& hardening) {
+                                        served_images& images, share_domains& domains,
+                                        const server_hardening& hardening) {
     std::vector<smb::server::share_configuration> opened;
     for (const share_options& share : options.shares) {
         const bool read_only = share.read_only or options.read_only;
@@ -136,7 +141,7 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
             return std::unexpected(fmt::format("share '{}': {}", share.name, why));
         };
         if (const std::string why = hardening.why_not(share, read_only); not why.empty()) return refuse(why);
-        auto volume = open_volume(options, share, loop, images);
+        auto volume = open_volume(options, share, loop, images, domains);
         if (not volume) return refuse(volume.error());
         opened.push_back(configuration_of(share, read_only));
         opened.back().volume = *std::move(volume);
@@ -194,7 +199,8 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
 
 // What SIGHUP asks for: users and shares as the files say now. What cannot be read changes nothing.
 void reload(smb_server& server, user_database& users, const serve_options& given, const std::string& file,
-            served_images& images, const server_hardening& hardening, log_writer& log) {
+            served_images& images, share_domains& domains, const server_hardening& hardening,
+            log_writer& log) {
     using smb::server::event_severity;
     // Users are looked at by every loop.
     std::optional<smb::server::server_latch::hold> latched(std::in_place, server.context().latch());
@@ -210,7 +216,7 @@ void reload(smb_server& server, user_database& users, const serve_options& given
         log.write(event_severity::info, "ended sessions of removed users",
                   {{"sessions", std::to_string(removed)}});
     latched.reset();
-    auto shares = options ? open_shares(*options, server.context().loop(), images, hardening)
+    auto shares = options ? open_shares(*options, server.context().loop(), images, domains, hardening)
                           : opened_shares(std::unexpected(options.error()));
     if (not shares) {
         log.write(event_severity::error, "shares could not be read again; the old ones stay",
@@ -389,6 +395,19 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
     return configuration;
 }
 
+// Some call of a file system has not ended. It uses objects of the server, so no destructor may run. What
+// was written to disk images has been committed since the stop began.
+[[noreturn]] void end_with_stuck_calls(const share_domains& domains, log_writer& log) {
+    using smb::server::event_severity;
+    for (const share_domains::stuck_domain& each : domains.stuck())
+        log.write(event_severity::error, "a file system does not answer; the server ends without it",
+                  {{"shares", each.shares},
+                   {"mounted at", each.where},
+                   {"calls", std::to_string(each.calls)},
+                   {"oldest", std::to_string(each.age.count()) + " s"}});
+    std::_Exit(1);
+}
+
 void serve(const serve_options& given, const std::string& file) {
     const auto read = with_file(given, file);
     if (not read) fail(read.error());
@@ -411,7 +430,8 @@ void serve(const serve_options& given, const std::string& file) {
     if (not others) fail(others.error().message());
     system_random random;
     served_images images(**loop, random);
-    auto shares = open_shares(options, **loop, images, hardening);
+    share_domains domains;
+    auto shares = open_shares(options, **loop, images, domains, hardening);
     if (not shares) fail(shares.error());
     const std::unique_ptr<shared_locks> peers = open_shared_locks(options);
     system_clock_source clock;
@@ -434,9 +454,11 @@ void serve(const serve_options& given, const std::string& file) {
                       configuration_for(options, *std::move(shares), resources));
     const auto watching_loops = watchdog_thread::start(watchdog);
     if (not watching_loops) fail(watching_loops.error().message());
+    const auto ends_in_time = stop_deadline::start([&] { end_with_stuck_calls(domains, log); });
+    if (not ends_in_time) fail(ends_in_time.error().message());
     const signals handling(
-        **loop, [&] { stop.set(true); },
-        [&] { reload(server, *users.database, given, file, images, hardening, log); });
+        **loop, [&] { (*ends_in_time)->begin(); }, [&] { stop.set(true); },
+        [&] { reload(server, *users.database, given, file, images, domains, hardening, log); });
     const bool is_fallback_port = start(server, options);
     const auto watching =
         observers::open(server, {.status_socket = options.status_socket, .metrics = options.metrics});

@@ -70,6 +70,7 @@ private:
     reader.take("encrypt", share.encrypt);
     reader.take("hidden", share.hidden);
     reader.take("user", share.users);
+    reader.take("offload", share.offloads);
     reader.take("overlay", share.image.overlay);
     reader.take("journal", share.image.journal);
     reader.take("code-page", share.image.code_page);

@@ -18,6 +18,7 @@ struct share_options {
     bool read_only = false;
     bool encrypt = false;
     bool hidden = false;
+    bool offloads = false;  // no call of its file system runs on an event loop
     std::vector<std::string> users;
     image_options image;  // of a disk image
 };

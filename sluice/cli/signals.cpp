@@ -22,8 +22,9 @@ void block_signals() noexcept {
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-signals::signals(io::io_multiplexer& loop, std::function<void()> stop, std::function<void()> reload)
-    : loop_(loop), stop_(std::move(stop)), reload_(std::move(reload)) {
+signals::signals(io::io_multiplexer& loop, std::function<void()> stopping, std::function<void()> stop,
+                 std::function<void()> reload)
+    : loop_(loop), stopping_(std::move(stopping)), stop_(std::move(stop)), reload_(std::move(reload)) {
     waiter_ = std::thread([this] { wait(); });
 }
 
@@ -38,6 +39,7 @@ void signals::wait() {
         int which = 0;
         if (sigwait(&set, &which) != 0) continue;
         if (which == SIGUSR2) return;
+        if (which != SIGHUP) stopping_();
         // Without memory for the post there is none for a reload either; a stop is asked for again.
         (void)loop_.post([this, which] { which == SIGHUP ? reload_() : stop_(); });
     }

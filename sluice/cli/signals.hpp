@@ -17,7 +17,9 @@ void block_signals() noexcept;
 /// thread of its own waits for them, so no handler interrupts anything. Needs block_signals() before it.
 class signals {
 public:
-    signals(io::io_multiplexer& loop, std::function<void()> stop, std::function<void()> reload);
+    /// `stopping` is called before `stop`, on the thread that waits for signals: also if the loop is stuck.
+    signals(io::io_multiplexer& loop, std::function<void()> stopping, std::function<void()> stop,
+            std::function<void()> reload);
     signals(const signals&) = delete;
     signals& operator=(const signals&) = delete;
     ~signals();
@@ -26,6 +28,7 @@ private:
     void wait();
 
     io::io_multiplexer& loop_;
+    std::function<void()> stopping_;
     std::function<void()> stop_;
     std::function<void()> reload_;
     std::thread waiter_;

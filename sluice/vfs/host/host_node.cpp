@@ -40,7 +40,7 @@ host_node::host_node(host_tree& tree, io::handle held, const io::file_status& st
       held_(std::move(held)),
       named_by_(&held_),
       key_(key_of(status)),
-      path_(path) {}
+      path_(path, &node_memory()) {}
 
 host_node::host_node(host_tree& tree, host_tree::opened_file opened, std::string_view path)
     : tree_(tree),
@@ -49,7 +49,7 @@ host_node::host_node(host_tree& tree, host_tree::opened_file opened, std::string
       kind_(kind_of(opened.status.type)),
       named_by_(opened.file.native().writable ? &writing_ : &reading_),
       key_(key_of(opened.status)),
-      path_(path) {
+      path_(path, &node_memory()) {
     io::file_handle& data = opened.file.native().writable ? writing_ : reading_;
     data = std::move(opened.file);
     asked_by_.store(&data, std::memory_order_relaxed);
@@ -135,9 +135,9 @@ metadata host_node::status_from(const io::file_status& found, const own_attribut
     return shown;
 }
 
-void host_node::go_by(std::string path) {
+void host_node::go_by(std::string_view path) {
     const std::scoped_lock guard(name_mutex_);
-    path_ = std::move(path);
+    path_ = path;
 }
 
 result<void> host_node::change(const metadata_change& wanted) noexcept {

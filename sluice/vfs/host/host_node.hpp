@@ -5,6 +5,7 @@
 
 #include "sluice/vfs/granted_access.hpp"
 #include "sluice/vfs/host/host_tree.hpp"
+#include "sluice/vfs/host/node_memory.hpp"
 #include "sluice/vfs/node.hpp"
 
 // Internal to the host volume.
@@ -24,6 +25,11 @@ public:
     host_node(host_tree& tree, io::handle held, const io::file_status& status, std::string_view path);
     /// Of a file whose data is open already, for reading or for both.
     host_node(host_tree& tree, host_tree::opened_file opened, std::string_view path);
+
+    static void* operator new(std::size_t bytes) { return node_memory().allocate(bytes); }
+    static void operator delete(void* memory, std::size_t bytes) noexcept {
+        node_memory().deallocate(memory, bytes);
+    }
 
     [[nodiscard]] fs_domain& domain() noexcept override { return domain_; }
     [[nodiscard]] node_kind kind() const noexcept override { return kind_.load(std::memory_order_relaxed); }
@@ -82,11 +88,11 @@ public:
     /// The host's path, as last known.
     [[nodiscard]] std::string known_path() const {
         const std::scoped_lock guard(name_mutex_);
-        return path_;
+        return std::string(path_);
     }
 
 private:
-    void go_by(std::string path);
+    void go_by(std::string_view path);
     [[nodiscard]] std::string present_path() const;
     [[nodiscard]] result<void> may_move() const noexcept;
     [[nodiscard]] result<void> rename_within(std::string_view path, when_taken taken) noexcept;
@@ -128,7 +134,7 @@ private:
 
     mutable std::mutex name_mutex_;  // guards what follows
     file_key key_;
-    std::string path_;  // the host's, as last known
+    std::pmr::string path_;  // the host's, as last known
 };
 
 /// Makes the node of what is open. Errors: EIO.

@@ -131,7 +131,10 @@ io::task<nt_status> serve_query_directory(request& r) {
         const nt_status refused = co_await turn.wait();
         if (refused != nt_status::success) co_return refused;
     }
-    const nt_status status = co_await r.call(*of, [&] { return continue_scan(*scan, asked); });
+    const auto call = [&] { return continue_scan(*scan, asked); };
+    nt_status status = co_await r.call(*of, call);
+    vfs::fs_domain* const beyond = of->tree->volume().crossing_domain();
+    if (status == crosses_mount and beyond != nullptr) status = co_await r.call(*beyond, call);
     if (status != nt_status::success) co_return status;
 
     byte_writer* const body = r.begin_reply(sizeof(wire::output_body));

@@ -3,6 +3,7 @@
 #include "sluice/io/page_cache.hpp"
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 
@@ -133,8 +134,13 @@ io::task<nt_status> serve_read(request& r) {
     }
     pool_buffer data = r.answer.buffers().take(args->length_bytes);
     if (not data) co_return nt_status::insufficient_resources;
+    std::optional<change_turn> turn;
+    if (not from->node->transfers_at_once()) {
+        const nt_status refused = co_await take_transfer_turn(turn, r, *from);
+        if (refused != nt_status::success) co_return refused;
+    }
     io::task<result<std::size_t>> reading = from->node->co_read(data.bytes(), args->offset_bytes);
-    const result<std::size_t> got = co_await r.host().transfer(*from->node, std::move(reading));
+    const result<std::size_t> got = co_await unlatched(r.host().latch(), std::move(reading));
     if (not got) co_return status_of(got.error());
     const bool nothing_left = *got == 0 and args->length_bytes != 0;
     if (nothing_left or *got < args->minimum_bytes) co_return nt_status::end_of_file;

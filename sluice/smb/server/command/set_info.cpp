@@ -80,8 +80,7 @@ namespace {
         (void)co_await r.wait(woken);
         if (r.interrupted()) co_return end(*r.interrupted());
     }
-    co_return end(
-        co_await r.call(*one, [&] { return may_remove(*one->node, ignores_read_only); }));
+    co_return end(co_await r.call(*one, [&] { return may_remove(*one->node, ignores_read_only); }));
 }
 
 // Whether a file is to go with its last open ([MS-FSA] 2.1.5.15.3). It keeps its name until then: POSIX
@@ -100,7 +99,8 @@ namespace {
     }
     const bool ignores_read_only = wire::has(flags, disposition_flags::ignore_read_only);
     io::task<nt_status> checking = check_removal(r, one, ignores_read_only);
-    if (const nt_status refused = co_await std::move(checking); refused != nt_status::success) co_return refused;
+    if (const nt_status refused = co_await std::move(checking); refused != nt_status::success)
+        co_return refused;
     io::task<caching_outcome> waiting = make_way_for_name_change(r, *one->file, one.get());
     const caching_outcome outcome = co_await std::move(waiting);
     if (outcome == caching_outcome::cancelled) co_return r.why_in_vain();

@@ -111,7 +111,8 @@ struct status_around {
     const auto wanted = basic_change_of(one, input);
     if (not wanted) co_return wanted.error();
     const bool keeps_change_time = kept_after(wanted->changed, one.kept.changed, {}).has_value();
-    const auto done = co_await call_in_turn(r, one, [&] { return carry_out(*one.node, *wanted, keeps_change_time); });
+    const auto done =
+        co_await call_in_turn(r, one, [&] { return carry_out(*one.node, *wanted, keeps_change_time); });
     if (not done) co_return done.error();
     vfs::metadata before = done->before;
     one.file->change_times().show_in(before, one.file->key());

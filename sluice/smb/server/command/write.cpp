@@ -42,8 +42,7 @@ constexpr std::uint64_t at_end_of_file = ~std::uint64_t{0};
 [[nodiscard]] io::task<void> restore_kept_times(request& r, open& of) noexcept {
     using asked = std::expected<std::optional<vfs::time_point>, nt_status>;
     const kept_times kept = of.kept;
-    const asked changed =
-        co_await call_in_turn(r, of, [&] { return asked(restore_times(*of.node, kept)); });
+    const asked changed = co_await call_in_turn(r, of, [&] { return asked(restore_times(*of.node, kept)); });
     if (changed) note_kept_change_time(of, *changed);
 }
 
@@ -74,8 +73,14 @@ io::task<nt_status> serve_write(request& r) {
     if (args->data.empty()) co_return reply_with(r, 0);
 
     const pending_write before_its_end(r.host(), to);
+    std::optional<change_turn> turn;
+    if (not to->node->transfers_at_once()) {
+        const nt_status refused = co_await take_transfer_turn(turn, r, *to);
+        if (refused != nt_status::success) co_return refused;
+    }
     io::task<result<void>> writing = to->node->co_write(args->data.span(), offset);
-    const result<void> written = co_await r.host().transfer(*to->node, std::move(writing));
+    const result<void> written = co_await unlatched(r.host().latch(), std::move(writing));
+    turn.reset();
     if (to->kept.any()) {
         io::task<void> restoring = restore_kept_times(r, *to);
         co_await std::move(restoring);
@@ -85,7 +90,7 @@ io::task<nt_status> serve_write(request& r) {
                             wire::has(to->create_options, wire::create_options::write_through);
     if (is_through) {
         io::task<result<void>> flushing = to->node->co_flush();
-        const result<void> flushed = co_await r.host().transfer(*to->node, std::move(flushing));
+        const result<void> flushed = co_await unlatched(r.host().latch(), std::move(flushing));
         if (not flushed) co_return status_of(flushed.error());
     }
     co_return reply_with(r, args->data.size());

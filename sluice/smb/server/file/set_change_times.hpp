@@ -1,9 +1,9 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <unordered_map>
 
+#include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/vfs/metadata.hpp"
 
 namespace sluice::smb::server {
@@ -21,14 +21,14 @@ public:
 
     /// Shows `shown` as the change time of a file until the host's is not `of_host` any more.
     void set(const vfs::file_key& of, vfs::time_point shown, vfs::time_point of_host) {
-        const std::scoped_lock lock(mutex_);
+        const sluice::lock_guard lock(mutex_);
         times_.insert_or_assign(of, entry{.shown = shown, .of_host = of_host});
         publish_count();
     }
     /// Puts the set time of a file, if it has one, into its status.
     void show_in(vfs::metadata& status, const vfs::file_key& of) noexcept {
         if (is_empty()) return;
-        const std::scoped_lock lock(mutex_);
+        const sluice::lock_guard lock(mutex_);
         const auto found = times_.find(of);
         if (found == times_.end()) return;
         if (status.changed == found->second.of_host) {
@@ -41,7 +41,7 @@ public:
     /// The file has another key: its set time, if it has one, goes along.
     void move(const vfs::file_key& from, const vfs::file_key& to) {
         if (is_empty()) return;
-        const std::scoped_lock lock(mutex_);
+        const sluice::lock_guard lock(mutex_);
         const auto found = times_.find(from);
         if (found == times_.end()) return;
         times_.insert_or_assign(to, found->second);
@@ -51,7 +51,7 @@ public:
     /// The file is not open any more.
     void forget(const vfs::file_key& of) noexcept {
         if (is_empty()) return;
-        const std::scoped_lock lock(mutex_);
+        const sluice::lock_guard lock(mutex_);
         times_.erase(of);
         publish_count();
     }
@@ -63,10 +63,12 @@ private:
     };
     // relaxed: a caller that has not heard of a set() sees the host's time, as if it had come before.
     [[nodiscard]] bool is_empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
-    void publish_count() noexcept { count_.store(times_.size(), std::memory_order_relaxed); }
+    void publish_count() noexcept SLUICE_REQUIRES(mutex_) {
+        count_.store(times_.size(), std::memory_order_relaxed);
+    }
 
-    std::mutex mutex_;
-    std::unordered_map<vfs::file_key, entry> times_;
+    ranked_mutex<lock_rank::leaf> mutex_;
+    std::unordered_map<vfs::file_key, entry> times_ SLUICE_GUARDED_BY(mutex_);
     std::atomic<std::size_t> count_{0};
 };
 

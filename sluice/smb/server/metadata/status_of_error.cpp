@@ -2,6 +2,8 @@
 
 #include <cerrno>
 
+#include "sluice/vfs/limits.hpp"
+
 namespace sluice::smb::server {
 
 wire::nt_status status_of(const error& why) noexcept {
@@ -56,6 +58,8 @@ wire::nt_status status_of(const error& why) noexcept {
             return nt_status::io_device_error;
         case ESTALE:
             return nt_status::file_closed;
+        case vfs::limits::crosses_mount:
+            return crosses_mount;
         case ECANCELED:
             return nt_status::cancelled;
         case ETIMEDOUT:

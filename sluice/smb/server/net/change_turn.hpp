@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "sluice/smb/server/core/fifo_lock.hpp"
 #include "sluice/smb/server/net/request.hpp"
 
@@ -15,7 +17,8 @@ namespace sluice::smb::server {
 class change_turn {
 public:
     /// Takes the turn if nobody has it; otherwise queues for it.
-    change_turn(request& by, fifo_lock& at) noexcept : by_(by), at_(at), granted_(by.loop()), place_(granted_) {
+    change_turn(request& by, fifo_lock& at) noexcept
+        : by_(by), at_(at), granted_(by.loop()), place_(granted_) {
         is_taken_ = at_.lock(place_);
     }
     change_turn(const change_turn&) = delete;
@@ -24,8 +27,8 @@ public:
 
     [[nodiscard]] bool is_taken() const noexcept { return is_taken_; }
 
-    /// Waits for the turn. Errors: why the request was interrupted; then it has no turn. Suspends, without the
-    /// latch.
+    /// Waits for the turn. Errors: why the request was interrupted; then it has no turn. Suspends, without
+    /// the latch.
     [[nodiscard]] io::task<wire::nt_status> wait() noexcept {
         io::task<wire::nt_status> waiting = by_.wait(granted_);
         const wire::nt_status outcome = co_await std::move(waiting);
@@ -41,10 +44,21 @@ private:
     bool is_taken_ = false;
 };
 
-/// Carries out a call that changes a file's attributes, streams, EAs, security descriptor or size, in its turn
-/// (file_state::changes). Otherwise as request::call. Suspends.
+/// Takes the turn that a transfer of a stream needs, because its writes read and change the whole stream;
+/// other transfers need none (node::transfers_at_once). Returns why the request was interrupted, or success.
+[[nodiscard]] inline io::task<wire::nt_status> take_transfer_turn(std::optional<change_turn>& turn,
+                                                                  request& r, const open& of) noexcept {
+    turn.emplace(r, of.file->changes);
+    if (turn->is_taken()) co_return wire::nt_status::success;
+    io::task<wire::nt_status> waiting = turn->wait();
+    co_return co_await std::move(waiting);
+}
+
+/// Carries out a call that changes a file's attributes, streams, EAs, security descriptor or size, in its
+/// turn (file_state::changes). Otherwise as request::call. Suspends.
 template <std::invocable Call>
-[[nodiscard]] io::task<std::invoke_result_t<Call&>> call_in_turn(request& r, const open& one, Call call) noexcept {
+[[nodiscard]] io::task<std::invoke_result_t<Call&>> call_in_turn(request& r, const open& one,
+                                                                 Call call) noexcept {
     change_turn turn(r, one.file->changes);
     if (not turn.is_taken()) {
         const wire::nt_status refused = co_await turn.wait();

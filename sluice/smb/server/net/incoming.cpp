@@ -136,6 +136,8 @@ io::task<nt_status> connection::serve(request& r) noexcept {
         co_await std::move(telling);
     }
     if (r.lateness()) co_return *r.lateness();
+    // A path beyond a mount that the command does not look for there.
+    if (status == nt_status::retry) co_return nt_status::not_same_device;
     // What relates to an open that was never made fails as that did ([MS-SMB2] 3.3.5.2.7.2).
     if (status == nt_status::file_closed and r.is_related and not r.compound().file and
         wire::is_error(r.compound().status))

@@ -70,12 +70,6 @@ public:
     /// All of them, the first one first.
     [[nodiscard]] const std::vector<std::unique_ptr<server_loop>>& loops() const noexcept { return loops_; }
     [[nodiscard]] server_latch& latch() const noexcept { return latch_; }
-    /// `co_await host.transfer(node, std::move(reading))`: runs a transfer of a node without the latch, which
-    /// the caller has before and after; with it, if the node takes one at a time and there are several loops.
-    template <class T>
-    [[nodiscard]] auto transfer(const vfs::node& of, io::task<T>&& work) const noexcept {
-        return unlatched_if(loops_.size() == 1 or of.transfers_at_once(), latch_, std::move(work));
-    }
     [[nodiscard]] clock_source& clock() const noexcept { return dependencies_.clock; }
     [[nodiscard]] secret_random_source& random() const noexcept { return dependencies_.random; }
     [[nodiscard]] auth::account_source& accounts() const noexcept { return dependencies_.accounts; }

@@ -32,7 +32,8 @@ enum class caching_outcome : std::uint8_t {
 
 /// Tells everybody whose caching an open would harm. Returns `clear`; `blocked` where the rules say that one
 /// of them has to answer first; or `waited` if opens of theirs have ended.
-[[nodiscard]] caching_outcome ask_for_way(request& r, file_state& file, const caching_intent& intent) noexcept;
+[[nodiscard]] caching_outcome ask_for_way(request& r, file_state& file,
+                                          const caching_intent& intent) noexcept;
 /// Waits until what is cached of a file has changed, or an open of it has ended: returns `waited` or
 /// `cancelled`. Suspends: up to limits::break_within, with an interim reply.
 [[nodiscard]] io::task<caching_outcome> wait_for_caching(request& r, file_state& file) noexcept;

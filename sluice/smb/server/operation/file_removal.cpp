@@ -46,7 +46,7 @@ public:
     /// The names are gone, or not.
     void end(const removers& by, nt_status status) noexcept {
         if (by.empty() or status != nt_status::success) return;
-        host_.naming.of(by.front()->node->domain().number()).note_removal();
+        host_.names_of(by.front()->tree->volume()).note_removal();
         host_.files.forget(*file_);
         is_removed_ = true;
     }
@@ -87,7 +87,8 @@ private:
     }
 }
 
-[[nodiscard]] io::task<nt_status> remove_file(server_context& host, std::shared_ptr<file_state> file) noexcept {
+[[nodiscard]] io::task<nt_status> remove_file(server_context& host,
+                                              std::shared_ptr<file_state> file) noexcept {
     removal one(host, file);
     if (not one.begin()) (void)co_await unlatched(host.latch(), one.granted().wait());
     const removers by = one.take_names();
@@ -116,14 +117,16 @@ private:
 [[nodiscard]] io::task<void> remove_node(server_context& host, vfs::node_ptr node,
                                          std::shared_ptr<tree> through) noexcept {
     vfs::fs_domain& domain = node->domain();
-    (void)co_await unlatched(host.latch(), domain.run(host.background.loop(), [&] { return node->remove(); }));
+    (void)co_await unlatched(host.latch(),
+                             domain.run(host.background.loop(), [&] { return node->remove(); }));
     domain.discard(std::move(node), std::move(through));
 }
 
 }  // namespace
 
 std::optional<nt_status> carry_out_removal(server_context& host, const std::shared_ptr<file_state>& file,
-                                           open_protocol::removal_duty duty, event<nt_status>* told) noexcept {
+                                           open_protocol::removal_duty duty,
+                                           event<nt_status>* told) noexcept {
     ENSURE(host.latch().is_mine());
     std::optional<nt_status> status = nt_status::success;
     if (duty.of_this) {
@@ -136,7 +139,8 @@ std::optional<nt_status> carry_out_removal(server_context& host, const std::shar
     return status;
 }
 
-void leave_uncommitted(server_context& host, const std::shared_ptr<open>& leaving, bool has_created) noexcept {
+void leave_uncommitted(server_context& host, const std::shared_ptr<open>& leaving,
+                       bool has_created) noexcept {
     ENSURE(leaving->session == nullptr, "an open of a client is ended, not left");
     leaving->is_closed = true;
     host.opens.remove(*leaving);

@@ -30,7 +30,7 @@ namespace {
 
 void find_directory(const accessor& by, std::string_view path, lookup_result& found) {
     auto directory = by.tree.volume().find_directory(vfs::split_path(path).parent);
-    if (not directory) return;
+    if (not directory) return;  // not behind a mount: the lookup of its name would have failed first
     found.directory = *std::move(directory);
     found.allowed_in_directory = rights_to(by, *found.directory->node, found.directory->status);
 }
@@ -57,7 +57,8 @@ void find_directory(const accessor& by, std::string_view path, lookup_result& fo
                                                          : status_of(stored.error());
 }
 
-[[nodiscard]] nt_status add_attributes(const accessor& by, const wire::create_args& args, created_node& made) {
+[[nodiscard]] nt_status add_attributes(const accessor& by, const wire::create_args& args,
+                                       created_node& made) {
     const auto& list = args.contexts.extended_attributes;
     if (not list) return nt_status::success;
     if (not by.tree.volume().features().has_extended_attributes) return nt_status::not_supported;

@@ -19,8 +19,8 @@ struct reply_facts {
     wire::maximal_access_answer maximal_access{};  // if the client asks for it
 };
 /// Asks for it.
-[[nodiscard]] std::expected<reply_facts, wire::nt_status> facts_for_reply(const accessor& by, vfs::node& node,
-                                                                          const wire::create_args& args) noexcept;
+[[nodiscard]] std::expected<reply_facts, wire::nt_status> facts_for_reply(
+    const accessor& by, vfs::node& node, const wire::create_args& args) noexcept;
 /// The same for a caller that has just asked for the status.
 [[nodiscard]] reply_facts facts_for_reply(const accessor& by, vfs::node& node, const wire::create_args& args,
                                           const vfs::metadata& status) noexcept;

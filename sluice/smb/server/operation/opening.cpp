@@ -131,8 +131,10 @@ io::task<opening::step> opening::look_up(create_round& round) noexcept {
         asked.soon.write = asked.soon.write or overwrites();
     }
     round.note_removals();
-    auto found =
-        co_await r_.call(volume_.domain(), [&] { return server::look_up(r_.accessor(), asked); });
+    const auto call = [&] { return server::look_up(r_.accessor(), asked); };
+    auto found = co_await r_.call(volume_.domain(), call);
+    if (not found and found.error() == crosses_mount and volume_.crossing_domain() != nullptr)
+        found = co_await r_.call(*volume_.crossing_domain(), call);
     if (not found) {
         status_ = found.error();
         co_return looks_in_any_case() ? step::again : step::failed;
@@ -194,8 +196,8 @@ nt_status opening::authorise() noexcept {
     access_mask wanted = wire::mapped_for_files(args_.desired_access);
     if (wire::has(wanted, access_mask::maximum_allowed)) {
         access_mask most = allowed;
-        const bool is_read_only =
-            found_.status.kind == vfs::node_kind::file and vfs::has(found_.status.dos, vfs::dos_attributes::read_only);
+        const bool is_read_only = found_.status.kind == vfs::node_kind::file and
+                                  vfs::has(found_.status.dos, vfs::dos_attributes::read_only);
         if (is_read_only) most = without(most, access_mask::write_data | access_mask::append_data);
         wanted = without(wanted, access_mask::maximum_allowed) | most;
         if (wanted == access_mask::none) return nt_status::access_denied;
@@ -370,15 +372,15 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
                           .name = parts.name,
                           .stream = name_.stream,
                           .is_directory = makes_directory()};
-    auto made =
-        co_await r_.call(volume_.domain(), [&] { return create_node(r_.accessor(), args_, wanted); });
+    vfs::fs_domain& domain = (found_.directory ? *found_.directory->node : *found_.node).domain();
+    auto made = co_await r_.call(domain, [&] { return create_node(r_.accessor(), args_, wanted); });
     if (not made) {
         if (refused_creation(made.error()) == step::again) co_return step::again;
         if (status_ != nt_status::object_name_collision or args_.disposition == create_disposition::create)
             co_return step::failed;
         // Another process may have created it since the lookup: then it exists, and is opened as such. But
         // behind a link whose target is missing, nothing can be created.
-        const nt_status there = co_await r_.call(volume_.domain(), [&] {
+        const nt_status there = co_await r_.call(domain, [&] {
             return is_link(volume_, name_.path) ? nt_status::object_name_not_found : nt_status::success;
         });
         co_return there == nt_status::success ? step::again : fail(there);  // as FILE_OPEN says
@@ -428,8 +430,7 @@ io::task<opening::step> opening::join_created() noexcept {
 
 io::task<opening::step> opening::complete(create_round& round) noexcept {
     if (round.has_removals() and action_ != create_action::created) {
-        const auto status =
-            co_await r_.call(*fresh_, [&] { return asked_status(*fresh_->node); });
+        const auto status = co_await r_.call(*fresh_, [&] { return asked_status(*fresh_->node); });
         if (not status or status->links == 0) co_return step::again;
     }
     if (peer_servers* const peers = r_.host().peers()) {

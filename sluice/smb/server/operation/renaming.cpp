@@ -142,6 +142,7 @@ struct name_lookup {
     vfs::volume& volume = by.tree.volume();
     name_lookup found;
     result<vfs::node_ptr> parent = volume.find(parent_of(target), vfs::follow_links::yes);
+    if (not parent and status_of(parent.error()) == crosses_mount) return std::unexpected(crosses_mount);
     if (not parent) return std::unexpected(nt_status::object_path_not_found);
     found.parent = *std::move(parent);
     found.allowed_in_parent = rights_to(by, *found.parent);
@@ -163,6 +164,10 @@ struct name_lookup {
     return found;
 }
 
+[[nodiscard]] auto order_of(const file_state& of) noexcept {
+    return std::tuple(of.key().image, of.key().volume, of.key().file);
+}
+
 // The rights to the names of two files: a rename mark at each, in the order of their keys.
 class rename_marks {
 public:
@@ -179,7 +184,8 @@ public:
         const bool is_source_first =
             target_.file == nullptr or
             (source_.file != nullptr and order_of(*source_.file) < order_of(*target_.file));
-        for (mark* const each : {is_source_first ? &source_ : &target_, is_source_first ? &target_ : &source_}) {
+        for (mark* const each :
+             {is_source_first ? &source_ : &target_, is_source_first ? &target_ : &source_}) {
             if (each->file == nullptr) continue;
             each->granted.emplace(r_.loop());
             each->right.emplace(*each->granted);
@@ -203,9 +209,6 @@ private:
         std::optional<event<nt_status>> granted;
         std::optional<name_right> right;  // before `granted` goes
     };
-    [[nodiscard]] static auto order_of(const file_state& of) noexcept {
-        return std::tuple(of.key().image, of.key().volume, of.key().file);
-    }
     [[nodiscard]] static bool is_removed(const mark& one) noexcept {
         return one.file != nullptr and one.file->protocol().phase() == delete_phase::removed;
     }
@@ -263,7 +266,7 @@ public:
     enum class step : std::uint8_t { done, again, failed };
     /// `again`: others were waited for. Otherwise status() is the outcome.
     [[nodiscard]] io::task<step> attempt() noexcept {
-        create_round round(r_.host().naming.of(one_->node->domain().number()), r_.loop());
+        create_round round(r_.host().names_of(r_.tree->volume()), r_.loop());
         const bool moves_directory = one_->is_directory() and not wish_.makes_link;
         if (not(moves_directory ? round.enter_alone() : round.enter())) {
             (void)co_await r_.wait(round.entered());
@@ -275,8 +278,11 @@ public:
         round.pending().emplace(name);
         if (not round.names().creates().begin(*round.pending(), waiting.place()))
             co_return co_await wait_for(round, woken);
-        auto found = co_await r_.call(
-            *one_, [&] { return look_up_name(r_.accessor(), *one_->node, target_.path); });
+        vfs::volume& volume = r_.tree->volume();
+        const auto call = [&] { return look_up_name(r_.accessor(), *one_->node, target_.path); };
+        auto found = co_await r_.call(volume.domain(), call);
+        if (not found and found.error() == crosses_mount and volume.crossing_domain() != nullptr)
+            found = co_await r_.call(*volume.crossing_domain(), call);
         if (not found) co_return fail(found.error());
         found_ = *std::move(found);
         if (const nt_status refused = check(); refused != nt_status::success) co_return fail(refused);
@@ -317,7 +323,8 @@ private:
         return may_replace(as_if_closed, wish_, one_->is_directory());
     }
 
-    // With the names that are looked up: marks both files, checks what others have open, and changes the name.
+    // With the names that are looked up: marks both files, checks what others have open, and changes the
+    // name.
     [[nodiscard]] io::task<step> change(create_round& round) noexcept {
         file_table& files = r_.host().files;
         const bool replaces = found_.taken and not found_.taken->is_same_file;
@@ -361,6 +368,9 @@ private:
             if (kept_out != nt_status::success) co_return fail(kept_out);
         }
         status_ = co_await r_.call(*one_, [&] { return carry_out(); });
+        vfs::fs_domain* const beyond = r_.tree->volume().crossing_domain();
+        if (status_ == crosses_mount and beyond != nullptr)
+            status_ = co_await r_.call(*beyond, [&] { return carry_out(); });
         const bool has_replaced = replaces and status_ == nt_status::success;
         if (has_replaced) round.names().note_removal();
         if (marks.release(has_replaced)) files.forget(*target);
@@ -405,7 +415,7 @@ private:
         const peer_seal& alone = no_peer_has_it_.emplace(*peer_of_taken_);
         if (alone) return nt_status::success;
         return alone.is_busy() and ++pauses_ != limits::peer_attempts_max ? nt_status::retry
-                                                                         : nt_status::access_denied;
+                                                                          : nt_status::access_denied;
     }
 
     [[nodiscard]] io::task<step> pause() noexcept {

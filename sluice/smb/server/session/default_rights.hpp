@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <utility>
 
+#include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/wire/security/access_mask.hpp"
 #include "sluice/vfs/metadata.hpp"
 
@@ -32,11 +32,11 @@ public:
     template <class Compute>
     [[nodiscard]] wire::access_mask of(const default_rights_of& which, Compute compute) {
         {
-            const std::scoped_lock lock(mutex_);
+            const sluice::lock_guard lock(mutex_);
             if (is_known_ and which_ == which) return rights_;
         }
         const wire::access_mask rights = compute();
-        const std::scoped_lock lock(mutex_);
+        const sluice::lock_guard lock(mutex_);
         which_ = which;
         rights_ = rights;
         is_known_ = true;
@@ -44,10 +44,10 @@ public:
     }
 
 private:
-    std::mutex mutex_;
-    bool is_known_ = false;
-    default_rights_of which_;
-    wire::access_mask rights_ = wire::access_mask::none;
+    ranked_mutex<lock_rank::leaf> mutex_;
+    bool is_known_ SLUICE_GUARDED_BY(mutex_) = false;
+    default_rights_of which_ SLUICE_GUARDED_BY(mutex_);
+    wire::access_mask rights_ SLUICE_GUARDED_BY(mutex_) = wire::access_mask::none;
 };
 
 }  // namespace sluice::smb::server

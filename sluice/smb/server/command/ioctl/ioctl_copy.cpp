@@ -4,6 +4,7 @@
 
 #include "sluice/smb/server/command/ioctl/ioctl.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
@@ -96,14 +97,24 @@ constexpr std::uint64_t offset_max = INT64_MAX;
 [[nodiscard]] io::task<nt_status> carry(control& c, std::shared_ptr<open> source, wire::copy_chunk chunk) {
     pool_buffer data = c.r.answer.buffers().take(chunk.length);
     if (not data) co_return nt_status::insufficient_resources;
+    std::optional<change_turn> turn;
+    if (not source->node->transfers_at_once()) {
+        const nt_status refused = co_await take_transfer_turn(turn, c.r, *source);
+        if (refused != nt_status::success) co_return refused;
+    }
     io::task<result<std::size_t>> reading = source->node->co_read(data.bytes(), chunk.source_offset);
-    const result<std::size_t> got = co_await c.r.host().transfer(*source->node, std::move(reading));
+    const result<std::size_t> got = co_await unlatched(c.r.host().latch(), std::move(reading));
     if (not got) co_return status_of(got.error());
     if (*got != chunk.length) co_return nt_status::invalid_view_size;  // cut meanwhile
     if (c.file->is_closed) co_return nt_status::file_closed;
     const pending_write before_its_end(c.r.host(), c.file);
+    turn.reset();
+    if (not c.file->node->transfers_at_once()) {
+        const nt_status refused = co_await take_transfer_turn(turn, c.r, *c.file);
+        if (refused != nt_status::success) co_return refused;
+    }
     io::task<result<void>> writing = c.file->node->co_write(data.bytes(), chunk.target_offset);
-    const result<void> written = co_await c.r.host().transfer(*c.file->node, std::move(writing));
+    const result<void> written = co_await unlatched(c.r.host().latch(), std::move(writing));
     co_return written ? nt_status::success : status_of(written.error());
 }
 

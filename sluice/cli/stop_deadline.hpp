@@ -1,0 +1,41 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "sluice/base/result.hpp"
+
+namespace sluice::cli {
+
+/// Ends a stop that does not end: a thread that carries out `expired` if the program has not been stopped
+/// 8 seconds after begin(). A file system that does not answer keeps its calls, and what they use
+/// cannot be destroyed.
+///
+/// Thread safety: any thread. Destroyed, it does not expire any more.
+class stop_deadline {
+public:
+    /// Errors: EAGAIN if no thread can be started. Allocates: yes.
+    [[nodiscard]] static result<std::unique_ptr<stop_deadline>> start(std::function<void()> expired);
+    stop_deadline(const stop_deadline&) = delete;
+    stop_deadline& operator=(const stop_deadline&) = delete;
+    ~stop_deadline();
+
+    /// The stop begins. Again: does nothing.
+    void begin() noexcept;
+
+private:
+    explicit stop_deadline(std::function<void()> expired) noexcept : expired_(std::move(expired)) {}
+    void watch();
+
+    std::function<void()> expired_;
+    std::mutex mutex_;  // guards what follows
+    std::condition_variable has_news_;
+    bool has_begun_ = false;
+    bool has_ended_ = false;
+    std::thread runner_;
+};
+
+}  // namespace sluice::cli
