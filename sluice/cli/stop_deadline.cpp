@@ -1,5 +1,6 @@
 #include "sluice/cli/stop_deadline.hpp"
 
+#include <chrono>
 #include <memory>
 #include <system_error>
 
