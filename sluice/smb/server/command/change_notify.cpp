@@ -27,6 +27,8 @@ namespace {
 }
 
 [[nodiscard]] nt_status begin_watch(const request& r, open& of, const wire::change_notify_args& args) {
+    // A watch makes file-system calls of its own, on a loop: not where any call may hang.
+    if (of.node->domain().policy() == vfs::call_policy::never_inline) return nt_status::not_supported;
     vfs::change_feed* const feed = of.tree->volume().changes();
     if (feed == nullptr) return nt_status::not_supported;
     const notify_watch::interest wanted{

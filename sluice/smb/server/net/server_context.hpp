@@ -84,8 +84,13 @@ public:
     [[nodiscard]] const auth::server_names& names() const noexcept { return names_; }
     [[nodiscard]] bytes_view security_offer() const noexcept { return security_offer_; }
     [[nodiscard]] vfs::time_point started_at() const noexcept { return started_at_; }
-    /// The naming state of a volume's domain. The caller holds the latch.
-    [[nodiscard]] naming_state& names_of(vfs::volume& volume) { return naming.of(volume.domain().number()); }
+    /// The naming state of a volume's own file system, or of what is mounted beneath it. With one state for
+    /// both, a mounted file system that hangs would keep renames of the volume's directories waiting. The
+    /// caller holds the latch.
+    [[nodiscard]] naming_state& names_of(vfs::volume& volume, bool is_beyond_mount) {
+        vfs::fs_domain* const beyond = is_beyond_mount ? volume.crossing_domain() : nullptr;
+        return naming.of((beyond != nullptr ? *beyond : volume.domain()).number());
+    }
     [[nodiscard]] const dispatcher& functions() const noexcept { return functions_; }
     /// Null if there is none. The caller holds the latch (ENSURE).
     [[nodiscard]] std::shared_ptr<session> find_session(std::uint64_t id) const noexcept;

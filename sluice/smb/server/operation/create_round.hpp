@@ -6,8 +6,14 @@
 #include "sluice/smb/server/core/fifo_lock.hpp"
 #include "sluice/smb/server/file/file_state.hpp"
 #include "sluice/smb/server/file/naming_state.hpp"
+#include "sluice/vfs/volume.hpp"
 
 namespace sluice::smb::server {
+
+/// Whether a node is in a file system that is mounted beneath its volume.
+[[nodiscard]] inline bool is_beyond_mount(vfs::volume& volume, vfs::node& node) noexcept {
+    return volume.crossing_domain() != nullptr and node.domain().number() != volume.domain().number();
+}
 
 /// What one round of a CREATE or LINK, or of the RENAME of a file, holds of the names of its domain: a place
 /// at the rename barrier, a pending name, and a directory whose names change. The destructor releases what is

@@ -5,6 +5,7 @@
 #include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/operation/create_round.hpp"
 
 namespace sluice::smb::server {
 
@@ -46,7 +47,8 @@ public:
     /// The names are gone, or not.
     void end(const removers& by, nt_status status) noexcept {
         if (by.empty() or status != nt_status::success) return;
-        host_.names_of(by.front()->tree->volume()).note_removal();
+        vfs::volume& volume = by.front()->tree->volume();
+        host_.names_of(volume, is_beyond_mount(volume, *by.front()->node)).note_removal();
         host_.files.forget(*file_);
         is_removed_ = true;
     }

@@ -76,7 +76,7 @@ io::task<nt_status> opening::run() noexcept {
 io::task<opening::step> opening::attempt() noexcept {
     // While others gave way the session may have ended, and an open must not be left with it.
     if (r_.interrupted()) co_return fail(*r_.interrupted());
-    create_round round(r_.host().names_of(volume_), r_.loop());
+    create_round round(r_.host().names_of(volume_, is_beyond_mount_), r_.loop());
     if (not round.enter()) {
         (void)co_await r_.wait(round.entered());
         if (not round.is_inside()) co_return fail(*r_.interrupted());
@@ -131,10 +131,13 @@ io::task<opening::step> opening::look_up(create_round& round) noexcept {
         asked.soon.write = asked.soon.write or overwrites();
     }
     round.note_removals();
-    const auto call = [&] { return server::look_up(r_.accessor(), asked); };
-    auto found = co_await r_.call(volume_.domain(), call);
-    if (not found and found.error() == crosses_mount and volume_.crossing_domain() != nullptr)
-        found = co_await r_.call(*volume_.crossing_domain(), call);
+    vfs::fs_domain& domain = is_beyond_mount_ ? *volume_.crossing_domain() : volume_.domain();
+    auto found = co_await r_.call(domain, [&] { return server::look_up(r_.accessor(), asked); });
+    if (not found and found.error() == crosses_mount and not is_beyond_mount_ and
+        volume_.crossing_domain() != nullptr) {
+        is_beyond_mount_ = true;  // the next round is one of that file system
+        co_return step::again;
+    }
     if (not found) {
         status_ = found.error();
         co_return looks_in_any_case() ? step::again : step::failed;

@@ -83,6 +83,7 @@ private:
     file_name name_;
     vfs::volume& volume_;
     vfs::name_match match_;
+    bool is_beyond_mount_ = false;   // the path leads into another file system
     lookup_result found_;            // by the last lookup; its node moves to the open
     bool is_status_current_ = true;  // found_.status: nothing of ours has changed the file since
     std::shared_ptr<file_state> file_;

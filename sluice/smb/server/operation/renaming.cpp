@@ -65,12 +65,18 @@ namespace {
     return name;
 }
 
+// Whether a call for another domain may be made with those for `of`.
+[[nodiscard]] bool may_search(const vfs::fs_domain& other, const vfs::fs_domain& of) noexcept {
+    return other.number() == of.number() or other.is_inline();
+}
+
 // Which opens are beneath a directory, through whatever share: renaming it would change their paths.
 // Locations tell, not devices: some file systems have several, and others are mounted beneath. Touches only
 // nodes and volumes.
 class search_beneath {
 public:
-    search_beneath(vfs::node& directory) : prefix_(directory.location() + '/') {}
+    explicit search_beneath(vfs::node& directory)
+        : domain_(directory.domain()), prefix_(directory.location() + '/') {}
 
     [[nodiscard]] bool has(const open& one) {
         return may_reach(*one.tree->target) and one.node->location().starts_with(prefix_);
@@ -80,7 +86,7 @@ private:
     // Opens of shares that are elsewhere are not checked one by one.
     [[nodiscard]] bool may_reach(share& through) {
         const auto [known, is_new] = reach_.try_emplace(&through, true);
-        if (not is_new) return known->second;
+        if (not is_new or not may_search(through.volume().domain(), domain_)) return known->second;
         const result<vfs::node_ptr> root = through.volume().find("", vfs::follow_links::yes);
         if (not root) return true;
         std::string location = (*root)->location();
@@ -88,6 +94,7 @@ private:
         return known->second = location.starts_with(prefix_) or prefix_.starts_with(location);
     }
 
+    const vfs::fs_domain& domain_;
     std::string prefix_;
     std::map<const share*, bool> reach_;
 };
@@ -95,12 +102,14 @@ private:
 using open_list = std::vector<std::shared_ptr<open>>;
 using file_list = std::vector<std::shared_ptr<file_state>>;
 
-// All opens in the image, or on the host, where the directory is.
+// All opens that may be beneath the directory; but not those in another file system that may hang, because
+// this one's renames must not wait for it.
 [[nodiscard]] open_list opens_around(server_context& host, const open& directory) {
     open_list found;
     for (const auto& [number, one] : host.opens) {
         const bool is_file = one->file != nullptr and not one->is_closed and one.get() != &directory;
-        if (is_file and one->file->key().image == directory.file->key().image) found.push_back(one);
+        if (not is_file or one->file->key().image != directory.file->key().image) continue;
+        if (may_search(one->node->domain(), directory.node->domain())) found.push_back(one);
     }
     return found;
 }
@@ -261,12 +270,17 @@ private:
 class naming {
 public:
     naming(request& r, std::shared_ptr<open> one, const naming_wish& wish, const file_name& target) noexcept
-        : r_(r), one_(std::move(one)), wish_(wish), target_(target) {}
+        : r_(r),
+          one_(std::move(one)),
+          wish_(wish),
+          target_(target),
+          is_beyond_mount_(is_beyond_mount(r.tree->volume(), *one_->node)) {}
 
     enum class step : std::uint8_t { done, again, failed };
     /// `again`: others were waited for. Otherwise status() is the outcome.
     [[nodiscard]] io::task<step> attempt() noexcept {
-        create_round round(r_.host().names_of(r_.tree->volume()), r_.loop());
+        vfs::volume& volume = r_.tree->volume();
+        create_round round(r_.host().names_of(volume, is_beyond_mount_), r_.loop());
         const bool moves_directory = one_->is_directory() and not wish_.makes_link;
         if (not(moves_directory ? round.enter_alone() : round.enter())) {
             (void)co_await r_.wait(round.entered());
@@ -278,11 +292,11 @@ public:
         round.pending().emplace(name);
         if (not round.names().creates().begin(*round.pending(), waiting.place()))
             co_return co_await wait_for(round, woken);
-        vfs::volume& volume = r_.tree->volume();
-        const auto call = [&] { return look_up_name(r_.accessor(), *one_->node, target_.path); };
-        auto found = co_await r_.call(volume.domain(), call);
-        if (not found and found.error() == crosses_mount and volume.crossing_domain() != nullptr)
-            found = co_await r_.call(*volume.crossing_domain(), call);
+        vfs::fs_domain& domain = is_beyond_mount_ ? *volume.crossing_domain() : volume.domain();
+        auto found =
+            co_await r_.call(domain, [&] { return look_up_name(r_.accessor(), *one_->node, target_.path); });
+        if (not found and found.error() == crosses_mount and not is_beyond_mount_)
+            co_return fail(nt_status::not_same_device);
         if (not found) co_return fail(found.error());
         found_ = *std::move(found);
         if (const nt_status refused = check(); refused != nt_status::success) co_return fail(refused);
@@ -367,10 +381,9 @@ private:
             }
             if (kept_out != nt_status::success) co_return fail(kept_out);
         }
-        status_ = co_await r_.call(*one_, [&] { return carry_out(); });
-        vfs::fs_domain* const beyond = r_.tree->volume().crossing_domain();
-        if (status_ == crosses_mount and beyond != nullptr)
-            status_ = co_await r_.call(*beyond, [&] { return carry_out(); });
+        vfs::volume& volume = r_.tree->volume();
+        vfs::fs_domain& domain = is_beyond_mount_ ? *volume.crossing_domain() : one_->node->domain();
+        status_ = co_await r_.call(domain, [&] { return carry_out(); });
         const bool has_replaced = replaces and status_ == nt_status::success;
         if (has_replaced) round.names().note_removal();
         if (marks.release(has_replaced)) files.forget(*target);
@@ -439,6 +452,7 @@ private:
     std::shared_ptr<open> one_;
     const naming_wish& wish_;
     const file_name& target_;
+    const bool is_beyond_mount_;
     name_lookup found_;
     file_list beneath_;
     std::unique_ptr<peer_file> peer_of_taken_;

@@ -5,7 +5,9 @@
 #include "sluice/smb/server/command/ioctl/ioctl.hpp"
 #include "sluice/smb/server/metadata/link_target.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/operation/create_round.hpp"
 #include "sluice/smb/wire/fscc/reparse_point.hpp"
 #include "sluice/vfs/path.hpp"
 
@@ -30,16 +32,30 @@ constexpr std::size_t buffer_bytes_max = 8 + wire::reparse_data_bytes_max;
 }
 
 // To become a link, or to stop being one, makes the file another inode. Its state goes along; other opens of
-// the old inode, writes to it, and the signs that tell other servers of it could not.
-[[nodiscard]] nt_status become_link(control& c, std::string_view target) {
-    file_table& files = c.r.host().files;
+// the old inode, writes to it, and the signs that tell other servers of it could not. So no other CREATE may
+// be in progress.
+[[nodiscard]] io::task<nt_status> become_link(control& c, std::string target) noexcept {
+    request& r = c.r;
+    file_table& files = r.host().files;
     file_state& file = *c.file->file;
-    if (file.peers() != nullptr) return nt_status::not_supported;
-    if (c.file->pending_writes != 0) return nt_status::sharing_violation;
-    if (file.opens().size() != 1 or files.has_open_streams(file.key())) return nt_status::sharing_violation;
-    const result<void> made = c.file->node->become_link(target);
-    files.change_key(file, c.file->node->key());
-    return made ? nt_status::success : status_of(made.error());
+    vfs::node& node = *c.file->node;
+    if (file.peers() != nullptr) co_return nt_status::not_supported;
+    vfs::volume& volume = c.file->tree->volume();
+    create_round alone(r.host().names_of(volume, is_beyond_mount(volume, node)), r.loop());
+    if (not alone.enter_alone()) {
+        (void)co_await r.wait(alone.entered());
+        if (not alone.is_inside()) co_return *r.interrupted();
+    }
+    if (c.file->is_closed) co_return nt_status::file_closed;
+    if (c.file->pending_writes != 0) co_return nt_status::sharing_violation;
+    if (file.opens().size() != 1 or files.has_open_streams(file.key()))
+        co_return nt_status::sharing_violation;
+    const nt_status made = co_await call_in_turn(r, *c.file, [&] {
+        const result<void> done = node.become_link(target);
+        return done ? nt_status::success : status_of(done.error());
+    });
+    files.change_key(file, node.key());
+    co_return made;
 }
 
 }  // namespace
@@ -79,7 +95,7 @@ io::task<nt_status> set_reparse_point(control& c) {
     const std::string path = c.file->node->path();
     if (not link->relative or not stays_in_share(target, vfs::split_path(path).parent))
         co_return nt_status::io_reparse_data_invalid;
-    co_return become_link(c, target);
+    co_return co_await become_link(c, target);
 }
 
 io::task<nt_status> delete_reparse_point(control& c) {
@@ -88,7 +104,7 @@ io::task<nt_status> delete_reparse_point(control& c) {
     const auto tag = c.args.input.take<le32>();
     if (not tag) co_return nt_status::io_reparse_data_invalid;
     if (tag->value() != wire::reparse_tag_symlink) co_return nt_status::io_reparse_tag_mismatch;
-    co_return become_link(c, {});
+    co_return co_await become_link(c, {});
 }
 
 }  // namespace sluice::smb::server
