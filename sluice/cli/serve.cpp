@@ -111,8 +111,10 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
         return images.open({.name = path, .options = share.image, .is_written = is_written(options, share)});
     if (share.image != image_options{})
         return std::unexpected(path + ": is no disk image, and only for such is" + text_of(share.image));
-    auto folder = vfs::host_volume::open(
-        loop, path, {.read_only = read_only, .domains = &domains.table(), .offload_always = share.offloads});
+    auto folder = vfs::host_volume::open(loop, path,
+                                         {.read_only = read_only,
+                                          .domains = &domains.table(),
+                                          .offload_always = share.offloads or options.offload});
     if (not folder) return std::unexpected(folder.error().message());
     domains.add(share.name, **folder);
     return *std::move(folder);
@@ -539,6 +541,8 @@ void add_serve(command_syntax app) {
         .add_option("--session-lifetime", given->options.session_lifetime,
                     "minutes after which clients have to log on again (0: never)")
         .between(0U, session_lifetime_minutes_max);
+    command.add_flag("--offload", given->options.offload,
+                     "never wait for a disk on an event loop: for local disks that can hang");
     command
         .add_option("--loops", given->options.loops,
                     "threads that serve connections (0: as many as there are processors)")

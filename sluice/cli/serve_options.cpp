@@ -105,6 +105,7 @@ void read_signing_algorithms(table_reader& reader, serve_options& options) {
     reader.take("status-socket", options.status_socket);
     reader.take("metrics", options.metrics);
     reader.take("read-only", options.read_only);
+    reader.take("offload", options.offload);
     reader.take("encrypt", options.encrypt);
     reader.take("no-signing", options.no_signing);
     read_signing_algorithms(reader, options);

@@ -22,6 +22,15 @@ namespace {
     return vfs::host_volume::open(loop, folder_of_test().c_str()).value();
 }
 
+// As a folder on a file system that may hang: every call runs on a worker, without the latch.
+[[nodiscard]] std::unique_ptr<vfs::volume> in_offloaded_folder(io::io_multiplexer& loop,
+                                                               clock_source& clock) {
+    std::unique_ptr<vfs::volume> folder = in_folder(loop, clock);
+    folder->set_domain(std::make_shared<vfs::fs_domain>(
+        vfs::fs_domain_options{.name = "folder", .policy = vfs::call_policy::never_inline}));
+    return folder;
+}
+
 struct outcome {
     unsigned replies = 0;
     unsigned successes = 0;
@@ -68,6 +77,11 @@ TEST(server_on_several_loops, is_empty_again_after_clients_that_end_everything_i
 
 TEST(server_on_several_loops, serves_a_folder_to_such_clients) {
     let_clients_live(3, in_folder);
+    std::filesystem::remove_all(folder_of_test());
+}
+
+TEST(server_on_several_loops, serves_a_folder_whose_calls_run_on_workers_to_such_clients) {
+    let_clients_live(3, in_offloaded_folder);
     std::filesystem::remove_all(folder_of_test());
 }
 

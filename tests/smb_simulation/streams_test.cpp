@@ -45,6 +45,15 @@ protected:
     }
 };
 
+TEST_F(streams, are_created_on_a_directory_too_and_are_none) {
+    auto how = polite_client::for_everything();
+    how.options = create_options::directory_file;
+    EXPECT_EQ(close(client().create("d", how)), nt_status::success);
+    EXPECT_EQ(try_create("d:stream", how), nt_status::not_a_directory);
+    EXPECT_EQ(close(client().create("d:stream")), nt_status::success);
+    EXPECT_EQ(close(client().create("d:stream", opening())), nt_status::success);
+}
+
 TEST_F(streams, that_are_open_keep_their_removed_file_until_the_last_of_them_closes) {
     const auto first = client().create("f:first");
     const auto second = client().create("f:second");

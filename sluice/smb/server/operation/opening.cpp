@@ -315,7 +315,8 @@ nt_status opening::check_creation() noexcept {
     if (found_.is_stream_missing) {
         const auto file = files.find(found_.node->key());
         if (file != nullptr and file->is_delete_pending()) return nt_status::delete_pending;
-        if (const nt_status refused = check_kind(); refused != nt_status::success) return refused;
+        // Also of a directory, a stream is none.
+        if (makes_directory() or name_.ends_with_separator) return nt_status::not_a_directory;
         return wire::has(found_.allowed, access_mask::write_data) ? nt_status::success
                                                                   : nt_status::access_denied;
     }
