@@ -107,6 +107,8 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
     share_domains& domains) {
     const std::string& path = share.path;
     const bool read_only = share.read_only or options.read_only;
+    if (share.offloads and is_image(path))
+        return std::unexpected(path + ": is a disk image, and 'offload' is for folders");
     if (is_image(path))
         return images.open({.name = path, .options = share.image, .is_written = is_written(options, share)});
     if (share.image != image_options{})
@@ -401,7 +403,9 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
 // was written to disk images has been committed since the stop began.
 [[noreturn]] void end_with_stuck_calls(const share_domains& domains, log_writer& log) {
     using smb::server::event_severity;
-    for (const share_domains::stuck_domain& each : domains.stuck())
+    const std::vector<share_domains::stuck_domain> stuck = domains.stuck();
+    if (stuck.empty()) log.write(event_severity::error, "the server does not end in time, and is ended", {});
+    for (const share_domains::stuck_domain& each : stuck)
         log.write(event_severity::error, "a file system does not answer; the server ends without it",
                   {{"shares", each.shares},
                    {"mounted at", each.where},
@@ -470,6 +474,11 @@ void serve(const serve_options& given, const std::string& file) {
         stop.set(true);
     smb::auth::wipe(std::as_writable_bytes(std::span(users.fresh_password)));
     io::sync_wait(**loop, serve_until(server, watching ? watching->get() : nullptr, stop));
+    // What workers still close uses the volumes, and reports back to this loop. The deadline above ends a
+    // wait that does not end.
+    while (domains.are_busy())
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    io::sync_wait(**loop, smb::server::next_turn(**loop));
     if (not watching) fail(watching.error());
 }
 

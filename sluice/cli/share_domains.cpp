@@ -33,4 +33,11 @@ std::vector<share_domains::stuck_domain> share_domains::stuck() const {
     return found;
 }
 
+bool share_domains::are_busy() const {
+    return std::ranges::any_of(table_.all(), [](const std::shared_ptr<vfs::fs_domain>& each) {
+        const io::call_figures figures = each->figures();
+        return figures.running != 0 or figures.queued != 0;
+    });
+}
+
 }  // namespace sluice::cli

@@ -30,6 +30,8 @@ public:
         std::chrono::seconds age{};  // of the oldest
     };
     [[nodiscard]] std::vector<stuck_domain> stuck() const;
+    /// Whether any domain has a call that is running or queued.
+    [[nodiscard]] bool are_busy() const;
 
 private:
     struct member {

@@ -75,9 +75,10 @@ bool domain_table::has_mounts_in(std::string_view directory) {
     // Asked first: what changes afterwards is found the next time.
     if (options_.have_mounts_changed() or not knows_mounts_) {
         mounted_in_.clear();
-        for (const mount_entry& each : parse_mountinfo(options_.read_mounts()))
+        const std::string mounts = options_.read_mounts();
+        for (const mount_entry& each : parse_mountinfo(mounts))
             mounted_in_.insert(each.where.substr(0, std::max<std::size_t>(1, each.where.rfind('/'))));
-        knows_mounts_ = true;
+        knows_mounts_ = not mounts.empty();  // otherwise it is read again
     }
     return mounted_in_.contains(directory);
 }

@@ -65,8 +65,9 @@ fs_domain* fs_domain::of_this_call() noexcept {
 }
 
 void fs_domain::offload_always() noexcept {
-    policy_.store(call_policy::never_inline, std::memory_order_relaxed);
-    is_inline_.store(false, std::memory_order_relaxed);
+    policy_.store(call_policy::never_inline,
+                  std::memory_order_seq_cst);  // before the next: see allow_inline()
+    is_inline_.store(false, std::memory_order_seq_cst);
 }
 
 void fs_domain::note_blocked_call() noexcept {
@@ -117,8 +118,8 @@ void fs_domain::end_offloaded_call() noexcept {
     if (is_inline() or not may_change()) return;
     const auto ended = now();
     if (not judge_.note_offloaded_call(ended - measured.began, ended)) return;
-    is_inline_.store(true, std::memory_order_relaxed);
-    if (not may_change()) is_inline_.store(false, std::memory_order_relaxed);  // offload_always() meanwhile
+    is_inline_.store(true, std::memory_order_seq_cst);  // and then looks for offload_always() meanwhile
+    if (not may_change()) is_inline_.store(false, std::memory_order_seq_cst);
 }
 
 clock_source::steady_time fs_domain::now() const noexcept {

@@ -35,6 +35,7 @@ public:
 
     [[nodiscard]] node& inner() noexcept { return *inner_; }
 
+    [[nodiscard]] fs_domain& domain() noexcept override { return inner_->domain(); }
     [[nodiscard]] node_kind kind() const noexcept override { return inner_->kind(); }
     [[nodiscard]] file_key key() const noexcept override { return inner_->key(); }
     [[nodiscard]] std::string path() const override { return inner_->path(); }
@@ -50,30 +51,30 @@ public:
     [[nodiscard]] result<void> open_data(data_access wanted) noexcept override {
         return slowly().open_data(wanted);
     }
-    [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into,
-                                                        std::uint64_t offset) noexcept override {
+    [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
+                                                        io::call_withdrawal* by) noexcept override {
         io::task<void> waiting = slowness_.suspend();
         co_await std::move(waiting);
-        io::task<result<std::size_t>> reading = inner_->co_read(into, offset);
+        io::task<result<std::size_t>> reading = inner_->co_read(into, offset, by);
         const auto outcome = co_await std::move(reading);
         io::task<void> returning = slowness_.suspend();
         co_await std::move(returning);
         co_return outcome;
     }
-    [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from,
-                                                  std::uint64_t offset) noexcept override {
+    [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
+                                                  io::call_withdrawal* by) noexcept override {
         io::task<void> waiting = slowness_.suspend();
         co_await std::move(waiting);
-        io::task<result<void>> writing = inner_->co_write(from, offset);
+        io::task<result<void>> writing = inner_->co_write(from, offset, by);
         const auto outcome = co_await std::move(writing);
         io::task<void> returning = slowness_.suspend();
         co_await std::move(returning);
         co_return outcome;
     }
-    [[nodiscard]] io::task<result<void>> co_flush() noexcept override {
+    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override {
         io::task<void> waiting = slowness_.suspend();
         co_await std::move(waiting);
-        io::task<result<void>> flushing = inner_->co_flush();
+        io::task<result<void>> flushing = inner_->co_flush(by);
         co_return co_await std::move(flushing);
     }
 

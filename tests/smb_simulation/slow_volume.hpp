@@ -58,6 +58,7 @@ public:
                                                const vfs::creation_request& wanted) noexcept override;
     [[nodiscard]] result<vfs::found_node> create_in(vfs::node& directory, std::string_view name,
                                                     const vfs::creation_request& wanted) noexcept override;
+    [[nodiscard]] vfs::fs_domain& domain() noexcept override { return inner_->domain(); }
     void serve_on(std::span<io::io_multiplexer* const> loops) override { inner_->serve_on(loops); }
     [[nodiscard]] vfs::change_feed* changes() noexcept override { return inner_->changes(); }
 

@@ -20,6 +20,9 @@ constexpr std::size_t block_bytes_max = 2048;
 constexpr std::size_t classes = block_bytes_max / step_bytes + 1;
 constexpr std::size_t kept_bytes_max = SLUICE_RECYCLES_MEMORY ? std::size_t{1} << 20 : 0;
 
+// Whether the kept blocks of this thread have been destroyed.
+thread_local constinit bool has_ended = false;
+
 // The free blocks of a thread, by size. A thread that ends frees them; what it gives back later goes to the
 // heap.
 class kept_blocks {
@@ -28,7 +31,7 @@ public:
     kept_blocks(const kept_blocks&) = delete;
     kept_blocks& operator=(const kept_blocks&) = delete;
     ~kept_blocks() {
-        bytes_ = kept_bytes_max;
+        has_ended = true;
         for (block*& first : first_)
             while (first != nullptr)
                 ::operator delete(std::exchange(first, first->next));
@@ -67,13 +70,14 @@ class thread_memory final : public std::pmr::memory_resource {
 
     [[nodiscard]] void* do_allocate(std::size_t bytes, std::size_t alignment) override {
         if (not is_kept(bytes, alignment)) return ::operator new(bytes, std::align_val_t(alignment));
-        if (void* const reused = kept().take(class_of(bytes))) return reused;
+        if (not has_ended)
+            if (void* const reused = kept().take(class_of(bytes))) return reused;
         return ::operator new(class_of(bytes) * step_bytes);
     }
     void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
         if (not is_kept(bytes, alignment))
             ::operator delete(memory, std::align_val_t(alignment));
-        else if (not kept().keep(memory, class_of(bytes)))
+        else if (has_ended or not kept().keep(memory, class_of(bytes)))
             ::operator delete(memory);
     }
     [[nodiscard]] bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
@@ -84,7 +88,9 @@ class thread_memory final : public std::pmr::memory_resource {
 }  // namespace
 
 std::pmr::memory_resource& node_memory() noexcept {
-    static constinit thread_memory of_all;
+    // Never destroyed: a worker may still be destroying a node when the process ends.
+    alignas(thread_memory) static constinit std::array<std::byte, sizeof(thread_memory)> storage{};
+    static thread_memory& of_all = *new (storage.data()) thread_memory;
     return of_all;
 }
 

@@ -156,7 +156,7 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
 // Its client does not know that it has it back, and may try again.
 void return_to_orphans(request& r, open& one) noexcept {
     r.compound().file.reset();
-    if (one.session == nullptr) return;  // the end of its session has done so
+    if (one.session != r.session.get()) return;  // the session has ended, or another has the open back
     if (not keep_without_client(r.host(), one)) (void)end_open(r.host(), one);
 }
 

@@ -97,8 +97,8 @@ struct scan_request {
 
 // Carries a query out. A pattern that comes while the scan is in progress is ignored: the first one holds
 // ([MS-FSA] 2.1.5.6.3).
-[[nodiscard]] nt_status continue_scan(directory_scan& scan, scan_request& asked) {
-    if (asked.restarts or not scan.is_started()) scan.start(std::move(asked.pattern));
+[[nodiscard]] nt_status continue_scan(directory_scan& scan, const scan_request& asked) {
+    if (asked.restarts or not scan.is_started()) scan.start(asked.pattern);
     const bool is_first = not scan.has_given_any();
     const nt_status status = fill(scan, asked);
     return status == nt_status::no_more_files and is_first ? nt_status::no_such_file : status;
@@ -117,13 +117,13 @@ io::task<nt_status> serve_query_directory(request& r) {
     pool_buffer room = r.answer.buffers().take(args->output_bytes_max);
     if (not room) co_return nt_status::insufficient_resources;
     wire::directory_entry_writer list(room.bytes(), form_of(*args));
-    scan_request asked{.pattern = *std::move(pattern),
-                       .restarts = wire::has_any(
-                           args->flags, query_directory_flags::restart_scans | query_directory_flags::reopen),
-                       .is_single = wire::has(args->flags, query_directory_flags::return_single_entry),
-                       .list = list,
-                       .times = r.host().files.change_times,
-                       .image = of->file->key().image};
+    const scan_request asked{.pattern = *std::move(pattern),
+                             .restarts = wire::has_any(args->flags, query_directory_flags::restart_scans |
+                                                                        query_directory_flags::reopen),
+                             .is_single = wire::has(args->flags, query_directory_flags::return_single_entry),
+                             .list = list,
+                             .times = r.host().files.change_times,
+                             .image = of->file->key().image};
     if (of->scan == nullptr) of->scan = std::make_shared<directory_scan>(of->tree->volume(), *of->node);
     const std::shared_ptr<directory_scan> scan = of->scan;
     change_turn turn(r, scan->turn);
@@ -132,9 +132,13 @@ io::task<nt_status> serve_query_directory(request& r) {
         if (refused != nt_status::success) co_return refused;
     }
     const auto call = [&] { return continue_scan(*scan, asked); };
-    nt_status status = co_await r.call(*of, call);
+    if (scan->domain == nullptr) scan->domain = &of->node->domain();
+    nt_status status = co_await r.call(*scan->domain, call);
     vfs::fs_domain* const beyond = of->tree->volume().crossing_domain();
-    if (status == crosses_mount and beyond != nullptr) status = co_await r.call(*beyond, call);
+    if (status == crosses_mount and beyond != nullptr) {
+        scan->domain = beyond;  // from now on: the listing may ask for the status of what is mounted
+        status = co_await r.call(*beyond, call);
+    }
     if (status != nt_status::success) co_return status;
 
     byte_writer* const body = r.begin_reply(sizeof(wire::output_body));

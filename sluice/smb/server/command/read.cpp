@@ -67,7 +67,8 @@ namespace {
     return path_of({.is_signed = r.is_reply_signed(),
                     .is_sealed = r.sealed_by != nullptr,
                     .is_compounded = not r.is_last_of_frame or not r.replies_before->empty(),
-                    .has_host_file = from.node->lends(),
+                    // Where calls may hang, the loop asks nothing of the file.
+                    .has_host_file = from.node->domain().is_inline() and from.node->lends(),
                     .bytes = bytes});
 }
 

@@ -79,6 +79,7 @@ namespace {
         if (protocol.begin_check(check, blocked.place()) != open_protocol::verdict::blocked) break;
         (void)co_await r.wait(woken);
         if (r.interrupted()) co_return end(*r.interrupted());
+        if (one->is_closed) co_return end(nt_status::file_closed);
     }
     co_return end(co_await r.call(*one, [&] { return may_remove(*one->node, ignores_read_only); }));
 }

@@ -59,6 +59,8 @@ public:
 
     /// Writes through any open of it that have begun and not ended: counted by pending_write.
     std::uint32_t pending_writes = 0;
+    /// How many have ended.
+    std::uint32_t ended_writes = 0;
 
     /// Whether the file is removed when its last open ends: new opens are refused then, also by other
     /// servers.

@@ -1,6 +1,7 @@
 #include "sluice/smb/server/open/directory_scan.hpp"
 
 #include "sluice/smb/wire/fscc/wildcard.hpp"
+#include "sluice/vfs/limits.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::smb::server {
@@ -102,6 +103,7 @@ result<const vfs::listed_name*> directory_scan::look_up() {
     const std::string path = child_of(directory_.path(), pattern_);
     result<vfs::node_ptr> found = volume_.find(path, vfs::follow_links::no);
     if (not found) {
+        if (found.error().code() == vfs::limits::crosses_mount) stage_ = stage::names;  // it is repeated
         if (is_absence(found.error())) return nullptr;
         return failure(found.error());
     }

@@ -26,6 +26,8 @@ public:
 
     /// Held by the query that continues the scan.
     fifo_lock turn;
+    /// Where its calls run; null: in the domain of the directory. Belongs to the holder of the turn.
+    vfs::fs_domain* domain = nullptr;
 
     /// Begins, or begins anew.
     void start(std::string pattern);

@@ -21,9 +21,10 @@ open::~open() {
     ENSURE(is_closed or file == nullptr, "an open is ended before it goes");
     scan.reset();
     if (node == nullptr) return;
-    // Closing its descriptors may block. The tree keeps the volume until then.
+    // Closing its descriptors may block. The share keeps the volume until then; the tree, which is counted
+    // for its client, goes here.
     vfs::fs_domain& domain = node->domain();
-    domain.discard(std::move(node), std::move(tree));
+    domain.discard(std::move(node), tree->target);
 }
 
 void open::enter_file() {

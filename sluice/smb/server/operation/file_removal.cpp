@@ -66,6 +66,7 @@ private:
                                                       const std::shared_ptr<file_state>& file) noexcept {
     const auto is_inline = [](const auto& by) { return by->node->domain().is_inline(); };
     if (file->peers() != nullptr or not std::ranges::all_of(file->removers(), is_inline)) return std::nullopt;
+    if (file->protocol().is_marked()) return std::nullopt;  // a rename has to be waited for
     removal one(host, file);
     if (not one.begin()) return std::nullopt;
     const removers by = one.take_names();
@@ -121,7 +122,7 @@ private:
     vfs::fs_domain& domain = node->domain();
     (void)co_await unlatched(host.latch(),
                              domain.run(host.background.loop(), [&] { return node->remove(); }));
-    domain.discard(std::move(node), std::move(through));
+    domain.discard(std::move(node), through->target);
 }
 
 }  // namespace

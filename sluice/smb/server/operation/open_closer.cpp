@@ -85,6 +85,7 @@ pending_write::pending_write(server_context& host, std::shared_ptr<open> of) noe
 pending_write::~pending_write() {
     ENSURE(host_.latch().is_mine());
     --of_->file->pending_writes;
+    ++of_->file->ended_writes;
     if (--of_->pending_writes != 0 or not of_->is_closed) return;
     event<nt_status>* const waiting = of_->told_of_end;
     const std::optional<nt_status> status = let_go(host_, *of_);

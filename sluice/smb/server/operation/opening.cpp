@@ -53,6 +53,19 @@ opening::opening(request& r, const wire::create_args& args, file_name name) noex
 
 opening::~opening() {
     if (not is_kept_) undo();
+    discard_found();
+}
+
+// Closing descriptors may block.
+void opening::discard_found() noexcept {
+    const auto discard = [this](vfs::node_ptr node) {
+        if (node == nullptr) return;
+        vfs::fs_domain& domain = node->domain();
+        domain.discard(std::move(node), r_.tree->target);
+    };
+    discard(std::move(found_.node));
+    if (found_.directory) discard(std::move(found_.directory->node));
+    found_ = {};
 }
 
 // --- rounds
@@ -111,11 +124,10 @@ bool opening::looks_in_any_case() noexcept {
 io::task<opening::step> opening::look_up(create_round& round) noexcept {
     claim_.give_up();
     claim_to_base_.give_up();
-    found_ = {};
+    discard_found();
     file_.reset();
     base_.reset();
     action_ = create_action::opened;
-    is_status_current_ = true;
     status_ = nt_status::success;
     lookup_request asked{
         .path = name_.path,
@@ -129,6 +141,7 @@ io::task<opening::step> opening::look_up(create_round& round) noexcept {
         asked.soon.write = asked.soon.write or overwrites();
     }
     round.note_removals();
+    is_status_current_ = volume_.domain().is_inline();  // otherwise others may write after the lookup
     vfs::fs_domain& domain = is_beyond_mount_ ? *volume_.crossing_domain() : volume_.domain();
     auto found = co_await r_.call(domain, [&] { return server::look_up(r_.accessor(), asked); });
     if (not found and found.error() == crosses_mount and not is_beyond_mount_ and
@@ -201,6 +214,7 @@ io::task<opening::step> opening::join(create_round& round) noexcept {
     const caching_outcome way = ask_for_way(r_, *file_, intent);
     if (way == caching_outcome::waited) co_return step::waited;  // opens have ended
     if (way == caching_outcome::blocked) co_return co_await make_way(round);
+    if (protocol.check(wanted()) != found) co_return step::again;  // opens without a client have ended
     switch (found) {
         case verdict::granted:
             break;
@@ -220,6 +234,7 @@ io::task<opening::step> opening::join(create_round& round) noexcept {
     }
     status_ = begin_open();
     if (status_ != nt_status::success) co_return step::failed;
+    take_node();
     event<nt_status> unused(r_.loop());
     waiting<open_protocol> granted(protocol, unused);
     const verdict joined = protocol.join(fresh_->entry, wanted(), granted.place());
@@ -279,6 +294,9 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
                 co_return fail(nt_status::delete_pending);
         }
     }
+    // Before the file exists: the client may not have another open.
+    status_ = begin_open();
+    if (status_ != nt_status::success) co_return step::failed;
     const vfs::path_parts parts = vfs::split_path(name_.path);
     const creation wanted{.directory = found_.directory ? &*found_.directory : nullptr,
                           .file = found_.node.get(),
@@ -299,13 +317,14 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
         co_return there == nt_status::success ? step::again : fail(there);  // as FILE_OPEN says
     }
     action_ = create_action::created;
-    is_status_current_ = made->status.has_value();
+    is_status_current_ = is_status_current_ and made->status.has_value();
     if (made->status) found_.status = *made->status;
     found_.node = std::move(made->node);
     found_.is_stream_missing = false;
     grant_to_creator();
+    take_node();
     const step joined = co_await join_created();
-    round.release_name();
+    if (joined == step::done) round.release_name();
     co_return joined;
 }
 
@@ -319,8 +338,6 @@ void opening::grant_to_creator() noexcept {
 // The key of a new file may still be that of a file whose removal has just ended: then it waits for the file
 // table to forget that one.
 io::task<opening::step> opening::join_created() noexcept {
-    status_ = begin_open();
-    if (status_ != nt_status::success) co_return step::failed;
     for (unsigned waits = 0; waits != limits::caching_waits_max; ++waits) {
         file_ = r_.host().files.of(fresh_->node->key());
         event<nt_status> woken(r_.loop());
@@ -331,8 +348,17 @@ io::task<opening::step> opening::join_created() noexcept {
             fresh_->enter_file();
             co_return step::done;
         }
-        if (found != verdict::blocked) break;
-        (void)co_await r_.wait(woken);
+        const bool is_removing = file_->protocol().phase() == delete_phase::removing;
+        if (found == verdict::blocked) {
+            (void)co_await r_.wait(woken);
+        } else if (is_removing or found == verdict::gone) {
+            const deadline until(std::chrono::milliseconds(1));
+            io::task<bool> pausing = pass(r_.loop(), until);
+            (void)co_await unlatched(r_.host().latch(), std::move(pausing));
+        } else {
+            co_return fail(found == verdict::delete_pending ? nt_status::delete_pending
+                                                            : nt_status::sharing_violation);
+        }
         if (r_.interrupted()) co_return fail(*r_.interrupted());
     }
     co_return fail(nt_status::sharing_violation);
@@ -411,6 +437,7 @@ io::task<nt_status> opening::prepare() noexcept {
     // Only a write that had begun before can have changed it, and it has not ended.
     const bool is_unchanged = file_->pending_writes == 0;
     if (is_status_current_ and is_unchanged) how.as_found = found_.status;
+    std::uint32_t ended_before = file_->ended_writes;
     const auto call = [&] { return prepare_node(r_.accessor(), args_, *fresh_->node, how); };
     std::expected<reply_facts, nt_status> known = std::unexpected(nt_status::success);
     if (empties) {
@@ -420,6 +447,13 @@ io::task<nt_status> opening::prepare() noexcept {
                                                                      : create_action::overwritten;
     } else {
         known = co_await r_.call(*fresh_, call);
+    }
+    // What a write that has ended meanwhile has changed is to be told: the client may cache it.
+    for (unsigned i = 0; known and ended_before != file_->ended_writes and i != limits::open_attempts_max;
+         ++i) {
+        ended_before = file_->ended_writes;
+        known =
+            co_await r_.call(*fresh_, [&] { return facts_for_reply(r_.accessor(), *fresh_->node, args_); });
     }
     if (not known) co_return known.error();
     facts_ = *known;
@@ -432,11 +466,14 @@ nt_status opening::begin_open() noexcept {
     fresh_ = r_.host().opens.make(r_.session->admitted.client);
     if (fresh_ == nullptr) return nt_status::too_many_opened_files;
     fresh_->tree = r_.tree;
+    fresh_->share_access = args_.share_access;
+    return nt_status::success;
+}
+
+void opening::take_node() noexcept {
     fresh_->node = std::move(found_.node);
     fresh_->file = file_;
     fresh_->access = granted_;
-    fresh_->share_access = args_.share_access;
-    return nt_status::success;
 }
 
 nt_status opening::register_open() noexcept {
@@ -467,8 +504,6 @@ void opening::leave() noexcept {
     const bool has_created = action_ == create_action::created;
     if (leaving != nullptr) {
         leave_uncommitted(r_.host(), leaving, has_created);
-    } else if (has_created and found_.node != nullptr) {
-        remove_unopened(r_.host(), std::move(found_.node), r_.tree);
     }
     action_ = create_action::opened;
 }

@@ -65,6 +65,8 @@ private:
     [[nodiscard]] step fail(wire::nt_status why) noexcept;
     [[nodiscard]] step refused_creation(wire::nt_status why) noexcept;
     [[nodiscard]] wire::nt_status begin_open() noexcept;
+    void take_node() noexcept;
+    void discard_found() noexcept;
     [[nodiscard]] wire::nt_status register_open() noexcept;
     void leave() noexcept;
     void undo() noexcept;
@@ -85,7 +87,7 @@ private:
     vfs::name_match match_;
     bool is_beyond_mount_ = false;   // the path leads into another file system
     lookup_result found_;            // by the last lookup; its node moves to the open
-    bool is_status_current_ = true;  // found_.status: nothing of ours has changed the file since
+    bool is_status_current_ = true;  // found_.status: nobody can have changed the file since
     std::shared_ptr<file_state> file_;
     std::shared_ptr<file_state> base_;  // if it is a stream, and other servers are to know
     peer_claim claim_;                  // to file_

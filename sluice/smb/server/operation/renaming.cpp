@@ -10,6 +10,7 @@
 #include "sluice/smb/server/metadata/authorisation.hpp"
 #include "sluice/smb/server/metadata/link_target.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/caching.hpp"
 #include "sluice/smb/server/operation/create_round.hpp"
@@ -22,30 +23,33 @@ using wire::nt_status;
 
 namespace {
 
-[[nodiscard]] nt_status rename_stream(request& r, open& one, const naming_wish& wish) {
-    if (wish.makes_link or one.node->stream_name().empty()) return nt_status::invalid_parameter;
+[[nodiscard]] io::task<nt_status> rename_stream(request& r, open& one, const naming_wish& wish) noexcept {
+    if (wish.makes_link or one.node->stream_name().empty()) co_return nt_status::invalid_parameter;
     // What other servers know a stream by is its name.
-    if (one.file->peers() != nullptr) return nt_status::not_supported;
+    if (one.file->peers() != nullptr) co_return nt_status::not_supported;
     // With the file's name in front, even its own, Windows opens the file anew, and is in its own way.
-    if (not wish.target.starts_with(':')) return nt_status::sharing_violation;
+    if (not wish.target.starts_with(':')) co_return nt_status::sharing_violation;
     const auto name = parse_stream_name(wish.target);
-    if (not name) return name.error();
-    if (name->empty()) return nt_status::invalid_parameter;  // onto the unnamed stream
+    if (not name) co_return name.error();
+    if (name->empty()) co_return nt_status::invalid_parameter;  // onto the unnamed stream
     // Like an open file, an open stream is never replaced, not even with POSIX semantics. Another stream with
     // the same number would share one state with this one.
     vfs::file_key target = one.file->key();
     target.stream = vfs::stream_number(*name);
     const auto there = r.host().files.find(target);
     if (there != nullptr and there != one.file and not there->opens().empty())
-        return wish.replaces ? nt_status::access_denied : nt_status::object_name_collision;
+        co_return wish.replaces ? nt_status::access_denied : nt_status::object_name_collision;
     const auto taken = wish.replaces ? vfs::when_taken::replace : vfs::when_taken::refuse;
     const std::string before(one.node->stream_name());
-    const result<void> done = one.node->rename(*name, taken);
-    if (not done) return status_of(done.error());
+    const nt_status renamed = co_await call_in_turn(r, one, [&] {
+        const result<void> done = one.node->rename(*name, taken);
+        return done ? nt_status::success : status_of(done.error());
+    });
+    if (renamed != nt_status::success) co_return renamed;
     r.host().files.change_key(*one.file, target);
     for (open* const other : one.file->opens())
         if (equal_ignoring_case(other->node->stream_name(), before)) other->node->follow_stream_name(*name);
-    return nt_status::success;
+    co_return nt_status::success;
 }
 
 [[nodiscard]] std::string_view parent_of(std::string_view path) noexcept {
@@ -78,8 +82,8 @@ public:
     explicit search_beneath(vfs::node& directory)
         : domain_(directory.domain()), prefix_(directory.location() + '/') {}
 
-    [[nodiscard]] bool has(const open& one) {
-        return may_reach(*one.tree->target) and one.node->location().starts_with(prefix_);
+    [[nodiscard]] bool has(const vfs::node& node, share& through) {
+        return may_reach(through) and node.location().starts_with(prefix_);
     }
 
 private:
@@ -99,17 +103,25 @@ private:
     std::map<const share*, bool> reach_;
 };
 
-using open_list = std::vector<std::shared_ptr<open>>;
 using file_list = std::vector<std::shared_ptr<file_state>>;
+
+// An open that may be beneath a directory. Held until the search has ended, because an open must end on a
+// loop.
+struct candidate {
+    std::shared_ptr<open> one;
+    std::shared_ptr<tree> through;
+    bool is_beneath = false;
+};
 
 // All opens that may be beneath the directory; but not those in another file system that may hang, because
 // this one's renames must not wait for it.
-[[nodiscard]] open_list opens_around(server_context& host, const open& directory) {
-    open_list found;
+[[nodiscard]] std::vector<candidate> opens_around(server_context& host, const open& directory) {
+    std::vector<candidate> found;
     for (const auto& [number, one] : host.opens) {
-        const bool is_file = one->file != nullptr and not one->is_closed and one.get() != &directory;
-        if (not is_file or one->file->key().image != directory.file->key().image) continue;
-        if (may_search(one->node->domain(), directory.node->domain())) found.push_back(one);
+        const bool is_file = one->file != nullptr and one->node != nullptr and not one->is_closed;
+        if (not is_file or one.get() == &directory) continue;
+        if (one->file->key().image != directory.file->key().image) continue;
+        if (may_search(one->node->domain(), directory.node->domain())) found.push_back({one, one->tree});
     }
     return found;
 }
@@ -117,16 +129,18 @@ using file_list = std::vector<std::shared_ptr<file_state>>;
 // The files that are open beneath a directory.
 [[nodiscard]] io::task<std::expected<file_list, nt_status>> files_beneath(request& r,
                                                                           const open& directory) noexcept {
-    open_list opens = opens_around(r.host(), directory);
+    std::vector<candidate> opens = opens_around(r.host(), directory);
     const nt_status searched = co_await r.call(directory, [&] {
         search_beneath search(*directory.node);
-        std::erase_if(opens, [&](const std::shared_ptr<open>& one) { return not search.has(*one); });
+        for (candidate& each : opens)
+            each.is_beneath = search.has(*each.one->node, *each.through->target);
         return nt_status::success;
     });
     if (searched != nt_status::success) co_return std::unexpected(searched);
     file_list found;
-    for (const std::shared_ptr<open>& one : opens)
-        if (std::ranges::find(found, one->file) == found.end()) found.push_back(one->file);
+    for (const candidate& each : opens)
+        if (each.is_beneath and std::ranges::find(found, each.one->file) == found.end())
+            found.push_back(each.one->file);
     co_return found;
 }
 
@@ -246,7 +260,8 @@ public:
     directory_entry_guard(const directory_entry_guard&) = delete;
     directory_entry_guard& operator=(const directory_entry_guard&) = delete;
     // Somebody may have asked for the removal of the directory meanwhile; an open of theirs carries it out.
-    ~directory_entry_guard() { (void)directory_->protocol().leave(entry_); }
+    ~directory_entry_guard() { leave(); }
+    void leave() noexcept { (void)directory_->protocol().leave(entry_); }
 
     [[nodiscard]] open_protocol::verdict join(waiter& blocked) noexcept {
         return directory_->protocol().join(entry_, writing_names, blocked);
@@ -276,8 +291,8 @@ public:
           target_(target),
           is_beyond_mount_(is_beyond_mount(r.tree->volume(), *one_->node)) {}
 
-    enum class step : std::uint8_t { done, again, failed };
-    /// `again`: others were waited for. Otherwise status() is the outcome.
+    enum class step : std::uint8_t { done, again, waited, failed };
+    /// `waited`: for others. `again`: something has changed. Otherwise status() is the outcome.
     [[nodiscard]] io::task<step> attempt() noexcept {
         vfs::volume& volume = r_.tree->volume();
         create_round round(r_.host().names_of(volume, is_beyond_mount_), r_.loop());
@@ -320,7 +335,7 @@ private:
     [[nodiscard]] io::task<step> wait_for(create_round& round, event<nt_status>& woken) noexcept {
         round.release();
         (void)co_await r_.wait(woken);
-        co_return r_.interrupted() ? fail(*r_.interrupted()) : step::again;
+        co_return r_.interrupted() ? fail(*r_.interrupted()) : step::waited;
     }
 
     [[nodiscard]] nt_status check() {
@@ -365,16 +380,18 @@ private:
             case open_protocol::verdict::sharing_violation:
                 co_return fail(nt_status::sharing_violation);
         }
-        if (const std::shared_ptr<file_state> other = in_the_way(target)) {
+        if (file_list others = in_the_way(target); not others.empty()) {
+            entry.leave();
             marks.release(false);
             round.release();
-            co_return co_await make_way(*other);
+            co_return co_await make_way(std::move(others));
         }
         if (const nt_status refused = check_opens(target); refused != nt_status::success)
             co_return fail(refused);
         if (r_.host().peers() != nullptr) {
             const nt_status kept_out = keep_peers_out(*r_.host().peers(), replaces);
             if (kept_out == nt_status::retry) {
+                entry.leave();
                 marks.release(false);
                 round.release();
                 co_return co_await pause();
@@ -390,20 +407,28 @@ private:
         co_return status_ == nt_status::success ? step::done : step::failed;
     }
 
-    // A file that is cached by a handle which the new name would make stale.
-    [[nodiscard]] std::shared_ptr<file_state> in_the_way(const std::shared_ptr<file_state>& target) const {
-        if (not wish_.makes_link and caches_handle(*one_->file, one_.get())) return one_->file;
-        if (target != nullptr and not wish_.is_posix and caches_handle(*target, one_.get())) return target;
-        const auto found = std::ranges::find_if(
-            beneath_, [&](const auto& each) { return caches_handle(*each, one_.get()); });
-        return found == beneath_.end() ? nullptr : *found;
+    // The files that are cached by handles which the new name would make stale.
+    [[nodiscard]] file_list in_the_way(const std::shared_ptr<file_state>& target) const {
+        file_list found;
+        const auto add = [&](const std::shared_ptr<file_state>& file) {
+            if (caches_handle(*file, one_.get())) found.push_back(file);
+        };
+        if (not wish_.makes_link) add(one_->file);
+        if (target != nullptr and not wish_.is_posix) add(target);
+        for (const std::shared_ptr<file_state>& each : beneath_)
+            add(each);
+        return found;
     }
 
-    [[nodiscard]] io::task<step> make_way(file_state& other) noexcept {
-        const caching_outcome outcome = co_await make_way_for_name_change(r_, other, one_.get());
-        if (outcome == caching_outcome::cancelled) co_return fail(r_.why_in_vain());
-        if (outcome == caching_outcome::exhausted) co_return fail(nt_status::sharing_violation);
-        co_return one_->is_closed ? fail(nt_status::file_closed) : step::again;
+    // Counts as one attempt: clients could cache the files again each time.
+    [[nodiscard]] io::task<step> make_way(file_list others) noexcept {
+        for (const std::shared_ptr<file_state>& other : others) {
+            io::task<caching_outcome> waiting = make_way_for_name_change(r_, *other, one_.get());
+            const caching_outcome outcome = co_await std::move(waiting);
+            if (outcome == caching_outcome::cancelled) co_return fail(r_.why_in_vain());
+            if (outcome == caching_outcome::exhausted) co_return fail(nt_status::sharing_violation);
+        }
+        co_return step::again;
     }
 
     [[nodiscard]] nt_status check_opens(const std::shared_ptr<file_state>& target) const {
@@ -480,7 +505,7 @@ io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, naming_wish
         co_return nt_status::access_denied;
     if (not wire::has(r.tree->access_max, access_mask::write_data)) co_return nt_status::access_denied;
     if (wish.target.starts_with(':') or not one->node->stream_name().empty())
-        co_return rename_stream(r, *one, wish);
+        co_return co_await rename_stream(r, *one, wish);
     const auto target = target_of(wish);
     if (not target) co_return target.error();
 
@@ -488,10 +513,15 @@ io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, naming_wish
     if (wish.makes_link and one->is_directory()) co_return nt_status::file_is_a_directory;
 
     naming changing(r, one, wish, *target);
-    for (unsigned attempts = 0; attempts != limits::rename_attempts_max; ++attempts) {
+    unsigned attempts = 0;
+    unsigned waits = 0;
+    while (attempts != limits::rename_attempts_max and waits != limits::caching_waits_max) {
         if (r.interrupted()) co_return *r.interrupted();
+        if (one->is_closed) co_return nt_status::file_closed;
         io::task<naming::step> attempt = changing.attempt();
-        if (co_await std::move(attempt) != naming::step::again) co_return changing.status();
+        const naming::step next = co_await std::move(attempt);
+        if (next == naming::step::done or next == naming::step::failed) co_return changing.status();
+        ++(next == naming::step::waited ? waits : attempts);
     }
     co_return nt_status::sharing_violation;  // other clients open the file again each time
 }

@@ -122,6 +122,7 @@ constexpr std::uint64_t offset_max = INT64_MAX;
 [[nodiscard]] io::task<bool> clone(control& c, std::shared_ptr<open> source,
                                    wire::copy_chunk chunk) noexcept {
     if (source->tree->target != c.file->tree->target or source->file == c.file->file) co_return false;
+    if (&source->node->domain() != &c.file->node->domain()) co_return false;
     const pending_write before_its_end(c.r.host(), c.file);
     const nt_status cloned = co_await c.r.call(*c.file, [&] {
         const result<std::uint64_t> bytes =
@@ -207,6 +208,7 @@ namespace {
     if (source->is_pipe() or source->is_directory() or c.file->is_directory())
         co_return nt_status::invalid_parameter;
     if (source->tree->target != c.file->tree->target) co_return nt_status::invalid_parameter;
+    if (&source->node->domain() != &c.file->node->domain()) co_return nt_status::not_supported;
     if (not wire::has_any(source->access, access_mask::read_data | access_mask::execute) or
         not c.file->grants(access_mask::write_data))
         co_return nt_status::access_denied;
