@@ -4,8 +4,8 @@
     tests/attacks/attack_test.py PROGRAM SUITE NAME
     tests/attacks/attack_test.py build/release/sluice/cli/sluice ../shared/attacks gmac_oracle
 
-The suite is not part of this project (README.md). The exit status is 0 if the property of the attack holds, or is broken
-as expected; 1 if it is broken otherwise, or if the attack was inconclusive; and 77 if the attack needs something that
+The suite is not part of this project (README.md). The exit status is 0 if the property of the attack holds; 1 if it
+is broken, or if the attack was inconclusive; and 77 if the attack needs something that
 this machine lacks.
 """
 
@@ -15,12 +15,6 @@ import subprocess
 import sys
 
 SKIPPED = 77  # the exit status that ctest counts as skipped
-
-# The attacks that succeed today, with the reason. An entry whose attack no longer succeeds, or is
-# inconclusive, fails the test.
-EXPECTED_BROKEN = {
-    "slow_open_stalls_others": "requests of all shares wait for one latch, which a request holds while it waits for a disk",
-}
 
 
 def run(program, suite, name):
@@ -44,17 +38,7 @@ def judge(name, result):
         print(f"skipped: {name}: {evidence}")
         return SKIPPED
     print(f"{outcome}: {name} ({result.get('seconds', 0)} s): {evidence}")
-    expected = EXPECTED_BROKEN.get(name)
-    if expected is None:
-        return 0 if outcome == "holds" else 1
-    if outcome == "holds":
-        print(f"{name} holds now: remove it from EXPECTED_BROKEN in {pathlib.Path(__file__).name}")
-        return 1
-    if outcome != "broken":
-        print(f"expected to be broken: {expected}")
-        return 1
-    print(f"expected: {expected}")
-    return 0
+    return 0 if outcome == "holds" else 1
 
 
 def main():
