@@ -5,8 +5,7 @@
     tests/attacks/attack_test.py build/release/sluice/cli/sluice ../shared/attacks gmac_oracle
 
 The suite is not part of this project (README.md). The exit status is 0 if the property of the attack holds; 1 if it
-is broken, or if the attack was inconclusive; and 77 if the attack needs something that
-this machine lacks.
+is broken, or if the attack was inconclusive; and 77 if the attack needs something that this machine lacks.
 """
 
 import json
