@@ -93,14 +93,18 @@ std::string read_mountinfo() {
 }
 
 std::function<bool()> mount_changes() {
-    // Shared by the copies of the function.
+    // Shared by the copies of the function, and opened at once: a server has its descriptors from the start.
     auto file = std::make_shared<io::handle>();
-    return [file] {
-        if (not file->is_valid()) {
-            const int descriptor = ::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-            if (descriptor < 0) return true;
-            *file = io::handle({.descriptor = descriptor, .kind = io::handle_kind::file, .readable = true});
-        }
+    const auto is_open = [file] {
+        if (file->is_valid()) return true;
+        const int descriptor = ::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+        if (descriptor < 0) return false;
+        *file = io::handle({.descriptor = descriptor, .kind = io::handle_kind::file, .readable = true});
+        return true;
+    };
+    (void)is_open();
+    return [file, is_open] {
+        if (not is_open()) return true;
         pollfd watched{.fd = file->descriptor(), .events = POLLPRI, .revents = 0};
         return ::poll(&watched, 1, 0) != 0;
     };
