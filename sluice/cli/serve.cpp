@@ -37,6 +37,7 @@
 #include "sluice/io/frame_pool.hpp"
 #include "sluice/io/sigpipe_guard.hpp"
 #include "sluice/io/sync_wait.hpp"
+#include "sluice/smb/server/report/log_thread.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/session/user_database.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
@@ -204,7 +205,7 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
 // What SIGHUP asks for: users and shares as the files say now. What cannot be read changes nothing.
 void reload(smb_server& server, user_database& users, const serve_options& given, const std::string& file,
             served_images& images, share_domains& domains, const server_hardening& hardening,
-            log_writer& log) {
+            smb::server::event_log& log) {
     using smb::server::event_severity;
     // Users are looked at by every loop.
     std::optional<smb::server::server_latch::hold> latched(std::in_place, server.context().latch());
@@ -399,9 +400,9 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
     return configuration;
 }
 
-// Some call of a file system has not ended. It uses objects of the server, so no destructor may run. What
-// was written to disk images has been committed since the stop began.
-[[noreturn]] void end_with_stuck_calls(const share_domains& domains, log_writer& log) {
+// Some call of a file system has not ended. It uses objects of the server, so no destructor may run. Disk
+// images were committed after the stop began. The log may be a full pipe, so the wait for it is short.
+[[noreturn]] void end_with_stuck_calls(const share_domains& domains, smb::server::log_thread& log) {
     using smb::server::event_severity;
     const std::vector<share_domains::stuck_domain> stuck = domains.stuck();
     if (stuck.empty()) log.write(event_severity::error, "the server does not end in time, and is ended", {});
@@ -411,6 +412,7 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
                    {"mounted at", each.where},
                    {"calls", std::to_string(each.calls)},
                    {"oldest", std::to_string(each.age.count()) + " s"}});
+    (void)log.flush(std::chrono::seconds(1));
     std::_Exit(1);
 }
 
@@ -441,13 +443,19 @@ void serve(const serve_options& given, const std::string& file) {
     if (not shares) fail(shares.error());
     const std::unique_ptr<shared_locks> peers = open_shared_locks(options);
     system_clock_source clock;
-    log_writer log(options.verbose ? smb::server::event_severity::detail : smb::server::event_severity::info);
+    const auto least =
+        options.verbose ? smb::server::event_severity::detail : smb::server::event_severity::info;
+    log_writer writer(least);
+    smb::server::log_thread log(writer, least);
     smb::server::loop_activity activity(**loop);
     const smb::server::loop_activity::use watched(activity, ::gettid());
     std::vector<const smb::server::loop_activity*> activities = (*others)->activities();
     activities.insert(activities.begin(), &activity);
     proc_thread_usage threads;
     smb::server::loop_watchdog watchdog(activities, clock, threads, log);
+    watchdog.on_blocked_call([&domains](std::uint32_t number) {
+        if (const auto blocked = domains.table().find(number)) blocked->note_blocked_call();
+    });
     smb::server::event<bool> stop(**loop);
     smb_server server({.loop = **loop,
                        .clock = clock,
@@ -474,8 +482,9 @@ void serve(const serve_options& given, const std::string& file) {
         stop.set(true);
     smb::auth::wipe(std::as_writable_bytes(std::span(users.fresh_password)));
     io::sync_wait(**loop, serve_until(server, watching ? watching->get() : nullptr, stop));
-    // What workers still close uses the volumes, and reports back to this loop. The deadline above ends a
-    // wait that does not end.
+    // Workers may still close files, which uses the volumes and posts to this loop. If they do not end, the
+    // deadline ends the process.
+    (*ends_in_time)->begin();
     while (domains.are_busy())
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     io::sync_wait(**loop, smb::server::next_turn(**loop));

@@ -46,7 +46,7 @@ struct serve_options {
     std::vector<std::string> signing_algorithms;  // names or comma lists; none: the server's default
     bool guest = false;
     bool impersonate = false;
-    bool offload = false;  // of every folder
+    bool offload = false;  // all folders
     bool verbose = false;
     bool confines = true;
     std::vector<std::string> confine_to;  // in addition to the shares and own files

@@ -16,7 +16,7 @@ namespace sluice::cli {
 /// Monitor; `table()` is one itself. Thread safety: any thread. Allocates: yes.
 class share_domains {
 public:
-    /// What the volumes of folders take their domains from.
+    /// The table of the domains.
     [[nodiscard]] vfs::domain_table& table() noexcept { return table_; }
 
     /// A share is in this domain.
@@ -27,7 +27,7 @@ public:
         std::string shares;  // their names
         std::string where;   // where the file system is mounted
         std::size_t calls = 0;
-        std::chrono::seconds age{};  // of the oldest
+        std::chrono::seconds age{};  // the age of the oldest call
     };
     [[nodiscard]] std::vector<stuck_domain> stuck() const;
     /// Whether any domain has a call that is running or queued.

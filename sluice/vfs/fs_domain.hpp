@@ -110,6 +110,8 @@ public:
     /// Whether a call is running that must end before the domain and what it uses can be destroyed.
     [[nodiscard]] bool has_stuck_calls() const noexcept { return figures().running != 0; }
 
+    /// Whether the calling thread may call the file system now: on a loop, or in a call. Any thread.
+    [[nodiscard]] bool may_call_here() const noexcept { return is_inline() or of_this_call() != nullptr; }
     /// The domain whose call the calling thread is carrying out; null outside of calls.
     [[nodiscard]] static fs_domain* of_this_call() noexcept;
 

@@ -62,8 +62,9 @@ result<node_ptr> make_host_node(host_tree& tree, io::handle held, std::string_vi
     return std::make_unique<host_node>(tree, std::move(held), *status, path);
 }
 
+// Outside of a call, a file system that may hang is not asked whether a name is still there.
 std::string host_node::present_path() const {
-    return tree_.present_path(held()).value_or(known_path());
+    return tree_.present_path(held(), domain_.may_call_here()).value_or(known_path());
 }
 
 std::string host_node::path() const {

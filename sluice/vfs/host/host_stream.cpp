@@ -136,7 +136,7 @@ private:
 };
 
 std::string host_stream::path() const {
-    return shown_path(tree_.present_path(file_).value_or(path_));
+    return shown_path(tree_.present_path(file_, domain_.may_call_here()).value_or(path_));
 }
 
 result<metadata> host_stream::status() noexcept {

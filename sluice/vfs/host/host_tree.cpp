@@ -255,12 +255,13 @@ std::string link_of(const io::handle& open) {
     return length < 0 ? std::string() : std::string(text.data(), static_cast<std::size_t>(length));
 }
 
-std::optional<std::string> host_tree::present_path(const io::handle& open) const {
+std::optional<std::string> host_tree::present_path(const io::handle& open, bool may_ask) const {
     const std::string base = link_of(root());
     std::string path = link_of(open);
     if (base.empty() or not path.starts_with(base)) return std::nullopt;
     constexpr std::string_view remark = " (deleted)";
     if (path.ends_with(remark)) {
+        if (not may_ask) return std::nullopt;
         const auto status = io::status_of(open, io::stat_fields::links);
         // Also a name may end like that.
         if (not status or status->links == 0) return std::nullopt;

@@ -81,8 +81,9 @@ public:
     /// Opens a host's path. Errors: as volume::find.
     [[nodiscard]] result<io::handle> open_exactly(std::string_view path, follow_links links) const noexcept;
 
-    /// Where an open file stands now, from the root; nothing if it has been removed or moved out.
-    [[nodiscard]] std::optional<std::string> present_path(const io::handle& open) const;
+    /// The present path of an open file, from the root; nothing if it has been removed or moved out. Without
+    /// `may_ask`, also nothing if only the file system could say whether it has been removed.
+    [[nodiscard]] std::optional<std::string> present_path(const io::handle& open, bool may_ask = true) const;
 
     [[nodiscard]] bool is_root(const io::file_status& status) const noexcept {
         return status.inode == root_inode and status.device == root_device;

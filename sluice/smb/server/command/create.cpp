@@ -124,7 +124,7 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     return send(r, reply);
 }
 
-// Asks what a reply tells of an open that exists.
+// Asks for the facts in the reply about an open that exists.
 [[nodiscard]] io::task<std::expected<reply_facts, nt_status>> ask(request& r, const wire::create_args& args,
                                                                   std::shared_ptr<open> one) noexcept {
     auto known = co_await r.call(*one, [&] { return facts_for_reply(r.accessor(), *one->node, args); });
@@ -172,7 +172,7 @@ void return_to_orphans(request& r, open& one) noexcept {
     nt_status status = known ? nt_status::success : known.error();
     if (known) {
         wire::create_reply reply = describe(args, **back, wire::create_action::opened, *known);
-        tell_caching(**back, reply);
+        encode_caching(**back, reply);
         status = send(r, reply);
     }
     if (status != nt_status::success) return_to_orphans(r, **back);
@@ -187,11 +187,11 @@ void return_to_orphans(request& r, open& one) noexcept {
     if (not known) co_return known.error();
     wire::create_reply reply = describe(args, *made, made->action, *known);
     if (asks_lease) {
-        tell_caching(*made, reply);
+        encode_caching(*made, reply);
     } else {
         reply.oplock_level = args.oplock_level;  // as Windows does it, whatever the open has
     }
-    if (asks_lease or args.oplock_level == wire::oplock_level::batch) tell_durability(*made, reply);
+    if (asks_lease or args.oplock_level == wire::oplock_level::batch) encode_durability(*made, reply);
     co_return send(r, reply);
 }
 

@@ -251,7 +251,7 @@ template <class Writer>
     }
 }
 
-// What a class needs to know of the file, beside the open.
+// The facts about the file that an information class needs.
 struct needs {
     bool status = false;
     bool attributes = false;

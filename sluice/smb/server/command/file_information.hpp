@@ -26,15 +26,15 @@ inline constexpr std::size_t information_bytes_max = (64U << 10) + 256;
 /// Returns ACCESS_DENIED if the open lacks the right that a class of [MS-FSCC] 2.4 needs.
 [[nodiscard]] wire::nt_status may_query(const open& one, wire::file_information_class what) noexcept;
 
-/// What the file system says of a file: the part of an answer that takes a call. Members that a class does
-/// not need are empty.
+/// The facts about a file that take a file-system call. Members that an information class does not need are
+/// empty.
 struct file_facts {
     vfs::metadata status{};
     result<std::vector<vfs::extended_attribute>> attributes{};
     result<std::vector<vfs::stream_info>> streams{};
 };
-/// Asks for what a class needs. Touches only the node. Errors: those of node::status. Blocks: for the file
-/// system. Thread safety: any thread.
+/// Asks for the facts that a class needs. Touches only the node. Errors: those of node::status. Blocks: for
+/// the file system. Thread safety: any thread.
 [[nodiscard]] std::expected<file_facts, wire::nt_status> ask_file(vfs::node& node,
                                                                   wire::file_information_class what) noexcept;
 
@@ -49,7 +49,7 @@ struct file_facts {
 [[nodiscard]] std::expected<information, wire::nt_status> pipe_information(const open& one,
                                                                            const wire::query_info_args& args,
                                                                            mutable_bytes room);
-/// What a class of [MS-FSCC] 2.5 needs of the file system: its space, or nothing. Errors: those of
+/// The facts about a volume that a class of [MS-FSCC] 2.5 needs: its space, or nothing. Errors: those of
 /// volume::space. Blocks: for the file system. Thread safety: any thread.
 using volume_facts = std::optional<vfs::volume_space>;
 [[nodiscard]] std::expected<volume_facts, wire::nt_status> ask_volume(

@@ -37,14 +37,14 @@ namespace {
     return nt_status::success;
 }
 
-// What a query asks of the scan of an open, and where the names go.
+// The parameters of one query, and the destination of the names.
 struct scan_request {
     std::string pattern;
     bool restarts = false;
     bool is_single = false;  // one name at most
     wire::directory_entry_writer& list;
     set_change_times& times;
-    std::uint64_t image = 0;  // of the directory
+    std::uint64_t image = 0;  // the directory's file_key::image
 };
 
 [[nodiscard]] std::expected<std::string, nt_status> pattern_of(const wire::query_directory_args& args) {
@@ -136,7 +136,7 @@ io::task<nt_status> serve_query_directory(request& r) {
     nt_status status = co_await r.call(*scan->domain, call);
     vfs::fs_domain* const beyond = of->tree->volume().crossing_domain();
     if (status == crosses_mount and beyond != nullptr) {
-        scan->domain = beyond;  // from now on: the listing may ask for the status of what is mounted
+        scan->domain = beyond;  // from now on: the listing may ask a mounted file system
         status = co_await r.call(*beyond, call);
     }
     if (status != nt_status::success) co_return status;

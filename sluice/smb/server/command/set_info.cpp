@@ -33,23 +33,23 @@ namespace {
     return wire::decode_pipe_information(args.input) ? nt_status::success : nt_status::invalid_parameter;
 }
 
-[[nodiscard]] std::expected<naming_wish, nt_status> naming_of(const wire::set_info_args& args) {
+[[nodiscard]] std::expected<rename_request, nt_status> naming_of(const wire::set_info_args& args) {
     const auto what = file_information_class(args.information_class);
     const bool is_link = what == file_information_class::link or what == file_information_class::link_ex;
     if (what == file_information_class::rename or what == file_information_class::link) {
         // The two have the same form.
         auto wish = wire::decode_rename_information(args.input);
         if (not wish) return std::unexpected(nt_status::invalid_parameter);
-        return naming_wish{
+        return rename_request{
             .target = std::move(wish->target), .makes_link = is_link, .replaces = wish->replace_if_exists};
     }
     auto wish = wire::decode_rename_information_ex(args.input);
     if (not wish) return std::unexpected(nt_status::invalid_parameter);
-    return naming_wish{.target = std::move(wish->target),
-                       .makes_link = is_link,
-                       .replaces = wire::has(wish->flags, wire::rename_flags::replace_if_exists),
-                       .is_posix = wire::has(wish->flags, wire::rename_flags::posix_semantics),
-                       .ignores_read_only = wire::has(wish->flags, wire::rename_flags::ignore_read_only)};
+    return rename_request{.target = std::move(wish->target),
+                          .makes_link = is_link,
+                          .replaces = wire::has(wish->flags, wire::rename_flags::replace_if_exists),
+                          .is_posix = wire::has(wish->flags, wire::rename_flags::posix_semantics),
+                          .ignores_read_only = wire::has(wish->flags, wire::rename_flags::ignore_read_only)};
 }
 
 [[nodiscard]] std::expected<wire::disposition_flags, nt_status> disposition_of(
@@ -64,7 +64,7 @@ namespace {
     return wish->delete_on_close ? wire::disposition_flags::delete_file : wire::disposition_flags::none;
 }
 
-// Whether the file may be removed. Of a directory, no name is created meanwhile.
+// Returns whether the file may be removed. No name is created in a directory while it is checked.
 [[nodiscard]] io::task<nt_status> check_removal(request& r, std::shared_ptr<open> one,
                                                 bool ignores_read_only) noexcept {
     open_protocol& protocol = one->file->protocol();
@@ -73,7 +73,9 @@ namespace {
         protocol.end_check(check, false);
         return one->is_closed ? nt_status::file_closed : status;
     };
-    while (one->is_directory() and protocol.phase() != delete_phase::delete_pending) {
+    for (unsigned waits = 0; one->is_directory() and protocol.phase() != delete_phase::delete_pending;
+         ++waits) {
+        if (waits == limits::caching_waits_max) co_return end(nt_status::sharing_violation);
         event<nt_status> woken(r.loop());
         waiting<open_protocol> blocked(protocol, woken);
         if (protocol.begin_check(check, blocked.place()) != open_protocol::verdict::blocked) break;
@@ -102,9 +104,9 @@ namespace {
     io::task<nt_status> checking = check_removal(r, one, ignores_read_only);
     if (const nt_status refused = co_await std::move(checking); refused != nt_status::success)
         co_return refused;
-    io::task<caching_outcome> waiting = make_way_for_name_change(r, *one->file, one.get());
+    io::task<caching_outcome> waiting = break_caches_for_name_change(r, *one->file, one.get());
     const caching_outcome outcome = co_await std::move(waiting);
-    if (outcome == caching_outcome::cancelled) co_return r.why_in_vain();
+    if (outcome == caching_outcome::cancelled) co_return r.wait_failure_status();
     if (outcome == caching_outcome::exhausted) co_return nt_status::sharing_violation;
     if (one->is_closed) co_return nt_status::file_closed;
     if (outcome == caching_outcome::waited) {

@@ -54,15 +54,15 @@ namespace {
 }
 
 struct basic_change {
-    time_wish born;
-    time_wish accessed;
-    time_wish modified;
-    time_wish changed;
+    requested_time born;
+    requested_time accessed;
+    requested_time modified;
+    requested_time changed;
     file_attributes attributes = file_attributes::none;  // none: as they are
 
     [[nodiscard]] vfs::metadata_change on_disk() const noexcept {
-        const auto given = [](const time_wish& wish) {
-            return wish.what == time_wish::kind::set ? std::optional(wish.time) : std::nullopt;
+        const auto given = [](const requested_time& wish) {
+            return wish.what == requested_time::kind::set ? std::optional(wish.time) : std::nullopt;
         };
         vfs::metadata_change change{
             .born = given(born), .accessed = given(accessed), .modified = given(modified)};
@@ -75,10 +75,10 @@ struct basic_change {
     const auto wanted = wire::decode_basic_information(input);
     if (not wanted) return std::unexpected(status_of(wanted.error()));
     if (not may_have(one, wanted->attributes)) return std::unexpected(nt_status::invalid_parameter);
-    const auto born = time_wish_of(wanted->created);
-    const auto accessed = time_wish_of(wanted->accessed);
-    const auto modified = time_wish_of(wanted->written);
-    const auto changed = time_wish_of(wanted->changed);
+    const auto born = requested_time_of(wanted->created);
+    const auto accessed = requested_time_of(wanted->accessed);
+    const auto modified = requested_time_of(wanted->written);
+    const auto changed = requested_time_of(wanted->changed);
     if (not born or not accessed or not modified or not changed)
         return std::unexpected(nt_status::invalid_parameter);
     return basic_change{.born = *born,
@@ -260,7 +260,8 @@ io::task<nt_status> change_file(request& r, std::shared_ptr<open> one,
             co_return co_await call_in_turn(
                 r, *one, [&] { return change_extended_attributes(*one->node, args.input); });
         case file_information_class::short_name:
-            co_return nt_status::not_supported;  // no volume here has short names beside the long ones
+            co_return nt_status::not_supported;  // no volume here has short names in addition to the long
+                                                 // ones
         default:
             co_return nt_status::invalid_info_class;
     }

@@ -110,8 +110,7 @@ private:
 template <class Awaiter>
 class [[nodiscard]] unlatched_awaiter {
 public:
-    unlatched_awaiter(server_latch& latch, Awaiter what, bool gives_back) noexcept
-        : latch_(latch), what_(std::move(what)), gives_back_(gives_back) {}
+    unlatched_awaiter(server_latch& latch, Awaiter what) noexcept : latch_(latch), what_(std::move(what)) {}
     unlatched_awaiter(const unlatched_awaiter&) = delete;
     unlatched_awaiter& operator=(const unlatched_awaiter&) = delete;
 
@@ -121,14 +120,14 @@ public:
     template <class Promise>
     auto await_suspend(std::coroutine_handle<Promise> waiter) noexcept {
         held_mutexes::ensure_none();
-        is_given_back_ = gives_back_;
+        is_given_back_ = true;
         work_ = loop_activity::current();
         if constexpr (std::is_void_v<decltype(what_.await_suspend(waiter))>) {
             what_.await_suspend(waiter);
-            if (gives_back_) latch_.unlock();
+            latch_.unlock();
         } else {
             const auto next = what_.await_suspend(waiter);
-            if (gives_back_) latch_.unlock();
+            latch_.unlock();
             return next;
         }
     }
@@ -143,29 +142,22 @@ public:
 private:
     server_latch& latch_;
     Awaiter what_;
-    bool gives_back_;
     bool is_given_back_ = false;
     std::optional<loop_work> work_;
 };
-
-/// As unlatched(), below, if `gives_back`; otherwise runs a task, which then may not suspend, with the latch.
-template <class T>
-[[nodiscard]] auto unlatched_if(bool gives_back, server_latch& latch, io::task<T>&& work) noexcept {
-    using awaiter = decltype(std::move(work).operator co_await());
-    return unlatched_awaiter<awaiter>(latch, std::move(work).operator co_await(), gives_back);
-}
 
 /// `co_await unlatched(latch, e.wait())`, `co_await unlatched(latch, std::move(reading))`: waits for an
 /// event, or runs a task, without the latch, which the caller holds, once, before and after. Everything that
 /// was looked at before may have changed then. Only on a coroutine's own loop, where it also goes on.
 template <class T>
 [[nodiscard]] auto unlatched(server_latch& latch, io::task<T>&& work) noexcept {
-    return unlatched_if(true, latch, std::move(work));
+    using awaiter = decltype(std::move(work).operator co_await());
+    return unlatched_awaiter<awaiter>(latch, std::move(work).operator co_await());
 }
 template <class Awaiter>
     requires requires(Awaiter& what) { what.await_ready(); }
 [[nodiscard]] auto unlatched(server_latch& latch, Awaiter what) noexcept {
-    return unlatched_awaiter<Awaiter>(latch, std::move(what), true);
+    return unlatched_awaiter<Awaiter>(latch, std::move(what));
 }
 
 /// Runs `work` with the latch, which `work` gives back where it waits. `latch` outlives it.

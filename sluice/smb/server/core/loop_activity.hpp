@@ -6,6 +6,7 @@
 
 #include "sluice/io/io_multiplexer.hpp"
 #include "sluice/smb/wire/message/header.hpp"
+#include "sluice/vfs/inline_call_slot.hpp"
 
 namespace sluice::smb::server {
 
@@ -30,7 +31,8 @@ public:
     loop_activity(const loop_activity&) = delete;
     loop_activity& operator=(const loop_activity&) = delete;
 
-    /// While it exists, the calling thread is the one that runs the loop, and begin() writes to `of`.
+    /// While it exists, the calling thread is the one that runs the loop, and begin() writes to `of`. No
+    /// watchdog looks at it any more when the thread ends.
     /// `thread` is the kernel's number of the thread.
     class use {
     public:
@@ -59,6 +61,12 @@ public:
     };
     [[nodiscard]] view look() const noexcept;
     [[nodiscard]] const io::io_multiplexer& loop() const noexcept { return loop_; }
+    /// The file-system call that the loop's thread carries out now; none while there is no `use`.
+    [[nodiscard]] vfs::inline_call_slot::running_call call() const noexcept {
+        const vfs::inline_call_slot* const calls =
+            calls_.load(std::memory_order_acquire);  // pairs with `use`
+        return calls == nullptr ? vfs::inline_call_slot::running_call{} : calls->now();
+    }
     /// The kernel's number of the loop's thread; 0 while there is no `use`.
     [[nodiscard]] int thread() const noexcept { return thread_.load(std::memory_order_relaxed); }
 
@@ -83,6 +91,7 @@ private:
 
     const io::io_multiplexer& loop_;
     std::atomic<int> thread_{0};
+    std::atomic<const vfs::inline_call_slot*> calls_{nullptr};
     std::atomic<std::uint64_t> turn_{0};
     std::atomic<std::uint64_t> work_{0};
 };

@@ -90,7 +90,7 @@ public:
     /// Somebody tries locks that wait for other servers' again from time to time.
     bool retries_locks = false;
 
-    /// Of a stream: the file it belongs to, which may have no open of its own.
+    /// The file of a stream, which may have no open of its own; null for a file.
     const std::shared_ptr<file_state> base;
 
 private:

@@ -82,7 +82,7 @@ private:
     [[nodiscard]] shard& shard_of(const name_key& name) noexcept { return shards_[name.hash() % shards]; }
 
     std::array<shard, shards> shards_;
-    std::atomic<std::uint32_t> count_{0};  // of the pending names
+    std::atomic<std::uint32_t> count_{0};  // the number of pending names
 };
 
 /// A waiter for a pending name that leaves when it is destroyed.

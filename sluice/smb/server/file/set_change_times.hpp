@@ -8,7 +8,7 @@
 
 namespace sluice::smb::server {
 
-/// The change times that clients have set of open files. No host lets anybody set a change time, so the
+/// The change times that clients have set of open files. Hosts do not let programs set a change time, so the
 /// server shows it instead of the host's, for as long as the file is open and the host's does not change.
 ///
 /// Monitor: `mutex_` guards the rest; `count_` is atomic, for callers that find none. Thread safety: any
@@ -61,7 +61,7 @@ private:
         vfs::time_point shown{};
         vfs::time_point of_host{};
     };
-    // relaxed: a caller that has not heard of a set() sees the host's time, as if it had come before.
+    // relaxed: a caller that does not see a set() shows the host's time, as if it had come before.
     [[nodiscard]] bool is_empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
     void publish_count() noexcept SLUICE_REQUIRES(mutex_) {
         count_.store(times_.size(), std::memory_order_relaxed);

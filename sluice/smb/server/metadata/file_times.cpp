@@ -2,26 +2,26 @@
 
 namespace sluice::smb::server {
 
-std::expected<time_wish, wire::nt_status> time_wish_of(wire::filetime wanted) noexcept {
-    using kind = time_wish::kind;
+std::expected<requested_time, wire::nt_status> requested_time_of(wire::filetime wanted) noexcept {
+    using kind = requested_time::kind;
     const auto number = static_cast<std::int64_t>(wanted.ticks);
-    if (number == 0) return time_wish{.what = kind::leave};
-    if (number == -1) return time_wish{.what = kind::freeze};
-    if (number == -2) return time_wish{.what = kind::thaw};
+    if (number == 0) return requested_time{.what = kind::leave};
+    if (number == -1) return requested_time{.what = kind::freeze};
+    if (number == -2) return requested_time{.what = kind::thaw};
     if (number < 0) return std::unexpected(wire::nt_status::invalid_parameter);
-    return time_wish{.what = kind::set, .time = wire::time_point_of(wanted)};
+    return requested_time{.what = kind::set, .time = wire::time_point_of(wanted)};
 }
 
-std::optional<vfs::time_point> kept_after(const time_wish& wish, std::optional<vfs::time_point> kept,
+std::optional<vfs::time_point> kept_after(const requested_time& wish, std::optional<vfs::time_point> kept,
                                           vfs::time_point present) noexcept {
     switch (wish.what) {
-        case time_wish::kind::set:
+        case requested_time::kind::set:
             return wish.time;
-        case time_wish::kind::freeze:
+        case requested_time::kind::freeze:
             return present;
-        case time_wish::kind::thaw:
+        case requested_time::kind::thaw:
             return std::nullopt;
-        case time_wish::kind::leave:
+        case requested_time::kind::leave:
             break;
     }
     return kept;

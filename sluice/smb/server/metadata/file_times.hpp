@@ -12,7 +12,7 @@
 namespace sluice::smb::server {
 
 /// One time of a SET_INFO.
-struct time_wish {
+struct requested_time {
     enum class kind : std::uint8_t {
         leave,   ///< 0: as it is
         set,     ///< to `time`, and from then on as `freeze`
@@ -22,14 +22,15 @@ struct time_wish {
     kind what = kind::leave;
     vfs::time_point time{};
 
-    [[nodiscard]] friend bool operator==(const time_wish&, const time_wish&) noexcept = default;
+    [[nodiscard]] friend bool operator==(const requested_time&, const requested_time&) noexcept = default;
 };
 
 /// Errors: INVALID_PARAMETER for other numbers below zero.
-[[nodiscard]] std::expected<time_wish, wire::nt_status> time_wish_of(wire::filetime wanted) noexcept;
+[[nodiscard]] std::expected<requested_time, wire::nt_status> requested_time_of(
+    wire::filetime wanted) noexcept;
 
 /// What an open keeps of a time after such a wish; `present` is what the file has.
-[[nodiscard]] std::optional<vfs::time_point> kept_after(const time_wish& wish,
+[[nodiscard]] std::optional<vfs::time_point> kept_after(const requested_time& wish,
                                                         std::optional<vfs::time_point> kept,
                                                         vfs::time_point present) noexcept;
 

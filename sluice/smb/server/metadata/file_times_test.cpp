@@ -5,7 +5,7 @@
 namespace sluice::smb::server {
 namespace {
 
-using kind = time_wish::kind;
+using kind = requested_time::kind;
 const vfs::time_point present{std::chrono::seconds(1000)};
 const vfs::time_point other{std::chrono::seconds(2000)};
 
@@ -13,19 +13,19 @@ const vfs::time_point other{std::chrono::seconds(2000)};
     return wire::filetime(static_cast<std::uint64_t>(number));
 }
 
-TEST(time_wish, has_its_special_meanings_for_zero_and_the_first_two_below) {
-    EXPECT_EQ(time_wish_of(numbered(0))->what, kind::leave);
-    EXPECT_EQ(time_wish_of(numbered(-1))->what, kind::freeze);
-    EXPECT_EQ(time_wish_of(numbered(-2))->what, kind::thaw);
+TEST(requested_time, has_its_special_meanings_for_zero_and_the_first_two_below) {
+    EXPECT_EQ(requested_time_of(numbered(0))->what, kind::leave);
+    EXPECT_EQ(requested_time_of(numbered(-1))->what, kind::freeze);
+    EXPECT_EQ(requested_time_of(numbered(-2))->what, kind::thaw);
 }
 
-TEST(time_wish, refuses_other_numbers_below_zero) {
-    EXPECT_EQ(time_wish_of(numbered(-3)).error(), wire::nt_status::invalid_parameter);
-    EXPECT_EQ(time_wish_of(numbered(INT64_MIN)).error(), wire::nt_status::invalid_parameter);
+TEST(requested_time, refuses_other_numbers_below_zero) {
+    EXPECT_EQ(requested_time_of(numbered(-3)).error(), wire::nt_status::invalid_parameter);
+    EXPECT_EQ(requested_time_of(numbered(INT64_MIN)).error(), wire::nt_status::invalid_parameter);
 }
 
-TEST(time_wish, sets_any_other_time) {
-    const auto wish = time_wish_of(wire::filetime_of(other));
+TEST(requested_time, sets_any_other_time) {
+    const auto wish = requested_time_of(wire::filetime_of(other));
     ASSERT_TRUE(wish);
     EXPECT_EQ(wish->what, kind::set);
     EXPECT_EQ(wish->time, other);

@@ -13,10 +13,10 @@ namespace sluice::smb::server {
 ///     change_turn turn(r, file.changes);
 ///     if (not turn.is_taken()) status = co_await turn.wait();
 ///
-/// Lifetime: the lock and the request outlive it. Loop-owned; constructed and destroyed with the latch.
+/// Lifetime: the lock and the request outlive it. Loop-owned; constructed and destroyed under the latch.
 class change_turn {
 public:
-    /// Takes the turn if nobody has it; otherwise queues for it.
+    /// Takes the turn if it is free; otherwise queues for it.
     change_turn(request& by, fifo_lock& at) noexcept
         : by_(by), at_(at), granted_(by.loop()), place_(granted_) {
         is_taken_ = at_.lock(place_);

@@ -25,13 +25,13 @@ template <class Outcome>
     }
 }
 
-/// What request::call creates: waits for a file-system call, without the latch if the call runs on a worker.
+/// The awaiter of request::call. It releases the latch while the call runs on a worker.
 /// `Awaiter` gives a std::optional, which is empty if the call was withdrawn. Loop-owned.
 template <class Awaiter>
 class [[nodiscard]] file_call {
 public:
     file_call(const request& by, server_latch& latch, Awaiter call) noexcept
-        : by_(by), waiting_(latch, std::move(call), true) {}
+        : by_(by), waiting_(latch, std::move(call)) {}
 
     [[nodiscard]] bool await_ready() noexcept { return waiting_.await_ready(); }
     template <class Promise>

@@ -66,9 +66,9 @@ public:
     /// `co_await r.call(one, [&] { return ask(*one.node); })`: carries out a file-system call. `call` returns
     /// an nt_status, or a std::expected with one; it touches its arguments, the node and the volume, and
     /// nothing that the latch guards.
-    /// It runs at once, with the latch, if the domain of the node is inline; otherwise it runs on a worker of
-    /// the domain, without the latch: everything may have changed then. After an interrupt, a call that has
-    /// not begun does not begin, and its outcome is the status of the interrupt. Suspends.
+    /// It runs at once, under the latch, if the domain of the node is inline. Otherwise it runs on a worker
+    /// of the domain, and the latch is released: everything may have changed then. After an interrupt, a call
+    /// that has not begun does not begin, and its outcome is the status of the interrupt. Suspends.
     template <std::invocable Call>
     [[nodiscard]] auto call(const open& on, Call call) noexcept {
         return this->call(on.node->domain(), std::move(call));
@@ -80,7 +80,7 @@ public:
     }
 
     /// Waits for an event that another request sets soon. An interrupt sets it as well. Returns its value.
-    /// Suspends, without the latch.
+    /// Suspends, and releases the latch.
     [[nodiscard]] io::task<wire::nt_status> wait(event<wire::nt_status>& until) noexcept;
 
     /// Waits for `until`, having told the client that it may take long (an interim reply, [MS-SMB2] 3.3.4.2),
@@ -90,8 +90,8 @@ public:
     /// many that wait, and INTERNAL_ERROR, as Windows does, for what may wait for ever with other messages
     /// behind it. Suspends.
     [[nodiscard]] io::task<wire::nt_status> pend(event<wire::nt_status>& until) noexcept;
-    /// Ends what the request waits for in pend() and wait(), now or when it comes to it. On the request's own
-    /// loop, it also withdraws the calls that have not begun. Any thread, with the latch.
+    /// Ends the waits in pend() and wait(), the present one and later ones. On the request's own
+    /// loop, it also withdraws the calls that have not begun. Any thread, under the latch.
     void interrupt(wire::nt_status why) noexcept;
     /// Withdraws the calls of an interrupted request that have not begun. The request's loop.
     void withdraw_calls() noexcept {
@@ -101,7 +101,7 @@ public:
     /// session or the tree asks, for they may have ended meanwhile.
     [[nodiscard]] const std::optional<wire::nt_status>& interrupted() const noexcept { return interrupted_; }
     /// The answer to what waited for caches in vain: it was ended, or too many wait.
-    [[nodiscard]] wire::nt_status why_in_vain() const noexcept {
+    [[nodiscard]] wire::nt_status wait_failure_status() const noexcept {
         return interrupted_.value_or(wire::nt_status::insufficient_resources);
     }
 

@@ -84,7 +84,7 @@ public:
     [[nodiscard]] const auth::server_names& names() const noexcept { return names_; }
     [[nodiscard]] bytes_view security_offer() const noexcept { return security_offer_; }
     [[nodiscard]] vfs::time_point started_at() const noexcept { return started_at_; }
-    /// The naming state of a volume's own file system, or of what is mounted beneath it. With one state for
+    /// The naming state of a volume's own file system, or of those mounted beneath it. With one state for
     /// both, a mounted file system that hangs would keep renames of the volume's directories waiting. The
     /// caller holds the latch.
     [[nodiscard]] naming_state& names_of(vfs::volume& volume, bool is_beyond_mount) {

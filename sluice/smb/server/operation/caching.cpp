@@ -62,8 +62,8 @@ struct demand {
 
 enum class way : std::uint8_t { clear, changed, blocked };
 
-[[nodiscard]] way make_way(server_context& host, const std::shared_ptr<lease>& holder,
-                           const caching_intent& intent) {
+[[nodiscard]] way break_conflicting_caches(server_context& host, const std::shared_ptr<lease>& holder,
+                                           const caching_intent& intent) {
     if (holder == intent.own) return way::clear;
     // Leases, unlike oplocks, mind no look at the security descriptor either.
     const bool only_looks =
@@ -98,7 +98,7 @@ caching_outcome ask_for_way(request& r, file_state& file, const caching_intent& 
     bool is_blocked = minds_ended and std::ranges::any_of(file.opens(), &open::is_closed);
     bool has_changed = false;
     for (const std::shared_ptr<lease>& holder : leases_of(file)) {
-        const way next = make_way(r.host(), holder, intent);
+        const way next = break_conflicting_caches(r.host(), holder, intent);
         is_blocked |= next == way::blocked;
         has_changed |= next == way::changed;
     }
@@ -128,7 +128,8 @@ void end_handle_caching(server_context& host, file_state& file, const open* by) 
     }
 }
 
-io::task<caching_outcome> make_way_for_name_change(request& r, file_state& file, const open* by) noexcept {
+io::task<caching_outcome> break_caches_for_name_change(request& r, file_state& file,
+                                                       const open* by) noexcept {
     caching_outcome so_far = caching_outcome::clear;
     for (unsigned waits = 0; waits != limits::caching_waits_max; ++waits) {
         end_handle_caching(r.host(), file, by);

@@ -22,19 +22,19 @@ struct caching_intent {
 enum class caching_outcome : std::uint8_t {
     clear,      ///< nobody is in the way
     waited,     ///< somebody was told and has answered, or run out of time: look at the file again
-    blocked,    ///< somebody was told, and is to be waited for
-    cancelled,  ///< the request is not to wait, or no longer: request::why_in_vain()
+    blocked,    ///< a break was sent, and has to be waited for
+    cancelled,  ///< the request is not to wait, or no longer: request::wait_failure_status()
     exhausted,  ///< others cache the file again each time: SHARING_VIOLATION
 };
 
 /// Whether an open with these rights only looks at attributes, and so concerns nobody's cache.
 [[nodiscard]] bool is_for_attributes(wire::access_mask access) noexcept;
 
-/// Tells everybody whose caching an open would harm. Returns `clear`; `blocked` where the rules say that one
-/// of them has to answer first; or `waited` if opens of theirs have ended.
+/// Breaks the leases and oplocks that conflict with an open. Returns `clear`; `blocked` where the rules say
+/// that one of them has to answer first; or `waited` if opens of theirs have ended.
 [[nodiscard]] caching_outcome ask_for_way(request& r, file_state& file,
                                           const caching_intent& intent) noexcept;
-/// Waits until what is cached of a file has changed, or an open of it has ended: returns `waited` or
+/// Waits until a lease or oplock of a file has changed, or an open of it has ended: returns `waited` or
 /// `cancelled`. Suspends: up to limits::break_within, with an interim reply.
 [[nodiscard]] io::task<caching_outcome> wait_for_caching(request& r, file_state& file) noexcept;
 
@@ -46,7 +46,7 @@ enum class caching_outcome : std::uint8_t {
 /// action is set.
 void grant_caching(request& r, open& fresh, const wire::create_args& args, wire::create_reply& reply);
 /// Says in the reply what an open has.
-void tell_caching(const open& one, wire::create_reply& reply) noexcept;
+void encode_caching(const open& one, wire::create_reply& reply) noexcept;
 
 /// The content of a file changes, or bytes of it are locked, through `by`: nobody else may go on reading from
 /// his cache. Waits for nobody.
@@ -54,8 +54,8 @@ void end_read_caching(server_context& host, file_state& file, const open* by) no
 
 /// A file is going to be renamed or removed: those who keep it open only to cache it are asked to close it,
 /// and waited for, all of them. Suspends. After `waited` everything is to be looked at again.
-[[nodiscard]] io::task<caching_outcome> make_way_for_name_change(request& r, file_state& file,
-                                                                 const open* by) noexcept;
+[[nodiscard]] io::task<caching_outcome> break_caches_for_name_change(request& r, file_state& file,
+                                                                     const open* by) noexcept;
 /// The same for a file that is removed by the end of an open: waits for nobody.
 void end_handle_caching(server_context& host, file_state& file, const open* by) noexcept;
 

@@ -15,11 +15,10 @@ namespace sluice::smb::server {
     return volume.crossing_domain() != nullptr and node.domain().number() != volume.domain().number();
 }
 
-/// What one round of a CREATE or LINK, or of the RENAME of a file, holds of the names of its domain: a place
-/// at the rename barrier, a pending name, and a directory whose names change. The destructor releases what is
-/// left.
+/// The rights to names that one round of a CREATE, LINK or RENAME holds: a place at the rename barrier, a
+/// pending name, and a directory whose names change. The destructor releases the rest of them.
 ///
-/// Loop-owned, in the frame of the round; constructed, used and destroyed with the latch.
+/// Loop-owned, in the frame of the round; constructed, used and destroyed under the latch.
 class create_round {
 public:
     create_round(naming_state& names, io::io_multiplexer& loop) noexcept

@@ -84,10 +84,10 @@ void grant_durability(const request& r, open& fresh, const wire::create_args& ar
                                      .is_resilient = false,
                                      .timeout = timeout_for(asks_second ? asked.durable_v2->timeout_ms : 0),
                                      .end = {}});
-    tell_durability(fresh, reply);
+    encode_durability(fresh, reply);
 }
 
-void tell_durability(const open& one, wire::create_reply& reply) noexcept {
+void encode_durability(const open& one, wire::create_reply& reply) noexcept {
     if (not one.durable) return;
     if (not one.durable->is_second_generation) {
         reply.contexts.durable = true;

@@ -17,7 +17,7 @@ namespace sluice::smb::server {
 /// After grant_caching().
 void grant_durability(const request& r, open& fresh, const wire::create_args& args,
                       wire::create_reply& reply);
-void tell_durability(const open& one, wire::create_reply& reply) noexcept;
+void encode_durability(const open& one, wire::create_reply& reply) noexcept;
 
 /// Keeps a durable open when its connection is lost, for its client to come back to: takes it from its
 /// session and ends it after its time. False if it is not durable, its caching is being broken, or its

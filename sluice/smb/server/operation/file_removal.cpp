@@ -26,6 +26,13 @@ namespace {
     return status;
 }
 
+// The same on the loop: the domain judges how long it takes.
+[[nodiscard]] nt_status remove_names_inline(const removers& by) noexcept {
+    if (by.empty()) return nt_status::success;
+    const vfs::fs_domain::inline_call call(by.front()->node->domain());
+    return remove_names(by);
+}
+
 // The removal of one file or stream, from the duty to its end.
 class removal {
 public:
@@ -38,7 +45,7 @@ public:
     /// False: a rename of the file is in progress; wait for granted().
     [[nodiscard]] bool begin() noexcept { return file_->protocol().begin_removal(right_); }
     [[nodiscard]] event<nt_status>& granted() noexcept { return granted_; }
-    /// Takes the opens whose names go; none if a rename has replaced the file meanwhile.
+    /// Takes the opens whose names go; none if a rename has replaced the file.
     [[nodiscard]] removers take_names() noexcept {
         removers by = file_->take_removers();
         if (file_->protocol().phase() != delete_phase::removing) by.clear();
@@ -61,7 +68,7 @@ private:
     bool is_removed_ = false;
 };
 
-// In an inline domain, unless somebody has to be waited for.
+// Removes the file on the loop, if its domain is inline and no rename or other server delays it.
 [[nodiscard]] std::optional<nt_status> remove_at_once(server_context& host,
                                                       const std::shared_ptr<file_state>& file) noexcept {
     const auto is_inline = [](const auto& by) { return by->node->domain().is_inline(); };
@@ -70,7 +77,7 @@ private:
     removal one(host, file);
     if (not one.begin()) return std::nullopt;
     const removers by = one.take_names();
-    const nt_status status = remove_names(by);
+    const nt_status status = remove_names_inline(by);
     one.end(by, status);
     return status;
 }
@@ -136,7 +143,7 @@ std::optional<nt_status> carry_out_removal(server_context& host, const std::shar
         status = remove_at_once(host, file);
         if (not status) host.background.spawn(remove_and_tell(host, file, told));
     }
-    // Whoever has deleted the file has had the answer.
+    // The client that deleted the file has its answer.
     if (duty.of_file and not remove_at_once(host, file->base))
         host.background.spawn(remove_and_tell(host, file->base, nullptr));
     return status;
@@ -164,6 +171,7 @@ void leave_uncommitted(server_context& host, const std::shared_ptr<open>& leavin
 
 void remove_unopened(server_context& host, vfs::node_ptr node, std::shared_ptr<tree> through) noexcept {
     if (node->domain().is_inline()) {
+        const vfs::fs_domain::inline_call call(node->domain());
         (void)node->remove();
         return;
     }

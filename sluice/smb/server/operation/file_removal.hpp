@@ -26,7 +26,7 @@ class server_context;
 /// created goes with it, unless another open has joined.
 void leave_uncommitted(server_context& host, const std::shared_ptr<open>& leaving, bool has_created) noexcept;
 
-/// Removes a file that a CREATE has created, and nobody has opened. `through` keeps its volume.
+/// Removes a file that a CREATE has created, and that has no open. `through` keeps its volume.
 void remove_unopened(server_context& host, vfs::node_ptr node, std::shared_ptr<tree> through) noexcept;
 
 }  // namespace sluice::smb::server

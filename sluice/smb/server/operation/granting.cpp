@@ -112,10 +112,10 @@ void grant_caching(request& r, open& fresh, const wire::create_args& args, wire:
             grant_oplock(r, fresh, args, reply.action);
         }
     }
-    tell_caching(fresh, reply);
+    encode_caching(fresh, reply);
 }
 
-void tell_caching(const open& one, wire::create_reply& reply) noexcept {
+void encode_caching(const open& one, wire::create_reply& reply) noexcept {
     reply.oplock_level = oplock_level::none;
     if (one.lease == nullptr) return;
     const lease& held = *one.lease;

@@ -82,7 +82,7 @@ void find_directory(const accessor& by, std::string_view path, lookup_result& fo
     return done ? nt_status::success : status_of(done.error());
 }
 
-// What a new file has from the beginning; without it, it is not created at all.
+// Gives a new file its security descriptor and EAs; if that fails, it is not created.
 [[nodiscard]] nt_status furnish(const accessor& by, const wire::create_args& args, const creation& wanted,
                                 created_node& made) {
     nt_status status = secure(by, args, *wanted.directory, made);
@@ -107,7 +107,7 @@ void find_directory(const accessor& by, std::string_view path, lookup_result& fo
     if (not streams) return {};
     for (const vfs::stream_info& each : *streams) {
         const result<vfs::node_ptr> stream = file.open_stream({.name = each.name});
-        if (not stream) continue;  // gone meanwhile
+        if (not stream) continue;  // removed in between
         if (const result<void> gone = (*stream)->remove(); not gone) return gone;
     }
     return {};
@@ -175,7 +175,7 @@ bool is_link(vfs::volume& volume, std::string_view path) noexcept {
 std::expected<created_node, nt_status> create_node(const accessor& by, const wire::create_args& args,
                                                    const creation& wanted) noexcept {
     created_node made;
-    vfs::node_ptr file;  // of the stream, if both are new
+    vfs::node_ptr file;  // the file of a stream, if both are new
     if (wanted.directory != nullptr) {
         auto fresh = create_file(by, args, wanted);
         if (not fresh) return std::unexpected(status_of(fresh.error()));

@@ -13,7 +13,7 @@
 
 namespace sluice::smb::server {
 
-/// What the reply to a CREATE tells of the file.
+/// The facts about the file in the reply to a CREATE.
 struct reply_facts {
     vfs::metadata status{};
     wire::maximal_access_answer maximal_access{};  // if the client asks for it
@@ -31,12 +31,12 @@ struct lookup_request {
     vfs::follow_links links = vfs::follow_links::yes;
     vfs::data_access soon{};
     vfs::name_match match = vfs::name_match::any_case;
-    bool may_create = false;  // what is missing
+    bool may_create = false;  // a missing file or stream
     bool needs_rights = true;
 };
-/// What a path and a stream name refer to.
+/// The result of looking up a path and a stream name.
 struct lookup_result {
-    vfs::node_ptr node;  // null: missing. Of a missing stream: its file
+    vfs::node_ptr node;  // null: missing; the file, if only the stream is missing
     bool is_stream_missing = false;
     vfs::metadata status{};
     wire::access_mask allowed = wire::access_mask::none;  // the user's rights to the node
@@ -75,7 +75,7 @@ struct preparation {
     vfs::data_access data{};
     std::optional<vfs::metadata> as_found{};  // the status, if it is known
 };
-/// Overwrites the file if that is asked for, makes its data accessible, and asks for what the reply tells.
+/// Overwrites the file if that is asked for, makes its data accessible, and asks for the facts in the reply.
 [[nodiscard]] std::expected<reply_facts, wire::nt_status> prepare_node(const accessor& by,
                                                                        const wire::create_args& args,
                                                                        vfs::node& node,

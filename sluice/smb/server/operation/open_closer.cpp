@@ -11,8 +11,8 @@ using wire::nt_status;
 
 namespace {
 
-// What others see of an open that has ended, or learn its end by. Nothing: its removal of the file is in
-// progress, and its told_of_end will be set.
+// Gives up everything of an ended open that others see. Returns nothing while its removal of the file is in
+// progress: told_of_end will be set.
 std::optional<nt_status> let_go(server_context& host, open& one) noexcept {
     std::optional<nt_status> status = nt_status::success;
     if (one.file != nullptr) {
@@ -36,7 +36,7 @@ std::optional<nt_status> let_go(server_context& host, open& one) noexcept {
     return status;
 }
 
-// The open cannot be named any more. Nothing: its told_of_end will be set.
+// The open cannot be named any more. Returns nothing if told_of_end will be set.
 std::optional<nt_status> begin_end(server_context& host, open& one) noexcept {
     ENSURE(host.latch().is_mine());
     if (one.is_closed) return nt_status::file_closed;

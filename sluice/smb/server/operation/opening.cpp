@@ -105,7 +105,7 @@ opening::step opening::fail(nt_status why) noexcept {
     return step::failed;
 }
 
-// Gives the round up, and waits for another request. `woken` is in a list of what that changes.
+// Releases the round, and waits for another request. `woken` is in one of that request's waiter lists.
 io::task<opening::step> opening::wait_for(create_round& round, event<nt_status>& woken) noexcept {
     round.release();
     (void)co_await r_.wait(woken);
@@ -213,7 +213,7 @@ io::task<opening::step> opening::join(create_round& round) noexcept {
     };
     const caching_outcome way = ask_for_way(r_, *file_, intent);
     if (way == caching_outcome::waited) co_return step::waited;  // opens have ended
-    if (way == caching_outcome::blocked) co_return co_await make_way(round);
+    if (way == caching_outcome::blocked) co_return co_await break_conflicting_caches(round);
     if (protocol.check(wanted()) != found) co_return step::again;  // opens without a client have ended
     switch (found) {
         case verdict::granted:
@@ -245,11 +245,11 @@ io::task<opening::step> opening::join(create_round& round) noexcept {
 }
 
 // Waits until those who cache the file have given it up.
-io::task<opening::step> opening::make_way(create_round& round) noexcept {
+io::task<opening::step> opening::break_conflicting_caches(create_round& round) noexcept {
     const std::shared_ptr<file_state> file = file_;
     round.release();
     const caching_outcome outcome = co_await wait_for_caching(r_, *file);
-    if (outcome == caching_outcome::cancelled or r_.interrupted()) co_return fail(r_.why_in_vain());
+    if (outcome == caching_outcome::cancelled or r_.interrupted()) co_return fail(r_.wait_failure_status());
     has_waited_ = true;
     co_return step::waited;
 }
@@ -261,7 +261,7 @@ bool opening::makes_directory() const noexcept {
     return wants(create_options::directory_file) or name_.names_directory_index;
 }
 
-// Whether the name is to be looked for in another case, or why nothing is created.
+// Begins a lookup in any case, or fails with the reason why nothing is created.
 opening::step opening::refused_creation(nt_status why) noexcept {
     status_ = why;
     return looks_in_any_case() ? step::again : step::failed;
@@ -294,7 +294,7 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
                 co_return fail(nt_status::delete_pending);
         }
     }
-    // Before the file exists: the client may not have another open.
+    // Before the file exists, because the client may be at its limit.
     status_ = begin_open();
     if (status_ != nt_status::success) co_return step::failed;
     const vfs::path_parts parts = vfs::split_path(name_.path);
@@ -373,7 +373,7 @@ io::task<opening::step> opening::complete(create_round& round) noexcept {
         if (not status or status->links == 0) co_return step::again;
     }
     if (peer_servers* const peers = r_.host().peers()) {
-        const step settled = co_await settle_with_peers(*peers);
+        const step settled = co_await check_peer_servers(*peers);
         if (settled == step::waited) {
             leave();
             round.release();
@@ -393,7 +393,7 @@ io::task<opening::step> opening::complete(create_round& round) noexcept {
     co_return step::done;
 }
 
-// One attempt to come beside the opens of other servers.
+// One attempt to claim the file among other servers.
 result<peer_sign> opening::claim(peer_servers& peers) {
     if (file_->key().stream == 0) return file_->peers_among(peers).claim(terms_of_file(wanted()), claim_);
     base_ = r_.host().files.of(file_->key().whole_file());
@@ -404,7 +404,7 @@ result<peer_sign> opening::claim(peer_servers& peers) {
 }
 
 // A server has the sign of the file to itself for microseconds; only a stopped process has it longer.
-io::task<opening::step> opening::settle_with_peers(peer_servers& peers) noexcept {
+io::task<opening::step> opening::check_peer_servers(peer_servers& peers) noexcept {
     for (;;) {
         const result<peer_sign> in_the_way = claim(peers);
         const bool is_busy =
@@ -417,7 +417,7 @@ io::task<opening::step> opening::settle_with_peers(peer_servers& peers) noexcept
         if (++peer_attempts_ == limits::peer_attempts_max or r_.interrupted())
             co_return fail(r_.interrupted().value_or(nt_status::sharing_violation));
         if (action_ != create_action::created) co_return step::waited;
-        // What was just created is not created again.
+        // A file that exists already cannot be created again.
         const deadline until(limits::peer_pause_min);
         io::task<bool> pausing = pass(r_.loop(), until);
         (void)co_await unlatched(r_.host().latch(), std::move(pausing));
@@ -448,7 +448,7 @@ io::task<nt_status> opening::prepare() noexcept {
     } else {
         known = co_await r_.call(*fresh_, call);
     }
-    // What a write that has ended meanwhile has changed is to be told: the client may cache it.
+    // If a write has ended in between, ask again: the client may cache the size and the times.
     for (unsigned i = 0; known and ended_before != file_->ended_writes and i != limits::open_attempts_max;
          ++i) {
         ended_before = file_->ended_writes;

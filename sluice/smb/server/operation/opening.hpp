@@ -11,13 +11,13 @@
 namespace sluice::smb::server {
 
 /// One CREATE of a file, directory or stream in progress ([MS-SMB2] 3.3.5.9, [MS-FSA] 2.1.5.1): finds or
-/// creates the file, and asks everybody who has a say. Lives in the command's frame.
+/// creates the file, and respects share modes, leases and other servers. Lives in the command's frame.
 ///
 /// It works in rounds (create_round.hpp). A round looks the file up, joins it with an entry for its share
-/// mode, prepares it, and commits the entry. Its file-system calls may run without the latch; then the round
-/// sees what has changed meanwhile by the protocol of docs/algorithms/open_protocol.md. A round that has to
-/// wait for others gives everything up first, and the next one begins anew. Nothing suspends between the
-/// commit and keep().
+/// mode, prepares it, and commits the entry. Its file-system calls may release the latch; the protocol of
+/// docs/algorithms/open_protocol.md shows the round what has changed. A round that has to
+/// wait for others gives everything up first, and the next one starts from the beginning. Nothing suspends
+/// between the commit and keep().
 class opening {
 public:
     opening(request& r, const wire::create_args& args, file_name name) noexcept;
@@ -36,7 +36,7 @@ public:
 
     [[nodiscard]] const std::shared_ptr<open>& fresh() const noexcept { return fresh_; }
     [[nodiscard]] wire::create_action action() const noexcept { return action_; }
-    /// What the reply tells of the file.
+    /// The facts about the file in the reply.
     [[nodiscard]] const reply_facts& facts() const noexcept { return facts_; }
 
 private:
@@ -50,7 +50,7 @@ private:
     [[nodiscard]] io::task<step> join_created() noexcept;
     [[nodiscard]] io::task<step> complete(create_round& round) noexcept;
     [[nodiscard]] io::task<step> wait_for(create_round& round, event<wire::nt_status>& woken) noexcept;
-    [[nodiscard]] io::task<step> make_way(create_round& round) noexcept;
+    [[nodiscard]] io::task<step> break_conflicting_caches(create_round& round) noexcept;
     [[nodiscard]] io::task<wire::nt_status> prepare() noexcept;
 
     [[nodiscard]] wire::nt_status check_existing() noexcept;
@@ -72,7 +72,7 @@ private:
     void undo() noexcept;
     [[nodiscard]] sharing wanted() const noexcept;
     [[nodiscard]] result<peer_sign> claim(peer_servers& peers);
-    [[nodiscard]] io::task<step> settle_with_peers(peer_servers& peers) noexcept;
+    [[nodiscard]] io::task<step> check_peer_servers(peer_servers& peers) noexcept;
 
     [[nodiscard]] bool wants(wire::create_options option) const noexcept;
     [[nodiscard]] bool may_create() const noexcept;
@@ -87,7 +87,7 @@ private:
     vfs::name_match match_;
     bool is_beyond_mount_ = false;   // the path leads into another file system
     lookup_result found_;            // by the last lookup; its node moves to the open
-    bool is_status_current_ = true;  // found_.status: nobody can have changed the file since
+    bool is_status_current_ = true;  // found_.status: the file cannot have changed since
     std::shared_ptr<file_state> file_;
     std::shared_ptr<file_state> base_;  // if it is a stream, and other servers are to know
     peer_claim claim_;                  // to file_

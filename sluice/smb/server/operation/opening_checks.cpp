@@ -1,4 +1,4 @@
-// What the rules say to a CREATE, once its file has been looked up ([MS-FSA] 2.1.5.1).
+// The checks of a CREATE whose file has been looked up ([MS-FSA] 2.1.5.1).
 
 #include "sluice/smb/server/metadata/authorisation.hpp"
 #include "sluice/smb/server/metadata/description.hpp"

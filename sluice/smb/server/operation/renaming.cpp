@@ -23,7 +23,7 @@ using wire::nt_status;
 
 namespace {
 
-[[nodiscard]] io::task<nt_status> rename_stream(request& r, open& one, const naming_wish& wish) noexcept {
+[[nodiscard]] io::task<nt_status> rename_stream(request& r, open& one, const rename_request& wish) noexcept {
     if (wish.makes_link or one.node->stream_name().empty()) co_return nt_status::invalid_parameter;
     // What other servers know a stream by is its name.
     if (one.file->peers() != nullptr) co_return nt_status::not_supported;
@@ -57,7 +57,7 @@ namespace {
     return slash == std::string_view::npos ? std::string_view{} : path.substr(0, slash);
 }
 
-[[nodiscard]] std::expected<file_name, nt_status> target_of(const naming_wish& wish) {
+[[nodiscard]] std::expected<file_name, nt_status> target_of(const rename_request& wish) {
     std::string_view text = wish.target;
     if (text.starts_with('\\')) text.remove_prefix(1);  // some clients begin at the share's root
     auto name = parse_file_name_text(text);
@@ -144,7 +144,7 @@ struct candidate {
     co_return found;
 }
 
-// What is at a new name, and around it.
+// The result of looking up a new name: the directory, and the file that has the name.
 struct name_lookup {
     vfs::node_ptr parent;
     access_mask allowed_in_parent = access_mask::none;
@@ -199,7 +199,7 @@ public:
     rename_marks& operator=(const rename_marks&) = delete;
     ~rename_marks() { release(false); }
 
-    /// Marks both; either may be null. False: the request was interrupted. Suspends, without the latch.
+    /// Marks both; either may be null. False: the request was interrupted. Suspends, and releases the latch.
     [[nodiscard]] io::task<bool> set(std::shared_ptr<file_state> source,
                                      std::shared_ptr<file_state> target) noexcept {
         source_.file = std::move(source);
@@ -218,7 +218,7 @@ public:
         }
         co_return true;
     }
-    /// Whether a file has been removed before it was marked: its name is to be looked up again.
+    /// Whether a file has been removed before it was marked: look its name up again.
     [[nodiscard]] bool finds_removed() const noexcept { return is_removed(source_) or is_removed(target_); }
     /// Releases the marks. Returns whether the target, which the rename has replaced, is removed now.
     bool release(bool has_replaced) noexcept {
@@ -259,7 +259,7 @@ public:
         : directory_(std::move(directory)) {}
     directory_entry_guard(const directory_entry_guard&) = delete;
     directory_entry_guard& operator=(const directory_entry_guard&) = delete;
-    // Somebody may have asked for the removal of the directory meanwhile; an open of theirs carries it out.
+    // If the directory was deleted in between, the open that deleted it carries out the removal.
     ~directory_entry_guard() { leave(); }
     void leave() noexcept { (void)directory_->protocol().leave(entry_); }
 
@@ -272,7 +272,7 @@ private:
     share_entry entry_;
 };
 
-// Whether somebody caches a handle of the file, which a change of its name harms.
+// Whether another open caches a handle of the file, which conflicts with a change of its name.
 [[nodiscard]] bool caches_handle(const file_state& file, const open* by) noexcept {
     return std::ranges::any_of(file.opens(), [by](const open* one) {
         const bool is_own = by != nullptr and one->lease == by->lease;
@@ -284,7 +284,8 @@ private:
 // One file gets a new name, in rounds like those of a CREATE (create_round.hpp).
 class naming {
 public:
-    naming(request& r, std::shared_ptr<open> one, const naming_wish& wish, const file_name& target) noexcept
+    naming(request& r, std::shared_ptr<open> one, const rename_request& wish,
+           const file_name& target) noexcept
         : r_(r),
           one_(std::move(one)),
           wish_(wish),
@@ -384,7 +385,7 @@ private:
             entry.leave();
             marks.release(false);
             round.release();
-            co_return co_await make_way(std::move(others));
+            co_return co_await break_conflicting_caches(std::move(others));
         }
         if (const nt_status refused = check_opens(target); refused != nt_status::success)
             co_return fail(refused);
@@ -421,11 +422,11 @@ private:
     }
 
     // Counts as one attempt: clients could cache the files again each time.
-    [[nodiscard]] io::task<step> make_way(file_list others) noexcept {
+    [[nodiscard]] io::task<step> break_conflicting_caches(file_list others) noexcept {
         for (const std::shared_ptr<file_state>& other : others) {
-            io::task<caching_outcome> waiting = make_way_for_name_change(r_, *other, one_.get());
+            io::task<caching_outcome> waiting = break_caches_for_name_change(r_, *other, one_.get());
             const caching_outcome outcome = co_await std::move(waiting);
-            if (outcome == caching_outcome::cancelled) co_return fail(r_.why_in_vain());
+            if (outcome == caching_outcome::cancelled) co_return fail(r_.wait_failure_status());
             if (outcome == caching_outcome::exhausted) co_return fail(nt_status::sharing_violation);
         }
         co_return step::again;
@@ -445,7 +446,7 @@ private:
         return is_open_beneath ? nt_status::access_denied : nt_status::success;
     }
 
-    /// From here until the end of the round no other server has, or gets, the file in the way open.
+    /// Until the end of the round, no other server has the replaced file open.
     [[nodiscard]] nt_status keep_peers_out(peer_servers& peers, bool replaces) {
         if (not replaces or wish_.is_posix) return nt_status::success;
         no_peer_has_it_.reset();
@@ -475,7 +476,7 @@ private:
 
     request& r_;
     std::shared_ptr<open> one_;
-    const naming_wish& wish_;
+    const rename_request& wish_;
     const file_name& target_;
     const bool is_beyond_mount_;
     name_lookup found_;
@@ -488,7 +489,8 @@ private:
 
 }  // namespace
 
-nt_status may_replace(const name_taken& there, const naming_wish& wish, bool source_is_directory) noexcept {
+nt_status may_replace(const name_taken& there, const rename_request& wish,
+                      bool source_is_directory) noexcept {
     if (there.is_same_file) {
         // Another case, or a name it has already.
         return wish.makes_link and not wish.replaces ? nt_status::object_name_collision : nt_status::success;
@@ -500,7 +502,7 @@ nt_status may_replace(const name_taken& there, const naming_wish& wish, bool sou
     return there.may_be_removed ? nt_status::success : nt_status::access_denied;
 }
 
-io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, naming_wish wish) noexcept {
+io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, rename_request wish) noexcept {
     if (not wish.makes_link and not one->grants(access_mask::delete_object))
         co_return nt_status::access_denied;
     if (not wire::has(r.tree->access_max, access_mask::write_data)) co_return nt_status::access_denied;
@@ -512,15 +514,15 @@ io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, naming_wish
     if (one->node->path().empty()) co_return nt_status::invalid_parameter;
     if (wish.makes_link and one->is_directory()) co_return nt_status::file_is_a_directory;
 
-    naming changing(r, one, wish, *target);
+    naming renaming(r, one, wish, *target);
     unsigned attempts = 0;
     unsigned waits = 0;
     while (attempts != limits::rename_attempts_max and waits != limits::caching_waits_max) {
         if (r.interrupted()) co_return *r.interrupted();
         if (one->is_closed) co_return nt_status::file_closed;
-        io::task<naming::step> attempt = changing.attempt();
+        io::task<naming::step> attempt = renaming.attempt();
         const naming::step next = co_await std::move(attempt);
-        if (next == naming::step::done or next == naming::step::failed) co_return changing.status();
+        if (next == naming::step::done or next == naming::step::failed) co_return renaming.status();
         ++(next == naming::step::waited ? waits : attempts);
     }
     co_return nt_status::sharing_violation;  // other clients open the file again each time

@@ -6,7 +6,7 @@
 namespace sluice::smb::server {
 
 /// A new name for what is open, or one name more.
-struct naming_wish {
+struct rename_request {
     std::string target;  // as the client wrote it
     bool makes_link = false;
     bool replaces = false;
@@ -20,7 +20,7 @@ struct naming_wish {
 /// OBJECT_PATH_NOT_FOUND, SHARING_VIOLATION, INVALID_PARAMETER, and those of the file system.
 /// Suspends: while others close. Blocks: for the file system.
 [[nodiscard]] io::task<wire::nt_status> give_name(request& r, std::shared_ptr<open> one,
-                                                  naming_wish wish) noexcept;
+                                                  rename_request wish) noexcept;
 
 /// What stands where a name is to go, as far as the rules care.
 struct name_taken {
@@ -31,7 +31,7 @@ struct name_taken {
     bool may_be_removed = true;  // by this user
 };
 /// Whether it may be replaced. Errors: OBJECT_NAME_COLLISION, ACCESS_DENIED.
-[[nodiscard]] wire::nt_status may_replace(const name_taken& there, const naming_wish& wish,
+[[nodiscard]] wire::nt_status may_replace(const name_taken& there, const rename_request& wish,
                                           bool source_is_directory) noexcept;
 
 }  // namespace sluice::smb::server

@@ -6,8 +6,8 @@ namespace sluice::smb::server {
 namespace {
 
 using wire::nt_status;
-const naming_wish plain{.target = "b"};
-const naming_wish replacing{.target = "b", .replaces = true};
+const rename_request plain{.target = "b"};
+const rename_request replacing{.target = "b", .replaces = true};
 
 TEST(name_taken, by_another_file_is_a_collision_unless_it_is_to_be_replaced) {
     EXPECT_EQ(may_replace({}, plain, false), nt_status::object_name_collision);

@@ -69,7 +69,7 @@ void write_first(event_log& to, event_severity severity, std::string_view what, 
 
 }  // namespace
 
-log_thread::log_thread(event_log& to) : to_(to) {
+log_thread::log_thread(event_log& to, event_severity least) : to_(to), least_(least) {
     queue_.reserve(bytes_max);
     thread_ = std::thread([this] { run(); });
 }
@@ -85,6 +85,7 @@ log_thread::~log_thread() {
 
 void log_thread::write(event_severity severity, std::string_view what,
                        std::initializer_list<event_field> fields) noexcept {
+    if (severity < least_) return;
     const std::size_t count = std::min(fields.size(), fields_max);
     std::size_t bytes = 2 + bytes_of(what);
     for (std::size_t i = 0; i != count; ++i)
@@ -101,11 +102,13 @@ void log_thread::write(event_severity severity, std::string_view what,
     has_work_.notify_one();
 }
 
-void log_thread::flush() {
+bool log_thread::flush(std::chrono::milliseconds at_most) {
+    const auto until = std::chrono::steady_clock::now() + at_most;
     const lock_guard held(mutex_);
     const std::uint64_t last = queued_;
     while (written_ < last)
-        has_written_.wait(mutex_);
+        if (has_written_.wait_until(mutex_, until) == std::cv_status::timeout) return written_ >= last;
+    return true;
 }
 
 std::uint64_t log_thread::dropped() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -27,16 +28,17 @@ public:
     /// The fields of an event beyond these are not logged.
     static constexpr std::size_t fields_max = 16;
 
-    /// `to` outlives this.
-    explicit log_thread(event_log& to);
+    /// `to` outlives this. Events that are less severe than `least` are not queued.
+    explicit log_thread(event_log& to, event_severity least = event_severity::detail);
     log_thread(const log_thread&) = delete;
     log_thread& operator=(const log_thread&) = delete;
     ~log_thread();
 
     void write(event_severity severity, std::string_view what,
                std::initializer_list<event_field> fields) noexcept override;
-    /// Waits until all events that were queued before have been written.
-    void flush();
+    /// Waits until all events that were queued before have been written. Returns false if that takes longer
+    /// than `at_most`.
+    [[nodiscard]] bool flush(std::chrono::milliseconds at_most);
     /// Returns how many events did not fit, from the beginning on.
     [[nodiscard]] std::uint64_t dropped() const;
 
@@ -47,6 +49,7 @@ private:
     void write_all(const buffer& events);
 
     event_log& to_;
+    const event_severity least_;
     mutable mutex mutex_;
     std::condition_variable_any has_work_;
     std::condition_variable_any has_written_;

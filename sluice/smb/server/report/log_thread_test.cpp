@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <vector>
 
 namespace sluice::smb::server {
 namespace {
+
+using namespace std::chrono_literals;
 
 // A log that can be made to block, as a full pipe does.
 class recording_log final : public event_log {
@@ -57,7 +60,7 @@ TEST(log_thread, writes_events_with_their_fields_in_order) {
     log_thread log(to);
     log.write(event_severity::info, "user logged on", {{"user", "ann"}, {"peer", "192.0.2.1"}});
     log.write(event_severity::error, "share lost", {});
-    log.flush();
+    ASSERT_TRUE(log.flush(1min));
     EXPECT_EQ(to.lines(),
               (std::vector<std::string>{"1 user logged on user=ann peer=192.0.2.1", "3 share lost"}));
 }
@@ -73,7 +76,7 @@ TEST(log_thread, write_returns_while_the_log_blocks_and_counts_the_events_that_d
         log.write(event_severity::info, large, {});
     EXPECT_EQ(log.dropped(), 2U);
     to.unblock();
-    log.flush();
+    ASSERT_TRUE(log.flush(1min));
     const std::vector<std::string> lines = to.lines();
     ASSERT_EQ(lines.size(), 5U);
     EXPECT_EQ(lines[0], "1 first");
@@ -81,12 +84,31 @@ TEST(log_thread, write_returns_while_the_log_blocks_and_counts_the_events_that_d
     EXPECT_EQ(lines[4], "2 log lines dropped: log queue full lines=2");
 }
 
+TEST(log_thread, queues_no_event_that_is_less_severe_than_asked_for) {
+    recording_log to;
+    log_thread log(to, event_severity::warning);
+    log.write(event_severity::info, "quiet", {});
+    log.write(event_severity::warning, "loud", {});
+    ASSERT_TRUE(log.flush(1min));
+    EXPECT_EQ(to.lines(), std::vector<std::string>{"2 loud"});
+}
+
+TEST(log_thread, flush_ends_although_the_log_blocks) {
+    recording_log to;
+    to.block();
+    log_thread log(to);
+    log.write(event_severity::info, "stuck", {});
+    EXPECT_FALSE(log.flush(0ms));
+    to.unblock();
+    EXPECT_TRUE(log.flush(1min));
+}
+
 TEST(log_thread, event_that_never_fits_is_counted) {
     recording_log to;
     log_thread log(to);
     log.write(event_severity::info, std::string(log_thread::bytes_max, 'x'), {});
     log.write(event_severity::info, "next", {});
-    log.flush();
+    ASSERT_TRUE(log.flush(1min));
     std::vector<std::string> lines = to.lines();
     std::ranges::sort(lines);
     EXPECT_EQ(lines, (std::vector<std::string>{"1 next", "2 log lines dropped: log queue full lines=1"}));

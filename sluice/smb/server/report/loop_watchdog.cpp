@@ -57,6 +57,7 @@ void loop_watchdog::check(std::size_t number, watched_loop& loop) noexcept {
     const int thread = loop.activity->thread();
     turn_observer::sample next{.turn = turn, .now = clock_.steady_now()};
     if (turn % 2 == 1 and thread != 0) next.usage = threads_.of(thread);
+    check_call(loop, next.usage);
     const turn_observer::report seen = loop.observer.observe(next);
     switch (seen.what) {
         case none:
@@ -78,6 +79,13 @@ void loop_watchdog::check(std::size_t number, watched_loop& loop) noexcept {
     if (std::exchange(loop.turn, turn) != turn) loop.work.reset();
     if (const loop_activity::view now = loop.activity->look(); now.turn == turn) loop.work = now.work;
     if (seen.what == stalled) write_line("event loop does not respond", number, loop, seen.lasted);
+}
+
+// A thread that waits for a processor says nothing of the file system.
+void loop_watchdog::check_call(watched_loop& loop, const std::optional<thread_usage>& usage) noexcept {
+    const vfs::inline_call_slot::running_call now = loop.activity->call();
+    const bool lasts = now.number != 0 and now == std::exchange(loop.call, now);
+    if (lasts and usage and not usage->is_runnable and on_blocked_call_) on_blocked_call_(now.domain);
 }
 
 // A slow disk can make every turn slow, and must not fill another with the log.

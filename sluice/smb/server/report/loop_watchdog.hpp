@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,12 @@ public:
     loop_watchdog(const std::vector<const loop_activity*>& loops, const clock_source& clock,
                   thread_usage_source& threads, event_log& log);
 
+    /// Calls `found` with the number of a domain (vfs::fs_domain::number) whose call has kept a loop's thread
+    /// asleep from one sample to the next: its calls are not for loops. Before the first check().
+    void on_blocked_call(std::function<void(std::uint32_t domain)> found) {
+        on_blocked_call_ = std::move(found);
+    }
+
     /// Takes a sample of each loop, and logs what it finds. To be called every limits::loop_sample_period.
     void check() noexcept;
 
@@ -82,12 +89,14 @@ private:
     struct watched_loop {
         const loop_activity* activity = nullptr;
         turn_observer observer{};
-        std::uint64_t turn = 0;           // at the last sample
-        std::optional<loop_work> work{};  // the last seen in the turn observed
+        std::uint64_t turn = 0;                      // at the last sample
+        std::optional<loop_work> work{};             // the last seen in the turn observed
+        vfs::inline_call_slot::running_call call{};  // at the last sample
         std::optional<clock_source::steady_time> slow_logged{};
         std::uint64_t unlogged = 0;  // slow turns since then
     };
     void check(std::size_t number, watched_loop& loop) noexcept;
+    void check_call(watched_loop& loop, const std::optional<thread_usage>& usage) noexcept;
     void report_slow(std::size_t number, watched_loop& loop, clock_source::duration lasted) noexcept;
     void write_line(std::string_view what, std::size_t number, const watched_loop& loop,
                     clock_source::duration lasted, std::uint64_t unlogged = 0) noexcept;
@@ -96,6 +105,7 @@ private:
     const clock_source& clock_;
     thread_usage_source& threads_;
     event_log& log_;
+    std::function<void(std::uint32_t)> on_blocked_call_;
     domain_names domains_;
     std::atomic<std::uint64_t> stalls_{0};
     std::atomic<std::uint64_t> slow_turns_{0};

@@ -176,6 +176,26 @@ TEST_F(loop_watch, reports_a_slow_turn_with_the_request_and_the_share) {
     EXPECT_EQ(dog.slow_turns(), 1U);
 }
 
+TEST_F(loop_watch, reports_the_domain_of_a_call_that_sleeps_from_one_sample_to_the_next) {
+    std::vector<std::uint32_t> blocked;
+    dog.on_blocked_call([&](std::uint32_t domain) { blocked.push_back(domain); });
+    vfs::inline_call_slot& calls = vfs::inline_call_slot::of_this_thread();
+    const auto call = [&](std::uint32_t domain, unsigned samples) {
+        calls.begin(domain);
+        for (unsigned i = 0; i != samples; ++i)
+            dog.check();
+        calls.end();
+    };
+    ASSERT_TRUE(loop->post([&] {
+        call(5, 1);
+        call(6, 1);
+        EXPECT_TRUE(blocked.empty()) << "each has ended before the next sample";
+        call(7, 2);
+    }));
+    EXPECT_GT(loop->run().value_or(0), 0);
+    EXPECT_EQ(blocked, std::vector<std::uint32_t>{7});
+}
+
 TEST_F(loop_watch, names_no_request_of_an_earlier_turn) {
     turn_of(period, create_in("files"));
     turn_of(limits::loop_turn_max);
