@@ -416,6 +416,15 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
     std::_Exit(1);
 }
 
+// Workers may still close files, which uses the volumes and posts to the loop. If they do not end, the
+// deadline ends the process.
+void wait_for_workers(const share_domains& domains, io::io_multiplexer& loop, stop_deadline& deadline) {
+    deadline.begin();
+    while (domains.are_busy())
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    io::sync_wait(loop, smb::server::next_turn(loop));
+}
+
 void serve(const serve_options& given, const std::string& file) {
     const auto read = with_file(given, file);
     if (not read) fail(read.error());
@@ -482,12 +491,7 @@ void serve(const serve_options& given, const std::string& file) {
         stop.set(true);
     smb::auth::wipe(std::as_writable_bytes(std::span(users.fresh_password)));
     io::sync_wait(**loop, serve_until(server, watching ? watching->get() : nullptr, stop));
-    // Workers may still close files, which uses the volumes and posts to this loop. If they do not end, the
-    // deadline ends the process.
-    (*ends_in_time)->begin();
-    while (domains.are_busy())
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    io::sync_wait(**loop, smb::server::next_turn(**loop));
+    wait_for_workers(domains, **loop, **ends_in_time);
     if (not watching) fail(watching.error());
 }
 
