@@ -259,6 +259,8 @@ namespace {
 
 io::task<void> smb_server::done() noexcept {
     co_await listening_.join();
+    // A file system that does not answer may keep this process; its successor needs the addresses.
+    listeners_.clear();
     for (const auto& each : context_.loops()) {
         io::task<void> joining = join_connections(*each, context_.loop());
         if (each != context_.loops().front()) joining = io::uncancelled(std::move(joining));

@@ -141,8 +141,8 @@ io::task<opening::step> opening::look_up(create_round& round) noexcept {
         asked.soon.write = asked.soon.write or overwrites();
     }
     round.note_removals();
-    is_status_current_ = volume_.domain().is_inline();  // otherwise others may write after the lookup
     vfs::fs_domain& domain = is_beyond_mount_ ? *volume_.crossing_domain() : volume_.domain();
+    is_status_current_ = domain.is_inline();  // otherwise others may write after the lookup
     auto found = co_await r_.call(domain, [&] { return server::look_up(r_.accessor(), asked); });
     if (not found and found.error() == crosses_mount and not is_beyond_mount_ and
         volume_.crossing_domain() != nullptr) {
