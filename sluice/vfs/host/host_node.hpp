@@ -18,8 +18,8 @@ namespace sluice::vfs {
 /// so that it is the same file whatever has become of its name. A file just created, or opened for its data
 /// at once, is held by its data's descriptor alone.
 ///
-/// Thread safety: as node. Descriptors are set once and published by an atomic pointer; what may change
-/// besides, name and key, is a monitor with a mutex of its own.
+/// Thread safety: as node. Descriptors are set once and published by an atomic pointer. The name and the
+/// key, which may change, are a monitor with its own mutex.
 class host_node final : public node {
 public:
     host_node(host_tree& tree, io::handle held, const io::file_status& status, std::string_view path);
@@ -124,7 +124,7 @@ private:
     const bool is_root_;
     std::atomic<node_kind> kind_;
     granted_access granted_;
-    // Each is opened once. Two for data, because widening must not close what reads may be under way on.
+    // Each is opened once. Two for data, because widening must not close one with reads in flight.
     io::handle held_;
     io::file_handle reading_;
     io::file_handle writing_;

@@ -142,8 +142,8 @@ private:
         std::string path;
         io::path_handle open;
     };
-    // Other mounts are looked through every time: whatever asks the kernel to watch a directory that hangs
-    // must not have the index locked.
+    // Directories that may be on other mounts are scanned for each lookup: a call that asks the kernel to
+    // watch a directory that hangs must not hold the lock of the index.
     [[nodiscard]] name_index::look how_to_look() const noexcept {
         return crossing_domain_ != nullptr and may_cross() ? name_index::look::through_directory
                                                            : name_index::look::in_index;
