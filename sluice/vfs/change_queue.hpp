@@ -41,8 +41,8 @@ public:
 
     /// The watch goes: what was meant for its listener is dropped.
     void forget(const queued_watch& gone) noexcept;
-    /// Tells everything, what is added meanwhile included.
-    void tell_all() noexcept;
+    /// Delivers all changes, including those added in the meantime.
+    void deliver_all() noexcept;
 
 private:
     struct item {

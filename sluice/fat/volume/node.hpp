@@ -9,10 +9,10 @@
 #include "sluice/fat/volume/item_holder.hpp"
 #include "sluice/fat/volume/volume_change_feed.hpp"
 #include "sluice/io/call_threads.hpp"
+#include "sluice/vfs/buffered_write_hint.hpp"
 #include "sluice/vfs/granted_access.hpp"
 #include "sluice/vfs/node.hpp"
 #include "sluice/vfs/volume.hpp"
-#include "sluice/vfs/write_promptness.hpp"
 
 // Internal to the volume.
 
@@ -26,7 +26,7 @@ struct surroundings {
     std::vector<io::io_multiplexer*> loops;  // that transfers are made on
     io::call_threads* threads = nullptr;     // for what waits; none: it waits on the loop
     std::unique_ptr<volume_change_feed> feed;
-    vfs::write_promptness writes;
+    vfs::buffered_write_hint writes;
     std::atomic<bool> is_committing = false;  // what was due, on behalf of some write
 };
 

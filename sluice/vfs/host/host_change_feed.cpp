@@ -258,13 +258,13 @@ io::task<bool> host_change_feed::co_changed() noexcept {
 void host_change_feed::tell() noexcept {
     const std::scoped_lock guard(mutex_);
     dispatch();
-    queue_.tell_all();
+    queue_.deliver_all();
 }
 
 void host_change_feed::dispatch() {
     for (std::size_t i = 0; i < events_.size(); ++i) {
         // Between two events, when no table is walked.
-        if (queue_.size() >= limits::queued_changes_max) queue_.tell_all();
+        if (queue_.size() >= limits::queued_changes_max) queue_.deliver_all();
         const kernel_event& event = events_[i];
         if ((event.mask & IN_Q_OVERFLOW) != 0) {
             overflow();

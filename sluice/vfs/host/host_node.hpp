@@ -84,7 +84,7 @@ public:
     [[nodiscard]] result<metadata> status_from(const io::file_status& found) noexcept;
     /// The same, if its attributes are known as well.
     [[nodiscard]] metadata status_from(const io::file_status& found,
-                                       const own_attributes& own) const noexcept;
+                                       const private_attributes& own) const noexcept;
     /// The host's path, as last known.
     [[nodiscard]] std::string known_path() const {
         const std::scoped_lock guard(name_mutex_);
@@ -101,10 +101,10 @@ private:
     [[nodiscard]] result<void> become_file(const std::string& where);
     [[nodiscard]] result<void> hold_again(const std::string& where);
     [[nodiscard]] bool can_have_attributes() const noexcept;
-    [[nodiscard]] result<own_attributes> own_attributes_at(time_point change_time) noexcept;
-    [[nodiscard]] result<own_attributes> ask_own_attributes() const noexcept;
+    [[nodiscard]] result<private_attributes> private_attributes_at(time_point change_time) noexcept;
+    [[nodiscard]] result<private_attributes> ask_private_attributes() const noexcept;
     [[nodiscard]] result<std::vector<std::byte>> security_if_any(
-        const result<own_attributes>& own) const noexcept;
+        const result<private_attributes>& own) const noexcept;
     // What attributes are best asked by: data's descriptor, which the kernel lets do it without a name.
     [[nodiscard]] const io::handle& asked() const noexcept;
     [[nodiscard]] result<io::file_handle> reopen(io::mode wanted) const noexcept;

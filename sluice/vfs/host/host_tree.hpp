@@ -4,12 +4,12 @@
 
 #include "sluice/io/file_handle.hpp"
 #include "sluice/io/path_resolution.hpp"
+#include "sluice/vfs/buffered_write_hint.hpp"
 #include "sluice/vfs/host/host_metadata.hpp"
 #include "sluice/vfs/host/host_volume_options.hpp"
-#include "sluice/vfs/host/own_attributes.hpp"
+#include "sluice/vfs/host/private_attributes.hpp"
 #include "sluice/vfs/host/seen_files.hpp"
 #include "sluice/vfs/volume.hpp"
-#include "sluice/vfs/write_promptness.hpp"
 
 // Internal to the host volume: what it shares with its nodes. Paths here are the host's, from the root,
 // without a leading slash; empty is the root.
@@ -135,7 +135,7 @@ public:
     bool keeps_attributes = false;
     bool root_is_in_memory = false;
     bool reads_by_ring = false;  // the file system reads without a worker of the kernel
-    write_promptness writes;
+    buffered_write_hint writes;
 
 private:
     struct parent_directory {

@@ -54,22 +54,22 @@ result<found_node> with_status(std::unique_ptr<host_node> node, const io::file_s
 }
 
 found_node with_attributes(std::unique_ptr<host_node> node, const io::file_status& status,
-                           const own_attributes& own) noexcept {
+                           const private_attributes& own) noexcept {
     const metadata shown = node->status_from(status, own);
     return found_node{.node = std::move(node), .status = shown};
 }
 
 // What a new file is to have; its status is then the one after.
-result<own_attributes> dress(const host_tree& tree, const io::handle& made, io::file_status& status,
-                             const creation_request& wanted, std::string_view path) noexcept {
+result<private_attributes> dress(const host_tree& tree, const io::handle& made, io::file_status& status,
+                                 const creation_request& wanted, std::string_view path) noexcept {
     const dos_attributes unasked = default_attributes(status, split_path(path).name, tree.dots());
-    if (not tree.keeps_attributes or wanted.dos == unasked) return own_attributes{};
+    if (not tree.keeps_attributes or wanted.dos == unasked) return private_attributes{};
     const stored_metadata stored{.dos = wanted.dos, .is_sparse = false, .born = {}};
     if (const auto done = store_metadata(made, stored); not done) return failure(done.error());
     const auto dressed = io::status_of(made, node_fields);
     if (not dressed) return failure(dressed.error());
     status = *dressed;
-    return own_attributes{.metadata = stored};
+    return private_attributes{.metadata = stored};
 }
 
 result<found_node> make_file(host_tree& tree, const host_node& directory, const host_place& there,

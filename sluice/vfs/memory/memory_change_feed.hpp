@@ -27,7 +27,7 @@ public:
     [[nodiscard]] io::task<bool> co_changed() noexcept override;
     void tell() noexcept override {
         const std::scoped_lock guard(mutex_);
-        queue_.tell_all();
+        queue_.deliver_all();
     }
 
     /// Something has happened to what `entry` names.

@@ -3,7 +3,7 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/io/awaitable.hpp"
-#include "sluice/vfs/lent_file.hpp"
+#include "sluice/vfs/loop_bound_file.hpp"
 #include "sluice/vfs/memory/memory_tree.hpp"
 #include "sluice/vfs/path.hpp"
 
