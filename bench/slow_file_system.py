@@ -1,7 +1,7 @@
-"""A file system for benchmarks that is as slow as a file tells: `slow_file_system.py SOURCE MOUNTPOINT CONTROL`.
+"""A file system for benchmarks with a delay that a file sets: `slow_file_system.py SOURCE MOUNTPOINT CONTROL`.
 
 It shows the directory SOURCE. Before each call, it reads CONTROL: a number of seconds that the call takes, or `hang`, which
-keeps the call for as long as CONTROL says so. Needs Debian's packages python3-fusepy and fuse (or fuse3).
+blocks the call until CONTROL has another content. Needs Debian's packages python3-fusepy and fuse (or fuse3).
 """
 
 import os

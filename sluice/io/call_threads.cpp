@@ -22,7 +22,7 @@ enum class phase : std::uint8_t { idle, calling, returned, abandoned };
 struct worker {
     std::thread thread;
     std::atomic<phase> at{phase::idle};
-    clock_source::steady_time began;  // of the call; guarded by the mutex
+    clock_source::steady_time began;  // when the call began; guarded by the mutex
 };
 
 }  // namespace
@@ -70,15 +70,15 @@ call_threads::~call_threads() {
         const bool all_have_ended = state.ended + own == state.started;
         ENSURE(not all_have_ended or own != 0 or state.queue.empty(),
                "calls come back before their threads go");
-        // All threads are stuck: what nobody waits for will never be carried out.
+        // No thread is free in time: the calls that are still queued are never carried out.
         while (not all_have_ended and state.queue.pop_front() != nullptr)
             --state.queued;
     }
     for (std::size_t i = 0; i != state.started; ++i) {
         worker& each = state.workers[i];
         phase expected = phase::calling;
-        // acq_rel: pairs with the exchange in work(). Whoever comes first decides whether the call's end is
-        // told to its caller.
+        // acq_rel: pairs with the exchange in work(). The first of the two decides whether the thread
+        // reports the end of the call to its caller.
         const bool is_own = each.thread.get_id() == std::this_thread::get_id();
         if (is_own or each.at.compare_exchange_strong(expected, phase::abandoned, std::memory_order_acq_rel))
             each.thread.detach();

@@ -37,7 +37,7 @@ struct call_figures {
     std::size_t running = 0;  // calls that have begun and not ended
     std::size_t threads = 0;
     std::uint64_t completed = 0;
-    std::chrono::nanoseconds oldest_age{0};  // of the running call that began first
+    std::chrono::nanoseconds oldest_age{0};  // the age of the running call that began first
 };
 
 /// One call, as the threads know it. It is in one queue at most, and lives until it has ended.
@@ -78,12 +78,12 @@ public:
     explicit call_threads(const call_threads_options& options);
     call_threads(const call_threads&) = delete;
     call_threads& operator=(const call_threads&) = delete;
-    /// No call that was not begun may be left (ENSURE), except posted ones, which are carried out. A call
-    /// that does not end within call_threads_options::stop_wait_max keeps its thread, which the process then
-    /// cannot join: all that the call refers to must exist until the process ends, and its coroutine never
-    /// continues. On one
-    /// of these threads, from inside a call, that thread is left to end by itself. Blocks: until the others
-    /// have ended.
+    /// Every call of run() must have begun. Posted calls that are still queued are carried out, unless calls
+    /// that do not end keep all threads busy for call_threads_options::stop_wait_max. A call that does not
+    /// end within this time keeps its thread, which the process then cannot join: all objects that the call
+    /// refers to must exist until the process ends, and its coroutine never continues. If the destructor runs
+    /// on one of these threads, inside a call, that thread is left to end by itself. Blocks: until the others
+    /// have ended, or for stop_wait_max.
     ~call_threads();
 
     /// `co_await threads.run(loop, [&] { return volume.commit(); })`: carries out the call on one of the
@@ -207,8 +207,8 @@ private:
     list_hook<withdrawable_call> link_;
 };
 
-/// Withdraws calls that have not begun, for a request that is cancelled: of those that are running, none is
-/// touched. Belongs to the thread of the loop that its calls come from, and outlives them.
+/// Withdraws the calls of a cancelled request that have not begun. Running calls are not affected. Belongs to
+/// the thread of the loop that its calls come from, and outlives them.
 class call_withdrawal {
 public:
     call_withdrawal() noexcept = default;

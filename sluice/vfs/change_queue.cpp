@@ -35,7 +35,7 @@ void change_queue::forget(const queued_watch& gone) noexcept {
         if (each.to == &gone) each.to = nullptr;
 }
 
-void change_queue::tell_all() noexcept {
+void change_queue::deliver_all() noexcept {
     while (not told_next_.empty()) {
         const item next = std::move(told_next_.front());
         told_next_.pop_front();

@@ -25,8 +25,9 @@ private:
     std::uint64_t last_item_ = 0;  // the number of the item queued last for it
 };
 
-/// What listeners are yet to be told. A listener may drop its watch or others, and cause changes, so nothing
-/// is told while a feed walks its own tables. Thread safety: that of its feed, which locks it.
+/// The changes that have not been delivered to listeners yet. A listener may drop its watch or others, and
+/// cause changes, so none are delivered while a feed walks its own tables. Thread safety: that of its feed,
+/// which locks it.
 class change_queue {
 public:
     [[nodiscard]] bool empty() const noexcept { return told_next_.empty(); }
@@ -40,8 +41,8 @@ public:
 
     /// The watch goes: what was meant for its listener is dropped.
     void forget(const queued_watch& gone) noexcept;
-    /// Tells everything, what is added meanwhile included.
-    void tell_all() noexcept;
+    /// Delivers all changes, including those added in the meantime.
+    void deliver_all() noexcept;
 
 private:
     struct item {

@@ -16,7 +16,7 @@
 namespace sluice::vfs {
 
 struct domain_table_options {
-    std::size_t workers_max = 8;  // of each domain
+    std::size_t workers_max = 8;  // per domain
     /// Gives the text of mountinfo.
     std::function<std::string()> read_mounts = read_mountinfo;
     /// Tells whether that may be another text than at the last question.
@@ -27,7 +27,8 @@ struct domain_table_options {
 /// The domains of a process: whatever lies on one file system, in whatever share, has one domain. The key is
 /// the superblock's device in /proc/self/mountinfo.
 ///
-/// Monitor. Thread safety: any thread. A domain exists as long as something holds it; the table does not.
+/// Monitor. Thread safety: any thread. A domain exists as long as something holds it. The table holds only
+/// the one for file systems beyond limits::domains_max.
 class domain_table {
 public:
     explicit domain_table(domain_table_options options = {}) : options_(std::move(options)) {}
@@ -68,7 +69,7 @@ private:
     bool knows_mounts_ = false;
     std::vector<std::weak_ptr<fs_domain>> crossing_;
     std::map<std::uint64_t, std::weak_ptr<fs_domain>> domains_;  // by device
-    std::shared_ptr<fs_domain> overflow_;                        // of those beyond limits::domains_max
+    std::shared_ptr<fs_domain> overflow_;  // for file systems beyond limits::domains_max
 };
 
 }  // namespace sluice::vfs

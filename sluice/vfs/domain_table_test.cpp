@@ -88,7 +88,7 @@ TEST(domain_table, kernel_tells_whether_the_mounts_have_changed) {
     EXPECT_FALSE(have_changed());
 }
 
-// What a domain measures of its own calls.
+// A domain's measurements of its own calls.
 
 constinit std::uint64_t sleeps = 0;  // the loop's thread alone uses it
 

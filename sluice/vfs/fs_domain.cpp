@@ -12,7 +12,7 @@ namespace {
 constinit thread_local inline_call_slot slot_of_this_thread;
 constinit thread_local fs_domain* domain_of_this_call = nullptr;
 
-// Of the call that the thread carries out.
+// The measurement of the call that the thread carries out.
 struct measurement {
     inline_judge::measure what = inline_judge::measure::nothing;
     clock_source::steady_time began{};
@@ -66,7 +66,7 @@ fs_domain* fs_domain::of_this_call() noexcept {
 
 void fs_domain::offload_always() noexcept {
     policy_.store(call_policy::never_inline,
-                  std::memory_order_seq_cst);  // before the next: see allow_inline()
+                  std::memory_order_seq_cst);  // before the next: see end_offloaded_call()
     is_inline_.store(false, std::memory_order_seq_cst);
 }
 
@@ -118,7 +118,7 @@ void fs_domain::end_offloaded_call() noexcept {
     if (is_inline() or not may_change()) return;
     const auto ended = now();
     if (not judge_.note_offloaded_call(ended - measured.began, ended)) return;
-    is_inline_.store(true, std::memory_order_seq_cst);  // and then looks for offload_always() meanwhile
+    is_inline_.store(true, std::memory_order_seq_cst);  // before the check for a concurrent offload_always()
     if (not may_change()) is_inline_.store(false, std::memory_order_seq_cst);
 }
 

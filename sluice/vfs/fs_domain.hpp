@@ -105,7 +105,7 @@ public:
     /// Errors: EAGAIN.
     [[nodiscard]] result<void> start_first_worker() noexcept { return workers_.start_first_thread(); }
 
-    /// Returns what the workers are doing; calls that run inline are not counted.
+    /// Returns the figures of the workers. Calls that run inline are not counted.
     [[nodiscard]] io::call_figures figures() const noexcept { return workers_.figures(); }
     /// Whether a call is running that must end before the domain and what it uses can be destroyed.
     [[nodiscard]] bool has_stuck_calls() const noexcept { return figures().running != 0; }

@@ -19,7 +19,7 @@ namespace {
 
 using std::this_thread::get_id;
 
-// What a call waits for.
+// Blocks calls until it is opened.
 class gate {
 public:
     void pass() {
@@ -144,7 +144,7 @@ TEST_F(domains, withdrawn_call_that_has_not_begun_never_begins) {
     EXPECT_EQ(first, -1);
     EXPECT_EQ(domain->figures().queued, 1U);
     group.spawn(number(*domain, *loop_, cancelled, 3, third));
-    EXPECT_EQ(third, -1) << "what is asked for after the withdrawal does not begin either";
+    EXPECT_EQ(third, -1) << "a call requested after the withdrawal does not begin either";
     shut.open();
     finish(group);
     EXPECT_EQ(second, 2);
@@ -218,7 +218,7 @@ TEST_F(domains, discarding_destroys_inline_or_on_a_worker_without_waiting) {
     EXPECT_NE(where.at(1), get_id());
 }
 
-TEST_F(domains, what_takes_long_is_discarded_on_a_worker_of_an_inline_domain) {
+TEST_F(domains, slow_discards_run_on_a_worker_of_an_inline_domain) {
     std::vector<id> where;
     std::atomic<int> count{0};
     const auto quick = make(call_policy::starts_inline, 1);
@@ -227,7 +227,7 @@ TEST_F(domains, what_takes_long_is_discarded_on_a_worker_of_an_inline_domain) {
     EXPECT_NE(where.at(0), get_id());
 }
 
-TEST_F(domains, destruction_carries_out_what_was_discarded) {
+TEST_F(domains, destruction_carries_out_queued_discards) {
     std::vector<id> where;
     std::atomic<int> count{0};
     {
@@ -252,8 +252,8 @@ TEST_F(domains, last_owner_of_a_domain_may_be_discarded_on_its_own_worker) {
     EXPECT_EQ(where.size(), 1U);
 }
 
-TEST_F(domains, destruction_leaves_a_stuck_call_behind) {
-    static std::vector<id> where;  // a stuck call refers to what exists for ever
+TEST_F(domains, destruction_abandons_a_stuck_call) {
+    static std::vector<id> where;  // static: a stuck call may refer to it until the process ends
     static std::atomic<int> count{0};
     static gate shut;
     {

@@ -10,7 +10,7 @@
 namespace sluice::vfs {
 
 /// Which transfers a node's data was opened for.
-/// Atomic. Thread safety: any thread; what is done before add() is seen by a thread that finds the access.
+/// Atomic. Thread safety: any thread. A thread that finds an access sees everything done before its add().
 class granted_access {
 public:
     [[nodiscard]] bool can_read() const noexcept { return (load() & read_bit) != 0; }

@@ -70,8 +70,8 @@ public:
         return as([&] { return behind_->allocate(size_bytes); });
     }
     [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
-                                    bool give_back) noexcept override {
-        return as([&] { return behind_->zero(offset, length, give_back); });
+                                    bool frees_blocks) noexcept override {
+        return as([&] { return behind_->zero(offset, length, frees_blocks); });
     }
     [[nodiscard]] result<std::span<io::extent_pair>> allocated_ranges(
         std::uint64_t offset, std::uint64_t length, std::span<io::extent_pair> storage) noexcept override {

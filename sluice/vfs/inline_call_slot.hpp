@@ -11,7 +11,7 @@ namespace sluice::vfs {
 class inline_call_slot {
 public:
     struct running_call {
-        std::uint64_t number = 0;  // of the thread's calls; 0: none is running
+        std::uint64_t number = 0;  // counts the thread's calls; 0: none is running
         std::uint32_t domain = 0;  // fs_domain::number()
         [[nodiscard]] friend bool operator==(const running_call&, const running_call&) noexcept = default;
     };

@@ -13,7 +13,7 @@ namespace sluice::vfs {
 /// threads, which says nothing of its disks: so a slow call only starts a closer look, which counts calls in
 /// which the thread has slept.
 ///
-/// Monitor; what is to be measured is atomic. It measures nothing itself and knows no clock. Thread safety:
+/// Monitor; wanted() is atomic. It measures nothing itself and has no clock. Thread safety:
 /// any thread. Allocates: nothing.
 class inline_judge {
 public:
@@ -32,21 +32,21 @@ public:
 
     enum class measure : std::uint8_t { nothing, time, sleep };
 
-    /// What to measure of an inline call with this number.
+    /// Returns the measurement to make of the inline call with this number.
     [[nodiscard]] measure wanted(std::uint64_t number) const noexcept {
         if (is_examining_.load(std::memory_order_relaxed)) [[unlikely]]  // orders nothing
             return measure::sleep;
         return number % calls_per_sample == 0 ? measure::time : measure::nothing;
     }
 
-    /// How long an inline call took, for measure::time.
+    /// Records how long an inline call took, for measure::time.
     void note_time(duration took) noexcept;
-    /// How long one took and whether the thread slept, for measure::sleep. Returns whether calls are to be
-    /// offloaded from now on, which is then told by note_offloaded_at().
+    /// Records how long an inline call took and whether the thread slept, for measure::sleep. Returns whether
+    /// calls must be offloaded from now on: the caller then calls note_offloaded_at().
     [[nodiscard]] bool note_examined(duration took, bool has_slept) noexcept;
 
     void note_offloaded_at(time_point now) noexcept;
-    /// How long an offloaded call took. Returns whether calls may run inline again.
+    /// Records how long an offloaded call took. Returns whether calls may run inline again.
     [[nodiscard]] bool note_offloaded_call(duration took, time_point now) noexcept;
 
 private:

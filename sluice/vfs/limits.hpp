@@ -14,8 +14,9 @@ inline constexpr std::size_t path_bytes_max = 4095;
 inline constexpr std::size_t indexed_directories_max = 1024;
 inline constexpr std::size_t indexed_names_max = 4U << 20;
 
-/// The error of a call that may not reach the mount where its path leads, which no system call gives: it is
-/// to be repeated in volume::crossing_domain().
+/// The error of a call that may not reach the mount where its path leads. The caller repeats the call in
+/// volume::crossing_domain(). A file system may return the same number (a FUSE server may return any), so the
+/// repeated call may fail with it as well.
 inline constexpr int crosses_mount = EMULTIHOP;
 
 /// File systems that have a domain of their own; those beyond share one, whose calls are offloaded.

@@ -14,7 +14,7 @@ namespace sluice::vfs {
 /// One mount of /proc/self/mountinfo.
 struct mount_entry {
     std::uint64_t id = 0;      // as STATX_MNT_ID
-    std::uint64_t device = 0;  // of the superblock; st_dev may be another one (btrfs, overlayfs)
+    std::uint64_t device = 0;  // the superblock's; st_dev may differ (btrfs, overlayfs)
     std::string where{};
     std::string type{};
 };
@@ -26,12 +26,14 @@ struct mount_entry {
 /// That of this process. Empty if /proc cannot be read. Blocks: for the kernel.
 [[nodiscard]] std::string read_mountinfo();
 
-/// A question whether the mounts of this process have changed since it was asked last; the answer is `true`
-/// for ever if the kernel cannot tell. Opens /proc/self/mountinfo at the first question.
+/// Returns a function that returns whether the mounts of this process have changed since its last call, and
+/// at the first call since mount_changes(). It returns `true` as long as /proc/self/mountinfo cannot be
+/// opened. Opens that file at once; each call of the function repeats a failed attempt.
 [[nodiscard]] std::function<bool()> mount_changes();
 
-/// Where calls of a file system of this type start to run. Any call of FUSE and of a network file system may
-/// hang for ever. What lies below overlayfs, and what a type does that we do not know, only use can show.
+/// Returns where calls of a file system of this type start to run. Any call of FUSE and of a network file
+/// system may hang indefinitely. Calls of overlayfs, which may be slow if a layer is, and of unknown types
+/// start on workers until they have proved to be quick.
 [[nodiscard]] call_policy policy_of_type(std::string_view type) noexcept;
 
 }  // namespace sluice::vfs

@@ -129,9 +129,9 @@ public:
     [[nodiscard]] virtual result<void> truncate(std::uint64_t size_bytes) noexcept = 0;
     /// Reserves room, without changing the size. Best effort: ENOSPC if there surely is not enough.
     [[nodiscard]] virtual result<void> allocate(std::uint64_t size_bytes) noexcept = 0;
-    /// Makes [offset, offset+length) read as zeros; blocks are given back if `give_back`. Never lengthens.
+    /// Makes [offset, offset+length) read as zeros; blocks are freed if `frees_blocks`. Never lengthens.
     [[nodiscard]] virtual result<void> zero(std::uint64_t offset, std::uint64_t length,
-                                            bool give_back) noexcept = 0;
+                                            bool frees_blocks) noexcept = 0;
     /// The ranges with data within [offset, offset+length), ascending, as many as `storage` holds.
     [[nodiscard]] virtual result<std::span<io::extent_pair>> allocated_ranges(
         std::uint64_t offset, std::uint64_t length, std::span<io::extent_pair> storage) noexcept = 0;

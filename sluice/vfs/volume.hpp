@@ -61,8 +61,10 @@ enum class name_match : bool { any_case, exact };
 /// A tree of files that can be served: a folder of the host, a disk image. Nothing reached through it lies
 /// outside. See `node` for what paths look like.
 /// Thread safety: any thread at any time, as far as `node` says. Two threads that create one name decide it
-/// among themselves: one fails with EEXIST. The volume is destroyed after its nodes, listings and watches, on
-/// the thread of the loop it was made with; they may be destroyed on any.
+/// among themselves: one fails with EEXIST.
+/// Lifetime: the owner destroys the volume after its nodes, listings and watches, which may be destroyed on
+/// any thread. A volume with its own change feed, which has a handle on the loop that the volume was created
+/// with, must be destroyed on the thread of that loop.
 class volume {
 public:
     virtual ~volume() = default;
@@ -77,8 +79,8 @@ public:
 
     /// The domain in which to repeat a call that fails with limits::crosses_mount: other file systems are
     /// mounted in the volume's tree, and its lookups, listings and changes of names reach them in calls of
-    /// this domain only, which never run inline. What is found so has it as its node::domain(). Null: the
-    /// volume crosses no mounts, or all of its calls may.
+    /// this domain only, which never run inline. A node found in this way has it as its node::domain(). Null:
+    /// the volume crosses no mounts, or all of its calls may.
     [[nodiscard]] virtual fs_domain* crossing_domain() noexcept { return nullptr; }
 
     [[nodiscard]] virtual const volume_features& features() const noexcept = 0;

@@ -11,7 +11,7 @@
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/vfs/volume_testing.hpp"
 
-// What a volume and its nodes promise to threads; see volume.hpp and node.hpp. ThreadSanitizer runs these.
+// The thread safety that volume.hpp and node.hpp promise. ThreadSanitizer runs these tests.
 
 namespace sluice::vfs {
 namespace {
@@ -169,8 +169,8 @@ public:
     std::atomic<int> told{0};
 };
 
-TEST_P(volumes_by_threads, watches_begin_and_end_on_any_thread_while_changes_are_told) {
-    if (on().changes() == nullptr) GTEST_SKIP() << "the volume tells of no changes";
+TEST_P(volumes_by_threads, watches_begin_and_end_on_any_thread_while_changes_are_delivered) {
+    if (on().changes() == nullptr) GTEST_SKIP() << "the volume reports no changes";
     const node_ptr directory = make_directory("d");
     std::atomic<int> problems{0};
     std::atomic<bool> is_done{false};
@@ -187,7 +187,7 @@ TEST_P(volumes_by_threads, watches_begin_and_end_on_any_thread_while_changes_are
             }
         });
         is_done = true;
-        (void)on().create("d/last", {});  // which wakes who waits for changes
+        (void)on().create("d/last", {});  // wakes the thread that waits for changes
     });
     while (not is_done or kept.told < threads * rounds) {
         if (not io::sync_wait(*multiplexer_, on().changes()->co_changed())) break;

@@ -112,7 +112,7 @@ void cache_oracle::take_read(const open_register& by, const seen_request& reques
     check_age(by.file_number, request, reply.data);
     compare(by, request, reply.data);
     cache& own = caches_[by.key];
-    // A read from before the grant, or beside a write of its own, may have returned what is old now.
+    // A read sent before the grant, or concurrent with a write of its own, may have returned an old value.
     const bool is_sent_since = request.sequence > own.granted_at and request.sequence > own.changed_at;
     if (not own.may_read or own.writes_in_flight != 0 or not is_sent_since) return;
     own.content = reply.data;

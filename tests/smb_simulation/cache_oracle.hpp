@@ -14,10 +14,9 @@ namespace sluice::smb_simulation {
 /// content is one value of a few bytes, written as a whole at offset zero, and each value is written once.
 ///
 ///  - A READ returns a value that was written, and not one that was surely overwritten before it was sent.
-///  - While a client may cache a register, no reply to this client says that its value has changed, unless
-///  the
-///    break has reached the client before the reply, on whatever connection. Where a connection may be slow
-///    to take what the server writes (`break_order::relaxed`), it is enough that a break comes at some time.
+///  - While a client may cache a register, no reply to this client has a changed value, unless the break has
+///    reached the client before the reply, on whatever connection. Where a connection may be slow to accept
+///    the server's writes (`break_order::relaxed`), it is enough that a break comes at some time.
 enum class break_order : bool { relaxed, strict };
 class cache_oracle final : public oracle {
 public:

@@ -169,7 +169,7 @@ public:
     [[nodiscard]] bool from(const directory_model& state, std::uint64_t done) {
         if (done == (std::uint64_t{1} << all_.size()) - 1) return true;
         if (not seen_.insert(std::to_string(done) + ' ' + state.text()).second) return false;
-        // What comes next was sent before all that are left were answered.
+        // The next operation in order was sent before the first answer to a remaining one.
         std::uint64_t first_answer = ~std::uint64_t{0};
         for (std::size_t i = 0; i != all_.size(); ++i)
             if (not is_in(done, i)) first_answer = std::min(first_answer, all_[i].answered);

@@ -12,12 +12,12 @@
 
 namespace sluice::smb_simulation {
 
-/// What a client does to one directory, and what it was told.
+/// An operation of a client on one directory, and the answer to it.
 struct operation_seen {
     enum class kind : std::uint8_t { create, close, dispose, rename, link, lock, unlock };
     kind what = kind::create;
     std::size_t client = 0;
-    std::uint64_t sent = 0;  // moments of one clock that never stands still
+    std::uint64_t sent = 0;  // moments of one clock that advances with each
     std::uint64_t answered = 0;
     smb::wire::nt_status status{};
     // of create
@@ -26,7 +26,7 @@ struct operation_seen {
     smb::wire::share_access share{};
     // of create, rename and link
     std::uint8_t name = 0;
-    bool replaces = false;  // rename; for dispose, whether the file is to be removed
+    bool replaces = false;  // rename; for dispose, whether to remove the file
     // of all others: the create whose open is meant, as an index of the history
     std::size_t open = 0;
     std::uint8_t range = 0;  // of lock and unlock, which are exclusive and never wait
@@ -37,7 +37,7 @@ using history = std::vector<operation_seen>;
 /// the last open ends, hard links, exclusive locks of whole ranges.
 class directory_model {
 public:
-    /// Carries out operation `index` of a history. Returns what its client must have been told.
+    /// Carries out operation `index` of a history. Returns the status that its client must have received.
     [[nodiscard]] smb::wire::nt_status apply(const history& all, std::size_t index);
     /// The state, written down: equal for equal states.
     [[nodiscard]] std::string text() const;
@@ -72,8 +72,8 @@ private:
 };
 
 /// Whether there is an order of the operations, each between the moments at which it was sent and answered,
-/// in which every client would have been told what it was told. At most 63 operations. Complexity:
-/// exponential in how many operations overlap.
+/// in which every client would have received the statuses that it received. At most 63 operations.
+/// Complexity: exponential in how many operations overlap.
 [[nodiscard]] bool is_linearizable(const history& all);
 
 /// One operation in a line.

@@ -71,7 +71,7 @@ TEST(is_linearizable, rejects_two_creators_of_one_name) {
                                   create({2, 4}, nt_status::success, reading, with_all, creating)}));
 }
 
-TEST(is_linearizable, rejects_an_open_of_a_file_that_is_to_be_removed) {
+TEST(is_linearizable, rejects_an_open_of_a_file_marked_for_removal) {
     const history until_then{create({1, 2}, nt_status::success, deleting), on(0, kind::dispose, {3, 4})};
     for (const auto& [status, is_right] :
          {std::pair{nt_status::delete_pending, true}, {nt_status::success, false}}) {

@@ -3,8 +3,8 @@
 #include "tests/simulation.hpp"
 #include "tests/smb_simulation/random_run.hpp"
 
-// What must hold for clients of a server on several loops; and that each oracle reports a server that is
-// wrong.
+// Random runs of clients of a server on several loops satisfy each oracle, and each oracle reports a server
+// that is wrong.
 
 namespace sluice::smb_simulation {
 namespace {

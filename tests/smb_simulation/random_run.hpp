@@ -7,7 +7,7 @@
 
 namespace sluice::smb_simulation {
 
-/// What one run of busy and unruly clients on several loops came to.
+/// The outcome of one run of busy and unruly clients on several loops.
 struct run_outcome {
     std::uint64_t digest = 0;
     std::uint64_t switches = 0;
@@ -22,8 +22,9 @@ struct run_outcome {
     std::string verdict;  // empty: nothing was found
 };
 
-/// Runs a server on three loops, and clients of one to three channels, all drawn from the seed. What must
-/// hold of the server is expected (gtest); what oracles find is returned. Blocks: some tens of milliseconds.
+/// Runs a server on three loops, and clients of one to three channels, all drawn from the seed. Checks
+/// the server by expectations of gtest, and returns the findings of the oracles. Blocks: some tens of
+/// milliseconds.
 [[nodiscard]] run_outcome run_at_random(std::uint64_t seed, mutation fault = mutation::none);
 
 }  // namespace sluice::smb_simulation

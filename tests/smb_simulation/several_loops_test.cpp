@@ -38,7 +38,7 @@ outcome let_unruly_clients_live(std::uint64_t seed, const loops_world_options& h
     return all;
 }
 
-loops_world_options rough(std::uint64_t seed) {
+loops_world_options adversarial(std::uint64_t seed) {
     return {.seed = seed,
             .network = io::simulation_options::rough(seed),
             .slowness = {.chance = seed % 2 == 0 ? 0U : 200U}};
@@ -47,11 +47,11 @@ loops_world_options rough(std::uint64_t seed) {
 TEST(server_on_simulated_loops, does_the_same_again_from_the_same_seed) {
     for (const std::uint64_t seed : testing_by_simulation::seeds(3)) {
         const testing_by_simulation::replayable here(seed);
-        const outcome first = let_unruly_clients_live(seed, rough(seed));
-        const outcome second = let_unruly_clients_live(seed, rough(seed));
+        const outcome first = let_unruly_clients_live(seed, adversarial(seed));
+        const outcome second = let_unruly_clients_live(seed, adversarial(seed));
         EXPECT_EQ(first.digest, second.digest);
         EXPECT_EQ(first.switches, second.switches);
-        EXPECT_NE(let_unruly_clients_live(seed + 100, rough(seed + 100)).digest, first.digest);
+        EXPECT_NE(let_unruly_clients_live(seed + 100, adversarial(seed + 100)).digest, first.digest);
         EXPECT_GT(first.switches, 100U) << "threads took turns";
         EXPECT_GT(first.successes, 20U) << "clients got in, and something done";
     }
@@ -60,7 +60,7 @@ TEST(server_on_simulated_loops, does_the_same_again_from_the_same_seed) {
 TEST(server_on_simulated_loops, is_empty_again_after_clients_that_end_everything_in_every_order) {
     for (const std::uint64_t seed : testing_by_simulation::seeds(20)) {
         const testing_by_simulation::replayable here(seed);
-        (void)let_unruly_clients_live(seed, rough(seed));
+        (void)let_unruly_clients_live(seed, adversarial(seed));
         if (testing::Test::HasFailure()) return;
     }
 }

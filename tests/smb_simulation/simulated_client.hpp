@@ -100,7 +100,7 @@ protected:
     std::string complaint_;
     std::uint64_t bytes_taken_ = 0;                    // of this connection
     std::uint64_t bytes_read_ = 0;                     // at most, by the read in flight
-    smb::auth::secret_bytes<16> session_signing_key_;  // of the session; signs a bind
+    smb::auth::secret_bytes<16> session_signing_key_;  // the session's; signs a bind
     smb::wire::guid guid_;
 
 private:

@@ -23,7 +23,7 @@ TEST(simulated_workers, carry_out_as_many_calls_at_once_as_there_are_threads) {
                 ++done;
             });
         workers.stop();
-        EXPECT_EQ(clock.steady_now(), began) << "the loop goes on while they block";
+        EXPECT_EQ(clock.steady_now(), began) << "the loop continues while they block";
     });
     scheduler.run();
     EXPECT_EQ(done, 4);

@@ -85,8 +85,8 @@ public:
         return slowly().allocate(size_bytes);
     }
     [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
-                                    bool give_back) noexcept override {
-        return slowly().zero(offset, length, give_back);
+                                    bool frees_blocks) noexcept override {
+        return slowly().zero(offset, length, frees_blocks);
     }
     [[nodiscard]] result<std::span<io::extent_pair>> allocated_ranges(
         std::uint64_t offset, std::uint64_t length, std::span<io::extent_pair> storage) noexcept override {

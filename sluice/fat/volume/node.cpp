@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sluice/io/awaitable.hpp"
-#include "sluice/vfs/lent_file.hpp"
+#include "sluice/vfs/loop_bound_file.hpp"
 
 namespace sluice::fat {
 namespace {
@@ -128,7 +128,7 @@ io::task<result<std::size_t>> node::co_read(std::span<std::byte> into, std::uint
 
 io::task<result<std::size_t>> node::read_lent(const vfs::host_runs& from,
                                               std::span<std::byte> into) const noexcept {
-    std::optional<vfs::lent_file> file;
+    std::optional<vfs::loop_bound_file> file;
     if (from.file != nullptr) file.emplace(*from.file, vfs::loop_here(around_.loops));
     if (file and not file->attached()) co_return failure(file->attached().error());
     std::size_t done = 0;
@@ -149,11 +149,11 @@ io::task<result<std::size_t>> node::read_lent(const vfs::host_runs& from,
 
 // EAGAIN if it has to wait, or lately had to.
 result<void> node::write_at_once(std::span<const std::byte> from, std::uint64_t offset) noexcept {
-    const auto began = vfs::write_promptness::clock::now();
+    const auto began = vfs::buffered_write_hint::clock::now();
     if (not around_.writes.is_prompt(began)) return failure({EAGAIN, "write at once"});
     run_list::hint hint;
     const auto done = system_.write(*item_, hint, from, offset, may_wait::no);
-    around_.writes.note(began, vfs::write_promptness::clock::now(), from.size());
+    around_.writes.note(began, vfs::buffered_write_hint::clock::now(), from.size());
     return done;
 }
 

@@ -9,10 +9,10 @@
 #include "sluice/fat/volume/item_holder.hpp"
 #include "sluice/fat/volume/volume_change_feed.hpp"
 #include "sluice/io/call_threads.hpp"
+#include "sluice/vfs/buffered_write_hint.hpp"
 #include "sluice/vfs/granted_access.hpp"
 #include "sluice/vfs/node.hpp"
 #include "sluice/vfs/volume.hpp"
-#include "sluice/vfs/write_promptness.hpp"
 
 // Internal to the volume.
 
@@ -26,15 +26,15 @@ struct surroundings {
     std::vector<io::io_multiplexer*> loops;  // that transfers are made on
     io::call_threads* threads = nullptr;     // for what waits; none: it waits on the loop
     std::unique_ptr<volume_change_feed> feed;
-    vfs::write_promptness writes;
+    vfs::buffered_write_hint writes;
     std::atomic<bool> is_committing = false;  // what was due, on behalf of some write
 };
 
 /// A file or directory of a FAT volume.
 ///
-/// A transfer is made on the loop if that waits for nobody, and otherwise handed to a thread; but what is not
-/// in the host's memory of an image that lends, the loop's multiplexer waits for. In a domain whose calls are
-/// offloaded, all of it is done on the domain's workers.
+/// A transfer runs on the loop if it does not have to wait, and otherwise on a thread; but if the file system
+/// can pin extents of its image, the loop's multiplexer reads data that is not in the host's memory. In a
+/// domain whose calls are offloaded, all transfers run on the domain's workers.
 /// Thread safety: as vfs::node; immutable, but for atomic members.
 class node final : public vfs::node, public item_holder {
 public:
@@ -68,7 +68,7 @@ public:
     [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
-                                    bool give_back) noexcept override;
+                                    bool frees_blocks) noexcept override;
     [[nodiscard]] result<std::span<io::extent_pair>> allocated_ranges(
         std::uint64_t offset, std::uint64_t length, std::span<io::extent_pair> storage) noexcept override;
     [[nodiscard]] result<std::uint64_t> clone_to(vfs::node& destination, io::extent_pair source,

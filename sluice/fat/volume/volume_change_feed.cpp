@@ -203,7 +203,7 @@ void volume_change_feed::tell() noexcept {
     has_rung_ = false;
     const std::scoped_lock guard(mutex_);
     note_what_was_written();
-    queue_.tell_all();
+    queue_.deliver_all();
     if (commits_at_.is_none()) commits_at_ = commit_time();
 }
 

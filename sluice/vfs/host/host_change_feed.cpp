@@ -123,14 +123,14 @@ result<std::unique_ptr<change_watch>> host_change_feed::watch_as(const account_p
                                                                  change_listener& listener) noexcept {
     auto* const itself = dynamic_cast<host_node*>(&directory);
     if (itself == nullptr or itself->kind() != node_kind::directory) return failure({ENOTDIR, "watch"});
-    // What another file system keeps waiting must not have the feed locked.
+    // A call that waits for another file system must not hold the lock of the feed.
     const bool crosses = tree_.crossing_domain() == &itself->domain();
     if (crosses) return failure({EOPNOTSUPP, "watch"});
     const std::scoped_lock guard(mutex_);
     if (const auto opened = open_queue(); not opened) return failure(opened.error());
     const acting_for now(account);
     const io::descriptor_path path(itself->held().descriptor());
-    // Confined to it: what is looked for below is never behind a link, nor on another mount.
+    // Confined to it: the directories to watch below are never behind a link or on another mount.
     auto root = io::path_handle::open(path.c_str(), io::confinement::beneath_one_mount_no_symlinks);
     if (not root) return failure(root.error());
     auto made = std::make_unique<held_watch>(*this, listener, std::move(*root), recursive);
@@ -258,13 +258,13 @@ io::task<bool> host_change_feed::co_changed() noexcept {
 void host_change_feed::tell() noexcept {
     const std::scoped_lock guard(mutex_);
     dispatch();
-    queue_.tell_all();
+    queue_.deliver_all();
 }
 
 void host_change_feed::dispatch() {
     for (std::size_t i = 0; i < events_.size(); ++i) {
         // Between two events, when no table is walked.
-        if (queue_.size() >= limits::queued_changes_max) queue_.tell_all();
+        if (queue_.size() >= limits::queued_changes_max) queue_.deliver_all();
         const kernel_event& event = events_[i];
         if ((event.mask & IN_Q_OVERFLOW) != 0) {
             overflow();

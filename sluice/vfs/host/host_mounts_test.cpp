@@ -139,7 +139,7 @@ TEST_F(host_mounts, hung_file_system_in_a_local_share_delays_no_inline_call) {
     EXPECT_NE(outcome.value_or(0), 0);
 }
 
-TEST_F(host_mounts, what_is_mounted_is_used_in_the_domain_for_crossing) {
+TEST_F(host_mounts, mounted_files_are_used_in_the_crossing_domain) {
     const mounted other(path("mnt"), "tmpfs", "size=1m");
     if (not other.is_there()) GTEST_SKIP() << "may not mount";
     std::ofstream(path("mnt/File")) << "beyond";

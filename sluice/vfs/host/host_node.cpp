@@ -86,8 +86,8 @@ bool host_node::can_have_attributes() const noexcept {
 }
 
 // The names first: most files have none, and that is all then.
-result<own_attributes> host_node::ask_own_attributes() const noexcept {
-    own_attributes own{.has_security = true};
+result<private_attributes> host_node::ask_private_attributes() const noexcept {
+    private_attributes own{.has_security = true};
     std::array<char, attribute_names_bytes> storage;
     const auto names = io::list_xattrs(asked(), storage);
     bool has_metadata = true;
@@ -106,11 +106,11 @@ result<own_attributes> host_node::ask_own_attributes() const noexcept {
     return own;
 }
 
-result<own_attributes> host_node::own_attributes_at(time_point change_time) noexcept {
-    if (not can_have_attributes()) return own_attributes{};
+result<private_attributes> host_node::private_attributes_at(time_point change_time) noexcept {
+    if (not can_have_attributes()) return private_attributes{};
     const file_key itself = key();
     if (const auto known = tree_.attributes.find(itself, change_time)) return *known;
-    const result<own_attributes> own = ask_own_attributes();
+    const result<private_attributes> own = ask_private_attributes();
     constexpr auto settled_after = std::chrono::milliseconds(100);
     const bool is_settled = std::chrono::system_clock::now() - change_time > settled_after;
     if (own and is_settled) tree_.attributes.note(itself, change_time, *own);
@@ -124,12 +124,12 @@ result<metadata> host_node::status() noexcept {
 }
 
 result<metadata> host_node::status_from(const io::file_status& found) noexcept {
-    const auto own = own_attributes_at(found.changed);
+    const auto own = private_attributes_at(found.changed);
     if (not own) return failure(own.error());
     return status_from(found, *own);
 }
 
-metadata host_node::status_from(const io::file_status& found, const own_attributes& own) const noexcept {
+metadata host_node::status_from(const io::file_status& found, const private_attributes& own) const noexcept {
     const std::scoped_lock guard(name_mutex_);
     metadata shown = metadata_of(found, own.metadata, last_component(path_), tree_.dots());
     shown.has_security = own.has_security;
@@ -318,16 +318,17 @@ result<std::vector<std::byte>> host_node::security() noexcept {
     if (not tree_.keeps_attributes) return failure({EOPNOTSUPP, "get security"});
     const auto changed = io::status_of(held(), io::stat_fields::changed);
     if (not changed) return failure(changed.error());
-    return security_if_any(own_attributes_at(changed->changed));
+    return security_if_any(private_attributes_at(changed->changed));
 }
 
 result<std::vector<std::byte>> host_node::security_as_of(const metadata& status) noexcept {
     if (not tree_.keeps_attributes) return failure({EOPNOTSUPP, "get security"});
-    if (not status.has_security) return security_if_any(own_attributes_at(status.changed));
-    return security_if_any(own_attributes{.has_security = *status.has_security});
+    if (not status.has_security) return security_if_any(private_attributes_at(status.changed));
+    return security_if_any(private_attributes{.has_security = *status.has_security});
 }
 
-result<std::vector<std::byte>> host_node::security_if_any(const result<own_attributes>& own) const noexcept {
+result<std::vector<std::byte>> host_node::security_if_any(
+    const result<private_attributes>& own) const noexcept {
     if (not own) return failure(own.error());
     if (not own->has_security) return std::vector<std::byte>{};
     return load_security(asked());

@@ -18,8 +18,8 @@ namespace sluice::vfs {
 /// so that it is the same file whatever has become of its name. A file just created, or opened for its data
 /// at once, is held by its data's descriptor alone.
 ///
-/// Thread safety: as node. Descriptors are set once and published by an atomic pointer; what may change
-/// besides, name and key, is a monitor with a mutex of its own.
+/// Thread safety: as node. Descriptors are set once and published by an atomic pointer. The name and the
+/// key, which may change, are a monitor with its own mutex.
 class host_node final : public node {
 public:
     host_node(host_tree& tree, io::handle held, const io::file_status& status, std::string_view path);
@@ -53,7 +53,7 @@ public:
     [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
-                                    bool give_back) noexcept override;
+                                    bool frees_blocks) noexcept override;
     [[nodiscard]] result<std::span<io::extent_pair>> allocated_ranges(
         std::uint64_t offset, std::uint64_t length, std::span<io::extent_pair> storage) noexcept override;
     [[nodiscard]] result<std::uint64_t> clone_to(node& destination, io::extent_pair source,
@@ -84,7 +84,7 @@ public:
     [[nodiscard]] result<metadata> status_from(const io::file_status& found) noexcept;
     /// The same, if its attributes are known as well.
     [[nodiscard]] metadata status_from(const io::file_status& found,
-                                       const own_attributes& own) const noexcept;
+                                       const private_attributes& own) const noexcept;
     /// The host's path, as last known.
     [[nodiscard]] std::string known_path() const {
         const std::scoped_lock guard(name_mutex_);
@@ -101,10 +101,10 @@ private:
     [[nodiscard]] result<void> become_file(const std::string& where);
     [[nodiscard]] result<void> hold_again(const std::string& where);
     [[nodiscard]] bool can_have_attributes() const noexcept;
-    [[nodiscard]] result<own_attributes> own_attributes_at(time_point change_time) noexcept;
-    [[nodiscard]] result<own_attributes> ask_own_attributes() const noexcept;
+    [[nodiscard]] result<private_attributes> private_attributes_at(time_point change_time) noexcept;
+    [[nodiscard]] result<private_attributes> ask_private_attributes() const noexcept;
     [[nodiscard]] result<std::vector<std::byte>> security_if_any(
-        const result<own_attributes>& own) const noexcept;
+        const result<private_attributes>& own) const noexcept;
     // What attributes are best asked by: data's descriptor, which the kernel lets do it without a name.
     [[nodiscard]] const io::handle& asked() const noexcept;
     [[nodiscard]] result<io::file_handle> reopen(io::mode wanted) const noexcept;
@@ -124,7 +124,7 @@ private:
     const bool is_root_;
     std::atomic<node_kind> kind_;
     granted_access granted_;
-    // Each is opened once. Two for data, because widening must not close what reads may be under way on.
+    // Each is opened once. Two for data, because widening must not close one with reads in flight.
     io::handle held_;
     io::file_handle reading_;
     io::file_handle writing_;

@@ -116,12 +116,12 @@ result<void> host_node::allocate(std::uint64_t size_bytes) noexcept {
     return failure(error::last("fallocate", file->descriptor()));
 }
 
-result<void> host_node::zero(std::uint64_t offset, std::uint64_t length, bool give_back) noexcept {
+result<void> host_node::zero(std::uint64_t offset, std::uint64_t length, bool frees_blocks) noexcept {
     io::file_handle* const file = writable();
     if (file == nullptr) return failure(not_open("zero"));
     const std::uint64_t bytes = cut_length(offset, length);
     if (bytes == 0) return {};
-    if (give_back) return file->zero({.offset = offset, .length = bytes});
+    if (frees_blocks) return file->zero({.offset = offset, .length = bytes});
     if (::fallocate(file->descriptor(), FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
                     static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0)
         return {};

@@ -3,7 +3,7 @@
 #include "sluice/io/awaitable.hpp"
 #include "sluice/io/directory_handle.hpp"
 #include "sluice/vfs/host/host_node.hpp"
-#include "sluice/vfs/lent_file.hpp"
+#include "sluice/vfs/loop_bound_file.hpp"
 
 // The transfers of host_node, and where they run.
 
@@ -19,7 +19,7 @@ struct cached_part {
     bool is_all = false;  // as many as asked for, or the file ends there
 };
 
-// What can be read without waiting for a device, errors aside: they come again, from who reads the rest.
+// Reads the part that needs no wait for a device. Reports no errors: the read of the rest meets them again.
 cached_part read_cached(const io::file_handle& file, std::span<std::byte> into,
                         std::uint64_t offset) noexcept {
     const int flags = file.native().in_memory ? 0 : RWF_NOWAIT;
@@ -60,7 +60,7 @@ result<void> write_waiting(io::file_handle& file, std::span<const std::byte> fro
 
 io::task<result<std::size_t>> host_node::co_read_by_ring(io::file_handle& file, std::span<std::byte> into,
                                                          std::uint64_t offset) noexcept {
-    lent_file lent(file, tree_.multiplexer_here());
+    loop_bound_file lent(file, tree_.multiplexer_here());
     if (not lent.attached()) co_return failure(lent.attached().error());
     const io::io_request<io::bytes_type> request{.buffers = into, .offset = offset};
     const auto read = co_await io::co_read(lent.file(), request);
@@ -98,11 +98,11 @@ io::task<result<void>> host_node::co_write(std::span<const std::byte> from, std:
     io::file_handle* const file = writable();
     if (file == nullptr) co_return failure(not_open("write"));
     fs_domain& on = domain();
-    const auto began = write_promptness::clock::now();
+    const auto began = buffered_write_hint::clock::now();
     if (on.is_inline() and tree_.writes.is_prompt(began)) {
         const fs_domain::inline_call now(on);
         const result<void> written = write_waiting(*file, from, offset);
-        tree_.writes.note(began, write_promptness::clock::now(), from.size());
+        tree_.writes.note(began, buffered_write_hint::clock::now(), from.size());
         co_return written;
     }
     co_return co_await on.offload(tree_.multiplexer_here(), by,

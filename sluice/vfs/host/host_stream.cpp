@@ -65,7 +65,7 @@ public:
     [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
-                                    bool give_back) noexcept override;
+                                    bool frees_blocks) noexcept override;
     [[nodiscard]] result<std::span<io::extent_pair>> allocated_ranges(
         std::uint64_t offset, std::uint64_t length, std::span<io::extent_pair> storage) noexcept override;
     [[nodiscard]] result<std::uint64_t> clone_to(node& destination, io::extent_pair source,

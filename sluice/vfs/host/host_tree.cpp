@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "sluice/vfs/host/host_name.hpp"
-#include "sluice/vfs/lent_file.hpp"
+#include "sluice/vfs/loop_bound_file.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::vfs {

@@ -4,12 +4,12 @@
 
 #include "sluice/io/file_handle.hpp"
 #include "sluice/io/path_resolution.hpp"
+#include "sluice/vfs/buffered_write_hint.hpp"
 #include "sluice/vfs/host/host_metadata.hpp"
 #include "sluice/vfs/host/host_volume_options.hpp"
-#include "sluice/vfs/host/own_attributes.hpp"
+#include "sluice/vfs/host/private_attributes.hpp"
 #include "sluice/vfs/host/seen_files.hpp"
 #include "sluice/vfs/volume.hpp"
-#include "sluice/vfs/write_promptness.hpp"
 
 // Internal to the host volume: what it shares with its nodes. Paths here are the host's, from the root,
 // without a leading slash; empty is the root.
@@ -136,15 +136,15 @@ public:
     bool keeps_attributes = false;
     bool root_is_in_memory = false;
     bool reads_by_ring = false;  // the file system reads without a worker of the kernel
-    write_promptness writes;
+    buffered_write_hint writes;
 
 private:
     struct parent_directory {
         std::string path;
         io::path_handle open;
     };
-    // Other mounts are looked through every time: whatever asks the kernel to watch a directory that hangs
-    // must not have the index locked.
+    // Directories that may be on other mounts are scanned for each lookup: a call that asks the kernel to
+    // watch a directory that hangs must not hold the lock of the index.
     [[nodiscard]] name_index::look how_to_look() const noexcept {
         return crossing_domain_ != nullptr and may_cross() ? name_index::look::through_directory
                                                            : name_index::look::in_index;

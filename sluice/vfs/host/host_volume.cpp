@@ -54,22 +54,23 @@ result<found_node> with_status(std::unique_ptr<host_node> node, const io::file_s
 }
 
 found_node with_attributes(std::unique_ptr<host_node> node, const io::file_status& status,
-                           const own_attributes& own) noexcept {
+                           const private_attributes& own) noexcept {
     const metadata shown = node->status_from(status, own);
     return found_node{.node = std::move(node), .status = shown};
 }
 
 // What a new file is to have; its status is then the one after.
-result<own_attributes> dress(const host_tree& tree, const io::handle& made, io::file_status& status,
-                             const creation_request& wanted, std::string_view path) noexcept {
+result<private_attributes> apply_create_metadata(const host_tree& tree, const io::handle& made,
+                                                 io::file_status& status, const creation_request& wanted,
+                                                 std::string_view path) noexcept {
     const dos_attributes unasked = default_attributes(status, split_path(path).name, tree.dots());
-    if (not tree.keeps_attributes or wanted.dos == unasked) return own_attributes{};
+    if (not tree.keeps_attributes or wanted.dos == unasked) return private_attributes{};
     const stored_metadata stored{.dos = wanted.dos, .is_sparse = false, .born = {}};
     if (const auto done = store_metadata(made, stored); not done) return failure(done.error());
     const auto dressed = io::status_of(made, node_fields);
     if (not dressed) return failure(dressed.error());
     status = *dressed;
-    return own_attributes{.metadata = stored};
+    return private_attributes{.metadata = stored};
 }
 
 result<found_node> make_file(host_tree& tree, const host_node& directory, const host_place& there,
@@ -77,7 +78,7 @@ result<found_node> make_file(host_tree& tree, const host_node& directory, const 
     const unsigned bits = wanted.permission_bits.value_or(tree.options.file_permission_bits);
     auto made = tree.make_file(directory.held(), directory.key().volume, split_path(there.path).name, bits);
     if (not made) return failure(made.error());
-    const auto own = dress(tree, made->file, made->status, wanted, there.path);
+    const auto own = apply_create_metadata(tree, made->file, made->status, wanted, there.path);
     if (not own) return failure(own.error());
     tree.seen.note(there.path);
     const io::file_status status = made->status;
@@ -89,7 +90,7 @@ result<found_node> make_directory(host_tree& tree, const host_node& directory, c
     const unsigned bits = wanted.permission_bits.value_or(tree.options.directory_permission_bits);
     auto made = tree.make_directory(directory.held(), split_path(there.path).name, bits);
     if (not made) return failure(made.error());
-    const auto own = dress(tree, made->directory, made->status, wanted, there.path);
+    const auto own = apply_create_metadata(tree, made->directory, made->status, wanted, there.path);
     if (not own) return failure(own.error());
     return with_attributes(
         std::make_unique<host_node>(tree, std::move(made->directory), made->status, there.path), made->status,

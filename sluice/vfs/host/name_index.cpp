@@ -42,7 +42,7 @@ result<void> for_each_name(const io::directory_handle& listed, Sink sink) {
     }
 }
 
-// Opened anew: what is held may not be open for listing, or be in the middle of one.
+// Opened again: the held descriptor may not be open for listing, or may be in the middle of a listing.
 template <class Names>
 result<void> read_names(const io::handle& directory, Names& names) {
     const io::descriptor_path itself(directory.descriptor());
@@ -181,7 +181,7 @@ name_index::held_directory* name_index::find_reading(const directory_id& id, std
 void name_index::hold(const directory_id& id, std::uint64_t reader, name_set& names) {
     const std::scoped_lock guard(mutex_);
     held_directory* const here = find_reading(id, reader);
-    if (here == nullptr) return;  // not watched, or forgotten meanwhile
+    if (here == nullptr) return;  // not watched, or forgotten in the meantime
     for (const name_change& each : here->changes)
         (void)apply(names, each);
     here->changes = {};

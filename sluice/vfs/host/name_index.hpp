@@ -37,9 +37,9 @@ enum class tells_all : bool { no, yes };
 /// The accounts of an impersonated volume share one index. Before the index answers for one of them, it asks
 /// the kernel whether the account may list the directory.
 ///
-/// Monitor. Thread safety: any thread. The names of a directory are read without the mutex, and what the
-/// kernel tells meanwhile is applied to them afterwards; a thread that asks for a directory whose names
-/// another one is reading looks through it by itself.
+/// Monitor. Thread safety: any thread. The names of a directory are read without the mutex. Changes that the
+/// kernel reports in the meantime are applied to them afterwards. A thread that needs a name in a directory
+/// whose names another thread is reading scans the directory itself.
 ///
 /// Invariants:
 ///   1. Every directory held has a watch that was set before its names were read.
@@ -119,7 +119,8 @@ private:
     };
     std::optional<answer> ask(const io::handle& directory, const io::file_status& status,
                               std::string_view wanted, std::uint64_t& reader);
-    // Applies to names just read what has changed since, and holds them if `reader` still may.
+    // Applies the changes since the watch was set to names just read, and stores the names unless the read
+    // of `reader` has been forgotten.
     void hold(const directory_id& id, std::uint64_t reader, name_set& names);
     void abandon(const directory_id& id, std::uint64_t reader);
 

@@ -23,7 +23,7 @@ constexpr std::size_t kept_bytes_max = SLUICE_RECYCLES_MEMORY ? std::size_t{1} <
 // Whether the kept blocks of this thread have been destroyed.
 thread_local constinit bool has_ended = false;
 
-// The free blocks of a thread, by size. A thread that ends frees them; what it gives back later goes to the
+// The free blocks of a thread, by size. A thread that ends frees them; blocks that it frees later go to the
 // heap.
 class kept_blocks {
 public:

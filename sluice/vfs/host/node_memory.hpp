@@ -6,12 +6,12 @@
 
 namespace sluice::vfs {
 
-/// Memory of nodes and their names, which come and go with every open, perhaps on different threads: a block
-/// that is given back is kept for the next of its size on the same thread, up to a limit. With
-/// AddressSanitizer nothing is kept, so that a use after the end is seen.
+/// Memory of nodes and their names, which come and go with every open, perhaps on different threads. A thread
+/// keeps the blocks that it frees for its next allocations of their size, up to a limit. With
+/// AddressSanitizer no blocks are kept, so that a use after free is detected.
 ///
-/// Thread safety: any thread; what is kept belongs to one thread. Allocates: when the thread has kept none of
-/// the size. Complexity: constant.
+/// Thread safety: any thread; a kept block belongs to one thread. Allocates: if the thread has kept no block
+/// of the size. Complexity: constant.
 [[nodiscard]] std::pmr::memory_resource& node_memory() noexcept;
 
 }  // namespace sluice::vfs

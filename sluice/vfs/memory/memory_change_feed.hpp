@@ -15,8 +15,8 @@ namespace sluice::vfs {
 struct memory_entry;
 struct memory_file;
 
-/// Tells of what is done to a memory volume. What is noted waits until it is told. Thread safety: the
-/// volume's mutex guards all of it, but for co_changed().
+/// Reports the changes of a memory volume. Changes wait in a queue until tell() delivers them. Thread safety:
+/// the volume's mutex guards all of it, except co_changed().
 class memory_change_feed final : public change_feed {
 public:
     memory_change_feed(io::io_multiplexer& multiplexer, std::recursive_mutex& mutex);
@@ -27,7 +27,7 @@ public:
     [[nodiscard]] io::task<bool> co_changed() noexcept override;
     void tell() noexcept override {
         const std::scoped_lock guard(mutex_);
-        queue_.tell_all();
+        queue_.deliver_all();
     }
 
     /// Something has happened to what `entry` names.

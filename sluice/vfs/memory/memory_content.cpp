@@ -75,7 +75,7 @@ void memory_content::truncate(std::uint64_t size) {
     size_ = size;
 }
 
-void memory_content::zero(std::uint64_t offset, std::uint64_t length, bool give_back) {
+void memory_content::zero(std::uint64_t offset, std::uint64_t length, bool frees_blocks) {
     if (offset >= size_) return;
     const std::uint64_t end = offset + std::min(length, size_ - offset);
     for (auto each = pages_.lower_bound(offset / page_bytes); each != pages_.end();) {
@@ -83,7 +83,7 @@ void memory_content::zero(std::uint64_t offset, std::uint64_t length, bool give_
         if (start >= end) return;
         const std::uint64_t from = std::max(start, offset);
         const std::uint64_t to = std::min(start + page_bytes, end);
-        if (give_back and to - from == page_bytes) {
+        if (frees_blocks and to - from == page_bytes) {
             each = pages_.erase(each);
             ++budget_.pages_left;
             continue;

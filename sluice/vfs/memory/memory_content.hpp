@@ -32,7 +32,7 @@ public:
     /// False if there is no room; nothing is written then. The end must not be beyond 2^63.
     [[nodiscard]] bool write(std::span<const std::byte> from, std::uint64_t offset);
     void truncate(std::uint64_t size);
-    void zero(std::uint64_t offset, std::uint64_t length, bool give_back);
+    void zero(std::uint64_t offset, std::uint64_t length, bool frees_blocks);
     [[nodiscard]] std::span<io::extent_pair> ranges(std::uint64_t offset, std::uint64_t length,
                                                     std::span<io::extent_pair> storage) const noexcept;
 

@@ -3,7 +3,7 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/io/awaitable.hpp"
-#include "sluice/vfs/lent_file.hpp"
+#include "sluice/vfs/loop_bound_file.hpp"
 #include "sluice/vfs/memory/memory_tree.hpp"
 #include "sluice/vfs/path.hpp"
 
@@ -97,7 +97,7 @@ public:
     [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
-                                    bool give_back) noexcept override;
+                                    bool frees_blocks) noexcept override;
     [[nodiscard]] result<std::span<io::extent_pair>> allocated_ranges(
         std::uint64_t offset, std::uint64_t length, std::span<io::extent_pair> storage) noexcept override;
     [[nodiscard]] result<std::uint64_t> clone_to(node& destination, io::extent_pair source,
@@ -290,10 +290,10 @@ result<void> memory_node::allocate(std::uint64_t size_bytes) noexcept {
     return {};
 }
 
-result<void> memory_node::zero(std::uint64_t offset, std::uint64_t length, bool give_back) noexcept {
+result<void> memory_node::zero(std::uint64_t offset, std::uint64_t length, bool frees_blocks) noexcept {
     const std::scoped_lock guard(tree_.mutex);
     if (const auto may = may_use(granted_.write); not may) return may;
-    content().zero(offset, length, give_back);
+    content().zero(offset, length, frees_blocks);
     has_changed(true);
     return {};
 }

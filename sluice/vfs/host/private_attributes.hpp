@@ -12,7 +12,7 @@ namespace sluice::vfs {
 
 /// Of the extended attributes that are ours (docs/formats/host_metadata.md), what is asked of a file each
 /// time it is opened.
-struct own_attributes {
+struct private_attributes {
     std::optional<stored_metadata> metadata{};
     bool has_security = false;
 };
@@ -27,8 +27,8 @@ struct own_attributes {
 class attribute_memory {
 public:
     /// Returns std::nullopt if they are not known.
-    [[nodiscard]] std::optional<own_attributes> find(const file_key& file,
-                                                     time_point change_time) const noexcept {
+    [[nodiscard]] std::optional<private_attributes> find(const file_key& file,
+                                                         time_point change_time) const noexcept {
         const std::size_t hash = std::hash<file_key>{}(file);
         const stripe& here = stripes_[hash % stripe_count];
         const std::scoped_lock guard(here.mutex);
@@ -36,7 +36,7 @@ public:
         if (there.file != file or there.change_time != change_time) return std::nullopt;
         return there.own;
     }
-    void note(const file_key& file, time_point change_time, const own_attributes& own) noexcept {
+    void note(const file_key& file, time_point change_time, const private_attributes& own) noexcept {
         const std::size_t hash = std::hash<file_key>{}(file);
         stripe& here = stripes_[hash % stripe_count];
         const std::scoped_lock guard(here.mutex);
@@ -51,7 +51,7 @@ private:
     struct entry {
         file_key file{};
         time_point change_time{};
-        own_attributes own{};
+        private_attributes own{};
     };
     struct alignas(cache_line_bytes) stripe {
         mutable std::mutex mutex;

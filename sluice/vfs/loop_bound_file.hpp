@@ -14,13 +14,13 @@ namespace sluice::vfs {
 
 /// A file for one transfer: itself, if it belongs to a loop; otherwise its descriptor, lent to a loop for as
 /// long.
-class lent_file {
+class loop_bound_file {
 public:
-    lent_file(io::file_handle& file, io::io_multiplexer& loop) noexcept
+    loop_bound_file(io::file_handle& file, io::io_multiplexer& loop) noexcept
         : file_(file), attached_(attach(file, loop)) {}
-    lent_file(const lent_file&) = delete;
-    lent_file& operator=(const lent_file&) = delete;
-    ~lent_file() { (void)lent_.release(); }
+    loop_bound_file(const loop_bound_file&) = delete;
+    loop_bound_file& operator=(const loop_bound_file&) = delete;
+    ~loop_bound_file() { (void)lent_.release(); }
 
     [[nodiscard]] const result<void>& attached() const noexcept { return attached_; }
     [[nodiscard]] io::file_handle& file() noexcept { return lent_.is_valid() ? lent_ : file_; }

@@ -1,4 +1,4 @@
-#include "sluice/vfs/lent_file.hpp"
+#include "sluice/vfs/loop_bound_file.hpp"
 
 #include <algorithm>
 

@@ -12,7 +12,7 @@ namespace sluice::vfs {
 /// what it costs to hand 4 KiB to another thread, which is what io_uring does on ext4, and with them all that
 /// others wait for. A call that did wait (too much is dirty already) has the next ones handed over.
 /// Thread safety: any thread.
-class write_promptness {
+class buffered_write_hint {
 public:
     using clock = std::chrono::steady_clock;
 
