@@ -30,7 +30,7 @@ protected:
     void open(share_entry& entry, const sharing& mode = shares_all) { open(file, entry, mode); }
     void open(open_protocol& at, share_entry& entry, const sharing& mode = shares_all) {
         ASSERT_EQ(join(at, entry, mode), verdict::granted);
-        at.commit(entry, mode, 0);
+        at.commit(entry, mode);
     }
     // The last open of a file to be deleted has gone.
     void close_last(share_entry& entry) {
@@ -62,7 +62,7 @@ TEST_F(open_protocol_test, conflict_with_a_joining_entry_waits_for_its_commit) {
         waiting<open_protocol> blocked(file, woken);
         EXPECT_EQ(file.join(second, shared_write, blocked.place()), verdict::blocked);
         EXPECT_FALSE(woken.is_set());
-        file.commit(first, shared_read, 0);
+        file.commit(first, shared_read);
         EXPECT_TRUE(woken.is_set());
     }
     EXPECT_EQ(join(second, shared_write), verdict::sharing_violation);
@@ -99,7 +99,7 @@ TEST_F(open_protocol_test, commit_may_keep_less_than_was_wanted) {
     constexpr sharing overwrites{.access = access_mask::read_data | access_mask::write_data,
                                  .share = share_access::read};
     EXPECT_EQ(join(first, overwrites), verdict::granted);
-    file.commit(first, shared_read, 0);
+    file.commit(first, shared_read);
     EXPECT_EQ(join(second, shared_read), verdict::granted);
     (void)file.leave(first);
     (void)file.leave(second);
@@ -109,7 +109,7 @@ TEST_F(open_protocol_test, entry_moves_from_its_create_to_its_open) {
     share_entry of_create;
     EXPECT_EQ(join(of_create), verdict::granted);
     first = std::move(of_create);
-    file.commit(first, shares_all, 0);
+    file.commit(first, shares_all);
     EXPECT_EQ(first.state(), entry_state::committed);
     (void)file.leave(first);
     EXPECT_TRUE(file.entries().empty());
@@ -247,7 +247,7 @@ TEST_F(open_protocol_test, mark_waits_for_joining_entries_and_blocks_new_ones) {
     {
         waiting<open_protocol> blocked(file, woken);
         EXPECT_EQ(file.join(second, shares_all, blocked.place()), verdict::blocked);
-        file.commit(first, shares_all, 0);
+        file.commit(first, shares_all);
         EXPECT_TRUE(granted.is_set());
         EXPECT_TRUE(mark.is_held());
         EXPECT_FALSE(woken.is_set()) << "it would be blocked again";
@@ -390,15 +390,6 @@ TEST_F(open_protocol_test, one_check_waits_for_the_other) {
     EXPECT_EQ(file.begin_check(other, unused), verdict::granted);
     file.end_check(other, false);
     (void)file.leave(first);
-}
-
-TEST_F(open_protocol_test, file_has_the_epoch_of_its_last_open_or_rename) {
-    EXPECT_EQ(join(stream, first), verdict::granted);
-    stream.commit(first, shares_all, 3);
-    EXPECT_EQ(file.epoch(), 3U);
-    file.record_epoch(2);
-    EXPECT_EQ(file.epoch(), 3U);
-    (void)stream.leave(first);
 }
 
 }  // namespace
