@@ -37,6 +37,19 @@ protected:
         file.set_delete_pending();
         ASSERT_TRUE(file.leave(entry).of_this);
     }
+    // The removal of the file waits for the mark.
+    void close_last_under_a_mark(name_right& mark, name_right& removal) {
+        open(first);
+        EXPECT_TRUE(file.mark(mark));
+        close_last(first);
+        EXPECT_FALSE(file.begin_removal(removal));
+    }
+    // A mark waits for the CREATE of `first`, and `second` waits for the mark.
+    void mark_during_a_create(name_right& mark, waiting<open_protocol>& blocked) {
+        EXPECT_EQ(join(first), verdict::granted);
+        EXPECT_FALSE(file.mark(mark));
+        EXPECT_EQ(file.join(second, shares_all, blocked.place()), verdict::blocked);
+    }
 
     std::unique_ptr<io::io_multiplexer> loop = io::make_epoll_multiplexer().value();
     event<wire::nt_status> woken{*loop};
@@ -241,12 +254,10 @@ TEST_F(open_protocol_test, failed_removal_makes_the_file_accessible_again) {
 }
 
 TEST_F(open_protocol_test, mark_waits_for_joining_entries_and_blocks_new_ones) {
-    EXPECT_EQ(join(first), verdict::granted);
     name_right mark(granted);
-    EXPECT_FALSE(file.mark(mark));
     {
         waiting<open_protocol> blocked(file, woken);
-        EXPECT_EQ(file.join(second, shares_all, blocked.place()), verdict::blocked);
+        mark_during_a_create(mark, blocked);
         file.commit(first, shares_all);
         EXPECT_TRUE(granted.is_set());
         EXPECT_TRUE(mark.is_held());
@@ -269,23 +280,18 @@ TEST_F(open_protocol_test, mark_waits_for_joining_entries_of_streams) {
 }
 
 TEST_F(open_protocol_test, interrupted_mark_lets_joins_go_on) {
-    EXPECT_EQ(join(first), verdict::granted);
     name_right mark(granted);
-    EXPECT_FALSE(file.mark(mark));
     waiting<open_protocol> blocked(file, woken);
-    EXPECT_EQ(file.join(second, shares_all, blocked.place()), verdict::blocked);
+    mark_during_a_create(mark, blocked);
     EXPECT_FALSE(file.unmark(mark));
     EXPECT_TRUE(woken.is_set());
     (void)file.leave(first);
 }
 
 TEST_F(open_protocol_test, removal_waits_for_the_mark_before_it) {
-    open(first);
     name_right mark(woken);
-    EXPECT_TRUE(file.mark(mark));
-    close_last(first);
     name_right removal(granted);
-    EXPECT_FALSE(file.begin_removal(removal));
+    close_last_under_a_mark(mark, removal);
     EXPECT_EQ(file.phase(), delete_phase::delete_pending);
     EXPECT_FALSE(file.unmark(mark));
     EXPECT_TRUE(removal.is_held());
@@ -294,12 +300,9 @@ TEST_F(open_protocol_test, removal_waits_for_the_mark_before_it) {
 }
 
 TEST_F(open_protocol_test, removal_of_a_file_that_a_rename_has_replaced_finds_it_removed) {
-    open(first);
     name_right mark(woken);
-    EXPECT_TRUE(file.mark(mark));
-    close_last(first);
     name_right removal(granted);
-    EXPECT_FALSE(file.begin_removal(removal));
+    close_last_under_a_mark(mark, removal);
     EXPECT_TRUE(file.unmark(mark, true));
     EXPECT_TRUE(removal.is_held());
     EXPECT_EQ(file.phase(), delete_phase::removed);
