@@ -116,6 +116,14 @@ protected:
         EXPECT_TRUE(notify(step::parent).has_value());
         return child;
     }
+    // The stream continues in a child, unless the fork is refused, and then in the parent.
+    void expect_continued(const std::function<bool()>& gets_one, bool is_refused) const {
+        if (is_refused)
+            expect_refused();
+        else
+            EXPECT_EQ(status_of(fork_with([&] { return gets_one() ? 0 : 1; })), 0);
+        EXPECT_TRUE(gets_one());
+    }
 };
 
 std::vector<multiplexer_kind> kinds_for_forks() {
@@ -177,12 +185,7 @@ TEST_P(forks, continue_a_receive_stream_unless_the_kernel_has_its_buffers) {
         if (not pair.client.write(io_request<const_bytes_type>{text("one")}).has_value()) return false;
         return run_until([&] { return came.values == 1; });
     };
-    if (is_uring()) {
-        expect_refused();
-    } else {
-        EXPECT_EQ(status_of(fork_with([&] { return gets_one() ? 0 : 1; })), 0);
-    }
-    EXPECT_TRUE(gets_one());
+    expect_continued(gets_one, is_uring());
     stream->cancel();
     ASSERT_TRUE(run_until([&] { return came.dones == 1; }));
     stream.reset();
@@ -204,12 +207,7 @@ TEST_P(forks, continue_an_accept_stream_unless_the_kernel_accepts_ahead) {
         const auto client = socket_handle::connect(at);
         return client.has_value() and run_until([&] { return came.values == 1; });
     };
-    if (is_uring() and not multiplexer->is_for_threads()) {
-        expect_refused();
-    } else {
-        EXPECT_EQ(status_of(fork_with([&] { return gets_one() ? 0 : 1; })), 0);
-    }
-    EXPECT_TRUE(gets_one());
+    expect_continued(gets_one, is_uring() and not multiplexer->is_for_threads());
     stream->cancel();
     ASSERT_TRUE(run_until([&] { return came.dones == 1; }));
     stream.reset();

@@ -199,20 +199,6 @@ private:
     }
 };
 
-class cancelling_sender {
-public:
-    using result_type = result<void>;
-
-    cancelling_sender(io_multiplexer& on, cancelling_work& work) noexcept : on_(&on), work_(&work) {}
-    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *on_; }
-    void configure(operation& configured) const noexcept { configure_external(configured, *on_, *work_, {}); }
-    [[nodiscard]] static result_type collect(const operation&) noexcept { return {}; }
-
-private:
-    io_multiplexer* on_;
-    cancelling_work* work_;
-};
-
 // With the lock of the scopes taken under that of the connect, each thread would wait for the other.
 TEST_P(lookups_by_threads, that_belong_to_a_connect_are_cancelled_while_a_scope_is_that_cancels_them_too) {
     struct receiver {
@@ -247,7 +233,7 @@ TEST_P(lookups_by_threads, that_belong_to_a_connect_are_cancelled_while_a_scope_
             scope.cancel();
         });
         sync_wait(loop(), in_scope(scope, [](io_multiplexer& on, cancelling_work& what) -> task<void> {
-                      (void)co_await cancelling_sender(on, what);
+                      (void)co_await test_kit::external_sender(on, what);
                   }(loop(), work)));
         canceller.reset();
         ender.join();

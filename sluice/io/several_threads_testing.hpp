@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
+#include "sluice/io/external_work.hpp"
 #include "sluice/io/uring/uring_multiplexer.hpp"
 
 // Shared by the tests of multiplexers for several threads.
@@ -31,6 +32,21 @@ public:
 private:
     std::vector<std::jthread> all_;
     io_multiplexer::work_guard promise_;  // goes first
+};
+
+/// A sender that waits for external work without a deadline, and whose result does not depend on the work.
+class external_sender {
+public:
+    using result_type = result<void>;
+
+    external_sender(io_multiplexer& on, external_work& work) noexcept : on_(&on), work_(&work) {}
+    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *on_; }
+    void configure(operation& configured) const noexcept { configure_external(configured, *on_, *work_, {}); }
+    [[nodiscard]] static result_type collect(const operation&) noexcept { return {}; }
+
+private:
+    io_multiplexer* on_;
+    external_work* work_;
 };
 
 [[nodiscard]] inline std::unique_ptr<io_multiplexer> multiplexer_for_threads(std::string_view back_end) {

@@ -246,62 +246,69 @@ TEST_P(attempts_by_threads, do_not_begin_for_a_coroutine_that_is_cancelled_while
     EXPECT_EQ(loop().pending(), 0U);
 }
 
+// A signal that runs on another thread until the test abandons its operation.
+class slow_signal {
+public:
+    // Returns some time after abandon_during() has begun to abandon.
+    void run() noexcept {
+        stage_ = running;
+        while (stage_ == running)
+            std::this_thread::yield();
+        std::this_thread::sleep_for(5ms);  // while abandon() is called, if it is to show
+        stage_ = over;
+    }
+    // Abandons the operation while run() is running. Returns whether run() has ended before abandon().
+    [[nodiscard]] bool abandon_during(auto& state) {
+        while (stage_ != running)
+            std::this_thread::yield();
+        stage_ = abandoned;
+        state.abandon();
+        return stage_ == over;
+    }
+
+private:
+    enum stage : int { before, running, abandoned, over };
+    std::atomic<int> stage_ = before;
+};
+
 // A receiver that another thread runs when its operation is abandoned.
 TEST_P(attempts_by_threads, abandoning_waits_for_a_receiver_that_runs_on_another_thread) {
     struct slow_receiver {
-        std::atomic<int>* stage;
-        void set_value(io_result<bytes_type>&&) const noexcept {
-            *stage = 1;
-            while (*stage == 1)
-                std::this_thread::yield();
-            std::this_thread::sleep_for(5ms);  // while abandon() is called, if it is to show
-            *stage = 3;
-        }
-        void set_done() const noexcept { *stage = 4; }
+        slow_signal* value;
+        std::atomic<bool>* is_done;
+        void set_value(io_result<bytes_type>&&) const noexcept { value->run(); }
+        void set_done() const noexcept { *is_done = true; }
     };
     const std::byte one{};
     std::array<std::byte, 1> into{};
-    std::atomic<int> stage = 0;
-    auto state = connect(async_read(pipe.reader, io_request<bytes_type>{into}), slow_receiver{&stage});
+    slow_signal value;
+    std::atomic<bool> is_done = false;
+    auto state =
+        connect(async_read(pipe.reader, io_request<bytes_type>{into}), slow_receiver{&value, &is_done});
     state.start();
     ASSERT_TRUE(pipe.writer.write(io_request<const_bytes_type>{{&one, 1}}).has_value());
     std::jthread other([&] {
         while (loop().run().value_or(0) > 0) {}
     });
-    while (stage.load() != 1)
-        std::this_thread::yield();
-    stage = 2;
-    state.abandon();
-    EXPECT_GE(stage.load(), 3);
+    EXPECT_TRUE(value.abandon_during(state));
     other.join();
-    EXPECT_EQ(stage.load(), 4);
+    EXPECT_TRUE(is_done.load());
 }
-
-struct slow_done {
-    std::atomic<int>* stage;
-    void set_value(result<void>&&) const noexcept {}
-    void set_done() const noexcept {
-        *stage = 1;
-        while (*stage == 1)
-            std::this_thread::yield();
-        std::this_thread::sleep_for(5ms);  // while abandon() is called, if it is to show
-        *stage = 3;
-    }
-};
 
 // Its state looks as if it were not pending any more.
 TEST_P(attempts_by_threads, abandoning_waits_for_a_done_signal_that_another_thread_gives) {
-    std::atomic<int> stage = 0;
-    auto state = connect(async_sleep(loop(), 1ms), slow_done{&stage});
+    struct slow_receiver {
+        slow_signal* done;
+        void set_value(result<void>&&) const noexcept {}
+        void set_done() const noexcept { done->run(); }
+    };
+    slow_signal done;
+    auto state = connect(async_sleep(loop(), 1ms), slow_receiver{&done});
     state.start();
     std::jthread other([&] {
         while (loop().run().value_or(0) > 0) {}
     });
-    while (stage.load() != 1)
-        std::this_thread::yield();
-    stage = 2;
-    state.abandon();
-    EXPECT_EQ(stage.load(), 3);
+    EXPECT_TRUE(done.abandon_during(state));
 }
 
 // External work that ends only when the test wants it to.
@@ -317,20 +324,6 @@ private:
     std::atomic<bool>& is_asked_;
 };
 
-class stubborn_sender {
-public:
-    using result_type = result<void>;
-
-    stubborn_sender(io_multiplexer& on, stubborn_work& work) noexcept : on_(&on), work_(&work) {}
-    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *on_; }
-    void configure(operation& configured) const noexcept { configure_external(configured, *on_, *work_, {}); }
-    [[nodiscard]] static result_type collect(const operation&) noexcept { return {}; }
-
-private:
-    io_multiplexer* on_;
-    stubborn_work* work_;
-};
-
 TEST_P(attempts_by_threads, an_abandoned_operation_is_not_signalled_when_it_completes) {
     std::optional<io_multiplexer::work_guard> promise(loop());
     std::jthread sleeper([this] {
@@ -341,7 +334,7 @@ TEST_P(attempts_by_threads, an_abandoned_operation_is_not_signalled_when_it_comp
         std::atomic<int> code = -1;
         std::atomic<bool> is_done = false;
         stubborn_work work(is_asked_to_end);
-        auto state = connect(stubborn_sender(loop(), work), receiver{&code, &is_done});
+        auto state = connect(test_kit::external_sender(loop(), work), receiver{&code, &is_done});
         state.start();
         std::jthread finisher([&] {
             while (not is_asked_to_end.load())

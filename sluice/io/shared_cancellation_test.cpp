@@ -100,20 +100,6 @@ private:
     int calls_ = 0;
 };
 
-class demanding_sender {
-public:
-    using result_type = result<void>;
-
-    demanding_sender(io_multiplexer& on, demanding& work) noexcept : on_(&on), work_(&work) {}
-    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *on_; }
-    void configure(operation& op) const noexcept { configure_external(op, *on_, *work_, {}); }
-    [[nodiscard]] static result_type collect(const operation&) noexcept { return {}; }
-
-private:
-    io_multiplexer* on_;
-    demanding* work_;
-};
-
 TEST_P(cancellation_by_threads, calls_no_function_of_an_external_wait_with_the_lock_held) {
     struct receiver {
         bool* is_done;
@@ -122,14 +108,14 @@ TEST_P(cancellation_by_threads, calls_no_function_of_an_external_wait_with_the_l
     };
     bool is_done = false;
     demanding abandoned(loop());
-    auto first = connect(demanding_sender(loop(), abandoned), receiver{&is_done});
+    auto first = connect(test_kit::external_sender(loop(), abandoned), receiver{&is_done});
     first.start();
     (void)first.poll();
     first.abandon();
     EXPECT_EQ(abandoned.calls(), 3);
     EXPECT_FALSE(is_done);
     demanding cancelled(loop());
-    auto second = connect(demanding_sender(loop(), cancelled), receiver{&is_done});
+    auto second = connect(test_kit::external_sender(loop(), cancelled), receiver{&is_done});
     second.start();
     second.cancel();
     while (not is_done)

@@ -82,7 +82,7 @@ void world::check_opens() {
 }
 
 void world::commit(open& fresh) {
-    fresh.at->protocol.commit(fresh.entry, fresh.mode, without_.epoch ? 0 : state_.epoch());
+    fresh.at->protocol.commit(fresh.entry, fresh.mode);
     fresh.is_committed = true;
     opens_.push_back(&fresh);
     if (fresh.node->links == 0) fail("a removed file is opened");
@@ -297,7 +297,6 @@ nt_status world::rename(open& source, const std::string& from, const std::string
             if (is_done and target != nullptr) at_once([&] { state_.note_removal(); });
         }
         at_once([&] {
-            if (is_done) source.at->protocol.record_epoch(state_.epoch());
             (void)source.at->protocol.unmark(first);
             if (at_target != nullptr and
                 (without_.marks ? is_done : at_target->protocol.unmark(second, is_done)))
@@ -312,39 +311,29 @@ nt_status world::rename(open& source, const std::string& from, const std::string
     return nt_status::sharing_violation;
 }
 
-bool world::has_new_opens(std::uint64_t since) {
-    for (const auto& [number, weak] : files_) {
-        const file_ptr one = weak.lock();
-        if (one == nullptr or one->protocol.entries().empty()) continue;
-        if (one->protocol.epoch() >= since) return true;
-    }
-    return false;
-}
-
 nt_status world::rename_directory(const std::string& to) {
-    const std::uint64_t since = at_once([&] { return state_.begin_epoch(); });
-    // One file at a time, as a collection that does not stop the others sees them.
-    for (unsigned number = 1; number != 4; ++number) {
-        const bool is_open = at_once([&] {
-            const file_ptr one = find_file(number);
-            return one != nullptr and not one->protocol.entries().empty();
-        });
-        if (is_open) return nt_status::access_denied;
-    }
-    event closed(loop());
-    fifo_lock::place barrier(closed);
+    event entered(loop());
+    fifo_lock::place barrier(entered);
     if (not without_.barrier and not at_once([&] { return state_.rename_barrier().lock(barrier); }))
-        wait_for(closed);
-    nt_status status = nt_status::access_denied;
-    if (not at_once([&] { return has_new_opens(since); })) {
+        wait_for(entered);
+    std::vector<file_ptr> beneath;
+    at_once([&] {
+        for (const open* const one : opens_)
+            beneath.push_back(one->at);
+    });
+    // The call that searches: all files are beneath the directory. Files may be closed during the call.
+    const bool is_open_beneath = at_once([&] {
+        return std::ranges::any_of(beneath, [&](const file_ptr& each) {
+            return std::ranges::any_of(opens_, [&](const open* one) { return one->at == each; });
+        });
+    });
+    if (not is_open_beneath)
         at_once([&] {
             if (not opens_.empty()) fail("the path of an open file changes with its directory");
             directory_name_ = to;
         });
-        status = nt_status::success;
-    }
     at_once([&] { state_.rename_barrier().unlock(barrier); });
-    return status;
+    return is_open_beneath ? nt_status::access_denied : nt_status::success;
 }
 
 nt_status world::delete_directory() {
@@ -354,7 +343,7 @@ nt_status world::delete_directory() {
     at_once([&] {
         waiting<open_protocol> unused(protocol, woken);
         (void)protocol.join(entry, {}, unused.place());
-        protocol.commit(entry, {}, 0);
+        protocol.commit(entry, {});
     });
     smb::server::directory_check check;
     for (;;) {

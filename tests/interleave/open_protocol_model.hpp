@@ -43,7 +43,6 @@ struct omissions {
     bool marks = false;
     bool directory_changes = false;
     bool barrier = false;
-    bool epoch = false;
 };
 
 /// A file of the model, while a name or a request has it: only then another gets its number.
@@ -92,7 +91,8 @@ public:
     nt_status close(open& ending);
     /// Renames an open file to another name, which it replaces.
     nt_status rename(open& source, const std::string& from, const std::string& to);
-    /// Renames the directory, if no file in it is open.
+    /// Renames the directory, if no file in it is open. As in operation/renaming.cpp, the barrier is held
+    /// exclusively while the open files are collected, searched and checked.
     nt_status rename_directory(const std::string& to);
     /// Sets the delete disposition of the directory, and removes it: `by` is an open of it.
     nt_status delete_directory();
@@ -145,7 +145,6 @@ private:
     [[nodiscard]] outcome join(const create_request& wanted, open& fresh, round& of, nt_status& status);
     void end_creation(round& of);
     void remove_if_last(const file_ptr& at, const inode_ptr& node, open_protocol::removal_duty duty);
-    [[nodiscard]] bool has_new_opens(std::uint64_t since);
 
     [[nodiscard]] inode_ptr find(const std::string& name) const;
     [[nodiscard]] inode_ptr make_inode();

@@ -26,10 +26,6 @@ using wire::command;
 
 namespace {
 
-[[nodiscard]] bytes_view view(const std::string& text) {
-    return std::as_bytes(std::span(text));
-}
-
 constexpr std::uint64_t in_flight_max = 4;
 
 }  // namespace
@@ -324,12 +320,7 @@ void busy_channel::put_data_request() {
 void busy_channel::put_lock() {
     const open_name which = some_file();
     if (which.is_register) return put(command::echo, wire::echo_args{});
-    wire::lock_flags flags = random_.below(2) == 0 ? wire::lock_flags::shared : wire::lock_flags::exclusive;
-    if (random_.below(3) == 0) flags = wire::lock_flags::unlock;
-    if (random_.below(3) == 0 and flags != wire::lock_flags::unlock)
-        flags |= wire::lock_flags::fail_immediately;
-    const wire::raw_lock_element element = wire::encode_lock_element(
-        {.offset_bytes = random_.below(4) * 10, .length_bytes = 10 + random_.below(3) * 10, .flags = flags});
+    const wire::raw_lock_element element = random_lock(3);
     put(command::lock,
         wire::lock_args{.file = which.file, .elements = wire::lock_list(std::span(&element, 1))});
 }

@@ -16,10 +16,6 @@ using wire::nt_status;
 
 namespace {
 
-[[nodiscard]] bytes_view view(const std::string& text) {
-    return std::as_bytes(std::span(text));
-}
-
 io::task<void> report(io::task<bool> what, std::optional<bool>& outcome) {
     outcome = co_await std::move(what);
 }

@@ -59,6 +59,15 @@ void simulated_client::sign(mutable_bytes message) {
     std::memcpy(message.data() + wire::header_signature_offset, made.data(), made.size());
 }
 
+wire::raw_lock_element simulated_client::random_lock(std::uint64_t period) {
+    wire::lock_flags flags = random_.below(2) == 0 ? wire::lock_flags::shared : wire::lock_flags::exclusive;
+    if (random_.below(3) == 0) flags = wire::lock_flags::unlock;
+    if (random_.below(period) == 0 and flags != wire::lock_flags::unlock)
+        flags |= wire::lock_flags::fail_immediately;
+    return wire::encode_lock_element(
+        {.offset_bytes = random_.below(4) * 10, .length_bytes = 10 + random_.below(3) * 10, .flags = flags});
+}
+
 void simulated_client::append(bytes_view message) {
     if (not is_compound_) {
         std::array<std::byte, wire::frame_prefix_bytes> prefix{};

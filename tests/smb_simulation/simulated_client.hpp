@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "sluice/smb/auth/ntlm_initiator.hpp"
 #include "sluice/smb/auth/preauth_integrity.hpp"
 #include "sluice/smb/auth/signing.hpp"
+#include "sluice/smb/wire/file/lock.hpp"
 #include "sluice/smb/wire/guid.hpp"
 #include "sluice/smb/wire/message/frame.hpp"
 #include "sluice/smb/wire/message/header.hpp"
@@ -20,6 +22,11 @@
 #include "sluice/smb/wire/message/session_setup.hpp"
 
 namespace sluice::smb_simulation {
+
+/// Returns the bytes of a name or path, as requests take them.
+[[nodiscard]] inline bytes_view view(const std::string& text) noexcept {
+    return std::as_bytes(std::span(text));
+}
 
 /// What every client of a simulation can do: encode requests, send them, take replies, log on, connect to the
 /// share "files". What it asks for, and what it makes of the answers, is for the classes derived from it.
@@ -78,6 +85,9 @@ protected:
     void begin_compound();
     void end_compound();
     [[nodiscard]] bool is_in_compound() const noexcept { return is_compound_; }
+    /// Returns a lock or unlock of one of twelve ranges that overlap. Locks fail instead of waiting once in
+    /// `period` times.
+    [[nodiscard]] smb::wire::raw_lock_element random_lock(std::uint64_t period);
 
     static constexpr std::size_t message_bytes_max = 4096;
 

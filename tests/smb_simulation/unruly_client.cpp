@@ -28,10 +28,6 @@ namespace {
 
 constexpr std::uint8_t rename_class = 10;  // FileRenameInformation
 
-[[nodiscard]] bytes_view view(const std::string& text) {
-    return std::as_bytes(std::span(text));
-}
-
 }  // namespace
 
 unruly_client::unruly_client(io::io_multiplexer& loop, io::socket_handle socket, const clock_source& clock,
@@ -234,12 +230,7 @@ void unruly_client::put_data_request() {
 }
 
 void unruly_client::put_lock() {
-    wire::lock_flags flags = random_.below(2) == 0 ? wire::lock_flags::shared : wire::lock_flags::exclusive;
-    if (random_.below(3) == 0) flags = wire::lock_flags::unlock;
-    if (random_.below(4) == 0 and flags != wire::lock_flags::unlock)
-        flags |= wire::lock_flags::fail_immediately;
-    const wire::raw_lock_element element = wire::encode_lock_element(
-        {.offset_bytes = random_.below(4) * 10, .length_bytes = 10 + random_.below(3) * 10, .flags = flags});
+    const wire::raw_lock_element element = random_lock(4);
     put(command::lock,
         wire::lock_args{.file = some_file(), .elements = wire::lock_list(std::span(&element, 1))});
 }

@@ -17,6 +17,19 @@ protected:
         fifo_lock::place place;
     };
 
+    // a holds the lock, and c waits after b.
+    void lock_a_and_queue_b_and_c() {
+        EXPECT_TRUE(lock.lock(a.place));
+        EXPECT_FALSE(lock.lock(b.place));
+        EXPECT_FALSE(lock.lock(c.place));
+    }
+    // The same, but a and c are shared.
+    void lock_a_shared_and_queue_b_and_c() {
+        EXPECT_TRUE(lock.lock_shared(a.place));
+        EXPECT_FALSE(lock.lock(b.place));
+        EXPECT_FALSE(lock.lock_shared(c.place));
+    }
+
     std::unique_ptr<io::io_multiplexer> loop = io::make_epoll_multiplexer().value();
     fifo_lock lock;
     user a{*loop};
@@ -25,9 +38,7 @@ protected:
 };
 
 TEST_F(fifo_lock_test, grants_waiters_in_order_of_arrival) {
-    EXPECT_TRUE(lock.lock(a.place));
-    EXPECT_FALSE(lock.lock(b.place));
-    EXPECT_FALSE(lock.lock(c.place));
+    lock_a_and_queue_b_and_c();
     lock.unlock(a.place);
     EXPECT_TRUE(b.woken.is_set());
     EXPECT_TRUE(lock.is_held_by(b.place));
@@ -40,9 +51,7 @@ TEST_F(fifo_lock_test, grants_waiters_in_order_of_arrival) {
 }
 
 TEST_F(fifo_lock_test, skips_a_waiter_that_has_left_the_queue) {
-    EXPECT_TRUE(lock.lock(a.place));
-    EXPECT_FALSE(lock.lock(b.place));
-    EXPECT_FALSE(lock.lock(c.place));
+    lock_a_and_queue_b_and_c();
     lock.unlock(b.place);
     EXPECT_FALSE(b.woken.is_set());
     lock.unlock(a.place);
@@ -51,9 +60,7 @@ TEST_F(fifo_lock_test, skips_a_waiter_that_has_left_the_queue) {
 }
 
 TEST_F(fifo_lock_test, passes_on_a_grant_that_an_interrupted_waiter_releases) {
-    EXPECT_TRUE(lock.lock(a.place));
-    EXPECT_FALSE(lock.lock(b.place));
-    EXPECT_FALSE(lock.lock(c.place));
+    lock_a_and_queue_b_and_c();
     b.woken.set(wire::nt_status::cancelled);
     lock.unlock(a.place);
     EXPECT_TRUE(lock.is_held_by(b.place)) << "the event only wakes; the place has the outcome";
@@ -74,9 +81,7 @@ TEST_F(fifo_lock_test, grants_shared_holders_together) {
 }
 
 TEST_F(fifo_lock_test, shared_waiter_does_not_overtake_an_exclusive_one) {
-    EXPECT_TRUE(lock.lock_shared(a.place));
-    EXPECT_FALSE(lock.lock(b.place));
-    EXPECT_FALSE(lock.lock_shared(c.place));
+    lock_a_shared_and_queue_b_and_c();
     lock.unlock(a.place);
     EXPECT_TRUE(lock.is_held_by(b.place));
     EXPECT_FALSE(lock.is_held_by(c.place));
@@ -86,9 +91,7 @@ TEST_F(fifo_lock_test, shared_waiter_does_not_overtake_an_exclusive_one) {
 }
 
 TEST_F(fifo_lock_test, exclusive_waiter_that_leaves_lets_shared_waiters_in) {
-    EXPECT_TRUE(lock.lock_shared(a.place));
-    EXPECT_FALSE(lock.lock(b.place));
-    EXPECT_FALSE(lock.lock_shared(c.place));
+    lock_a_shared_and_queue_b_and_c();
     lock.unlock(b.place);
     EXPECT_TRUE(lock.is_held_by(c.place));
     lock.unlock(a.place);

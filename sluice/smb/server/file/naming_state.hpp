@@ -33,21 +33,10 @@ public:
     /// A file has been removed or replaced. Called before the file table forgets it.
     void note_removal() noexcept { removals_.fetch_add(1, std::memory_order_seq_cst); }  // with removals()
 
-    /// The current epoch. A CREATE reads it after joining, for open_protocol::commit().
-    [[nodiscard]] std::uint64_t epoch() const noexcept {
-        return epoch_.load(std::memory_order_seq_cst);  // pairs with begin_epoch()
-    }
-    /// A directory rename is about to collect the opens beneath: returns the epoch that opens have from now
-    /// on, also those that the collection does not find.
-    [[nodiscard]] std::uint64_t begin_epoch() noexcept {
-        return epoch_.fetch_add(1, std::memory_order_seq_cst) + 1;  // pairs with epoch()
-    }
-
 private:
     pending_creates creates_;
     fifo_lock rename_barrier_;
     std::atomic<std::uint64_t> removals_{0};
-    std::atomic<std::uint64_t> epoch_{0};
 };
 
 /// The naming states of a server, by domain. A state exists for as long as the table, so that two requests

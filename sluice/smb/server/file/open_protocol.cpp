@@ -48,11 +48,10 @@ open_protocol::verdict open_protocol::join(share_entry& fresh, const sharing& wa
     return found;
 }
 
-void open_protocol::commit(share_entry& joined, const sharing& mode, std::uint64_t epoch) noexcept {
+void open_protocol::commit(share_entry& joined, const sharing& mode) noexcept {
     ENSURE(joined.at_ == this and joined.state_ == entry_state::joining, "a joining entry is committed");
     remove(joined);
     add(joined, entry_state::committed, mode);
-    record_epoch(epoch);
     file_.grant_next();
     file_.wake_joins();
 }
@@ -203,10 +202,6 @@ open_protocol::verdict open_protocol::begin_check(directory_check& check, waiter
 void open_protocol::end_check(directory_check& check, bool is_empty) noexcept {
     if (std::exchange(check.at_, nullptr) == nullptr or checker_ != &check) return;
     set_phase(is_empty ? delete_phase::delete_pending : delete_phase::open);
-}
-
-void open_protocol::record_epoch(std::uint64_t epoch) noexcept {
-    file_.epoch_ = std::max(file_.epoch_, epoch);
 }
 
 void open_protocol::add(share_entry& entry, entry_state state, const sharing& mode) noexcept {

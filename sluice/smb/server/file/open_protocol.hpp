@@ -112,9 +112,8 @@ public:
     [[nodiscard]] verdict check(const sharing& wanted) const noexcept;
     /// Adds `fresh`, which is outside, as joining if it is granted; queues `blocked` if it is blocked.
     [[nodiscard]] verdict join(share_entry& fresh, const sharing& wanted, waiter& blocked) noexcept;
-    /// A joining entry becomes an open. `mode` is what it has now: what it wanted, or less. `epoch` is the
-    /// domain's rename epoch, read after join().
-    void commit(share_entry& joined, const sharing& mode, std::uint64_t epoch) noexcept;
+    /// A joining entry becomes an open. `mode` is what it has now: what it wanted, or less.
+    void commit(share_entry& joined, const sharing& mode) noexcept;
     /// The open has been closed, but changes of the file through it are in flight: leave() follows.
     void end(share_entry& committed) noexcept;
 
@@ -166,12 +165,6 @@ public:
     /// A waiter does not wait any more.
     void forget(waiter& one) noexcept { one.leave(); }
 
-    /// A rename has changed the path of the file, in this epoch of its domain.
-    void record_epoch(std::uint64_t epoch) noexcept;
-    /// Returns the latest epoch in which an open of the file or of a stream was committed, or its path
-    /// changed.
-    [[nodiscard]] std::uint64_t epoch() const noexcept { return file_.epoch_; }
-
     [[nodiscard]] const share_entries& entries() const noexcept { return entries_; }
     /// The entries of all named streams of this file.
     [[nodiscard]] const share_entries& stream_entries() const noexcept { return stream_entries_; }
@@ -202,8 +195,7 @@ private:
     // Used by files, not by streams.
     share_entries stream_entries_;
     std::uint32_t directory_changes_ = 0;
-    std::uint32_t marks_ = 0;  // held and queued: they block joins
-    std::uint64_t epoch_ = 0;
+    std::uint32_t marks_ = 0;             // held and queued: they block joins
     directory_check* checker_ = nullptr;  // exactly in the phase `checking`
     name_right* holder_ = nullptr;
     intrusive_list<name_right, &name_right::link_> rights_;  // queued

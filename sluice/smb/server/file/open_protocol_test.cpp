@@ -30,12 +30,25 @@ protected:
     void open(share_entry& entry, const sharing& mode = shares_all) { open(file, entry, mode); }
     void open(open_protocol& at, share_entry& entry, const sharing& mode = shares_all) {
         ASSERT_EQ(join(at, entry, mode), verdict::granted);
-        at.commit(entry, mode, 0);
+        at.commit(entry, mode);
     }
     // The last open of a file to be deleted has gone.
     void close_last(share_entry& entry) {
         file.set_delete_pending();
         ASSERT_TRUE(file.leave(entry).of_this);
+    }
+    // The removal of the file waits for the mark.
+    void close_last_under_a_mark(name_right& mark, name_right& removal) {
+        open(first);
+        EXPECT_TRUE(file.mark(mark));
+        close_last(first);
+        EXPECT_FALSE(file.begin_removal(removal));
+    }
+    // A mark waits for the CREATE of `first`, and `second` waits for the mark.
+    void mark_during_a_create(name_right& mark, waiting<open_protocol>& blocked) {
+        EXPECT_EQ(join(first), verdict::granted);
+        EXPECT_FALSE(file.mark(mark));
+        EXPECT_EQ(file.join(second, shares_all, blocked.place()), verdict::blocked);
     }
 
     std::unique_ptr<io::io_multiplexer> loop = io::make_epoll_multiplexer().value();
@@ -62,7 +75,7 @@ TEST_F(open_protocol_test, conflict_with_a_joining_entry_waits_for_its_commit) {
         waiting<open_protocol> blocked(file, woken);
         EXPECT_EQ(file.join(second, shared_write, blocked.place()), verdict::blocked);
         EXPECT_FALSE(woken.is_set());
-        file.commit(first, shared_read, 0);
+        file.commit(first, shared_read);
         EXPECT_TRUE(woken.is_set());
     }
     EXPECT_EQ(join(second, shared_write), verdict::sharing_violation);
@@ -99,7 +112,7 @@ TEST_F(open_protocol_test, commit_may_keep_less_than_was_wanted) {
     constexpr sharing overwrites{.access = access_mask::read_data | access_mask::write_data,
                                  .share = share_access::read};
     EXPECT_EQ(join(first, overwrites), verdict::granted);
-    file.commit(first, shared_read, 0);
+    file.commit(first, shared_read);
     EXPECT_EQ(join(second, shared_read), verdict::granted);
     (void)file.leave(first);
     (void)file.leave(second);
@@ -109,7 +122,7 @@ TEST_F(open_protocol_test, entry_moves_from_its_create_to_its_open) {
     share_entry of_create;
     EXPECT_EQ(join(of_create), verdict::granted);
     first = std::move(of_create);
-    file.commit(first, shares_all, 0);
+    file.commit(first, shares_all);
     EXPECT_EQ(first.state(), entry_state::committed);
     (void)file.leave(first);
     EXPECT_TRUE(file.entries().empty());
@@ -241,13 +254,11 @@ TEST_F(open_protocol_test, failed_removal_makes_the_file_accessible_again) {
 }
 
 TEST_F(open_protocol_test, mark_waits_for_joining_entries_and_blocks_new_ones) {
-    EXPECT_EQ(join(first), verdict::granted);
     name_right mark(granted);
-    EXPECT_FALSE(file.mark(mark));
     {
         waiting<open_protocol> blocked(file, woken);
-        EXPECT_EQ(file.join(second, shares_all, blocked.place()), verdict::blocked);
-        file.commit(first, shares_all, 0);
+        mark_during_a_create(mark, blocked);
+        file.commit(first, shares_all);
         EXPECT_TRUE(granted.is_set());
         EXPECT_TRUE(mark.is_held());
         EXPECT_FALSE(woken.is_set()) << "it would be blocked again";
@@ -269,23 +280,18 @@ TEST_F(open_protocol_test, mark_waits_for_joining_entries_of_streams) {
 }
 
 TEST_F(open_protocol_test, interrupted_mark_lets_joins_go_on) {
-    EXPECT_EQ(join(first), verdict::granted);
     name_right mark(granted);
-    EXPECT_FALSE(file.mark(mark));
     waiting<open_protocol> blocked(file, woken);
-    EXPECT_EQ(file.join(second, shares_all, blocked.place()), verdict::blocked);
+    mark_during_a_create(mark, blocked);
     EXPECT_FALSE(file.unmark(mark));
     EXPECT_TRUE(woken.is_set());
     (void)file.leave(first);
 }
 
 TEST_F(open_protocol_test, removal_waits_for_the_mark_before_it) {
-    open(first);
     name_right mark(woken);
-    EXPECT_TRUE(file.mark(mark));
-    close_last(first);
     name_right removal(granted);
-    EXPECT_FALSE(file.begin_removal(removal));
+    close_last_under_a_mark(mark, removal);
     EXPECT_EQ(file.phase(), delete_phase::delete_pending);
     EXPECT_FALSE(file.unmark(mark));
     EXPECT_TRUE(removal.is_held());
@@ -294,12 +300,9 @@ TEST_F(open_protocol_test, removal_waits_for_the_mark_before_it) {
 }
 
 TEST_F(open_protocol_test, removal_of_a_file_that_a_rename_has_replaced_finds_it_removed) {
-    open(first);
     name_right mark(woken);
-    EXPECT_TRUE(file.mark(mark));
-    close_last(first);
     name_right removal(granted);
-    EXPECT_FALSE(file.begin_removal(removal));
+    close_last_under_a_mark(mark, removal);
     EXPECT_TRUE(file.unmark(mark, true));
     EXPECT_TRUE(removal.is_held());
     EXPECT_EQ(file.phase(), delete_phase::removed);
@@ -390,15 +393,6 @@ TEST_F(open_protocol_test, one_check_waits_for_the_other) {
     EXPECT_EQ(file.begin_check(other, unused), verdict::granted);
     file.end_check(other, false);
     (void)file.leave(first);
-}
-
-TEST_F(open_protocol_test, file_has_the_epoch_of_its_last_open_or_rename) {
-    EXPECT_EQ(join(stream, first), verdict::granted);
-    stream.commit(first, shares_all, 3);
-    EXPECT_EQ(file.epoch(), 3U);
-    file.record_epoch(2);
-    EXPECT_EQ(file.epoch(), 3U);
-    (void)stream.leave(first);
 }
 
 }  // namespace

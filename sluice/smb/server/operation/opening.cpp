@@ -388,8 +388,7 @@ io::task<opening::step> opening::complete(create_round& round) noexcept {
     if (status_ == nt_status::success and r_.interrupted()) status_ = *r_.interrupted();
     if (status_ == nt_status::success) status_ = register_open();
     if (status_ != nt_status::success) co_return step::failed;
-    fresh_->file->protocol().commit(fresh_->entry, {.access = granted_, .share = args_.share_access},
-                                    round.names().epoch());
+    fresh_->file->protocol().commit(fresh_->entry, {.access = granted_, .share = args_.share_access});
     co_return step::done;
 }
 

@@ -1,0 +1,91 @@
+#include <gtest/gtest.h>
+
+#include "tests/interleave/scheduler.hpp"
+
+namespace sluice::interleave {
+namespace {
+
+// Store buffering and message passing, the two litmus tests that tell this memory model from others.
+class litmus : public scenario {
+protected:
+    using word = scheduled_atomics::atomic<std::uint32_t>;
+    word x_{0};
+    word y_{0};
+    std::uint32_t a_ = 7;
+    std::uint32_t b_ = 7;
+};
+
+template <std::memory_order Store>
+class store_buffering final : public litmus {
+public:
+    std::vector<std::function<void()>> threads() override {
+        return {[this] {
+                    x_.store(1, Store);
+                    a_ = y_.load(std::memory_order_seq_cst);
+                },
+                [this] {
+                    y_.store(1, Store);
+                    b_ = x_.load(std::memory_order_seq_cst);
+                }};
+    }
+    std::string verdict() override { return a_ == 0 and b_ == 0 ? "both loads overtake both stores" : ""; }
+};
+
+class message_passing final : public litmus {
+public:
+    std::vector<std::function<void()>> threads() override {
+        return {[this] {
+                    x_.store(1, std::memory_order_relaxed);
+                    y_.store(1, std::memory_order_release);
+                },
+                [this] {
+                    a_ = y_.load(std::memory_order_acquire);
+                    b_ = x_.load(std::memory_order_relaxed);
+                }};
+    }
+    std::string verdict() override {
+        return a_ == 1 and b_ == 0 ? "a message arrives before its content" : "";
+    }
+};
+
+// An exchange reads the latest value, delayed or not.
+class two_exchanges final : public litmus {
+public:
+    std::vector<std::function<void()>> threads() override {
+        const auto add = [this] { x_.fetch_add(1, std::memory_order_relaxed); };
+        return {add, add, [this] { x_.fetch_add(1, std::memory_order_seq_cst); }};
+    }
+    std::string verdict() override {
+        return x_.load(std::memory_order_seq_cst) == 3 ? "" : "an exchange is lost";
+    }
+};
+
+template <class Scenario>
+[[nodiscard]] report try_delayed() {
+    return explore([] { return std::make_unique<Scenario>(); }, {.delays_stores = true});
+}
+
+TEST(delayed_stores, store_that_is_not_seq_cst_is_overtaken) {
+    EXPECT_NE(try_delayed<store_buffering<std::memory_order_release>>().problem, "");
+    const report strong = try_delayed<store_buffering<std::memory_order_seq_cst>>();
+    EXPECT_EQ(strong.problem, "");
+    EXPECT_TRUE(strong.is_complete);
+    const report undelayed =
+        explore([] { return std::make_unique<store_buffering<std::memory_order_release>>(); });
+    EXPECT_EQ(undelayed.problem, "");
+}
+
+TEST(delayed_stores, become_visible_in_their_order) {
+    const report found = try_delayed<message_passing>();
+    EXPECT_EQ(found.problem, "");
+    EXPECT_TRUE(found.is_complete);
+}
+
+TEST(delayed_stores, exchanges_stay_atomic) {
+    const report found = try_delayed<two_exchanges>();
+    EXPECT_EQ(found.problem, "");
+    EXPECT_TRUE(found.is_complete);
+}
+
+}  // namespace
+}  // namespace sluice::interleave
