@@ -82,8 +82,8 @@ private:
     return status;
 }
 
-// The file stays while other servers have it open; this checks again until they have closed it, or this server
-// stops. `alone` keeps them out from then on.
+// The file stays while other servers have it open; this checks again until they have closed it, or this
+// server stops. `alone` keeps them out from then on.
 [[nodiscard]] io::task<void> wait_until_alone(server_context& host, file_state& file,
                                               std::optional<peer_seal>& alone) noexcept {
     for (std::chrono::milliseconds pause = limits::peer_pause_min;;
