@@ -81,8 +81,8 @@ public:
     /// Opens a host's path. Errors: as volume::find.
     [[nodiscard]] result<io::handle> open_exactly(std::string_view path, follow_links links) const noexcept;
 
-    /// The present path of an open file, from the root; nothing if it has been removed or moved out. Without
-    /// `may_ask`, also nothing if only the file system could say whether it has been removed.
+    /// Returns the present path of an open file, from the root; std::nullopt if it has been removed or moved
+    /// out, and without `may_ask` also if only the file system could say that.
     [[nodiscard]] std::optional<std::string> present_path(const io::handle& open, bool may_ask = true) const;
 
     [[nodiscard]] bool is_root(const io::file_status& status) const noexcept {

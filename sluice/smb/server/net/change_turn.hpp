@@ -27,8 +27,8 @@ public:
 
     [[nodiscard]] bool is_taken() const noexcept { return is_taken_; }
 
-    /// Waits for the turn. Errors: why the request was interrupted; then it has no turn. Suspends, without
-    /// the latch.
+    /// Waits for the turn. Errors: why the request was interrupted; then it has no turn. Suspends, and
+    /// releases the latch.
     [[nodiscard]] io::task<wire::nt_status> wait() noexcept {
         io::task<wire::nt_status> waiting = by_.wait(granted_);
         const wire::nt_status outcome = co_await std::move(waiting);
