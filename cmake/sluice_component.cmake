@@ -125,10 +125,10 @@ function(sluice_compile_for_tests target optimized libraries)
   target_precompile_headers(${target} REUSE_FROM ${precompiled})
 endfunction()
 
-# How ctest runs a test next to others: tools/run-tests offers two places for each processor. A test takes both, and one
-# that waits takes one. Without a cost, ctest would learn only from its first run which tests take long.
+# How ctest runs a test next to others: tools/run-tests offers four places for each processor. A test takes all four, and
+# one that waits takes one. Without a cost, ctest would learn only from its first run which tests take long.
 function(sluice_schedule test waits cost)
-  set(places 2)
+  set(places 4)
   if(waits)
     set(places 1)
   endif()

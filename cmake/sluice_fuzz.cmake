@@ -14,7 +14,8 @@ function(sluice_fuzz name)
     target_link_options(sluice_${name}_fuzz PRIVATE -fsanitize=fuzzer)
     set(options -runs=0)
   else()
-    target_link_libraries(sluice_${name}_fuzz PRIVATE sluice_run_seeds)
+    target_link_libraries(sluice_${name}_fuzz PRIVATE sluice_run_seeds GTest::gmock Threads::Threads)
+    sluice_compile_for_tests(sluice_${name}_fuzz OFF "${arg_LINK}")  # it runs a few seeds, once
     set(options)
   endif()
   add_dependencies(fuzzers sluice_${name}_fuzz)
@@ -22,6 +23,7 @@ function(sluice_fuzz name)
   add_test(NAME fuzz_seeds_${name}
     COMMAND sluice_${name}_fuzz ${options} "${PROJECT_SOURCE_DIR}/fuzz/seeds/${name}")
   set_tests_properties(fuzz_seeds_${name} PROPERTIES LABELS fuzz TIMEOUT 300)
+  sluice_schedule(fuzz_seeds_${name} OFF "")
 endfunction()
 
 if(SLUICE_DEVELOPER)

@@ -21,12 +21,15 @@ add_library(sluice_precompiled_for_components OBJECT "${empty_source}")
 set_target_properties(sluice_precompiled_for_components PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(sluice_precompiled_for_components PRIVATE sluice_options)
 sluice_precompile(sluice_precompiled_for_components)
+add_library(sluice_precompiled_for_programs OBJECT "${empty_source}")
+target_link_libraries(sluice_precompiled_for_programs PRIVATE sluice_options Threads::Threads)
+sluice_precompile(sluice_precompiled_for_programs)
 
 # The headers of ours that most tests of a component include: parsing them takes most of the time of a test file that
-# is not optimised. A test that forgets one of them compiles all the same, here and everywhere: no test is built without.
+# is not optimised. A missing include of one of them is not an error, because no test is built without.
 set(sluice_precompiled_with_io
-  <sluice/io/io_multiplexer.hpp> <sluice/io/file_handle.hpp> <sluice/io/pipe_handle.hpp> <sluice/io/socket_handle.hpp>
-  <sluice/io/sync_wait.hpp> <sluice/io/task_group.hpp>)
+  <sluice/io/loop/io_multiplexer.hpp> <sluice/io/file/file_handle.hpp> <sluice/io/stream/pipe_handle.hpp>
+  <sluice/io/stream/socket_handle.hpp> <sluice/io/task/sync_wait.hpp> <sluice/io/task/task_group.hpp>)
 set(sluice_precompiled_with_fat ${sluice_precompiled_with_io} <sluice/fat/check/image_testing.hpp>)
 set(sluice_precompiled_with_smb <tests/smb_simulation/polite_client.hpp> <tests/smb_client/rig.hpp>)
 
