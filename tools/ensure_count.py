@@ -5,7 +5,7 @@
     tools/ensure_count.py --raise [ROOT]   raise the bounds below to the present values
 
 Counted are the sources (*.cpp) without tests: functions that begin in the first column and whose head ends a line, and
-each ENSURE. The bounds only rise, up to 0.5; an ENSURE states a relation between fields, and is no check for null.
+each ENSURE. The bounds only rise, up to 0.5; an ENSURE states a relation between fields, not that a pointer is set.
 """
 
 import argparse
