@@ -215,8 +215,8 @@ def layering(repository):
             other = component_of(include.target)
             if own is None:
                 continue  # tests, benchmarks and examples may use everything
-            if other is None and source.is_test:
-                continue  # a unit test may count allocations, with bench/harness
+            if other is None and (source.is_test or is_for_tests(source.path)):
+                continue  # a unit test may count allocations, with bench/harness, and use what tests/ have for several
             if other is None:
                 yield source.path, include.line, f"sluice/ does not include from {include.target.split('/')[0]}/"
             elif other != own and other not in LAYERS[own]:

@@ -67,6 +67,9 @@ class Layering(TidyTest):
         self.refuses("layering", "sluice/ does not include from bench/",
                      {"sluice/base/error.hpp": '#include "bench/harness/harness.hpp"\n'})
 
+    def test_what_is_for_tests_includes_from_the_tests_of_the_whole(self):
+        self.accepts({"sluice/base/error_testing.hpp": '#include "tests/simulation.hpp"\n'})
+
     def test_a_commented_include_is_no_include(self):
         self.accepts({"sluice/base/error.hpp": '// #include "sluice/io/request.hpp"\n'})
 

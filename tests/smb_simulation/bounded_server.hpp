@@ -12,8 +12,8 @@
 
 namespace sluice::smb_simulation {
 
-/// Tests of a server with little of each shared resource, and the users "greedy" and "honest". Each expects that the
-/// server forgets the clients that have ended.
+/// Tests of a server with little of each shared resource, and the users "greedy" and "honest". Each expects
+/// that the server forgets the clients that have ended.
 class bounded_server : public testing::Test {
 protected:
     static constexpr std::size_t bound = 10;  // for each shared resource

@@ -30,20 +30,21 @@ TEST(client_negotiation, takes_the_newest_dialect_of_both) {
 }
 
 TEST(client_negotiation, without_a_common_dialect_reports_the_status_of_the_server) {
-    const auto made = negotiate_with_old_server({.dialect_min = dialect::smb_3_0});
+    const auto made = negotiate_with_old_server({.server_name = "server", .dialect_min = dialect::smb_3_0});
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().status(), nt_status::not_supported);
 }
 
 TEST(client_negotiation, offers_nothing_if_the_range_is_empty) {
-    const auto made =
-        negotiate_with_old_server({.dialect_min = dialect::smb_3_1_1, .dialect_max = dialect::smb_3_0});
+    const auto made = negotiate_with_old_server(
+        {.server_name = "server", .dialect_min = dialect::smb_3_1_1, .dialect_max = dialect::smb_3_0});
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().which(), client_error::kind::policy);
 }
 
 TEST(client_negotiation, refuses_a_server_that_cannot_encrypt_if_it_must) {
-    const auto made = negotiate_with_old_server({.encryption = encryption::required});
+    const auto made =
+        negotiate_with_old_server({.server_name = "server", .encryption = encryption::required});
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().which(), client_error::kind::policy);
 }
@@ -52,8 +53,8 @@ TEST(client_negotiation, gives_each_client_an_identifier_of_its_own_unless_it_ha
     rig world;
     const smb::wire::guid known{.bytes = {std::byte{7}}};
     for (const smb::wire::guid& wanted : {smb::wire::guid{}, known}) {
-        auto opened = world.wait_for(
-            connection::open(world.seams(), world.connect(), {.client_guid = wanted}));
+        auto opened = world.wait_for(connection::open(world.seams(), world.connect(),
+                                                      {.server_name = "server", .client_guid = wanted}));
         ASSERT_TRUE(opened);
         const smb::wire::guid used = (*opened)->agreed().client_guid;
         EXPECT_NE(used, smb::wire::guid{});

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
 #include "tests/smb_client/rig.hpp"
 
@@ -32,7 +32,7 @@ using smb::wire::nt_status;
 TEST(client_requests, wait_for_credits_and_are_all_answered) {
     for (const std::uint32_t credits : {1U, 2U, 1024U}) {
         rig world;
-        logged_on client(world, {.credits_wanted = credits});
+        logged_on client(world, {.server_name = "server", .credits_wanted = credits});
         ASSERT_FALSE(client.error) << client.error->message();
         EXPECT_EQ(world.wait_for(send_at_once(*world.loop, *client.connection, 50)), 50) << credits;
         EXPECT_EQ(client.connection->under_way(), 0U);

@@ -49,7 +49,7 @@ TEST_F(client_session, that_has_logged_off_connects_to_no_share) {
 }
 
 TEST_F(client_session, before_smb_3_has_one_channel) {
-    const connection_options old{.dialect_max = smb::wire::dialect::smb_2_1};
+    const connection_options old{.server_name = "server", .dialect_max = smb::wire::dialect::smb_2_1};
     const auto first = open(old);
     const auto further = open(old);
     const auto made = world.wait_for(session::log_on(*first, rig::who()));
@@ -61,8 +61,8 @@ TEST_F(client_session, before_smb_3_has_one_channel) {
     world.wait_for(first->close());
 }
 
-TEST_F(client_session, goes_on_over_the_channels_that_are_left) {
-    connection_options options{.channels = 2};
+TEST_F(client_session, uses_the_channels_that_are_left) {
+    connection_options options{.server_name = "server", .channels = 2};
     const auto first = open(options);
     options.client_guid = first->agreed().client_guid;
     const auto further = open(options);

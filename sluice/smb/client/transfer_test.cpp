@@ -84,7 +84,7 @@ TEST_F(transfers, upload_stores_the_bytes_that_it_is_given) {
 TEST_F(transfers, end_with_the_error_of_this_side) {
     const auto file = make_file("f", 3 * mebibyte);
     const byte_taker full = [](bytes_view, std::uint64_t) -> result<void> {
-        return failure(error(std::errc::no_space_on_device));
+        return failure(error(std::errc::no_space_on_device, "store"));
     };
     const auto ended = world.wait_for(download(*file, 0, 3 * mebibyte, full));
     ASSERT_FALSE(ended);

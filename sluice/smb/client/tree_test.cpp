@@ -26,17 +26,17 @@ protected:
     logged_on client;
 };
 
-TEST_F(client_tree, of_a_share_that_does_not_exist_is_refused) {
+TEST_F(client_tree, is_refused_for_a_share_that_does_not_exist) {
     EXPECT_EQ(refusal(world.wait_for(tree::connect(*client.session, "none"))), nt_status::bad_network_name);
 }
 
-TEST_F(client_tree, of_a_share_without_files_is_refused) {
+TEST_F(client_tree, is_refused_for_a_share_without_files) {
     const auto pipes = world.wait_for(tree::connect(*client.session, "IPC$"));
     ASSERT_FALSE(pipes);
     EXPECT_EQ(pipes.error().which(), client_error::kind::policy);
 }
 
-TEST_F(client_tree, sends_no_path_that_is_not_utf_8) {
+TEST_F(client_tree, refuses_a_path_with_invalid_utf_8) {
     const auto opened = world.wait_for(client.tree->open("\xff", {}));
     ASSERT_FALSE(opened);
     EXPECT_EQ(opened.error().which(), client_error::kind::policy);

@@ -5,8 +5,8 @@
 
 #include "sluice/smb/server/command/command_testing.hpp"
 
-// SESSION_SETUP that binds a further connection to a session ([MS-SMB2] 3.3.5.5, 3.3.5.5.2). channels_test.cpp
-// tests sessions that have several.
+// SESSION_SETUP that binds a further connection to a session ([MS-SMB2] 3.3.5.5, 3.3.5.5.2).
+// channels_test.cpp tests sessions that have several.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -71,11 +71,12 @@ TEST_F(bindings, need_the_signature_of_the_session_key) {
     EXPECT_EQ(second.call(command::session_setup, asked).status(), nt_status::invalid_parameter);
 }
 
-TEST_F(bindings, of_a_session_that_does_not_exist_are_refused) {
+TEST_F(bindings, are_refused_for_a_session_that_does_not_exist) {
     polite_client second(where_);
     second.stand({.session = 4711, .tree = 0});
-    EXPECT_EQ(second.call(command::session_setup,
-                          wire::session_setup_args{.flags = wire::session_setup_flags::binding})
+    EXPECT_EQ(second
+                  .call(command::session_setup,
+                        wire::session_setup_args{.flags = wire::session_setup_flags::binding})
                   .status(),
               nt_status::user_session_deleted);
 }

@@ -9,8 +9,7 @@ class close_command : public command_test {
 protected:
     wire::close_reply ask_and_close(const wire::file_id& file) {
         const auto said = client().call(
-            command::close,
-            wire::close_args{.flags = wire::close_flags::query_attributes, .file = file});
+            command::close, wire::close_args{.flags = wire::close_flags::query_attributes, .file = file});
         EXPECT_EQ(said.status(), nt_status::success);
         return wire::decode_close_reply(said.message()).value();
     }
@@ -25,12 +24,13 @@ TEST_F(close_command, reports_the_last_status_of_the_file_if_asked) {
 }
 
 TEST_F(close_command, reports_no_status_unless_asked) {
-    const auto said = client().call(command::close, wire::close_args{.file = open_for(wire::file_all_access)});
+    const auto said =
+        client().call(command::close, wire::close_args{.file = open_for(wire::file_all_access)});
     ASSERT_EQ(said.status(), nt_status::success);
     EXPECT_EQ(wire::decode_close_reply(said.message()), wire::close_reply{});
 }
 
-TEST_F(close_command, of_a_pipe_reports_no_status) {
+TEST_F(close_command, reports_no_status_for_a_pipe) {
     EXPECT_EQ(ask_and_close(open_pipe()).flags, wire::close_flags::none);
 }
 

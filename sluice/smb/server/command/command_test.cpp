@@ -19,8 +19,7 @@ TEST(command_rules, let_a_client_without_a_session_negotiate_log_on_and_echo_onl
         const command_rule* const rule = rule_of(command(code));
         if (rule == nullptr) continue;
         const bool is_open_to_all = command(code) == command::negotiate or
-                                    command(code) == command::session_setup or
-                                    command(code) == command::echo;
+                                    command(code) == command::session_setup or command(code) == command::echo;
         EXPECT_EQ(rule->needs_session, not is_open_to_all) << code;
     }
 }
@@ -32,7 +31,7 @@ TEST(command_rules, ask_for_a_session_where_they_ask_for_a_tree_connection) {
     }
 }
 
-// What ends something, and what others wait for ([MS-SMB2] 3.3.5.2.9).
+// [MS-SMB2] 3.3.5.2.9
 TEST(command_rules, serve_an_expired_session_in_what_frees_resources) {
     for (const command one :
          {command::logoff, command::close, command::lock, command::echo, command::oplock_break})

@@ -60,14 +60,13 @@ protected:
     }
 
     nt_status write(const wire::file_id& file, std::string_view text, std::uint64_t offset = 0) {
-        return status_of(command::write, wire::write_args{.file = file,
-                                                          .offset_bytes = offset,
-                                                          .data = std::as_bytes(std::span(text))});
+        return status_of(
+            command::write,
+            wire::write_args{.file = file, .offset_bytes = offset, .data = std::as_bytes(std::span(text))});
     }
     /// The first bytes of a file.
     [[nodiscard]] std::string content_of(const wire::file_id& file) {
-        const auto said =
-            client().call(command::read, wire::read_args{.file = file, .length_bytes = 1000});
+        const auto said = client().call(command::read, wire::read_args{.file = file, .length_bytes = 1000});
         if (said.status() != nt_status::success) return {};
         const bytes_view data = wire::decode_read_reply(said.message())->data;
         return {reinterpret_cast<const char*>(data.data()), data.size()};
@@ -88,10 +87,10 @@ protected:
     }
 
     nt_status set(const wire::file_id& file, wire::file_information_class what, bytes_view input) {
-        return status_of(command::set_info,
-                         wire::set_info_args{.information_class = static_cast<std::uint8_t>(what),
-                                             .file = file,
-                                             .input = input});
+        return status_of(
+            command::set_info,
+            wire::set_info_args{
+                .information_class = static_cast<std::uint8_t>(what), .file = file, .input = input});
     }
     /// The same with a structure of [MS-FSCC] 2.4.
     template <class Information>
@@ -104,7 +103,8 @@ protected:
     }
 
     [[nodiscard]] polite_client::answer control(wire::control_code code, const wire::file_id& file,
-                                                bytes_view input = {}, std::uint32_t output_bytes_max = 4096) {
+                                                bytes_view input = {},
+                                                std::uint32_t output_bytes_max = 4096) {
         return client().call(
             command::ioctl,
             wire::ioctl_args{

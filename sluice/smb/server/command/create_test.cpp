@@ -84,8 +84,9 @@ TEST_F(create_command, refuses_arguments_without_a_meaning) {
                   how.options = create_options::directory_file | create_options::non_directory_file;
               }),
               nt_status::invalid_parameter);
-    EXPECT_EQ(create([](wire::create_args& how) { how.file_attributes = wire::file_attributes(0x8000'0000); }),
-              nt_status::invalid_parameter);
+    EXPECT_EQ(
+        create([](wire::create_args& how) { how.file_attributes = wire::file_attributes(0x8000'0000); }),
+        nt_status::invalid_parameter);
 }
 
 TEST_F(create_command, refuses_rights_that_it_does_not_know_or_grant) {
@@ -101,9 +102,8 @@ TEST_F(create_command, refuses_rights_that_it_does_not_know_or_grant) {
 TEST_F(create_command, refuses_options_that_it_does_not_support) {
     EXPECT_EQ(create([](wire::create_args& how) { how.options = create_options::open_by_file_id; }),
               nt_status::not_supported);
-    EXPECT_EQ(
-        create([](wire::create_args& how) { how.file_attributes = wire::file_attributes::encrypted; }),
-        nt_status::access_denied);
+    EXPECT_EQ(create([](wire::create_args& how) { how.file_attributes = wire::file_attributes::encrypted; }),
+              nt_status::access_denied);
 }
 
 TEST_F(create_command, reports_what_its_disposition_did) {
@@ -133,9 +133,7 @@ TEST_F(create_command, refuses_an_open_that_the_share_modes_of_others_exclude) {
     how.share_access = wire::share_access::read;
     (void)client().create("f", how);
     EXPECT_EQ(create([](wire::create_args&) {}), nt_status::sharing_violation);
-    EXPECT_EQ(create([](wire::create_args& other) {
-                  other.desired_access = access_mask::read_attributes;
-              }),
+    EXPECT_EQ(create([](wire::create_args& other) { other.desired_access = access_mask::read_attributes; }),
               nt_status::success)
         << "attributes are not shared";
 }

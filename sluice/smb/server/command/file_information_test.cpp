@@ -36,7 +36,7 @@ TEST_F(file_information, counts_the_bytes_and_the_names_of_a_file) {
     EXPECT_FALSE(told.delete_pending);
 }
 
-TEST_F(file_information, counts_no_name_of_a_file_that_is_to_be_removed) {
+TEST_F(file_information, counts_no_name_of_a_file_in_delete_pending_state) {
     const wire::file_id file = open_for(wire::file_all_access);
     ASSERT_EQ(set_information(file, file_information_class::disposition,
                               wire::disposition_information{.delete_on_close = true}),
@@ -46,7 +46,7 @@ TEST_F(file_information, counts_no_name_of_a_file_that_is_to_be_removed) {
     EXPECT_TRUE(told.delete_pending);
 }
 
-TEST_F(file_information, of_a_directory_has_no_size) {
+TEST_F(file_information, has_no_size_for_a_directory) {
     const auto told =
         wire::decode_standard_information(ask(open_directory(), file_information_class::standard)).value();
     EXPECT_TRUE(told.directory);
@@ -79,7 +79,7 @@ TEST_F(file_information, reports_a_file_without_extended_attributes) {
               nt_status::no_eas_on_file);
 }
 
-TEST_F(file_information, of_a_pipe_is_about_its_state) {
+TEST_F(file_information, reports_the_state_of_a_pipe) {
     const wire::file_id pipe = open_pipe();
     EXPECT_EQ(wire::decode_pipe_local_information(ask(pipe, file_information_class::pipe_local))->state, 3U)
         << "connected";

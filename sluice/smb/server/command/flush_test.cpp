@@ -20,11 +20,11 @@ TEST_F(flush_command, needs_the_right_to_write_or_to_append) {
     EXPECT_EQ(flush(open_for(wire::file_generic_read)), nt_status::access_denied);
 }
 
-TEST_F(flush_command, of_a_pipe_has_nothing_to_do) {
+TEST_F(flush_command, does_nothing_for_a_pipe) {
     EXPECT_EQ(flush(open_pipe()), nt_status::success);
 }
 
-TEST_F(flush_command, of_an_open_that_has_ended_is_refused) {
+TEST_F(flush_command, is_refused_for_an_open_that_has_ended) {
     EXPECT_EQ(flush(closed_file()), nt_status::file_closed);
 }
 

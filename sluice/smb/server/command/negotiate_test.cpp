@@ -8,8 +8,9 @@
 #include "sluice/smb/wire/message/echo.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// NEGOTIATE ([MS-SMB2] 3.3.5.4): the choice of an algorithm for signatures, and the number of channels that it permits to a client that
-// numbers its messages from 0 on each connection: see docs/formats/smb2-signing.md.
+// NEGOTIATE ([MS-SMB2] 3.3.5.4): the choice of an algorithm for signatures, and the number of channels that
+// it permits to a client that numbers its messages from 0 on each connection: see
+// docs/formats/smb2-signing.md.
 
 namespace sluice::smb_simulation {
 namespace {

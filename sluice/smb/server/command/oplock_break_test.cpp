@@ -24,22 +24,22 @@ protected:
     }
 };
 
-TEST_F(oplock_break_command, without_a_break_is_refused) {
+TEST_F(oplock_break_command, is_refused_without_a_break) {
     EXPECT_EQ(acknowledge(open_with_oplock(), oplock_level::none), nt_status::invalid_oplock_protocol);
     EXPECT_EQ(acknowledge(open_for(wire::file_all_access, "g"), oplock_level::none),
               nt_status::invalid_oplock_protocol)
         << "it has no oplock";
 }
 
-TEST_F(oplock_break_command, of_an_open_that_has_ended_is_refused) {
+TEST_F(oplock_break_command, is_refused_for_an_open_that_has_ended) {
     EXPECT_EQ(acknowledge(closed_file(), oplock_level::none), nt_status::file_closed);
 }
 
-TEST_F(oplock_break_command, of_an_oplock_names_no_lease) {
+TEST_F(oplock_break_command, is_refused_for_an_oplock_if_it_names_a_lease) {
     EXPECT_EQ(acknowledge(open_with_oplock(), oplock_level::lease), nt_status::invalid_parameter);
 }
 
-TEST_F(oplock_break_command, of_a_lease_that_does_not_exist_is_refused) {
+TEST_F(oplock_break_command, is_refused_for_a_lease_that_does_not_exist) {
     EXPECT_EQ(status_of(command::oplock_break, wire::oplock_break_args{wire::lease_break{}}),
               nt_status::object_name_not_found);
 }
@@ -53,8 +53,8 @@ TEST_F(oplock_break_command, is_answered_with_the_level_that_it_acknowledges) {
     ASSERT_EQ(client().answer_to(wire::notification_message_id).message().header().command,
               command::oplock_break);
     const auto said = client().call(
-        command::oplock_break, wire::oplock_break_args{wire::oplock_break{
-                                   .oplock_level = oplock_level::level_2, .file = file}});
+        command::oplock_break,
+        wire::oplock_break_args{wire::oplock_break{.oplock_level = oplock_level::level_2, .file = file}});
     ASSERT_EQ(said.status(), nt_status::success);
     const auto reply = wire::decode_oplock_break_reply(said.message()).value();
     EXPECT_EQ(std::get<wire::oplock_break>(reply.sent).oplock_level, oplock_level::level_2);

@@ -75,7 +75,8 @@ TEST_F(query_directory_command, refuses_output_without_room_for_an_entry) {
     const wire::file_id directory = directory_of({"a_name_that_takes_some_room"});
     const std::uint32_t least = static_cast<std::uint32_t>(
         wire::directory_entry_bytes_min(wire::file_information_class::both_directory));
-    EXPECT_EQ(list(directory, "*", {.output_bytes_max = least - 1}), (listing{nt_status::info_length_mismatch}));
+    EXPECT_EQ(list(directory, "*", {.output_bytes_max = least - 1}),
+              (listing{nt_status::info_length_mismatch}));
     EXPECT_EQ(list(directory, "a*", {.output_bytes_max = least + 2}), (listing{nt_status::buffer_overflow}));
 }
 

@@ -64,11 +64,11 @@ TEST_F(query_info_command, refuses_more_output_than_its_credits_pay_for) {
     EXPECT_EQ(query(file, file_information_class::basic, 65'537).status(), nt_status::invalid_parameter);
 }
 
-TEST_F(query_info_command, of_an_open_that_has_ended_is_refused) {
+TEST_F(query_info_command, is_refused_for_an_open_that_has_ended) {
     EXPECT_EQ(query(closed_file(), file_information_class::basic).status(), nt_status::file_closed);
 }
 
-TEST_F(query_info_command, about_the_volume_of_a_pipe_is_refused) {
+TEST_F(query_info_command, is_refused_for_the_volume_of_a_pipe) {
     EXPECT_EQ(ask({.type = wire::info_type::file_system,
                    .information_class = 1,
                    .output_bytes_max = 100,

@@ -1,6 +1,7 @@
 #include "sluice/smb/server/command/command_testing.hpp"
 
-// READ ([MS-SMB2] 3.3.5.12): what it refuses, and with which status. data_path_test.cpp tests the ways of the data.
+// READ ([MS-SMB2] 3.3.5.12): what it refuses, and with which status. data_path_test.cpp tests the ways of the
+// data.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -44,8 +45,7 @@ TEST_F(read_command, refuses_lengths_and_offsets_beyond_the_limits) {
 TEST_F(read_command, refuses_opens_that_cannot_be_read) {
     EXPECT_EQ(read({.file = closed_file(), .length_bytes = 1}), nt_status::file_closed);
     EXPECT_EQ(read({.file = open_directory(), .length_bytes = 1}), nt_status::invalid_device_request);
-    EXPECT_EQ(read({.file = open_for(access_mask::write_data), .length_bytes = 1}),
-              nt_status::access_denied);
+    EXPECT_EQ(read({.file = open_for(access_mask::write_data), .length_bytes = 1}), nt_status::access_denied);
 }
 
 TEST_F(read_command, needs_the_right_to_read_or_to_execute) {

@@ -8,7 +8,7 @@
 #include "sluice/smb/wire/utf16.hpp"
 
 // The classes of [MS-FSCC] 2.4 that SET_INFO changes.
-// A change time that a client sets: hosts let nobody set it, so it is the server's to remember.
+// The server stores a change time that a client sets, because hosts have no call to set it.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -147,9 +147,9 @@ TEST_F(changed_file, takes_no_attributes_of_the_other_kind_of_file) {
 
 TEST_F(changed_file, keeps_the_position_and_the_mode_of_the_open) {
     const smb::wire::file_id file = open_for(smb::wire::file_all_access);
-    EXPECT_EQ(set_information(file, file_information_class::position,
-                              smb::wire::position_information{.offset = 7}),
-              nt_status::success);
+    EXPECT_EQ(
+        set_information(file, file_information_class::position, smb::wire::position_information{.offset = 7}),
+        nt_status::success);
     const auto said = query(file, file_information_class::position);
     EXPECT_EQ(smb::wire::decode_position_information(output_of(said))->offset, 7U);
     EXPECT_EQ(set_information(file, file_information_class::mode, smb::wire::mode_information{.mode = 1}),

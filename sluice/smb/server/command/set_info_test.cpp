@@ -3,8 +3,8 @@
 #include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
 #include "sluice/smb/wire/fscc/fscc_pipe_information.hpp"
 
-// SET_INFO ([MS-SMB2] 3.3.5.21): names, and whether a file goes with its last open. set_info_handlers_test.cpp tests the
-// classes that change a file.
+// SET_INFO ([MS-SMB2] 3.3.5.21): names, and whether a file goes with its last open.
+// set_info_handlers_test.cpp tests the classes that change a file.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -19,9 +19,8 @@ protected:
                                wire::disposition_information{.delete_on_close = deletes});
     }
     nt_status rename(const wire::file_id& file, const std::string& target, bool replaces = false) {
-        return set_information(
-            file, file_information_class::rename,
-            wire::rename_information{.replace_if_exists = replaces, .target = target});
+        return set_information(file, file_information_class::rename,
+                               wire::rename_information{.replace_if_exists = replaces, .target = target});
     }
     [[nodiscard]] nt_status try_open(std::string_view name) {
         auto how = polite_client::for_everything();
@@ -60,7 +59,7 @@ TEST_F(set_info_command, removes_neither_the_root_nor_a_file_without_the_right) 
     EXPECT_EQ(dispose(open_for(wire::file_generic_write)), nt_status::access_denied);
 }
 
-TEST_F(set_info_command, removes_a_read_only_file_only_if_that_is_to_be_ignored) {
+TEST_F(set_info_command, removes_a_read_only_file_only_if_the_client_ignores_that) {
     auto how = polite_client::for_everything();
     how.file_attributes = wire::file_attributes::read_only;
     const wire::file_id file = client().create("f", how).file;
@@ -108,7 +107,7 @@ TEST_F(set_info_command, changes_neither_volumes_nor_quotas) {
     EXPECT_EQ(set_of(wire::info_type(9)), nt_status::invalid_parameter);
 }
 
-TEST_F(set_info_command, of_a_pipe_changes_its_mode_alone) {
+TEST_F(set_info_command, changes_only_the_mode_of_a_pipe) {
     const wire::file_id pipe = open_pipe();
     EXPECT_EQ(set_information(pipe, file_information_class::pipe, wire::pipe_information{}),
               nt_status::success);
@@ -117,7 +116,7 @@ TEST_F(set_info_command, of_a_pipe_changes_its_mode_alone) {
               nt_status::not_supported);
 }
 
-TEST_F(set_info_command, of_an_open_that_has_ended_is_refused) {
+TEST_F(set_info_command, is_refused_for_an_open_that_has_ended) {
     EXPECT_EQ(dispose(closed_file()), nt_status::file_closed);
 }
 

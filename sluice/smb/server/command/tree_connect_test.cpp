@@ -59,7 +59,7 @@ TEST_F(tree_connect_command, refuses_a_share_of_other_users) {
     EXPECT_EQ(connect("\\\\server\\of_others").status(), nt_status::access_denied);
 }
 
-TEST_F(tree_connect_command, refuses_a_share_that_requires_encryption_to_a_session_that_cannot) {
+TEST_F(tree_connect_command, refuses_a_share_that_requires_encryption_to_a_session_without_a_cipher) {
     EXPECT_EQ(connect("\\\\server\\encrypted").status(), nt_status::access_denied);
 }
 

@@ -21,7 +21,8 @@ protected:
 TEST_F(attribute_controls, report_a_file_as_uncompressed_and_compress_none) {
     const wire::file_id file = open_for(wire::file_all_access);
     const auto said = control(control_code::get_compression, file);
-    EXPECT_EQ(wire::decode_compression_state(output_of_control(said))->format, wire::compression_format::none);
+    EXPECT_EQ(wire::decode_compression_state(output_of_control(said))->format,
+              wire::compression_format::none);
     EXPECT_EQ(set_compression(file, wire::compression_format::none), nt_status::success);
     EXPECT_EQ(set_compression(file, wire::compression_format::lznt1), nt_status::not_supported);
 }
@@ -38,8 +39,7 @@ TEST_F(attribute_controls, give_each_file_an_identifier_that_stays) {
 }
 
 TEST_F(attribute_controls, report_no_snapshots) {
-    const auto said =
-        control(control_code::srv_enumerate_snapshots, open_for(wire::file_all_access), {}, 16);
+    const auto said = control(control_code::srv_enumerate_snapshots, open_for(wire::file_all_access), {}, 16);
     ASSERT_EQ(said.status(), nt_status::success);
     EXPECT_EQ(output_of_control(said).size(), wire::no_snapshots_bytes);
 }

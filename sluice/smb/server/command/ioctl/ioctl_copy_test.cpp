@@ -34,10 +34,11 @@ protected:
     wire::file_id source;
 };
 
-TEST_F(server_side_copy, of_several_chunks_reports_how_much_was_copied) {
+TEST_F(server_side_copy, reports_how_much_of_several_chunks_was_copied) {
     const wire::file_id target = open_for(wire::file_all_access, "target");
-    const auto said = copy(target, {{.source_offset = 0, .target_offset = 4, .length = 3},
-                                    {.source_offset = 7, .target_offset = 0, .length = 2}},
+    const auto said = copy(target,
+                           {{.source_offset = 0, .target_offset = 4, .length = 3},
+                            {.source_offset = 7, .target_offset = 0, .length = 2}},
                            key_of(source));
     ASSERT_EQ(said.status(), nt_status::success);
     const auto done = wire::decode_copy_chunk_response(output_of_control(said)).value();
@@ -53,7 +54,7 @@ TEST_F(server_side_copy, ends_at_the_first_chunk_that_the_source_does_not_have) 
     EXPECT_EQ(wire::decode_copy_chunk_response(output_of_control(said))->chunks_written, 1U);
 }
 
-TEST_F(server_side_copy, of_too_much_is_answered_with_the_limits) {
+TEST_F(server_side_copy, is_answered_with_the_limits_if_it_is_too_large) {
     const wire::copy_chunk_limits allowed;
     const wire::file_id target = open_for(wire::file_all_access, "target");
     for (const std::uint32_t length : {0U, allowed.chunk_bytes_max + 1}) {
@@ -85,15 +86,15 @@ TEST_F(server_side_copy, needs_rights_to_both_files) {
               nt_status::access_denied);
 }
 
-TEST_F(server_side_copy, of_a_directory_is_refused) {
+TEST_F(server_side_copy, is_refused_for_a_directory) {
     EXPECT_EQ(copy(open_directory(), {{.length = 1}}, key_of(source)).status(),
               nt_status::invalid_device_request);
-    EXPECT_EQ(copy(open_for(wire::file_all_access, "target"), {{.length = 1}}, key_of(open_directory()))
-                  .status(),
-              nt_status::invalid_device_request);
+    EXPECT_EQ(
+        copy(open_for(wire::file_all_access, "target"), {{.length = 1}}, key_of(open_directory())).status(),
+        nt_status::invalid_device_request);
 }
 
-TEST_F(server_side_copy, by_shared_blocks_is_refused_where_the_volume_shares_none) {
+TEST_F(server_side_copy, is_refused_by_shared_blocks_where_the_volume_has_none) {
     std::array<std::byte, 64> room{};
     byte_writer writer(room);
     encode(writer, wire::duplicate_extents_request{.source = source, .byte_count = 4096});

@@ -50,15 +50,14 @@ protected:
     nt_status make_resilient(const smb::wire::file_id& file, std::chrono::milliseconds timeout) {
         std::array<std::byte, 8> room{};
         byte_writer writer(room);
-        encode(writer, smb::wire::resiliency_request{
-                           .timeout_ms = static_cast<std::uint32_t>(timeout.count())});
+        encode(writer,
+               smb::wire::resiliency_request{.timeout_ms = static_cast<std::uint32_t>(timeout.count())});
         return control(control_code::lmr_request_resiliency, file, *writer.finish()).status();
     }
 };
 
 TEST_F(session_controls, report_no_interfaces_where_there_are_none_to_report) {
-    const auto said =
-        control(control_code::query_network_interface_info, smb::wire::file_id_of_no_file);
+    const auto said = control(control_code::query_network_interface_info, smb::wire::file_id_of_no_file);
     ASSERT_EQ(said.status(), nt_status::success);
     EXPECT_TRUE(output_of_control(said).empty());
 }

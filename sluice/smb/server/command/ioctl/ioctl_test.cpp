@@ -26,7 +26,7 @@ TEST_F(ioctl_command, refuses_controls_that_it_does_not_know) {
     EXPECT_EQ(control(control_code(0x0009'0fff), closed_file()).status(), nt_status::file_closed);
 }
 
-TEST_F(ioctl_command, refuses_a_file_where_a_control_is_of_the_server) {
+TEST_F(ioctl_command, refuses_a_file_for_a_control_of_the_server) {
     EXPECT_EQ(control(control_code::query_network_interface_info, open_for(wire::file_all_access)).status(),
               nt_status::invalid_parameter);
 }
