@@ -15,7 +15,7 @@ file_state::file_state(file_table& table, const vfs::file_key& key,
       opens_(&table.memory_) {}
 
 file_state::~file_state() {
-    ENSURE(opens_.empty() and pending_writes == 0, "an open and a write hold their file");
+    ENSURE(opens_.empty() and not is_changing(), "an open and a change hold their file");
     table_.forget_stream(*this);
     // Under its key there may be another by now, of a stream that took this one's name.
     const auto found = table_.files_.find(key_);

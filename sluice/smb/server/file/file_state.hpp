@@ -59,8 +59,12 @@ public:
 
     /// Writes through any open of it that have begun and not ended: counted by pending_write.
     std::uint32_t pending_writes = 0;
-    /// How many have ended.
-    std::uint32_t ended_writes = 0;
+    /// Other changes that have begun and not ended: counted by change_turn.
+    std::uint32_t pending_changes = 0;
+    /// How many writes and other changes have ended.
+    std::uint32_t ended_changes = 0;
+    /// Whether a change of the file may be in progress.
+    [[nodiscard]] bool is_changing() const noexcept { return pending_writes != 0 or pending_changes != 0; }
 
     /// Whether the file is removed when its last open ends: new opens are refused then, also by other
     /// servers.
