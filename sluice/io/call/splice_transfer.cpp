@@ -15,7 +15,6 @@
 #include "sluice/io/call/limits.hpp"
 #include "sluice/io/call/sigpipe_guard.hpp"
 #include "sluice/io/call/socket_call.hpp"
-#include "sluice/io/stream/splice.hpp"
 
 namespace sluice::io {
 namespace {
@@ -118,25 +117,25 @@ ssize_t copy_to_file(splice_transfer& t, std::size_t bytes) noexcept {
 
 // File to socket by way of a pipe. Returns what the socket took.
 ssize_t send_through(splice_transfer& t, std::size_t bytes) noexcept {
-    splice_pipe& pipe = *t.through;
-    if (pipe.pending() == 0) {
-        const ssize_t got = call_splice(t.from, t.from_offset + t.payload(), pipe.writer().native(), 0,
-                                        std::min(bytes, pipe.capacity()));
+    transit_pipe& pipe = *t.through;
+    if (pipe.pending == 0) {
+        const ssize_t got =
+            call_splice(t.from, t.from_offset + t.payload(), pipe.writer, 0, std::min(bytes, pipe.capacity));
         if (got <= 0) return got;
         pipe.add(static_cast<std::size_t>(got));
     }
     // Else TCP would push out what is left of each pipe's worth as a segment of its own.
-    const unsigned more = bytes > pipe.pending() ? SPLICE_F_MORE : 0U;
+    const unsigned more = bytes > pipe.pending ? SPLICE_F_MORE : 0U;
     const ssize_t sent =
-        call_splice(pipe.reader().native(), 0, t.to, 0, std::min(bytes, pipe.pending()), splice_flags | more);
+        call_splice(pipe.reader, 0, t.to, 0, std::min(bytes, pipe.pending), splice_flags | more);
     if (sent > 0) pipe.remove(static_cast<std::size_t>(sent));
     return sent;
 }
 
 ssize_t copy_out_of_pipe(splice_transfer& t, bytes_type memory) noexcept {
-    splice_pipe& pipe = *t.through;
-    const bytes_type piece = memory.first(std::min(memory.size(), pipe.pending()));
-    const ssize_t got = ::read(pipe.reader().descriptor(), piece.data(), piece.size());
+    transit_pipe& pipe = *t.through;
+    const bytes_type piece = memory.first(std::min(memory.size(), pipe.pending));
+    const ssize_t got = ::read(pipe.reader.descriptor, piece.data(), piece.size());
     if (got <= 0) return -1;
     pipe.remove(static_cast<std::size_t>(got));
     return store(t.to, t.to_offset + t.moved, piece.first(static_cast<std::size_t>(got)));
@@ -144,9 +143,8 @@ ssize_t copy_out_of_pipe(splice_transfer& t, bytes_type memory) noexcept {
 
 // What the pipe holds, into the file. Returns how much went, or -1.
 ssize_t drain_to_file(splice_transfer& t) noexcept {
-    splice_pipe& pipe = *t.through;
-    const ssize_t stored =
-        call_splice(pipe.reader().native(), 0, t.to, t.to_offset + t.moved, pipe.pending());
+    transit_pipe& pipe = *t.through;
+    const ssize_t stored = call_splice(pipe.reader, 0, t.to, t.to_offset + t.moved, pipe.pending);
     if (stored < 0 and errno == EINVAL) {  // an append-only file, or a file system without splice
         if (not t.scratch.empty()) return copy_out_of_pipe(t, t.scratch);
         copy_buffer memory;
@@ -158,10 +156,9 @@ ssize_t drain_to_file(splice_transfer& t) noexcept {
 
 // Socket to file by way of a pipe. Returns what the file took: all that was received, unless it fails.
 ssize_t receive_through(splice_transfer& t, std::size_t bytes) noexcept {
-    splice_pipe& pipe = *t.through;
-    if (pipe.pending() == 0) {
-        const ssize_t got =
-            call_splice(t.from, 0, pipe.writer().native(), 0, std::min(bytes, pipe.capacity()));
+    transit_pipe& pipe = *t.through;
+    if (pipe.pending == 0) {
+        const ssize_t got = call_splice(t.from, 0, pipe.writer, 0, std::min(bytes, pipe.capacity));
         if (got <= 0) return got;
         pipe.add(static_cast<std::size_t>(got));
     }
@@ -229,6 +226,16 @@ ssize_t move_some(splice_transfer& t, std::size_t bytes) noexcept {
 }
 
 }  // namespace
+
+void transit_pipe::discard() noexcept {
+    std::array<std::byte, 16 * 1024> nowhere;
+    while (pending != 0) {
+        const ssize_t got = ::read(reader.descriptor, nowhere.data(), nowhere.size());
+        if (got < 0 and errno == EINTR) continue;
+        if (got <= 0) pending = 0;
+        if (got > 0) pending -= std::min(pending, static_cast<std::size_t>(got));
+    }
+}
 
 void splice_transfer::restart() noexcept {
     moved = zeros = 0;

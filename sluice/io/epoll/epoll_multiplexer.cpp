@@ -12,6 +12,7 @@
 #include <limits>
 #include <span>
 
+#include "sluice/io/loop/engine.hpp"
 #include "sluice/io/loop/worker_pool.hpp"
 
 namespace sluice::io {

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sluice/io/call/limits.hpp"
 #include "sluice/io/file/file_copy.hpp"
-#include "sluice/io/file/file_handle.hpp"
 
 namespace sluice::io {
 namespace {
@@ -24,10 +24,10 @@ bool suits_not(int code) noexcept {
 // One copy under way. Everything below the range's start plus `done` is in place at the destination.
 class copy {
 public:
-    copy(const file_handle& from, file_handle& to, const clone_request& request, const clone_options& options,
+    copy(const clone_ends& files, const clone_request& request, const clone_options& options,
          extent_type total_bytes) noexcept
-        : from_(from.descriptor()),
-          to_(to.descriptor()),
+        : from_(files.from),
+          to_(files.to),
           source_(request.source.offset),
           target_(request.destination_offset),
           total_(total_bytes),
@@ -202,30 +202,22 @@ result<bool> are_same_file(int a, int b) noexcept {
 
 }  // namespace
 
-result<clone_result> file_handle::clone_extents_to(file_handle& destination, const clone_request& request,
-                                                   const clone_options& options) const noexcept {
+result<clone_result> clone_extents(const clone_ends& files, const clone_request& request,
+                                   const clone_options& options) noexcept {
     constexpr const char* operation = "clone extents";
     constexpr auto offset_max = static_cast<extent_type>(std::numeric_limits<off_t>::max());
-    if (not native().readable) return failure({EBADF, operation, descriptor()});
-    if (not destination.native().writable or destination.native().append_only)
-        return failure({EBADF, operation, destination.descriptor()});
-
-    const auto length = maximum_extent();
-    if (not length) return failure(length.error());
-    const auto target_length = destination.maximum_extent();
-    if (not target_length) return failure(target_length.error());
-    const extent_type end = end_of(request.source, *length);
+    const extent_type end = end_of(request.source, files.from_length);
     const extent_type total = end > request.source.offset ? end - request.source.offset : 0;
     if (total > offset_max or request.destination_offset > offset_max - total)
-        return failure({EFBIG, operation, destination.descriptor()});
+        return failure({EFBIG, operation, files.to});
 
-    const auto same = are_same_file(descriptor(), destination.descriptor());
+    const auto same = are_same_file(files.from, files.to);
     if (not same) return failure(same.error());
     const extent_type a = request.source.offset;
     const extent_type b = request.destination_offset;
     if (*same and total > 0 and (a < b ? b - a : a - b) < total)
-        return failure({EINVAL, operation, descriptor()});
-    return copy(*this, destination, request, options, total).run(*target_length);
+        return failure({EINVAL, operation, files.from});
+    return copy(files, request, options, total).run(files.to_length);
 }
 
 }  // namespace sluice::io

@@ -7,15 +7,13 @@
 #include <limits>
 #include <optional>
 
+#include "sluice/io/call/datagram_call.hpp"
 #include "sluice/io/call/limits.hpp"
 #include "sluice/io/call/ready_call.hpp"
 #include "sluice/io/call/socket_call.hpp"
 #include "sluice/io/call/splice_transfer.hpp"
-#include "sluice/io/call/system_call.hpp"
 #include "sluice/io/call/transfer_call.hpp"
-#include "sluice/io/loop/io_multiplexer.hpp"
-#include "sluice/io/stream/datagram.hpp"
-#include "sluice/io/stream/signal_receiver.hpp"
+#include "sluice/io/loop/known_calls.hpp"
 
 namespace sluice::io {
 
@@ -127,11 +125,7 @@ bool attempt_splice(operation_record& op) noexcept {
     native_handle& near = is_out ? transfer.to : transfer.from;
     near.nonblocking = near.nonblocking or op.target->native.nonblocking;
     const splice_step step = advance(transfer);
-    // With several threads, another may be looking at the target now: each transfer finds out by itself.
-    if (op.target->native.nonblocking != near.nonblocking and not op.target->multiplexer->is_for_threads()) {
-        op.target->native.nonblocking = near.nonblocking;
-        choose_calls(*op.target);
-    }
+    if (near.nonblocking) note_nonblocking(*op.target);
     op.transferred = transfer.moved;
     using what = splice_step::what;
     if (step.outcome == what::finished) return step.code == 0 or fail(op, step.code);
@@ -271,8 +265,6 @@ bool attempt(operation_record& op) noexcept {
         case operation_kind::call_in:
         case operation_kind::call_out:
             return attempt_call(op);
-        case operation_kind::wait_signal:
-            return attempt_signal(op);
         case operation_kind::sleep:
         case operation_kind::receive:  // the back end's alone
         case operation_kind::wait_word:

@@ -24,6 +24,7 @@
 #include <thread>
 
 #include "sluice/io/loop/attempt.hpp"
+#include "sluice/io/loop/engine.hpp"
 #include "sluice/io/loop/external_work.hpp"
 #include "sluice/io/loop/failure_handler.hpp"
 #include "sluice/io/loop/io_multiplexer_sharing.hpp"
@@ -43,6 +44,7 @@ void io_multiplexer::free_sharing::operator()(sharing* of) const noexcept {
 result<void> io_multiplexer::share() noexcept {
     sharing_.reset(new (std::nothrow) sharing);
     if (sharing_ == nullptr) return failure({ENOMEM, "make a multiplexer for several threads"});
+    no_handle_.is_shared = words_.is_shared = true;
     return {};
 }
 

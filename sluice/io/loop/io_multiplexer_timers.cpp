@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sluice/io/call/limits.hpp"
-#include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/io/loop/engine.hpp"
 #include "sluice/io/loop/passes.hpp"
 
 namespace sluice::io {

@@ -109,6 +109,7 @@ private:
     struct refusal {
         refusal(const error& of, io_multiplexer& none) noexcept : why(of) {
             target.multiplexer = &none;
+            target.is_shared = true;
             target.refusal = &why;
         }
         const error why;

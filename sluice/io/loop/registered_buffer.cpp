@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "sluice/io/loop/engine.hpp"
-#include "sluice/io/loop/io_multiplexer.hpp"
 
 namespace sluice::io {
 

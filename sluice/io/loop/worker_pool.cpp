@@ -5,10 +5,10 @@
 #include <system_error>
 
 #include "sluice/io/call/blocking.hpp"
+#include "sluice/io/call/signal_set.hpp"
 #include "sluice/io/call/sigpipe_guard.hpp"
 #include "sluice/io/loop/attempt.hpp"
 #include "sluice/io/loop/registration.hpp"
-#include "sluice/io/stream/signal_receiver.hpp"
 
 namespace sluice::io {
 

@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "sluice/io/call/limits.hpp"
+#include "sluice/io/call/signal_set.hpp"
 #include "sluice/io/call/sigpipe_guard.hpp"
 #include "sluice/io/loop/engine.hpp"
-#include "sluice/io/stream/signal_receiver.hpp"
 
 namespace sluice::io {
 

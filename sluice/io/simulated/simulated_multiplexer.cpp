@@ -10,6 +10,7 @@
 
 #include "sluice/base/random.hpp"
 #include "sluice/io/loop/attempt.hpp"
+#include "sluice/io/loop/engine.hpp"
 #include "sluice/io/loop/worker_pool.hpp"
 
 namespace sluice::io {
@@ -25,7 +26,7 @@ constexpr auto no_wait = io_multiplexer::time_point::min();
 constexpr std::array operation_names{"read",      "write",         "write some",     "accept",
                                      "connect",   "ready to read", "ready to write", "splice out",
                                      "splice in", "receive from",  "send to",        "call in",
-                                     "call out",  "wait signal",   "barrier",        "sleep"};
+                                     "call out",  "barrier",       "sleep"};
 static_assert(operation_names.size() == static_cast<std::size_t>(operation_kind::sleep) + 1);
 
 // A file operation's `backend_word`: when it may advance, and whether its cancel is on the way.

@@ -4,7 +4,8 @@
 
 namespace sluice::io::detail {
 
-accepting::accepting(listening_socket_handle& from) noexcept : handle_(&detail::engine::adopted(from)) {}
+accepting::accepting(listening_socket_handle& from) noexcept
+    : handle_(&detail::handle_access::adopted(from)) {}
 
 accepting::accepting(accepting&& other) noexcept
     : operation_record(std::move(other)), handle_(other.handle_) {

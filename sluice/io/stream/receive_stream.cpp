@@ -5,14 +5,14 @@
 namespace sluice::io::detail {
 
 receiving::receiving(socket_handle& from, receive_pool& pool) noexcept : slots_(pool.slots_.get()) {
-    if (engine::registered(from) == nullptr) {
+    if (handle_access::registered(from) == nullptr) {
         if (const auto attached = from.set_multiplexer(&slots_->multiplexer()); not attached) {
             refusal_ = attached.error();
             handle_ = &engine::no_handle(multiplexer());
             return;
         }
     }
-    handle_ = engine::registered(from);
+    handle_ = handle_access::registered(from);
     ENSURE(handle_->multiplexer == &slots_->multiplexer(), "the pool is of another multiplexer");
     ENSURE(handle_->native.kind == handle_kind::socket and handle_->native.stream, "not a stream socket");
 }

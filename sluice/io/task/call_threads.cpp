@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/io/call/signal_set.hpp"
 #include "sluice/io/call/sigpipe_guard.hpp"
-#include "sluice/io/stream/signal_receiver.hpp"
 
 namespace sluice::io {
 namespace {
