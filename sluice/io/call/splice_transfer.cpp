@@ -118,6 +118,7 @@ ssize_t copy_to_file(splice_transfer& t, std::size_t bytes) noexcept {
 // File to socket by way of a pipe. Returns what the socket took.
 ssize_t send_through(splice_transfer& t, std::size_t bytes) noexcept {
     transit_pipe& pipe = *t.through;
+    ENSURE(pipe.pending <= bytes or pipe.pending == 0, "the pipe holds more than is left to send");
     if (pipe.pending == 0) {
         const ssize_t got =
             call_splice(t.from, t.from_offset + t.payload(), pipe.writer, 0, std::min(bytes, pipe.capacity));
@@ -134,6 +135,7 @@ ssize_t send_through(splice_transfer& t, std::size_t bytes) noexcept {
 
 ssize_t copy_out_of_pipe(splice_transfer& t, bytes_type memory) noexcept {
     transit_pipe& pipe = *t.through;
+    ENSURE(pipe.pending != 0, "nothing is in the pipe");
     const bytes_type piece = memory.first(std::min(memory.size(), pipe.pending));
     const ssize_t got = ::read(pipe.reader.descriptor, piece.data(), piece.size());
     if (got <= 0) return -1;
@@ -187,6 +189,9 @@ ssize_t move_piece(splice_transfer& t, std::size_t bytes) noexcept {
 // For the socket's side of a splice the kernel looks at O_NONBLOCK alone: SPLICE_F_NONBLOCK is for pipes. A
 // transfer that may wait waits there, in the call: to be told EAGAIN, poll and call again costs more.
 int prepare(splice_transfer& t) noexcept {
+    ENSURE(not(is_file(t.from) and is_file(t.to)), "one end of a transfer is a stream");
+    ENSURE(t.through == nullptr or is_socket(t.from) or is_socket(t.to),
+           "a pipe needs no pipe to go through");
     t.is_prepared = true;
     if (t.waits) return 0;
     // Copied by calls that say themselves whether they wait.
@@ -210,6 +215,7 @@ what side_that_waits(const splice_transfer& t) noexcept {
 }
 
 ssize_t put_zeros(splice_transfer& t, std::size_t bytes) noexcept {
+    ENSURE(t.fills and is_file(t.from), "zeros stand for what a file no longer has");
     static constexpr std::array<std::byte, 16 * 1024> nothing{};
     const ssize_t sent =
         put(t, std::span(nothing).first(std::min(bytes, nothing.size())), bytes > nothing.size());
@@ -253,6 +259,7 @@ splice_step advance(splice_transfer& t) noexcept {
     std::size_t turn = t.waits ? std::numeric_limits<std::size_t>::max() : limits::splice_bytes_per_turn_max;
     for (;;) {
         const std::uint64_t left = t.length - t.payload();
+        ENSURE(t.payload() <= t.length, "more was moved than was asked for");
         if (left == 0 and t.moved >= t.header.size()) return {};
         if (turn == 0) return {what::has_more, 0};
         const std::size_t bytes = std::min<std::uint64_t>(left, turn);

@@ -41,6 +41,8 @@ result<void> multiplexable_handle::set_multiplexer(io_multiplexer* multiplexer) 
     if (multiplexer == nullptr) return {};
     auto attached = detail::engine::attach(*multiplexer, native_);
     if (not attached) return failure(attached.error());
+    ENSURE((*attached)->pending == 0 and (*attached)->multiplexer == multiplexer,
+           "a record is used again while operations are pending on it");
     registration_ = *attached;
     return {};
 }

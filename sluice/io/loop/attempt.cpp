@@ -25,6 +25,7 @@ constexpr bool would_block(int code) noexcept {
 }
 
 bool fail(operation_record& op, int code) noexcept {
+    ENSURE(code != 0, "fails without a cause");
     // Bytes that have gone are reported; whoever goes on meets the error again.
     if (op.transferred == 0) op.error_code = code;
     return true;
@@ -60,6 +61,7 @@ bool attempt_transfer(operation_record& op, direction which) noexcept {
             return fail(op, errno);
         }
         op.transferred += static_cast<std::size_t>(moved);
+        ENSURE(op.transferred <= wanted, "the kernel moved more than it was asked to");
         if (moved == 0 or not wants_all or op.transferred >= wanted) return true;
     }
 }
@@ -125,6 +127,7 @@ bool attempt_splice(operation_record& op) noexcept {
     native_handle& near = is_out ? transfer.to : transfer.from;
     near.nonblocking = near.nonblocking or op.target->native.nonblocking;
     const splice_step step = advance(transfer);
+    ENSURE(transfer.moved >= op.transferred, "a transfer goes forwards");
     if (near.nonblocking) note_nonblocking(*op.target);
     op.transferred = transfer.moved;
     using what = splice_step::what;
@@ -172,6 +175,7 @@ progress serve_gathered(registration::half& half, operation_queue& ready, std::s
     std::array<buffer, limits::gathered_pieces_max> pieces;
     gathered all = gather(half, pieces);
     truncate(all, pieces, bytes_max);
+    ENSURE(all.operations != 0 and all.pieces <= pieces.size(), "a call covers the front, within its list");
     for (;;) {
         const ssize_t moved =
             transfer_call(half.owner->native, half.which, std::span(pieces).first(all.pieces), 0, wait::no);
@@ -298,6 +302,7 @@ progress advance(operation_record& op, std::size_t bytes_max, wait waits) noexce
         (void)fail(op, errno);
         return progress::finished;
     }
+    ENSURE(static_cast<std::size_t>(moved) <= rest.bytes, "the kernel moved more than it was asked to");
     op.transferred += static_cast<std::size_t>(moved);
     const bool is_file = op.target->native.kind == handle_kind::file;
     const bool wants_all = amount_of(op.kind) == amount::all and (is_file or which == direction::out);

@@ -73,6 +73,7 @@ result<void> io_multiplexer::detach(registration& attached) noexcept {
     if (attached.pending != 0) return failure({EBUSY, "detach from multiplexer", attached.native.descriptor});
     backend_detach(attached);
     for (auto& half : attached.halves) {
+        ENSURE(half.queue.empty() and half.in_flight == 0, "operations are queued that were not counted");
         if (half.dirty_link.is_linked()) dirty_.erase(half);
         half.is_armed = half.never_speculate = false;
         half.pause = half.skipped = 0;

@@ -13,6 +13,7 @@ using detail::operation_record;
 
 // Takes an operation the kernel does not know of out of its queue and finishes it.
 void io_multiplexer::withdraw(operation_record& op, int code) noexcept {
+    ENSURE(code != 0, "ends early without a cause");
     if (op.kind != operation_kind::sleep) op.target->side(direction_of(op.kind)).queue.erase(op);
     const bool broke_stream = leaves_gap(op.kind) and op.transferred != 0;
     const direction which = direction_of(op.kind);
@@ -33,6 +34,7 @@ void io_multiplexer::withdraw(operation_record& op, int code) noexcept {
 void io_multiplexer::cancel(operation_record& op, int code) noexcept {
     if (not is_inside()) [[unlikely]]
         return cancel_outside(op, code);
+    ENSURE(code == ECANCELED or code == ETIMEDOUT, "operations are cancelled, or their time is up");
     if (op.is_idle() or op.at == operation_record::stage::ready or op.at == operation_record::stage::valued)
         return;
     // A worker thread that is about to begin the operation may be looking. relaxed: see worker_pool::cancel.

@@ -18,6 +18,7 @@ using namespace passes;
 // --- from other threads
 
 void io_multiplexer::complete_elsewhere(operation_record& op) noexcept {
+    ENSURE(op.kind == operation_kind::external, "only external work completes elsewhere");
     // Once it is pushed, the loop may end, and its owner destroy it: let_finish() waits for us. The increment
     // is visible to the thread that pops `op`; release: pairs with let_finish().
     completing_.fetch_add(1, std::memory_order_relaxed);
@@ -46,6 +47,7 @@ void io_multiplexer::take_completed_elsewhere() noexcept {
         if (op->at == operation_record::stage::trying) [[unlikely]] {
             pinned_word(op->backend_word).note_completion();  // a thread is in one of its functions
         } else {
+            ENSURE(op->at == operation_record::stage::in_flight, "external work has completed twice");
             finish(*op);
         }
     }
@@ -77,6 +79,7 @@ bool io_multiplexer::signal(operation_record& op) noexcept {
         op.has_completed = true;
         op.signal_value();  // done follows from finish_notification, even if that comes meanwhile
     } else {
+        ENSURE(op.at == operation_record::stage::valued, "done is signalled before the value");
         retire(op);
         op.signal_done();  // as above
     }

@@ -83,6 +83,8 @@ bool io_multiplexer::begin_unusually(operation_record& op, initiation how) noexc
 // Goes on after a first call that did not do it all.
 bool io_multiplexer::begin_on(operation_record& op, std::ptrdiff_t moved) noexcept {
     if (moved == -EAGAIN) return note_attempt(op, false);
+    ENSURE(moved <= static_cast<std::ptrdiff_t>(op.pieces->size()),
+           "the kernel moved more than it was asked to");
     if (moved > 0) op.transferred = static_cast<std::size_t>(moved);
     const bool goes_on = moved > 0 or moved == -EINTR or moved == -EOPNOTSUPP;  // attempt() knows what to do
     if (goes_on) return note_attempt(op, attempt(op));
@@ -108,6 +110,7 @@ void io_multiplexer::mark_dirty(registration::half& half) noexcept {
 }
 
 void io_multiplexer::enqueue(operation_record& op) noexcept {
+    ENSURE(op.target->multiplexer == this, "an operation goes through the multiplexer of its handle");
     op.at = operation_record::stage::waiting;
     ++queued_;
     const bool timed =
@@ -147,6 +150,16 @@ bool io_multiplexer::has_no_time(const operation_record& op) const noexcept {
     return op.limit.remaining(now(), now(), utc_now()) == deadline::duration::zero();
 }
 
+namespace {
+
+// For that alone: nothing is transferred.
+constexpr bool waits_for_readiness(operation_kind kind) noexcept {
+    return kind == operation_kind::call_in or kind == operation_kind::call_out or
+           kind == operation_kind::ready_to_read or kind == operation_kind::ready_to_write;
+}
+
+}  // namespace
+
 // What could not be done at once waits, or, if it must not wait, has failed.
 bool io_multiplexer::begin_slowly(operation_record& op) noexcept {
     if (op.kind == operation_kind::external) return begin_external(op);
@@ -154,8 +167,7 @@ bool io_multiplexer::begin_slowly(operation_record& op) noexcept {
         op.at = operation_record::stage::ready;  // nothing to make durable, and so nothing to wait for
         return true;
     }
-    const bool is_call = op.kind == operation_kind::call_in or op.kind == operation_kind::call_out;
-    if (is_call and not op.target->is_stream()) {
+    if (waits_for_readiness(op.kind) and not op.target->is_stream()) {
         if (not attempt(op)) op.error_code = EAGAIN;  // a file has no readiness to wait for
         op.at = operation_record::stage::ready;
         return true;

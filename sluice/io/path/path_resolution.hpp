@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/io/path/confined_open.hpp"
 #include "sluice/io/path/path_handle.hpp"
 
@@ -37,8 +38,14 @@ public:
 
     /// The error to return if the place could not be reached.
     [[nodiscard]] const result<void>& reached() const noexcept { return reached_; }
-    [[nodiscard]] int directory() const noexcept { return directory_; }
-    [[nodiscard]] const char* name() const noexcept { return name_; }
+    [[nodiscard]] int directory() const noexcept {
+        ENSURE(reached_.has_value(), "the place could not be reached");
+        return directory_;
+    }
+    [[nodiscard]] const char* name() const noexcept {
+        ENSURE(reached_.has_value(), "the place could not be reached");
+        return name_;
+    }
     [[nodiscard]] std::string_view text() const noexcept { return text_.text(); }
 
     /// The calling thread's errno as the error of `operation` at this place.

@@ -15,6 +15,7 @@ receive_slots::~receive_slots() {
 }
 
 result<void> receive_slots::open() noexcept {
+    ENSURE(lent_ == 0 and memory_ == nullptr, "opened once, before its first use");
     // Not initialised: a buffer takes memory once something is received into it.
     memory_.reset(new (std::nothrow) std::byte[count_ * bytes_each_]);
     next_free_.reset(new (std::nothrow) std::uint32_t[count_]);
@@ -31,6 +32,7 @@ std::uint32_t receive_slots::take() noexcept {
     ENSURE(not group_);
     const std::uint32_t index = first_free_;
     if (index == none) return none;
+    ENSURE(index < count_ and lent_ < count_, "more buffers are free than there are");
     first_free_ = next_free_[index];
     ++lent_;
     return index;

@@ -139,7 +139,7 @@ public:
     }
     void remove(signal_inbox& inbox) noexcept {
         const std::scoped_lock guard(hubs_lock::mutex());
-        std::erase(inboxes_, &inbox);
+        ENSURE(std::erase(inboxes_, &inbox) == 1, "a receiver leaves its source once");
     }
     [[nodiscard]] bool take(signal_inbox& inbox, signal_event& into) noexcept {
         const std::scoped_lock guard(hubs_lock::mutex());
