@@ -318,7 +318,7 @@ def folder_readme(repository):
     """A folder of sluice/ says in five lines what belongs there."""
     for folder in source_folders(repository):
         if f"{folder}/README.md" not in repository.files:
-            yield folder, 1, "add a README.md: what belongs here, and what it may include"
+            yield folder, 1, "add a README.md with the contents of the folder, and the includes that it may have"
 
 
 @rule

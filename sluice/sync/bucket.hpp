@@ -11,8 +11,8 @@
 
 namespace sluice::sync {
 
-/// What an entry of a bucket is: a pointer to a node with a digest of its segment above. Another digest,
-/// another segment. A value.
+/// An entry of a bucket: a pointer to a node, with a digest of its segment above. Different digests mean
+/// different segments. A value.
 template <class Atomics>
 class bucket_entry {
 public:

@@ -9,7 +9,7 @@
 #include "sluice/sync/lock_args.hpp"
 #include "sluice/sync/lock_node.hpp"
 
-// What those who lock a range keep: see range_lock.hpp.
+// The guards and requests of range_lock.hpp.
 
 namespace sluice::sync {
 

@@ -5,8 +5,8 @@
 
 #include "sluice/sync/range_lock.hpp"
 
-// The members of basic_range_lock that are called when ranges meet: range_lock.hpp says what they do, and
-// which invariants they keep. Only range_lock_slow.cpp needs them, and who makes a lock with other atomics.
+// The members of basic_range_lock that are called when ranges meet: range_lock.hpp documents them, and their
+// invariants. range_lock_slow.cpp needs them, and so does every lock with other atomics.
 
 namespace sluice::sync {
 

@@ -10,7 +10,7 @@
 #include "sluice/io/call/request.hpp"
 #include "sluice/io/call/socket_address.hpp"
 
-// The system calls about datagrams: who waits is the caller's business. Internal to io.
+// The system calls about datagrams. Internal to io.
 
 namespace sluice::io {
 

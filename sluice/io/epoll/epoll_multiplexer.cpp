@@ -141,7 +141,7 @@ void epoll_multiplexer::set_interest(registration& target, std::uint32_t events)
     const bool known = (target.backend_word & is_known) != 0;
     ENSURE(known or (events != 0 and target.backend_word == 0),
            "interest is withdrawn that epoll does not have");
-    ENSURE((events & is_known) == 0, "a mark of ours is no event");
+    ENSURE((events & is_known) == 0, "a mark is not an event");
     epoll_event event{.events = events, .data = {.ptr = &target}};
     // With no interest left it is deleted, not masked: errors and hang-ups cannot be masked.
     const int what = not known ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
@@ -165,7 +165,7 @@ void epoll_multiplexer::set_interest(registration& target, std::uint32_t events)
 
 void epoll_multiplexer::arm(registration::half& half) noexcept {
     if (half.is_armed) return;
-    ENSURE(not half.queue.empty(), "armed for nobody");
+    ENSURE(not half.queue.empty(), "armed without a waiting operation");
     half.is_armed = true;
     ++armed_;
     set_interest(*half.owner, (half.owner->backend_word & ~is_known) | events_of(half.which));

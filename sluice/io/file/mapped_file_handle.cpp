@@ -105,7 +105,7 @@ void raise(std::atomic<extent_type>& length, extent_type at_least) noexcept {
 // A write through the descriptor has ended there: the kernel makes one at a time, so none that came before
 // still clears anything.
 void mapped_file_handle::note_written(extent_type end) noexcept {
-    ENSURE(end <= reserved_, "written behind the map");
+    ENSURE(end <= reserved_, "written past the end of the map");
     raise(length_, end);
     raise(settled_, end);
 }
@@ -163,7 +163,7 @@ result<std::size_t> mapped_file_handle::write_piece(const_bytes_type piece, exte
     if (offset >= reserved_) return failure({EFBIG, "write", descriptor()});
     piece = piece.first(std::min<extent_type>(piece.size(), reserved_ - offset));
     const extent_type settled = settled_.load(std::memory_order_acquire);
-    ENSURE(settled <= reserved_, "the map ends before what is settled");
+    ENSURE(settled <= reserved_, "the settled length exceeds the map");
     const auto copied = static_cast<std::size_t>(
         offset >= settled ? 0 : std::min<extent_type>(piece.size(), settled - offset));
     if (copied > 0) std::memcpy(address_ + offset, piece.data(), copied);

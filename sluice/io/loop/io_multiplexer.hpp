@@ -219,8 +219,8 @@ public:
     [[nodiscard]] static io_multiplexer* running_here() noexcept { return running_; }
 
 protected:
-    // --- for handles, senders and awaitables, which come here through detail::engine; what is inline is
-    // defined in engine.hpp
+    // --- for handles, senders and awaitables, which come here through engine.hpp, which
+    // defines the inline functions
 
     friend struct detail::engine;
 

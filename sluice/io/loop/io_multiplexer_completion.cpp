@@ -1,4 +1,4 @@
-// How operations complete, and how their receivers are told.
+// How operations complete, and how their receivers are signalled.
 
 #include <algorithm>
 

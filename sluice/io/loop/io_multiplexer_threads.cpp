@@ -226,7 +226,7 @@ bool io_multiplexer::try_shared(operation_record& op) noexcept {
 
 // It is over, and those that came after it are served next.
 bool io_multiplexer::leave_queue(operation_record& op, registration::half& half) noexcept {
-    ENSURE(half.in_flight == 1 and half.queue.front() == &op, "what is tried is at the front of its queue");
+    ENSURE(half.in_flight == 1 and half.queue.front() == &op, "an operation that is tried leads its queue");
     half.pause = half.skipped = 0;
     operation_queue over;
     finish_front(half, over);
@@ -239,7 +239,7 @@ bool io_multiplexer::leave_queue(operation_record& op, registration::half& half)
 
 // It would have to wait, at the place it has.
 bool io_multiplexer::stay_in_queue(operation_record& op, registration::half& half) noexcept {
-    ENSURE(half.in_flight == 1 and half.queue.front() == &op, "what is tried is at the front of its queue");
+    ENSURE(half.in_flight == 1 and half.queue.front() == &op, "an operation that is tried leads its queue");
     half.in_flight = 0;
     half.queue.erase(op);
     operation_queue behind = std::move(half.queue);

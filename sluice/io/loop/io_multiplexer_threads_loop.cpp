@@ -32,7 +32,7 @@ void io_multiplexer::notify_one() noexcept {
 // After the engine was changed by a thread that may not be in run…: what the leader would do before it
 // sleeps.
 void io_multiplexer::settle_shared() noexcept {
-    ENSURE(is_inside(), "the engine is looked at by a thread that is outside");
+    ENSURE(is_inside(), "a thread that is outside reads the engine");
     const sharing& all = *sharing_;
     if (all.threads.is_asleep()) {
         backend_flush();

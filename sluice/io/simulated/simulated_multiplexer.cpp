@@ -235,7 +235,7 @@ void back_end::backend_cancel(operation_record& op) noexcept {
 void back_end::end_cancelled(const choice& chosen) noexcept {
     operation_record& op = chosen.stream != nullptr ? *chosen.stream->half->queue.front() : *chosen.file;
     ENSURE(op.at == operation_record::stage::in_flight and op.cancel_code != 0,
-           "what is cancelled was asked to be, and is with the kernel");
+           "an operation ends early without a cancellation, or without the kernel");
     tell(event_kind::cancelled, op, op.cancel_code);
     if (chosen.stream != nullptr) {
         withdraw(op, op.cancel_code);

@@ -33,7 +33,8 @@ protected:
 private:
     friend class receive_slots;
 
-    /// Goes on, with this buffer, or without one of its own: `none`. It is out of the list by then.
+    /// Continues with this buffer; `none`: without a buffer of its own. The pool has taken it out of the
+    /// list.
     virtual void resume(std::uint32_t index) noexcept = 0;
 };
 

@@ -71,7 +71,7 @@ public:
     /// Throws the pending bytes away; the next transfer does so as well.
     void discard() noexcept;
 
-    /// For reading what is pending.
+    /// For reading the pending bytes.
     [[nodiscard]] pipe_handle& reader() noexcept { return ends_.reader; }
     /// For the transfers; not for users.
     [[nodiscard]] transit_pipe& transit() noexcept { return transit_; }

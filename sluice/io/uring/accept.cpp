@@ -78,7 +78,7 @@ bool multiplexer::give_accept(half_state& state) noexcept {
 
 bool multiplexer::arm_accept(half_state& state) noexcept {
     ENSURE(not state.is_multishot and state.oldest_arrived == buffer_group::none,
-           "armed while the kernel accepts, or with connections that nobody has taken");
+           "armed while the kernel accepts, or while connections wait to be taken");
     io_uring_sqe* const entry = ring_.next();
     if (entry == nullptr) return false;
     accept_request& request = *state.acceptor;

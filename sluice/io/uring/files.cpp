@@ -147,7 +147,7 @@ void multiplexer::on_word(operation_record& op, int outcome) noexcept {
 }
 
 void multiplexer::prepare_barrier(io_uring_sqe& entry, const operation_record& op) noexcept {
-    ENSURE(op.kind == operation_kind::barrier, "moves no bytes, and is no barrier");
+    ENSURE(op.kind == operation_kind::barrier, "neither a transfer nor a barrier");
     const int descriptor = op.target->native.descriptor;
     const std::size_t bytes = requested_bytes(op);
     // 0, for all from the offset on, where the entry's field cannot hold the length.

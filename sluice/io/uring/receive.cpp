@@ -85,7 +85,7 @@ bool multiplexer::give_receive(half_state& state) noexcept {
 
 bool multiplexer::arm_receive(half_state& state, const receive_request& request) noexcept {
     ENSURE(not state.is_multishot and state.oldest_arrived == buffer_group::none,
-           "armed while the kernel receives, or with buffers that may be of another group");
+           "armed while the kernel receives, or while buffers wait to be taken");
     io_uring_sqe* const entry = ring_.next();
     if (entry == nullptr) return false;
     const int descriptor = state.half->owner->native.descriptor;

@@ -65,7 +65,7 @@ bool multiplexer::take_back(std::uint64_t user_data) noexcept {
             return true;
         case addressee::poll: {
             half_state& state = *static_cast<half_state*>(whose);
-            ENSURE(state.is_polling, "an entry of a poll that nobody asked for");
+            ENSURE(state.is_polling, "an entry of a poll that is over");
             state.is_polling = state.half->is_armed = false;
             if (not state.half->queue.empty()) mark_dirty(*state.half);
             return true;

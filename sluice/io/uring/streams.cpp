@@ -272,7 +272,7 @@ void multiplexer::withdraw_cancelled(half_state& state, std::size_t members) noe
 
 void multiplexer::on_poll(half_state& state, int outcome) noexcept {
     registration::half& half = *state.half;
-    ENSURE(state.is_polling, "a completion of a poll that nobody asked for");
+    ENSURE(state.is_polling, "a completion of a poll that is over");
     state.is_polling = half.is_armed = false;
     if (half.queue.empty() or half.in_flight != 0) return;
     if (outcome < 0 and outcome != -ECANCELED) {
@@ -340,7 +340,7 @@ void multiplexer::on_zero_copy(operation_record& op, int outcome, unsigned flags
     half_state& state = state_of(op.target->side(direction::out));
     if ((flags & IORING_CQE_F_NOTIF) != 0) {
         ENSURE(state.kept_by_kernel != 0 and op.backend_word != 0,
-               "memory is let go of more often than it was sent");
+               "memory is released more often than it was sent");
         const bool copied = (static_cast<std::uint32_t>(outcome) & notification_usage_copied) != 0;
         --state.kept_by_kernel;
         state.was_uncopied |= not copied;

@@ -190,12 +190,13 @@ bool multiplexer::give_cancellation(std::uint64_t of) noexcept {
 
 bool multiplexer::give_cancellations() noexcept {
     while (half_state* const state = cancelled_.front()) {
-        ENSURE(state->half->in_flight != 0 or state->is_multishot, "a cancellation of what is over");
+        ENSURE(state->half->in_flight != 0 or state->is_multishot,
+               "a cancellation of a request that is over");
         if (not give_cancellation(state->in_flight_as)) return false;
         cancelled_.erase(*state);
     }
     while (operation_record* const op = cancelled_files_.front()) {
-        ENSURE(op->at == operation_record::stage::in_flight, "a cancellation of what is over");
+        ENSURE(op->at == operation_record::stage::in_flight, "a cancellation of a request that is over");
         if (not give_cancellation(address(addressee::file, op))) return false;
         cancelled_files_.erase(*op);
     }
@@ -260,7 +261,7 @@ void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned f
         case addressee::nobody:
             break;
         case addressee::loop:
-            ENSURE(waker_is_armed_, "a wake-up that nobody asked for");
+            ENSURE(waker_is_armed_, "a wake-up without a request");
             waker_is_armed_ = (flags & IORING_CQE_F_MORE) != 0;
             if (another_sleeps()) backend_wake();  // whose wake-up this was
             break;
