@@ -1,5 +1,7 @@
 #include "sluice/vfs/volume_testing.hpp"
 
+#include "sluice/io/best_available.hpp"
+
 namespace sluice::vfs {
 volume_test::volume_test()
     : multiplexer_(io::best_available().value()), tested_(GetParam().make(*multiplexer_)) {}
