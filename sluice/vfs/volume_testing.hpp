@@ -8,6 +8,10 @@
 #include "sluice/io/io_multiplexer.hpp"
 #include "sluice/io/sync_wait.hpp"
 #include "sluice/io/volume_test.hpp"
+#include "sluice/vfs/node_attached.hpp"
+#include "sluice/vfs/node_children.hpp"
+#include "sluice/vfs/node_data.hpp"
+#include "sluice/vfs/node_names.hpp"
 #include "sluice/vfs/volume.hpp"
 
 // For tests: every implementation of a volume, and short ways to use one.

@@ -81,7 +81,6 @@ result<void> node::change(const vfs::metadata_change& wanted) noexcept {
 }
 
 result<void> node::open_data(vfs::data_access wanted) noexcept {
-    if (item_->is_directory) return failure({EISDIR, "open data"});
     if (wanted.write and system_.is_read_only()) return failure({EROFS, "open data"});
     granted_.add(wanted);
     return {};
@@ -265,10 +264,6 @@ result<void> node::rename(std::string_view path, vfs::when_taken taken) noexcept
     return {};
 }
 
-result<void> node::link(std::string_view, vfs::when_taken) noexcept {
-    return unheard_of("link");
-}
-
 result<void> node::remove() noexcept {
     const std::string before = path();
     const auto done = system_.remove(*item_);
@@ -279,7 +274,6 @@ result<void> node::remove() noexcept {
 }
 
 result<std::unique_ptr<vfs::directory_listing>> node::list() noexcept {
-    if (not item_->is_directory) return failure({ENOTDIR, "list"});
     return std::make_unique<listing>(system_, system_.again(*item_));
 }
 
