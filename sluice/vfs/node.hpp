@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/io/task.hpp"
+#include "sluice/io/task/task.hpp"
 #include "sluice/vfs/discardable.hpp"
 #include "sluice/vfs/metadata.hpp"
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "sluice/io/file_handle.hpp"
-#include "sluice/io/task.hpp"
+#include "sluice/io/file/file_handle.hpp"
+#include "sluice/io/task/task.hpp"
 #include "sluice/vfs/host_runs.hpp"
 #include "sluice/vfs/node.hpp"
 

@@ -1,6 +1,6 @@
 #include "tests/smb_simulation/slow_volume.hpp"
 
-#include "sluice/io/awaitable.hpp"
+#include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/node_attached.hpp"
 #include "sluice/vfs/node_children.hpp"
 #include "sluice/vfs/node_data.hpp"

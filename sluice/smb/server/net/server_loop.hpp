@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sluice/base/buffer_pool.hpp"
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/server/core/cross_loop_post.hpp"
 #include "sluice/smb/server/net/data_path.hpp"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/io/path_handle.hpp"
+#include "sluice/io/path/path_handle.hpp"
 #include "sluice/smb/auth/authentication.hpp"
 
 namespace sluice::smb::server {
