@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/loop_bound_file.hpp"
 
@@ -39,6 +40,7 @@ public:
         if (not found) return failure(found.error());
         if (not*found) return nullptr;
         held_ = std::move(**found);
+        ENSURE(held_.slot >= from_, "a listing makes progress");
         from_ = held_.slot + 1;
         current_ = {.name = held_.name,
                     .status = metadata_of(held_.status, system_.shape().serial),
@@ -132,6 +134,7 @@ io::task<result<std::size_t>> node::read_lent(const vfs::host_runs& from,
     if (file and not file->attached()) co_return failure(file->attached().error());
     std::size_t done = 0;
     for (const vfs::host_run& run : from.runs) {
+        ENSURE(run.length <= into.size() - done, "the runs fit into the buffer");
         const auto part = into.subspan(done, static_cast<std::size_t>(run.length));
         done += part.size();
         if (not run.place) {
@@ -206,6 +209,7 @@ result<std::span<io::extent_pair>> node::allocated_ranges(std::uint64_t offset, 
             if (filled == 0) {
                 storage[filled++] = {.offset = each.offset, .length = each.length};
             } else {
+                ENSURE(each.offset == storage[0].offset + storage[0].length);
                 storage[0].length += each.length;  // there are no holes but the one at the end
             }
             return true;
@@ -232,6 +236,7 @@ result<std::uint64_t> node::clone_to(vfs::node& destination, io::extent_pair sou
         const std::uint64_t bytes = std::min<std::uint64_t>(part.size(), length - done);
         const std::uint64_t at = is_backward ? length - done - bytes : done;
         const auto piece = std::span(part).first(static_cast<std::size_t>(bytes));
+        ENSURE(bytes != 0 and at <= length - bytes, "the copy makes progress");
         const auto read = system_.read(*item_, hint, piece, source.offset + at);
         if (not read) return failure(read.error());
         if (*read < bytes) return failure({EIO, "clone"});  // somebody cut it
