@@ -7,6 +7,7 @@
 #include "sluice/smb/server/net/file_call.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/create_round.hpp"
+#include "sluice/vfs/node_names.hpp"
 
 namespace sluice::smb::server {
 
@@ -19,7 +20,7 @@ namespace {
 [[nodiscard]] nt_status remove_names(const removers& by) noexcept {
     nt_status status = nt_status::success;
     for (const std::shared_ptr<open>& one : by) {
-        const result<void> removed = one->node->remove();
+        const result<void> removed = vfs::remove(*one->node);
         // Another may have removed the same name.
         const bool is_gone = not removed and removed.error() == std::errc::no_such_file_or_directory;
         if (not removed and not(is_gone and one != by.front())) status = status_of(removed.error());
@@ -130,7 +131,7 @@ private:
                                          std::shared_ptr<tree> through) noexcept {
     vfs::fs_domain& domain = node->domain();
     (void)co_await unlatched_call(host.latch(),
-                                  domain.run(host.background.loop(), [&] { return node->remove(); }));
+                                  domain.run(host.background.loop(), [&] { return vfs::remove(*node); }));
     domain.discard(std::move(node), through->target);
 }
 
@@ -190,7 +191,7 @@ void leave_uncommitted(server_context& host, const std::shared_ptr<open>& leavin
 void remove_unopened(server_context& host, vfs::node_ptr node, std::shared_ptr<tree> through) noexcept {
     if (node->domain().is_inline()) {
         const vfs::fs_domain::inline_call call(node->domain());
-        (void)node->remove();
+        (void)vfs::remove(*node);
         return;
     }
     host.background.spawn(remove_node(host, std::move(node), std::move(through)));
