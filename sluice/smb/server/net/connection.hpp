@@ -126,7 +126,7 @@ private:
     void count_until_sent() noexcept;
     void close_here(std::string_view why) noexcept;
     /// Closes a connection of the home loop when its buffers exceed its part of the memory: the one with most
-    /// bytes of the client with most. Complexity: O(n log n) in the connections. Takes the latch.
+    /// bytes of the client with most. Complexity: O(n log n) in the connections.
     void relieve_buffers() noexcept;
     /// Has `what(*this)` done on the home loop, at once if this is its thread, if the connection is still
     /// there.

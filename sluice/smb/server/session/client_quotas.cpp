@@ -25,6 +25,14 @@ void quota_hold::absorb(quota_hold&& other) noexcept {
     amount_ += std::exchange(other.amount_, 0);
 }
 
+quota_hold quota_hold::take_all() noexcept {
+    quota_hold all;
+    all.by_ = by_;
+    all.what_ = what_;
+    all.amount_ = std::exchange(amount_, 0);
+    return all;
+}
+
 void quota_hold::reset() noexcept {
     if (amount_ != 0) by_.use_->of->release(*by_.use_, what_, std::exchange(amount_, 0));
     by_ = {};

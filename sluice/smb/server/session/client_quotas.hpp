@@ -92,6 +92,8 @@ public:
     [[nodiscard]] bool resize(std::size_t amount) noexcept;
     /// Takes over what another hold of the same client and resource has (ENSURE); locks nothing.
     void absorb(quota_hold&& other) noexcept;
+    /// Moves the whole amount into a hold of its own: this one stays, with an amount of 0. Locks nothing.
+    [[nodiscard]] quota_hold take_all() noexcept;
     void reset() noexcept;
 
 private:
