@@ -125,7 +125,7 @@ private:
     io::io_multiplexer& loop_;
     typename Atomics::template atomic<std::uint64_t> word_{empty};
     std::coroutine_handle<> waiter_;     // the loop's
-    basic_event* next_woken_ = nullptr;  // of the winner, until it posts
+    basic_event* next_woken_ = nullptr;  // of the winner, until it posts; else null
 };
 
 /// Atomics of what a single thread uses: plain memory.
@@ -168,7 +168,7 @@ public:
     ~event_wakes() {
         // An event may be destroyed as soon as it is posted.
         while (event<T>* const one = first_) {
-            first_ = one->next_woken_;
+            first_ = std::exchange(one->next_woken_, nullptr);
             one->post();
         }
     }

@@ -85,6 +85,7 @@ inline void pending_breaks::end() noexcept {
     if (before != 1) return;
     event_wakes<bool> woken;
     const lock_guard held(mutex_);
+    if (any()) return;  // begun since: a waiter may wait for that one, whose end finds the list
     while (waiter* const one = waiters_.pop_front()) {
         one->is_listed = false;
         woken.set(one->all_gone, true);

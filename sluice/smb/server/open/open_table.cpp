@@ -31,7 +31,8 @@ void open_table::remove(const open& one) noexcept {
 
 std::shared_ptr<open> open_table::find(const wire::file_id& id) const noexcept {
     std::shared_ptr<open> found = find_persistent(id.persistent_part.value());
-    return found != nullptr and found->id == id ? found : nullptr;
+    if (found != nullptr and found->id != id) found.reset();
+    return found;
 }
 
 std::shared_ptr<open> open_table::find_persistent(std::uint64_t persistent) const noexcept {
