@@ -12,12 +12,12 @@
 
 #include "bench/cached_file.hpp"
 #include "sluice/base/ensure.hpp"
-#include "sluice/io/awaitable.hpp"
-#include "sluice/io/io_multiplexer.hpp"
-#include "sluice/io/pipe_handle.hpp"
-#include "sluice/io/sender.hpp"
-#include "sluice/io/sync_wait.hpp"
-#include "sluice/io/task.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/io/sender/sender.hpp"
+#include "sluice/io/stream/pipe_handle.hpp"
+#include "sluice/io/task/awaitable.hpp"
+#include "sluice/io/task/sync_wait.hpp"
+#include "sluice/io/task/task.hpp"
 #include "sluice/sync/range_lock.hpp"
 
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/io/file_handle.hpp"
+#include "sluice/io/file/file_handle.hpp"
 
 namespace sluice::bench {
 

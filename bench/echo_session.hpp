@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/io/io_multiplexer.hpp"
-#include "sluice/io/sender.hpp"
-#include "sluice/io/socket_handle.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/io/sender/sender.hpp"
+#include "sluice/io/stream/socket_handle.hpp"
 
 namespace sluice::bench {
 

@@ -5,7 +5,7 @@
 #include "sluice/fat/device/journal_device.hpp"
 #include "sluice/fat/device/overlay_device.hpp"
 #include "sluice/fat/device/sparse_device.hpp"
-#include "sluice/io/path_handle.hpp"
+#include "sluice/io/path/path_handle.hpp"
 
 // The price of a journal and of an overlay.
 

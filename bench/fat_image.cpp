@@ -11,7 +11,7 @@
 #include <stdexcept>
 
 #include "sluice/fat/codec/boot_sector.hpp"
-#include "sluice/io/path_handle.hpp"
+#include "sluice/io/path/path_handle.hpp"
 
 namespace sluice::bench {
 namespace {

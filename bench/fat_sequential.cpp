@@ -3,7 +3,7 @@
 
 #include "bench/fat_image.hpp"
 #include "bench/fat_workloads.hpp"
-#include "sluice/io/path_handle.hpp"
+#include "sluice/io/path/path_handle.hpp"
 
 namespace sluice::bench {
 namespace {

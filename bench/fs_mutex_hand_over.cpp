@@ -17,8 +17,8 @@
 #include "sluice/fsmutex/lock_files.hpp"
 #include "sluice/fsmutex/memory_map.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/path_handle.hpp"
-#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/path/path_handle.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 #include "sluice/io/uring/uring_multiplexer.hpp"
 
 namespace sluice::bench {

@@ -19,10 +19,10 @@
 #include "bench/copy_partner.hpp"
 #include "bench/harness/benchmark.hpp"
 #include "bench/pipe_source.hpp"
-#include "sluice/io/file_handle.hpp"
-#include "sluice/io/sigpipe_guard.hpp"
-#include "sluice/io/socket_handle.hpp"
-#include "sluice/io/splice.hpp"
+#include "sluice/io/call/sigpipe_guard.hpp"
+#include "sluice/io/file/file_handle.hpp"
+#include "sluice/io/stream/socket_handle.hpp"
+#include "sluice/io/stream/splice.hpp"
 
 namespace sluice::bench {
 namespace {

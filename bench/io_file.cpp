@@ -13,12 +13,12 @@
 #include "bench/harness/benchmark.hpp"
 #include "bench/io_file_peers.hpp"
 #include "bench/pipe_source.hpp"
-#include "sluice/io/awaitable.hpp"
-#include "sluice/io/file_handle.hpp"
-#include "sluice/io/mapped_file_handle.hpp"
-#include "sluice/io/sender.hpp"
-#include "sluice/io/sync_wait.hpp"
-#include "sluice/io/task.hpp"
+#include "sluice/io/file/file_handle.hpp"
+#include "sluice/io/file/mapped_file_handle.hpp"
+#include "sluice/io/sender/sender.hpp"
+#include "sluice/io/task/awaitable.hpp"
+#include "sluice/io/task/sync_wait.hpp"
+#include "sluice/io/task/task.hpp"
 
 namespace sluice::bench {
 namespace {

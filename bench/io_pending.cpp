@@ -10,9 +10,9 @@
 #include "bench/io_pending_peers.hpp"
 #include "sluice/base/ensure.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/io_multiplexer.hpp"
-#include "sluice/io/sender.hpp"
-#include "sluice/io/socket_handle.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/io/sender/sender.hpp"
+#include "sluice/io/stream/socket_handle.hpp"
 #include "sluice/io/uring/uring_multiplexer.hpp"
 
 namespace sluice::bench {

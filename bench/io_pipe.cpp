@@ -9,11 +9,11 @@
 #include "bench/harness/benchmark.hpp"
 #include "bench/io_pipe_peers.hpp"
 #include "bench/pipe_source.hpp"
-#include "sluice/io/awaitable.hpp"
-#include "sluice/io/io_multiplexer.hpp"
-#include "sluice/io/sender.hpp"
-#include "sluice/io/sync_wait.hpp"
-#include "sluice/io/task.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/io/sender/sender.hpp"
+#include "sluice/io/task/awaitable.hpp"
+#include "sluice/io/task/sync_wait.hpp"
+#include "sluice/io/task/task.hpp"
 
 namespace sluice::bench {
 namespace {

@@ -10,10 +10,10 @@
 #include "bench/harness/benchmark.hpp"
 #include "bench/io_socket_peers.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/io_multiplexer.hpp"
-#include "sluice/io/receive_stream.hpp"
-#include "sluice/io/sender.hpp"
-#include "sluice/io/socket_handle.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/io/sender/sender.hpp"
+#include "sluice/io/stream/receive_stream.hpp"
+#include "sluice/io/stream/socket_handle.hpp"
 
 namespace sluice::bench {
 namespace {

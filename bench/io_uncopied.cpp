@@ -14,9 +14,9 @@
 #include "bench/harness/benchmark.hpp"
 #include "bench/silent_network.hpp"
 #include "sluice/base/buffer_pool.hpp"
-#include "sluice/io/file_handle.hpp"
-#include "sluice/io/sender.hpp"
-#include "sluice/io/socket_handle.hpp"
+#include "sluice/io/file/file_handle.hpp"
+#include "sluice/io/sender/sender.hpp"
+#include "sluice/io/stream/socket_handle.hpp"
 #include "sluice/io/uring/uring_multiplexer.hpp"
 
 namespace sluice::bench {

@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "sluice/io/io_multiplexer.hpp"
-#include "sluice/io/sender.hpp"
-#include "sluice/io/socket_handle.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/io/sender/sender.hpp"
+#include "sluice/io/stream/socket_handle.hpp"
 
 using namespace sluice::io;
 

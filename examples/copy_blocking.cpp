@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdio>
 
-#include "sluice/io/file_handle.hpp"
+#include "sluice/io/file/file_handle.hpp"
 
 using namespace sluice::io;
 

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <optional>
 
-#include "sluice/io/file_handle.hpp"
-#include "sluice/io/sender.hpp"
+#include "sluice/io/file/file_handle.hpp"
+#include "sluice/io/sender/sender.hpp"
 
 using namespace sluice::io;
 

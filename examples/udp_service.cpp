@@ -12,11 +12,11 @@
 #include <cstdio>
 #include <string_view>
 
-#include "sluice/io/datagram_sender.hpp"
-#include "sluice/io/name_connect.hpp"
-#include "sluice/io/signal_receiver.hpp"
-#include "sluice/io/sync_wait.hpp"
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/name/name_connect.hpp"
+#include "sluice/io/stream/datagram_sender.hpp"
+#include "sluice/io/stream/signal_receiver.hpp"
+#include "sluice/io/task/sync_wait.hpp"
+#include "sluice/io/task/task_group.hpp"
 
 using namespace sluice::io;
 using namespace std::chrono_literals;

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "sluice/io/file_handle.hpp"
-#include "sluice/io/file_status.hpp"
+#include "sluice/io/file/file_handle.hpp"
+#include "sluice/io/path/file_status.hpp"
 
 using namespace sluice::io;
 

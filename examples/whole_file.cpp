@@ -7,10 +7,10 @@
 #include <memory>
 #include <vector>
 
-#include "sluice/io/awaitable.hpp"
-#include "sluice/io/file_handle.hpp"
-#include "sluice/io/sync_wait.hpp"
-#include "sluice/io/task.hpp"
+#include "sluice/io/file/file_handle.hpp"
+#include "sluice/io/task/awaitable.hpp"
+#include "sluice/io/task/sync_wait.hpp"
+#include "sluice/io/task/task.hpp"
 
 using namespace sluice::io;
 

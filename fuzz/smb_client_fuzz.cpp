@@ -6,8 +6,8 @@
 #include "fuzz/smb_client_answer.hpp"
 #include "fuzz/smb_client_life.hpp"
 #include "sluice/base/ensure.hpp"
-#include "sluice/io/awaitable.hpp"
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
+#include "sluice/io/task/awaitable.hpp"
 #include "sluice/smb/wire/message/frame.hpp"
 #include "tests/smb_client/receive_all.hpp"
 

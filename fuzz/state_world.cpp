@@ -8,7 +8,7 @@
 #include "sluice/fat/edit/format.hpp"
 #include "sluice/fat/engine/file_system.hpp"
 #include "sluice/fat/volume/volume.hpp"
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/task/task_group.hpp"
 
 namespace sluice::fuzz {
 

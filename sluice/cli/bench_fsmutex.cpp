@@ -15,8 +15,8 @@
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/contest/contestants.hpp"
 #include "sluice/cli/exit_code.hpp"
-#include "sluice/io/path_handle.hpp"
-#include "sluice/io/volume_status.hpp"
+#include "sluice/io/path/path_handle.hpp"
+#include "sluice/io/path/volume_status.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <system_error>
 
-#include "sluice/io/failure_handler.hpp"
-#include "sluice/io/frame_pool.hpp"
-#include "sluice/io/sigpipe_guard.hpp"
+#include "sluice/io/call/sigpipe_guard.hpp"
+#include "sluice/io/loop/failure_handler.hpp"
+#include "sluice/io/task/frame_pool.hpp"
 
 namespace sluice::cli {
 

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/smb/server/core/loop_activity.hpp"
 
 namespace sluice::cli {

@@ -11,7 +11,7 @@
 #include "sluice/base/json_string.hpp"
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/exit_code.hpp"
-#include "sluice/io/atomicity_probe.hpp"
+#include "sluice/io/file/atomicity_probe.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "sluice/fsmutex/byte_ranges.hpp"
 #include "sluice/fsmutex/offset_locks.hpp"
-#include "sluice/io/directory_handle.hpp"
-#include "sluice/io/fs_location.hpp"
+#include "sluice/io/path/directory_handle.hpp"
+#include "sluice/io/path/fs_location.hpp"
 
 namespace sluice::cli {
 

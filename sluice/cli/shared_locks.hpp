@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
-#include "sluice/io/path_handle.hpp"
+#include "sluice/io/path/path_handle.hpp"
 #include "sluice/smb/server/file/peer_servers.hpp"
 
 namespace sluice::cli {

@@ -3,7 +3,7 @@
 #include <functional>
 #include <thread>
 
-#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
 
 namespace sluice::cli {
 

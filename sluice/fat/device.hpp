@@ -7,7 +7,7 @@
 
 #include "sluice/base/bytes.hpp"
 #include "sluice/base/result.hpp"
-#include "sluice/io/request.hpp"
+#include "sluice/io/call/request.hpp"
 
 namespace sluice::io {
 class file_handle;

@@ -4,7 +4,7 @@
 #include "sluice/fat/device/memory_device.hpp"
 #include "sluice/fat/device/part_device.hpp"
 #include "sluice/fat/device/recording_device.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/path/volume_test.hpp"
 
 namespace sluice::fat {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "sluice/io/engine.hpp"
+#include "sluice/io/loop/engine.hpp"
 
 namespace sluice::fsmutex {
 

@@ -8,9 +8,9 @@
 #include "sluice/fsmutex/kernel_lock.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 #include "sluice/fsmutex/wake_up.hpp"
-#include "sluice/io/awaitable.hpp"
-#include "sluice/io/external_work.hpp"
-#include "sluice/io/task.hpp"
+#include "sluice/io/loop/external_work.hpp"
+#include "sluice/io/task/awaitable.hpp"
+#include "sluice/io/task/task.hpp"
 
 // Locking without blocking the calling thread. A request has its place in the order like any other. The loop
 // sleeps until the request is granted:

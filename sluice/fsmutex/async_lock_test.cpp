@@ -18,14 +18,14 @@
 #include "sluice/fsmutex/limits.hpp"
 #include "sluice/fsmutex/memory_map.hpp"
 #include "sluice/fsmutex/processes_testing.hpp"
-#include "sluice/io/atomic_sender.hpp"
-#include "sluice/io/engine.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/failure_handler.hpp"
-#include "sluice/io/sync_wait.hpp"
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/loop/engine.hpp"
+#include "sluice/io/loop/failure_handler.hpp"
+#include "sluice/io/sender/atomic_sender.hpp"
+#include "sluice/io/task/sync_wait.hpp"
+#include "sluice/io/task/task_group.hpp"
+#include "sluice/io/task/with_deadline.hpp"
 #include "sluice/io/uring/uring_multiplexer.hpp"
-#include "sluice/io/with_deadline.hpp"
 
 namespace sluice::fsmutex {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "sluice/fsmutex/async_lock.hpp"
 #include "sluice/fsmutex/conformance_testing.hpp"
-#include "sluice/io/atomic_sender.hpp"
-#include "sluice/io/several_threads_testing.hpp"
-#include "sluice/io/sync_wait.hpp"
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/loop/several_threads_testing.hpp"
+#include "sluice/io/sender/atomic_sender.hpp"
+#include "sluice/io/task/sync_wait.hpp"
+#include "sluice/io/task/task_group.hpp"
 
 namespace sluice::fsmutex {
 namespace {

@@ -7,7 +7,7 @@
 #include "sluice/fsmutex/lock_threads.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 #include "sluice/fsmutex/yielding.hpp"
-#include "sluice/io/path_handle.hpp"
+#include "sluice/io/path/path_handle.hpp"
 
 namespace sluice::fsmutex {
 

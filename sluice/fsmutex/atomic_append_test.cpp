@@ -16,7 +16,7 @@
 
 #include "sluice/fsmutex/processes_testing.hpp"
 #include "sluice/fsmutex/queue_format.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/path/volume_test.hpp"
 
 namespace sluice::fsmutex {
 namespace {

@@ -9,8 +9,8 @@
 #include "sluice/fsmutex/mapped_queue.hpp"
 #include "sluice/fsmutex/memory_map.hpp"
 #include "sluice/fsmutex/queue_format.hpp"
-#include "sluice/io/file_handle.hpp"
-#include "sluice/io/volume_status.hpp"
+#include "sluice/io/file/file_handle.hpp"
+#include "sluice/io/path/volume_status.hpp"
 
 namespace sluice::fsmutex {
 namespace {

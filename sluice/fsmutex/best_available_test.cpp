@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/path/volume_test.hpp"
 
 namespace sluice::fsmutex {
 namespace {

@@ -8,7 +8,7 @@
 #include "sluice/fsmutex/descriptor_pool.hpp"
 #include "sluice/fsmutex/kernel_lock.hpp"
 #include "sluice/fsmutex/lock_threads.hpp"
-#include "sluice/io/file_handle.hpp"
+#include "sluice/io/file/file_handle.hpp"
 
 namespace sluice::fsmutex {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "sluice/fsmutex/lock_file.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
-#include "sluice/io/path_handle.hpp"
+#include "sluice/io/path/path_handle.hpp"
 
 namespace sluice::fsmutex {
 

@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/path/volume_test.hpp"
 
 // For tests: what every algorithm promises, tested once for all (conformance_test.cpp), and how to open each.
 namespace sluice::fsmutex {

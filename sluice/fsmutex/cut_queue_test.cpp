@@ -13,8 +13,8 @@
 #include "sluice/fsmutex/processes_testing.hpp"
 #include "sluice/fsmutex/queue_format.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/sync_wait.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/path/volume_test.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 
 namespace sluice::fsmutex {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/fsmutex/queue_file.hpp"
-#include "sluice/io/path_resolution.hpp"
+#include "sluice/io/path/path_resolution.hpp"
 
 namespace sluice::fsmutex {
 namespace {

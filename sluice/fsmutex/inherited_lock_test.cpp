@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "sluice/fsmutex/best_available.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/path/volume_test.hpp"
 
 namespace sluice::fsmutex {
 namespace {

@@ -12,7 +12,7 @@
 #include "sluice/base/random.hpp"
 #include "sluice/base/result.hpp"
 #include "sluice/fsmutex/limits.hpp"
-#include "sluice/io/volume_status.hpp"
+#include "sluice/io/path/volume_status.hpp"
 
 // Internal to fsmutex: byte-range locks of open file descriptions (fcntl F_OFD_*), which the kernel gives
 // back when the last descriptor of the description is closed, by a crash, too.

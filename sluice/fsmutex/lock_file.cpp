@@ -8,8 +8,8 @@
 
 #include "sluice/fsmutex/kernel_lock.hpp"
 #include "sluice/fsmutex/limits.hpp"
-#include "sluice/io/fs_location.hpp"
-#include "sluice/io/path_resolution.hpp"
+#include "sluice/io/path/fs_location.hpp"
+#include "sluice/io/path/path_resolution.hpp"
 
 namespace sluice::fsmutex {
 namespace {

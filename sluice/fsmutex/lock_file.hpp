@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
-#include "sluice/io/file_handle.hpp"
+#include "sluice/io/file/file_handle.hpp"
 
 // How a lock file comes into being, and which existing files are used.
 //

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "sluice/fsmutex/best_available.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/path/volume_test.hpp"
 
 namespace sluice::fsmutex {
 namespace {

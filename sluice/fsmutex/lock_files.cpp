@@ -12,7 +12,7 @@
 
 #include "sluice/fsmutex/kernel_lock.hpp"
 #include "sluice/fsmutex/process_identity.hpp"
-#include "sluice/io/volume_status.hpp"
+#include "sluice/io/path/volume_status.hpp"
 
 namespace sluice::fsmutex {
 namespace {

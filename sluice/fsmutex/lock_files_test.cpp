@@ -15,7 +15,7 @@
 #include "sluice/fsmutex/kernel_lock.hpp"
 #include "sluice/fsmutex/process_identity.hpp"
 #include "sluice/fsmutex/processes_testing.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/path/volume_test.hpp"
 
 namespace {
 

@@ -13,9 +13,9 @@
 
 #include "sluice/fsmutex/descriptor_pool.hpp"
 #include "sluice/fsmutex/limits.hpp"
-#include "sluice/io/awaitable.hpp"
-#include "sluice/io/file_handle.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/file/file_handle.hpp"
+#include "sluice/io/path/volume_test.hpp"
+#include "sluice/io/task/awaitable.hpp"
 
 namespace sluice::fsmutex {
 namespace {

@@ -15,8 +15,8 @@
 
 #include "sluice/fsmutex/kernel_lock.hpp"
 #include "sluice/fsmutex/relax.hpp"
-#include "sluice/io/fs_location.hpp"
-#include "sluice/io/volume_status.hpp"
+#include "sluice/io/path/fs_location.hpp"
+#include "sluice/io/path/volume_status.hpp"
 
 namespace sluice::fsmutex {
 namespace {

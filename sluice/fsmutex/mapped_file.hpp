@@ -7,7 +7,7 @@
 #include "sluice/fsmutex/mapped_queue.hpp"
 #include "sluice/fsmutex/process_identity.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
-#include "sluice/io/file_handle.hpp"
+#include "sluice/io/file/file_handle.hpp"
 
 // Internal to fsmutex: the mapped file of memory_map, who has it open, and the latch on its queue.
 

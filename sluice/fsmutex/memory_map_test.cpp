@@ -11,7 +11,7 @@
 
 #include "sluice/fsmutex/mapped_queue.hpp"
 #include "sluice/fsmutex/processes_testing.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/path/volume_test.hpp"
 
 namespace sluice::fsmutex {
 namespace {

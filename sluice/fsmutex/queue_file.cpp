@@ -9,8 +9,8 @@
 #include <new>
 
 #include "sluice/fsmutex/descriptor_pool.hpp"
-#include "sluice/io/fs_location.hpp"
-#include "sluice/io/volume_status.hpp"
+#include "sluice/io/path/fs_location.hpp"
+#include "sluice/io/path/volume_status.hpp"
 
 namespace sluice::fsmutex {
 namespace {

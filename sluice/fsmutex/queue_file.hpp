@@ -9,7 +9,7 @@
 #include "sluice/fsmutex/lock_file.hpp"
 #include "sluice/fsmutex/queue_format.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
-#include "sluice/io/file_handle.hpp"
+#include "sluice/io/file/file_handle.hpp"
 #include "sluice/sync/latch.hpp"
 
 // Internal to fsmutex: the file of atomic_append as something that is opened, looked through, tidied and, by

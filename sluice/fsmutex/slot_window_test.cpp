@@ -9,7 +9,7 @@
 #include <string>
 
 #include "sluice/fsmutex/queue_format.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/path/volume_test.hpp"
 
 namespace sluice::fsmutex {
 namespace {

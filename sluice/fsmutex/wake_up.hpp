@@ -4,7 +4,7 @@
 #include <mutex>
 #include <optional>
 
-#include "sluice/io/external_work.hpp"
+#include "sluice/io/loop/external_work.hpp"
 
 namespace sluice::fsmutex {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/io/uring/uring_multiplexer.hpp"
 
 namespace sluice::io {

@@ -8,12 +8,12 @@
 #include <string>
 #include <thread>
 
-#include "sluice/io/atomic_sender.hpp"
-#include "sluice/io/awaitable.hpp"
-#include "sluice/io/io_multiplexer.hpp"
-#include "sluice/io/pipe_handle.hpp"
-#include "sluice/io/sandbox_testing.hpp"
-#include "sluice/io/sender.hpp"
+#include "sluice/io/call/sandbox_testing.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/io/sender/atomic_sender.hpp"
+#include "sluice/io/sender/sender.hpp"
+#include "sluice/io/stream/pipe_handle.hpp"
+#include "sluice/io/task/awaitable.hpp"
 #include "sluice/io/uring/uring_multiplexer.hpp"
 
 namespace sluice::io {

@@ -7,7 +7,7 @@
 namespace sluice::sync {
 
 /// Awaits a lock without a multiplexer: the coroutine goes on inside completed(), on whatever thread that is.
-/// For tests of completions; tasks use sluice/io/range_lock_sender.hpp.
+/// For tests of completions; tasks use sluice/io/task/range_lock_sender.hpp.
 class awaited_lock final : public range_lock::request {
 public:
     awaited_lock(range_lock& lock, const lock_args& wanted) noexcept : lock_(lock), wanted_(wanted) {}

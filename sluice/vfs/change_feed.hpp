@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "sluice/base/result.hpp"
-#include "sluice/io/task.hpp"
+#include "sluice/io/task/task.hpp"
 #include "sluice/vfs/discardable.hpp"
 
 namespace sluice::vfs {

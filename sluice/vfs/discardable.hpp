@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "sluice/io/call_threads.hpp"
+#include "sluice/io/task/call_threads.hpp"
 
 namespace sluice::vfs {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/io/handle.hpp"
+#include "sluice/io/call/handle.hpp"
 #include "sluice/vfs/fs_domain.hpp"
 #include "sluice/vfs/mount_table.hpp"
 

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "sluice/base/clock.hpp"
-#include "sluice/io/directory_handle.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/path/directory_handle.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 
 namespace sluice::vfs {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "sluice/io/call_threads.hpp"
+#include "sluice/io/task/call_threads.hpp"
 #include "sluice/vfs/discardable.hpp"
 #include "sluice/vfs/inline_call_slot.hpp"
 #include "sluice/vfs/inline_judge.hpp"

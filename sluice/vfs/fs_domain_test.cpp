@@ -11,8 +11,8 @@
 
 #include "sluice/base/clock.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/sync_wait.hpp"
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/task/sync_wait.hpp"
+#include "sluice/io/task/task_group.hpp"
 
 namespace sluice::vfs {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <span>
 
-#include "sluice/io/file_handle.hpp"
-#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/file/file_handle.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
 
 // Internal to the volumes: their files and the loops they are used on.
 

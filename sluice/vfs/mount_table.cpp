@@ -12,7 +12,7 @@
 #include <memory>
 #include <utility>
 
-#include "sluice/io/handle.hpp"
+#include "sluice/io/call/handle.hpp"
 
 namespace sluice::vfs {
 namespace {

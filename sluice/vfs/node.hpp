@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/io/file_handle.hpp"
-#include "sluice/io/task.hpp"
+#include "sluice/io/file/file_handle.hpp"
+#include "sluice/io/task/task.hpp"
 #include "sluice/vfs/discardable.hpp"
 #include "sluice/vfs/host_runs.hpp"
 #include "sluice/vfs/metadata.hpp"

@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "sluice/vfs/volume_testing.hpp"
 
 // What change feeds promise, on every kind of volume.

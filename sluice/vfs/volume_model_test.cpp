@@ -6,8 +6,8 @@
 
 #include "sluice/base/random.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/sync_wait.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/path/volume_test.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 #include "sluice/vfs/memory/memory_volume.hpp"
 

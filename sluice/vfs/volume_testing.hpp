@@ -5,9 +5,9 @@
 #include <map>
 #include <string>
 
-#include "sluice/io/io_multiplexer.hpp"
-#include "sluice/io/sync_wait.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/io/path/volume_test.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 #include "sluice/vfs/volume.hpp"
 
 // For tests: every implementation of a volume, and short ways to use one.

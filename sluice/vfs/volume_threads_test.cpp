@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 #include "sluice/vfs/volume_testing.hpp"
 
 // The thread safety that volume.hpp and node.hpp promise. ThreadSanitizer runs these tests.

@@ -6,8 +6,8 @@
 #include <deque>
 #include <memory>
 
-#include "sluice/io/accept_stream.hpp"
-#include "sluice/io/socket_sender.hpp"
+#include "sluice/io/stream/accept_stream.hpp"
+#include "sluice/io/stream/socket_sender.hpp"
 #include "tests/conformance/with_listener.hpp"
 
 // accept_stream: every connection is given once, however they come and whenever it is cancelled.

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "bench/harness/allocation_counter.hpp"
-#include "sluice/io/atomic_sender.hpp"
+#include "sluice/io/sender/atomic_sender.hpp"
 #include "tests/conformance/harness.hpp"
 
 // "Allocates: attaching a handle, amortised; and post() of a callable. Nothing else, ever."

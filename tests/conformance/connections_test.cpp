@@ -3,8 +3,8 @@
 #include <deque>
 #include <memory>
 
-#include "sluice/io/listening_socket_handle.hpp"
-#include "sluice/io/socket_sender.hpp"
+#include "sluice/io/stream/listening_socket_handle.hpp"
+#include "sluice/io/stream/socket_sender.hpp"
 #include "tests/conformance/with_listener.hpp"
 
 // Listening, connecting and accepting, over TCP and Unix sockets.

@@ -5,15 +5,15 @@
 #include <optional>
 #include <vector>
 
-#include "sluice/io/atomic_sender.hpp"
-#include "sluice/io/awaitable.hpp"
-#include "sluice/io/file_handle.hpp"
-#include "sluice/io/listening_socket_handle.hpp"
-#include "sluice/io/mapped_sender.hpp"
-#include "sluice/io/pipe_handle.hpp"
-#include "sluice/io/socket_handle.hpp"
-#include "sluice/io/sync_wait.hpp"
-#include "sluice/io/task.hpp"
+#include "sluice/io/file/file_handle.hpp"
+#include "sluice/io/file/mapped_sender.hpp"
+#include "sluice/io/sender/atomic_sender.hpp"
+#include "sluice/io/stream/listening_socket_handle.hpp"
+#include "sluice/io/stream/pipe_handle.hpp"
+#include "sluice/io/stream/socket_handle.hpp"
+#include "sluice/io/task/awaitable.hpp"
+#include "sluice/io/task/sync_wait.hpp"
+#include "sluice/io/task/task.hpp"
 #include "tests/conformance/harness.hpp"
 
 // Every operation has the same parameters and the same meaning in every form: blocking, with a deadline, as a

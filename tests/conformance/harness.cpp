@@ -16,8 +16,8 @@
 #include <thread>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/pipe_handle.hpp"
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
+#include "sluice/io/stream/pipe_handle.hpp"
 #include "sluice/io/uring/uring_multiplexer.hpp"
 
 namespace sluice::io::conformance {

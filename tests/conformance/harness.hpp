@@ -14,7 +14,7 @@
 #include <tuple>
 #include <vector>
 
-#include "sluice/io/sender.hpp"
+#include "sluice/io/sender/sender.hpp"
 #include "tests/simulation.hpp"
 
 // What the conformance tests share: the multiplexers under test, handles of every kind with both ends in this

@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include "sluice/io/atomic_sender.hpp"
+#include "sluice/io/sender/atomic_sender.hpp"
 #include "tests/conformance/harness.hpp"
 
 // poll(): whom it signals, what its receiver may do, what it returns.

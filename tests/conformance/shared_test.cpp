@@ -9,9 +9,9 @@
 #include <optional>
 #include <thread>
 
-#include "sluice/io/atomic_sender.hpp"
-#include "sluice/io/external_work.hpp"
-#include "sluice/io/receive_pool.hpp"
+#include "sluice/io/loop/external_work.hpp"
+#include "sluice/io/sender/atomic_sender.hpp"
+#include "sluice/io/stream/receive_pool.hpp"
 #include "tests/conformance/harness.hpp"
 
 // Several threads use one multiplexer that is made for them. Runs under ThreadSanitizer.

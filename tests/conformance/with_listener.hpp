@@ -5,7 +5,7 @@
 #include <string>
 #include <tuple>
 
-#include "sluice/io/listening_socket_handle.hpp"
+#include "sluice/io/stream/listening_socket_handle.hpp"
 #include "tests/conformance/harness.hpp"
 
 namespace sluice::io::conformance {

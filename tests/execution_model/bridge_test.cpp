@@ -7,9 +7,9 @@
 #include <thread>
 #include <vector>
 
-#include "sluice/io/execution.hpp"
-#include "sluice/io/pipe_handle.hpp"
-#include "sluice/io/range_lock_sender.hpp"
+#include "sluice/io/sender/execution.hpp"
+#include "sluice/io/stream/pipe_handle.hpp"
+#include "sluice/io/task/range_lock_sender.hpp"
 #include "tests/execution_model/under_test.hpp"
 
 namespace sluice::io {

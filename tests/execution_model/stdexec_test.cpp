@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
-#include "sluice/io/execution.hpp"
-#include "sluice/io/pipe_handle.hpp"
+#include "sluice/io/sender/execution.hpp"
+#include "sluice/io/stream/pipe_handle.hpp"
 
 SLUICE_EXECUTION_TRAITS(stdexec_traits, stdexec, stdexec, _tag);
 struct stdexec_traits_with_behavior : stdexec_traits {

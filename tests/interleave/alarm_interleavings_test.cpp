@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <optional>
 
-#include "sluice/io/late_waiter.hpp"
-#include "sluice/io/scope_tree.hpp"
+#include "sluice/io/task/late_waiter.hpp"
+#include "sluice/io/task/scope_tree.hpp"
 #include "tests/interleave/simulated_engine.hpp"
 
 // with_deadline(): the work ends on one thread while the deadline passes on another, in every order with few

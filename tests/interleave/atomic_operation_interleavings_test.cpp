@@ -2,7 +2,7 @@
 
 #include <deque>
 
-#include "sluice/io/atomic_state.hpp"
+#include "sluice/io/sender/atomic_state.hpp"
 #include "tests/interleave/simulated_engine.hpp"
 
 // An operation that any thread starts and cancels, against its completion, in every order with few

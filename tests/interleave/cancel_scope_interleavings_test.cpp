@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "sluice/io/scope_tree.hpp"
+#include "sluice/io/task/scope_tree.hpp"
 #include "tests/interleave/simulated_engine.hpp"
 
 // A coroutine that waits for an operation in a scope of its own, while another thread cancels the scope in

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "sluice/io/leadership.hpp"
+#include "sluice/io/loop/leadership.hpp"
 #include "tests/interleave/simulated_engine.hpp"
 
 // The threads that run one multiplexer, in every order with few preemptions: which one waits in the kernel,

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "sluice/io/pinned_word.hpp"
+#include "sluice/io/loop/pinned_word.hpp"
 #include "tests/interleave/simulated_engine.hpp"
 
 // An operation that waits for an external_work, in every order with few preemptions: one thread begins it,

@@ -2,7 +2,7 @@
 
 #include <deque>
 
-#include "sluice/io/turn_count.hpp"
+#include "sluice/io/task/turn_count.hpp"
 #include "tests/interleave/scheduler.hpp"
 
 namespace sluice::interleave {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "sluice/io/child_count.hpp"
+#include "sluice/io/task/child_count.hpp"
 #include "tests/interleave/simulated_engine.hpp"
 
 // A task group whose children end on several threads while a task joins it, and destroys it when the join is

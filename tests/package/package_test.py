@@ -21,10 +21,10 @@ WITHOUT_OPENSSL = ("-DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON",)
 SHARED_PROGRAM = """\
 #include <array>
 #include <sluice/fsmutex/entity.hpp>
-#include <sluice/io/awaitable.hpp>
-#include <sluice/io/pipe_handle.hpp>
-#include <sluice/io/sync_wait.hpp>
-#include <sluice/io/task.hpp>
+#include <sluice/io/task/awaitable.hpp>
+#include <sluice/io/stream/pipe_handle.hpp>
+#include <sluice/io/task/sync_wait.hpp>
+#include <sluice/io/task/task.hpp>
 using namespace sluice::io;
 
 task<std::size_t> bytes_read(pipe_handle& reader) {
@@ -156,7 +156,7 @@ class Installed(Package):
 
     def test_io_is_found_and_used_on_a_machine_without_openssl(self):
         project = self.project("COMPONENTS io", link="io", main=(
-            '#include <sluice/io/pipe_handle.hpp>\n'
+            '#include <sluice/io/stream/pipe_handle.hpp>\n'
             "int main() { return sluice::io::pipe_handle::anonymous().has_value() ? 0 : 1; }\n"))
         run(*self.configuration(project, *WITHOUT_OPENSSL))
         run("cmake", "--build", project / "build")

@@ -8,8 +8,8 @@
 #include <csignal>
 
 #include "bench/harness/allocation_counter.hpp"
-#include "sluice/io/frame_pool.hpp"
-#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/task/frame_pool.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 #include "tests/smb_client/rig.hpp"
 
 namespace sluice::smb_client_testing {

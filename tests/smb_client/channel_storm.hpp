@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "sluice/io/awaitable.hpp"
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/task/awaitable.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/client/remote_file.hpp"
 #include "sluice/smb/client/session.hpp"
 #include "sluice/smb/client/tree.hpp"

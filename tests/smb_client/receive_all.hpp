@@ -1,8 +1,8 @@
 #pragma once
 
-#include "sluice/io/awaitable.hpp"
-#include "sluice/io/socket_handle.hpp"
-#include "sluice/io/task.hpp"
+#include "sluice/io/stream/socket_handle.hpp"
+#include "sluice/io/task/awaitable.hpp"
+#include "sluice/io/task/task.hpp"
 
 namespace sluice::smb_client_testing {
 

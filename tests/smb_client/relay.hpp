@@ -5,9 +5,9 @@
 #include <functional>
 #include <vector>
 
-#include "sluice/io/awaitable.hpp"
-#include "sluice/io/socket_handle.hpp"
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/stream/socket_handle.hpp"
+#include "sluice/io/task/awaitable.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/wire/message/frame.hpp"
 #include "tests/smb_client/receive_all.hpp"
 

@@ -9,8 +9,8 @@
 
 #include "bench/harness/allocation_counter.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/frame_pool.hpp"
-#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/task/frame_pool.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 #include "sluice/io/uring/uring_multiplexer.hpp"
 #include "sluice/smb/wire/create/create.hpp"
 #include "sluice/smb/wire/file/close.hpp"

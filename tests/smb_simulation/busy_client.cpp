@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "sluice/io/awaitable.hpp"
+#include "sluice/io/task/awaitable.hpp"
 #include "sluice/smb/wire/file/change_notify.hpp"
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/read.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/server/core/event.hpp"
 #include "tests/smb_simulation/exchanges.hpp"
 #include "tests/smb_simulation/simulated_client.hpp"

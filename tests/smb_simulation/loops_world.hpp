@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "tests/smb_simulation/loop_scheduler.hpp"
 #include "tests/smb_simulation/slow_volume.hpp"
 #include "tests/smb_simulation/world.hpp"

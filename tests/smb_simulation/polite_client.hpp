@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/wire/create/create.hpp"
 #include "sluice/smb/wire/message/header.hpp"
 #include "sluice/smb/wire/message/session_setup.hpp"

@@ -1,6 +1,6 @@
 #include "tests/smb_simulation/simulated_client.hpp"
 
-#include "sluice/io/awaitable.hpp"
+#include "sluice/io/task/awaitable.hpp"
 #include "sluice/smb/auth/key_derivation.hpp"
 #include "sluice/smb/auth/negotiator.hpp"
 #include "sluice/smb/wire/message/compound.hpp"

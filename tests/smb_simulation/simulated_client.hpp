@@ -9,8 +9,8 @@
 
 #include "sluice/base/byte_cursor.hpp"
 #include "sluice/base/random.hpp"
-#include "sluice/io/socket_handle.hpp"
-#include "sluice/io/task.hpp"
+#include "sluice/io/stream/socket_handle.hpp"
+#include "sluice/io/task/task.hpp"
 #include "sluice/smb/auth/ntlm_initiator.hpp"
 #include "sluice/smb/auth/preauth_integrity.hpp"
 #include "sluice/smb/auth/signing.hpp"

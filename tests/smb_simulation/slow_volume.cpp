@@ -1,6 +1,6 @@
 #include "tests/smb_simulation/slow_volume.hpp"
 
-#include "sluice/io/awaitable.hpp"
+#include "sluice/io/task/awaitable.hpp"
 #include "tests/smb_simulation/loop_scheduler.hpp"
 
 namespace sluice::smb_simulation {

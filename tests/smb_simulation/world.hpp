@@ -10,7 +10,7 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/auth/nonce_witness.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/session/user_database.hpp"

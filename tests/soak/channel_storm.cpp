@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "sluice/io/frame_pool.hpp"
-#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/task/frame_pool.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/client/dial.hpp"
 #include "tests/smb_client/channel_storm.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <semaphore>
 
-#include "sluice/io/user_operation.hpp"
+#include "sluice/io/sender/user_operation.hpp"
 #include "tests/user_handles/rdma_nic.hpp"
 
 namespace sluice::user_handles {

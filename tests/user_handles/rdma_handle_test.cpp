@@ -9,10 +9,10 @@
 #include <memory>
 #include <thread>
 
-#include "sluice/io/atomic_sender.hpp"
-#include "sluice/io/coroutine_testing.hpp"
-#include "sluice/io/task_group.hpp"
-#include "sluice/io/with_deadline.hpp"
+#include "sluice/io/sender/atomic_sender.hpp"
+#include "sluice/io/task/coroutine_testing.hpp"
+#include "sluice/io/task/task_group.hpp"
+#include "sluice/io/task/with_deadline.hpp"
 
 // A handle that a user adds, with its own buffers, requests, results and operations: remote memory, by way of
 // a card that completes requests in its own order.

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "sluice/base/deadline.hpp"
-#include "sluice/io/user_operation.hpp"
+#include "sluice/io/sender/user_operation.hpp"
 
 namespace sluice::user_handles {
 

@@ -5,9 +5,9 @@
 #include <array>
 #include <memory>
 
-#include "sluice/io/coroutine_testing.hpp"
-#include "sluice/io/when_all.hpp"
-#include "sluice/io/with_deadline.hpp"
+#include "sluice/io/task/coroutine_testing.hpp"
+#include "sluice/io/task/when_all.hpp"
+#include "sluice/io/task/with_deadline.hpp"
 
 // A handle for a character device, which a user adds: a terminal and the program that draws it.
 

@@ -14,9 +14,9 @@
 #include "sluice/cli/fat/illegal_name_options.hpp"
 #include "sluice/cli/fat/image.hpp"
 #include "sluice/cli/fat/put_plan.hpp"
-#include "sluice/io/directory_handle.hpp"
-#include "sluice/io/file_status.hpp"
-#include "sluice/io/fs_location.hpp"
+#include "sluice/io/path/directory_handle.hpp"
+#include "sluice/io/path/file_status.hpp"
+#include "sluice/io/path/fs_location.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "sluice/base/bytes.hpp"
-#include "sluice/io/file_handle.hpp"
+#include "sluice/io/file/file_handle.hpp"
 
 namespace sluice::cli {
 

@@ -10,8 +10,8 @@
 #include <span>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/io/file_status.hpp"
-#include "sluice/io/volume_status.hpp"
+#include "sluice/io/path/file_status.hpp"
+#include "sluice/io/path/volume_status.hpp"
 
 #ifdef SLUICE_HAVE_BLKID
 #include <blkid/blkid.h>

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sluice/fat/device/file_device.hpp"
-#include "sluice/io/file_handle.hpp"
+#include "sluice/io/file/file_handle.hpp"
 
 // Checks before an image is overwritten. Thread safety: one thread.
 

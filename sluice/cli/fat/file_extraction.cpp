@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "sluice/io/file_status.hpp"
+#include "sluice/io/path/file_status.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "sluice/base/result.hpp"
-#include "sluice/io/file_handle.hpp"
-#include "sluice/io/file_status.hpp"
+#include "sluice/io/file/file_handle.hpp"
+#include "sluice/io/path/file_status.hpp"
 
 namespace sluice::cli {
 

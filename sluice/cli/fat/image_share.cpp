@@ -6,7 +6,7 @@
 #include "sluice/cli/fat/image.hpp"
 #include "sluice/fat/limits.hpp"
 #include "sluice/fat/volume/volume.hpp"
-#include "sluice/io/call_threads.hpp"
+#include "sluice/io/task/call_threads.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "sluice/base/random.hpp"
 #include "sluice/cli/fat/image_stack.hpp"
-#include "sluice/io/file_status.hpp"
-#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/io/path/file_status.hpp"
 #include "sluice/vfs/volume.hpp"
 
 namespace sluice::cli {

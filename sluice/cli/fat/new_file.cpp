@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "sluice/base/random.hpp"
-#include "sluice/io/file_status.hpp"
-#include "sluice/io/fs_location.hpp"
-#include "sluice/io/volume_status.hpp"
+#include "sluice/io/path/file_status.hpp"
+#include "sluice/io/path/fs_location.hpp"
+#include "sluice/io/path/volume_status.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "sluice/io/file_handle.hpp"
-#include "sluice/io/path_handle.hpp"
+#include "sluice/io/file/file_handle.hpp"
+#include "sluice/io/path/path_handle.hpp"
 
 namespace sluice::cli {
 

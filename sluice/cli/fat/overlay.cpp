@@ -8,7 +8,7 @@
 #include "sluice/cli/fat/commands.hpp"
 #include "sluice/cli/fat/image.hpp"
 #include "sluice/cli/fat/progress.hpp"
-#include "sluice/io/directory_handle.hpp"
+#include "sluice/io/path/directory_handle.hpp"
 
 namespace sluice::cli {
 namespace {

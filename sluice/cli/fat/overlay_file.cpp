@@ -6,7 +6,7 @@
 
 #include "sluice/base/random.hpp"
 #include "sluice/cli/status/time_text.hpp"
-#include "sluice/io/file_status.hpp"
+#include "sluice/io/path/file_status.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "sluice/cli/fat/file_import.hpp"
 #include "sluice/cli/fat/legal_name.hpp"
 #include "sluice/cli/terminal_text.hpp"
-#include "sluice/io/file_status.hpp"
+#include "sluice/io/path/file_status.hpp"
 #include "sluice/vfs/limits.hpp"
 #include "sluice/vfs/path.hpp"
 

@@ -8,7 +8,7 @@
 #include "sluice/cli/fat/commands.hpp"
 #include "sluice/fat/check/undo_log.hpp"
 #include "sluice/fat/partition/partition.hpp"
-#include "sluice/io/directory_handle.hpp"
+#include "sluice/io/path/directory_handle.hpp"
 
 // sluice fat undo, and the file that repair --undo writes.
 

@@ -11,8 +11,8 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/fsmutex/limits.hpp"
 #include "sluice/fsmutex/lock_file.hpp"
-#include "sluice/io/path_handle.hpp"
-#include "sluice/io/volume_status.hpp"
+#include "sluice/io/path/path_handle.hpp"
+#include "sluice/io/path/volume_status.hpp"
 
 namespace sluice::cli {
 

@@ -12,7 +12,7 @@
 #include "sluice/cli/smb/load.hpp"
 #include "sluice/cli/smb/remote.hpp"
 #include "sluice/cli/smb/server_cpu.hpp"
-#include "sluice/io/name_resolution.hpp"
+#include "sluice/io/name/name_resolution.hpp"
 
 namespace sluice::cli {
 namespace {

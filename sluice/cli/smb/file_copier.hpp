@@ -7,7 +7,7 @@
 #include "sluice/cli/fat/progress.hpp"
 #include "sluice/cli/smb/partial_names.hpp"
 #include "sluice/cli/smb/remote_tree.hpp"
-#include "sluice/io/file_handle.hpp"
+#include "sluice/io/file/file_handle.hpp"
 
 namespace sluice::cli {
 

@@ -10,8 +10,8 @@
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/smb/file_copier.hpp"
 #include "sluice/cli/smb/partial_file.hpp"
-#include "sluice/io/awaitable.hpp"
-#include "sluice/io/file_status.hpp"
+#include "sluice/io/path/file_status.hpp"
+#include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 
 namespace sluice::cli {

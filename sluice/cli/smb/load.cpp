@@ -4,7 +4,7 @@
 
 #include <ranges>
 
-#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/client/dial.hpp"
 #include "sluice/smb/client/directory.hpp"
 #include "sluice/smb/wire/file/read.hpp"

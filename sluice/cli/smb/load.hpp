@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/client/remote_file.hpp"
 #include "sluice/smb/client/tree.hpp"
 

@@ -5,8 +5,8 @@
 
 #include <cerrno>
 
-#include "sluice/io/fs_location.hpp"
-#include "sluice/io/xattr.hpp"
+#include "sluice/io/path/fs_location.hpp"
+#include "sluice/io/path/xattr.hpp"
 
 namespace sluice::cli {
 namespace {

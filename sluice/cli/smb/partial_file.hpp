@@ -4,8 +4,8 @@
 #include <string>
 
 #include "sluice/cli/smb/partial_names.hpp"
-#include "sluice/io/file_handle.hpp"
-#include "sluice/io/file_status.hpp"
+#include "sluice/io/file/file_handle.hpp"
+#include "sluice/io/path/file_status.hpp"
 
 namespace sluice::cli {
 

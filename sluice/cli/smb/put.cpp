@@ -9,8 +9,8 @@
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/smb/file_copier.hpp"
-#include "sluice/io/awaitable.hpp"
-#include "sluice/io/file_status.hpp"
+#include "sluice/io/path/file_status.hpp"
+#include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 
 namespace sluice::cli {

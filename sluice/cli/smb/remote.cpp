@@ -9,7 +9,7 @@
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/password.hpp"
 #include "sluice/cli/terminal_text.hpp"
-#include "sluice/io/name_resolution.hpp"
+#include "sluice/io/name/name_resolution.hpp"
 #include "sluice/smb/client/dial.hpp"
 
 namespace sluice::cli {

@@ -5,9 +5,9 @@
 #include <span>
 #include <string>
 
-#include "sluice/io/awaitable.hpp"
-#include "sluice/io/socket_sender.hpp"
-#include "sluice/io/with_deadline.hpp"
+#include "sluice/io/stream/socket_sender.hpp"
+#include "sluice/io/task/awaitable.hpp"
+#include "sluice/io/task/with_deadline.hpp"
 
 namespace sluice::cli {
 

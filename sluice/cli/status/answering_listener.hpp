@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/io/listening_socket_handle.hpp"
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/stream/listening_socket_handle.hpp"
+#include "sluice/io/task/task_group.hpp"
 
 namespace sluice::cli {
 

@@ -6,7 +6,7 @@
 
 #include "sluice/cli/status/http_request.hpp"
 #include "sluice/cli/status/metrics_text.hpp"
-#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 
 namespace sluice::cli {
 

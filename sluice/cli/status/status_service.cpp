@@ -6,8 +6,8 @@
 #include <span>
 
 #include "sluice/cli/status/status_document.hpp"
-#include "sluice/io/awaitable.hpp"
-#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/task/awaitable.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 
 namespace sluice::cli {
 

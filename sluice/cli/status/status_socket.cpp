@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <span>
 
-#include "sluice/io/socket_handle.hpp"
+#include "sluice/io/stream/socket_handle.hpp"
 
 namespace sluice::cli {
 

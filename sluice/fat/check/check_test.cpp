@@ -5,7 +5,7 @@
 
 #include "sluice/base/random.hpp"
 #include "sluice/fat/check/damaged_image_testing.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/path/volume_test.hpp"
 
 namespace sluice::fat {
 namespace {

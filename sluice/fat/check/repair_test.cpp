@@ -9,7 +9,7 @@
 #include "sluice/fat/check/damaged_image_testing.hpp"
 #include "sluice/fat/device/recording_device.hpp"
 #include "sluice/fat/edit/set_label.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/path/volume_test.hpp"
 
 namespace sluice::fat {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "sluice/io/file_status.hpp"
-#include "sluice/io/page_cache.hpp"
-#include "sluice/io/transfer_call.hpp"
+#include "sluice/io/call/transfer_call.hpp"
+#include "sluice/io/file/page_cache.hpp"
+#include "sluice/io/path/file_status.hpp"
 
 namespace sluice::fat {
 

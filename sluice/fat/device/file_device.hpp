@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "sluice/fat/device.hpp"
-#include "sluice/io/file_handle.hpp"
+#include "sluice/io/file/file_handle.hpp"
 
 namespace sluice::fat {
 

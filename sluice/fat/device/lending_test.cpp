@@ -9,8 +9,8 @@
 #include "sluice/fat/device/file_device.hpp"
 #include "sluice/fat/device/part_device.hpp"
 #include "sluice/fat/engine/extent_pin_table.hpp"
-#include "sluice/io/page_cache.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/file/page_cache.hpp"
+#include "sluice/io/path/volume_test.hpp"
 
 // What a file's bytes are lent for, and what nobody sees who was lent them.
 

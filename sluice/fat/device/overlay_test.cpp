@@ -8,7 +8,7 @@
 #include "sluice/fat/device/overlay_device.hpp"
 #include "sluice/fat/device/recording_device.hpp"
 #include "sluice/fat/device/sparse_device.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/path/volume_test.hpp"
 
 namespace sluice::fat {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "sluice/fat/device/file_device.hpp"
 #include "sluice/fat/device/memory_device.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/path/volume_test.hpp"
 
 namespace sluice::fat {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/fat/codec/boot_sector.hpp"
-#include "sluice/io/page_cache.hpp"
+#include "sluice/io/file/page_cache.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/path.hpp"
 

@@ -7,8 +7,8 @@
 #include "sluice/fat/check/image_testing.hpp"
 #include "sluice/fat/device/file_device.hpp"
 #include "sluice/fat/device/part_device.hpp"
-#include "sluice/io/file_status.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/path/file_status.hpp"
+#include "sluice/io/path/volume_test.hpp"
 
 // What the device below does to the engine: it fails, is full, cannot be written; and what it is told.
 

@@ -9,7 +9,7 @@
 #include "sluice/base/random.hpp"
 #include "sluice/fat/check/image_testing.hpp"
 #include "sluice/fat/device/file_device.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/path/volume_test.hpp"
 
 // One volume, many threads: names, growing files, and one file that all write to in place.
 

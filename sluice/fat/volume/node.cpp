@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sluice/io/awaitable.hpp"
+#include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/loop_bound_file.hpp"
 
 namespace sluice::fat {

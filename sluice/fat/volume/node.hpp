@@ -8,7 +8,7 @@
 #include "sluice/fat/engine/file_system.hpp"
 #include "sluice/fat/volume/item_holder.hpp"
 #include "sluice/fat/volume/volume_change_feed.hpp"
-#include "sluice/io/call_threads.hpp"
+#include "sluice/io/task/call_threads.hpp"
 #include "sluice/vfs/buffered_write_hint.hpp"
 #include "sluice/vfs/granted_access.hpp"
 #include "sluice/vfs/node.hpp"

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "sluice/fat/engine/file_system.hpp"
-#include "sluice/io/call_threads.hpp"
-#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/io/task/call_threads.hpp"
 #include "sluice/vfs/volume.hpp"
 
 namespace sluice::fat {

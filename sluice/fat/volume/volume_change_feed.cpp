@@ -5,7 +5,7 @@
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/fat/volume/item_holder.hpp"
-#include "sluice/io/awaitable.hpp"
+#include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/limits.hpp"
 
 namespace sluice::fat {

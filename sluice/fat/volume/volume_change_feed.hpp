@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "sluice/fat/engine/file_system.hpp"
-#include "sluice/io/call_threads.hpp"
-#include "sluice/io/pipe_handle.hpp"
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/stream/pipe_handle.hpp"
+#include "sluice/io/task/call_threads.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "sluice/vfs/change_queue.hpp"
 
 // Internal to the volume.

@@ -8,7 +8,7 @@
 #include "sluice/fat/check/image_testing.hpp"
 #include "sluice/fat/volume/volume.hpp"
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
-#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 
 namespace sluice::fat {
 namespace {

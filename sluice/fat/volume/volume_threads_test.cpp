@@ -18,9 +18,9 @@
 #include "sluice/fat/device/journal_device.hpp"
 #include "sluice/fat/device/overlay_device.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/sync_wait.hpp"
-#include "sluice/io/task_group.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/path/volume_test.hpp"
+#include "sluice/io/task/sync_wait.hpp"
+#include "sluice/io/task/task_group.hpp"
 
 // What waits for an image keeps no loop waiting.
 

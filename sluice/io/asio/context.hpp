@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "sluice/base/intrusive_list.hpp"
-#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
 
 namespace sluice::io {
 

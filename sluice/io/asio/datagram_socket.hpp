@@ -5,7 +5,7 @@
 #include "sluice/io/asio/message.hpp"
 #include "sluice/io/asio/socket.hpp"
 #include "sluice/io/asio/transfers.hpp"
-#include "sluice/io/datagram_sender.hpp"
+#include "sluice/io/stream/datagram_sender.hpp"
 
 namespace sluice::io {
 

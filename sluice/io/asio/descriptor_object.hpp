@@ -11,9 +11,9 @@
 #include <memory>
 #include <utility>
 
+#include "sluice/io/asio/asio_operation.hpp"
 #include "sluice/io/asio/core.hpp"
 #include "sluice/io/asio/ready_wait.hpp"
-#include "sluice/io/asio_operation.hpp"
 
 namespace sluice::io::asio_names {
 

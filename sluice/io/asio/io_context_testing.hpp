@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sluice/io/asio/names.hpp"
-#include "sluice/io/socket_testing.hpp"
+#include "sluice/io/stream/socket_testing.hpp"
 
 // Shared by the tests of the Asio adapter. Only tests include this.
 

@@ -14,7 +14,7 @@
 #include "sluice/io/asio/ready_wait.hpp"
 #include "sluice/io/asio/socket_object.hpp"
 #include "sluice/io/asio/transfers.hpp"
-#include "sluice/io/user_operation.hpp"
+#include "sluice/io/sender/user_operation.hpp"
 
 // Transfers with message flags; for the adapter's headers, not for users.
 namespace sluice::io::detail {

@@ -11,10 +11,10 @@
 #include <tuple>
 #include <utility>
 
+#include "sluice/io/asio/asio_operation.hpp"
 #include "sluice/io/asio/core.hpp"
-#include "sluice/io/asio_operation.hpp"
-#include "sluice/io/blocking.hpp"
-#include "sluice/io/multiplexable_handle.hpp"
+#include "sluice/io/call/blocking.hpp"
+#include "sluice/io/handle/multiplexable_handle.hpp"
 
 // The waits of Asio's sockets and descriptors; for the adapter's headers, not for users.
 namespace sluice::io::detail {

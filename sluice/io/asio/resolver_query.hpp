@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "sluice/io/asio/socket_object.hpp"
-#include "sluice/io/name_resolver.hpp"
+#include "sluice/io/name/name_resolver.hpp"
 
 // A resolver's queries and answers; for resolver.hpp, not for users.
 namespace sluice::io::detail {

@@ -11,7 +11,7 @@
 #include "sluice/base/intrusive_list.hpp"
 #include "sluice/io/asio/core.hpp"
 #include "sluice/io/asio/signal_registry.hpp"
-#include "sluice/io/external_work.hpp"
+#include "sluice/io/loop/external_work.hpp"
 
 // How a set of signals waits; for signal_set.hpp, not for users.
 namespace sluice::io::detail {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <thread>
 
-#include "sluice/io/signal_receiver.hpp"
+#include "sluice/io/stream/signal_receiver.hpp"
 
 // The signals that this process receives through the adapter; for signal_set.hpp, not for users.
 namespace sluice::io::detail {

@@ -3,7 +3,7 @@
 #include <asio/any_io_executor.hpp>
 
 #include "sluice/io/asio/socket_object.hpp"
-#include "sluice/io/socket_sender.hpp"
+#include "sluice/io/stream/socket_sender.hpp"
 
 namespace sluice::io {
 

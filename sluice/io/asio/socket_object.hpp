@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "sluice/io/asio/descriptor_object.hpp"
-#include "sluice/io/listening_socket_handle.hpp"
-#include "sluice/io/socket_address.hpp"
-#include "sluice/io/socket_call.hpp"
-#include "sluice/io/socket_handle.hpp"
+#include "sluice/io/call/socket_address.hpp"
+#include "sluice/io/call/socket_call.hpp"
+#include "sluice/io/stream/listening_socket_handle.hpp"
+#include "sluice/io/stream/socket_handle.hpp"
 
 namespace sluice::io {
 

@@ -9,8 +9,8 @@
 
 #include "sluice/io/asio/descriptor_object.hpp"
 #include "sluice/io/asio/stream_object.hpp"
-#include "sluice/io/pipe_handle.hpp"
-#include "sluice/io/socket_call.hpp"
+#include "sluice/io/call/socket_call.hpp"
+#include "sluice/io/stream/pipe_handle.hpp"
 
 namespace sluice::io {
 

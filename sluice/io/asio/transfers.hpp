@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/io/asio_operation.hpp"
+#include "sluice/io/asio/asio_operation.hpp"
 
 // The transfers of the adapter that block; for its headers, not for users.
 namespace sluice::io::detail {

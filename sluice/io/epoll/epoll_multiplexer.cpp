@@ -12,7 +12,7 @@
 #include <limits>
 #include <span>
 
-#include "sluice/io/worker_pool.hpp"
+#include "sluice/io/loop/worker_pool.hpp"
 
 namespace sluice::io {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
 
 namespace sluice::io {
 

@@ -7,9 +7,9 @@
 #include <cerrno>
 #include <string>
 
-#include "sluice/io/pipe_handle.hpp"
-#include "sluice/io/sandbox_testing.hpp"
-#include "sluice/io/sender.hpp"
+#include "sluice/io/call/sandbox_testing.hpp"
+#include "sluice/io/sender/sender.hpp"
+#include "sluice/io/stream/pipe_handle.hpp"
 
 namespace sluice::io {
 namespace {

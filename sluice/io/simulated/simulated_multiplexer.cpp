@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "sluice/base/random.hpp"
-#include "sluice/io/attempt.hpp"
-#include "sluice/io/worker_pool.hpp"
+#include "sluice/io/loop/attempt.hpp"
+#include "sluice/io/loop/worker_pool.hpp"
 
 namespace sluice::io {
 

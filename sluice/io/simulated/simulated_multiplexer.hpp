@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/io/simulated/simulation_options.hpp"
 
 namespace sluice::io {

@@ -11,8 +11,8 @@
 #include <memory>
 #include <set>
 
-#include "sluice/io/pipe_handle.hpp"
-#include "sluice/io/sender.hpp"
+#include "sluice/io/sender/sender.hpp"
+#include "sluice/io/stream/pipe_handle.hpp"
 
 namespace sluice::io {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "sluice/base/clock.hpp"
-#include "sluice/io/handle.hpp"
-#include "sluice/io/operation.hpp"
+#include "sluice/io/call/handle.hpp"
+#include "sluice/io/loop/operation.hpp"
 
 namespace sluice::io {
 

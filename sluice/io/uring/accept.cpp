@@ -12,8 +12,8 @@
 
 #include <algorithm>
 
-#include "sluice/io/attempt.hpp"
-#include "sluice/io/socket_call.hpp"
+#include "sluice/io/call/socket_call.hpp"
+#include "sluice/io/loop/attempt.hpp"
 #include "sluice/io/uring/backend.hpp"
 
 namespace sluice::io::uring {

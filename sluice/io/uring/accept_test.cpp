@@ -1,4 +1,4 @@
-#include "sluice/io/accept_stream.hpp"
+#include "sluice/io/stream/accept_stream.hpp"
 
 #include <filesystem>
 #include <fstream>

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "sluice/io/limits.hpp"
+#include "sluice/io/call/limits.hpp"
 #include "sluice/io/uring/ring.hpp"
 #include "sluice/io/uring/uring_multiplexer.hpp"
 

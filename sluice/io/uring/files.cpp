@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "sluice/io/attempt.hpp"
+#include "sluice/io/loop/attempt.hpp"
+#include "sluice/io/loop/worker_pool.hpp"
 #include "sluice/io/uring/backend.hpp"
-#include "sluice/io/worker_pool.hpp"
 
 namespace sluice::io::uring {
 

@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <ctime>
 
-#include "sluice/io/attempt.hpp"
-#include "sluice/io/socket_call.hpp"
+#include "sluice/io/call/socket_call.hpp"
+#include "sluice/io/loop/attempt.hpp"
+#include "sluice/io/loop/worker_pool.hpp"
 #include "sluice/io/uring/backend.hpp"
-#include "sluice/io/worker_pool.hpp"
 
 namespace sluice::io::uring {
 

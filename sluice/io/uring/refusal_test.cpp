@@ -9,11 +9,11 @@
 #include <limits>
 #include <thread>
 
-#include "sluice/io/accept_stream.hpp"
-#include "sluice/io/listening_socket_handle.hpp"
-#include "sluice/io/pipe_handle.hpp"
-#include "sluice/io/sandbox_testing.hpp"
-#include "sluice/io/socket_sender.hpp"
+#include "sluice/io/call/sandbox_testing.hpp"
+#include "sluice/io/stream/accept_stream.hpp"
+#include "sluice/io/stream/listening_socket_handle.hpp"
+#include "sluice/io/stream/pipe_handle.hpp"
+#include "sluice/io/stream/socket_sender.hpp"
 #include "sluice/io/uring/uring_testing.hpp"
 
 // --- the faults: what the kernel would answer

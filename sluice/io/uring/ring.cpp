@@ -13,7 +13,7 @@
 #include <span>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/io/handle.hpp"
+#include "sluice/io/call/handle.hpp"
 
 namespace sluice::io::uring {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-#include "sluice/io/pipe_handle.hpp"
+#include "sluice/io/stream/pipe_handle.hpp"
 #include "sluice/io/uring/uring_testing.hpp"
 
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sluice/io/attempt.hpp"
+#include "sluice/io/loop/attempt.hpp"
 #include "sluice/io/uring/backend.hpp"
 
 namespace sluice::io::uring {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <memory>
 
-#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
 
 namespace sluice::io {
 

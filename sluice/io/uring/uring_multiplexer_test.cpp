@@ -3,7 +3,7 @@
 #include <atomic>
 #include <thread>
 
-#include "sluice/io/pipe_handle.hpp"
+#include "sluice/io/stream/pipe_handle.hpp"
 #include "sluice/io/uring/uring_testing.hpp"
 
 namespace sluice::io {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/io/sender.hpp"
+#include "sluice/io/sender/sender.hpp"
 #include "sluice/io/uring/uring_multiplexer.hpp"
 
 namespace sluice::io::uring_test {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
 
 namespace sluice::smb::client {

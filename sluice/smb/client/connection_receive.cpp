@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "sluice/io/awaitable.hpp"
-#include "sluice/io/receive_queue.hpp"
+#include "sluice/io/stream/receive_queue.hpp"
+#include "sluice/io/task/awaitable.hpp"
 #include "sluice/smb/client/connection.hpp"
 #include "sluice/smb/wire/file/read.hpp"
 #include "sluice/smb/wire/message/compound.hpp"

@@ -1,6 +1,6 @@
 // Requests become frames: header, credits, signature, encryption ([MS-SMB2] 3.2.4.1).
 
-#include "sluice/io/awaitable.hpp"
+#include "sluice/io/task/awaitable.hpp"
 #include "sluice/smb/client/connection.hpp"
 #include "sluice/smb/wire/message/frame.hpp"
 #include "sluice/smb/wire/message/transform_header.hpp"

@@ -1,6 +1,6 @@
 #include "sluice/smb/client/dial.hpp"
 
-#include "sluice/io/socket_sender.hpp"
+#include "sluice/io/stream/socket_sender.hpp"
 
 namespace sluice::smb::client {
 

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "sluice/io/socket_address.hpp"
+#include "sluice/io/call/socket_address.hpp"
 #include "sluice/smb/client/connection.hpp"
 
 namespace sluice::smb::client {

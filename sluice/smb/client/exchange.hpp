@@ -6,8 +6,8 @@
 
 #include "sluice/base/buffer_pool.hpp"
 #include "sluice/base/intrusive_list.hpp"
-#include "sluice/io/awaitable.hpp"
-#include "sluice/io/cancel_scope.hpp"
+#include "sluice/io/task/awaitable.hpp"
+#include "sluice/io/task/cancel_scope.hpp"
 #include "sluice/smb/client/client_error.hpp"
 #include "sluice/smb/wire/message/header.hpp"
 

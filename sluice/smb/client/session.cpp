@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sluice/io/awaitable.hpp"
+#include "sluice/io/task/awaitable.hpp"
 #include "sluice/smb/wire/message/logoff.hpp"
 
 namespace sluice::smb::client {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/io/socket_address.hpp"
+#include "sluice/io/call/socket_address.hpp"
 #include "sluice/smb/client/remote_file.hpp"
 #include "sluice/smb/client/tree_connection.hpp"
 #include "sluice/smb/wire/create/create.hpp"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sluice/io/socket_sender.hpp"
-#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/stream/socket_sender.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/server/command/binding.hpp"
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"

@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "sluice/io/listening_socket_handle.hpp"
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/stream/listening_socket_handle.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/report/snapshot.hpp"

@@ -1,7 +1,7 @@
 #include "sluice/vfs/host/host_attributes.hpp"
 
 #include "sluice/base/case_fold.hpp"
-#include "sluice/io/xattr.hpp"
+#include "sluice/io/path/xattr.hpp"
 #include "sluice/vfs/limits.hpp"
 #include "sluice/vfs/path.hpp"
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "sluice/io/awaitable.hpp"
+#include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/host/host_node.hpp"
 #include "sluice/vfs/path.hpp"

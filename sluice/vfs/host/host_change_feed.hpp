@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sluice/io/pipe_handle.hpp"
+#include "sluice/io/stream/pipe_handle.hpp"
 #include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/change_queue.hpp"
 #include "sluice/vfs/host/host_tree.hpp"

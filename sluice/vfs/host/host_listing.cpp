@@ -1,6 +1,6 @@
 #include "sluice/vfs/host/host_listing.hpp"
 
-#include "sluice/io/xattr.hpp"
+#include "sluice/io/path/xattr.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/path.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sluice/base/endian.hpp"
-#include "sluice/io/xattr.hpp"
+#include "sluice/io/path/xattr.hpp"
 
 namespace sluice::vfs {
 namespace {

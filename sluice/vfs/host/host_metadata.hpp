@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "sluice/base/bytes.hpp"
-#include "sluice/io/file_status.hpp"
+#include "sluice/io/path/file_status.hpp"
 #include "sluice/vfs/metadata.hpp"
 
 // What Windows knows of a file and Unix does not, kept in one extended attribute:

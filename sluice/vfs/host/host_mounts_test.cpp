@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/sync_wait.hpp"
-#include "sluice/io/task_group.hpp"
-#include "sluice/io/volume_test.hpp"
+#include "sluice/io/path/volume_test.hpp"
+#include "sluice/io/task/sync_wait.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "sluice/vfs/domain_table.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 #include "sluice/vfs/limits.hpp"

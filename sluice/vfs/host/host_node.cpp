@@ -7,9 +7,9 @@
 #include <array>
 #include <chrono>
 
-#include "sluice/io/fs_location.hpp"
-#include "sluice/io/symlink_handle.hpp"
-#include "sluice/io/xattr.hpp"
+#include "sluice/io/path/fs_location.hpp"
+#include "sluice/io/path/symlink_handle.hpp"
+#include "sluice/io/path/xattr.hpp"
 #include "sluice/vfs/domain_table.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_listing.hpp"

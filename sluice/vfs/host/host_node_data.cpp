@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sluice/io/reopen.hpp"
+#include "sluice/io/file/reopen.hpp"
 #include "sluice/vfs/host/host_node.hpp"
 
 // The data half of host_node, but for transfers.

@@ -1,7 +1,7 @@
 #include <sys/uio.h>
 
-#include "sluice/io/awaitable.hpp"
-#include "sluice/io/directory_handle.hpp"
+#include "sluice/io/path/directory_handle.hpp"
+#include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/host/host_node.hpp"
 #include "sluice/vfs/loop_bound_file.hpp"
 

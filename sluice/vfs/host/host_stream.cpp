@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "sluice/base/case_fold.hpp"
-#include "sluice/io/xattr.hpp"
+#include "sluice/io/path/xattr.hpp"
 #include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/granted_access.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "sluice/io/file_handle.hpp"
-#include "sluice/io/path_resolution.hpp"
+#include "sluice/io/file/file_handle.hpp"
+#include "sluice/io/path/path_resolution.hpp"
 #include "sluice/vfs/buffered_write_hint.hpp"
 #include "sluice/vfs/host/host_metadata.hpp"
 #include "sluice/vfs/host/host_volume_options.hpp"

@@ -5,7 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "sluice/io/xattr.hpp"
+#include "sluice/io/path/xattr.hpp"
 #include "sluice/vfs/domain_table.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_change_feed.hpp"

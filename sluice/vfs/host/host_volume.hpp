@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/io/volume_status.hpp"
+#include "sluice/io/path/volume_status.hpp"
 #include "sluice/vfs/host/host_volume_options.hpp"
 #include "sluice/vfs/host/name_index.hpp"
 #include "sluice/vfs/volume.hpp"

@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/sync_wait.hpp"
-#include "sluice/io/volume_test.hpp"
-#include "sluice/io/xattr.hpp"
+#include "sluice/io/path/volume_test.hpp"
+#include "sluice/io/path/xattr.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 #include "sluice/vfs/host/host_metadata.hpp"
 
 // What holds of folders of the host alone: what others do beside us, and attempts to get out.

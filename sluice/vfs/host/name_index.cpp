@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "sluice/base/case_fold.hpp"
-#include "sluice/io/path_resolution.hpp"
+#include "sluice/io/path/path_resolution.hpp"
 #include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/io/directory_handle.hpp"
+#include "sluice/io/path/directory_handle.hpp"
 #include "sluice/vfs/limits.hpp"
 
 namespace sluice::vfs {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sluice/io/awaitable.hpp"
+#include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/limits.hpp"
 #include "sluice/vfs/memory/memory_file.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/io/pipe_handle.hpp"
+#include "sluice/io/stream/pipe_handle.hpp"
 #include "sluice/vfs/change_queue.hpp"
 
 // Internal to the memory volume.

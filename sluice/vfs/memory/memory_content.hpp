@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "sluice/io/extent_guard.hpp"
+#include "sluice/io/file/extent_guard.hpp"
 
 namespace sluice::vfs {
 

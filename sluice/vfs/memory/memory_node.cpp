@@ -2,7 +2,7 @@
 #include <mutex>
 
 #include "sluice/base/case_fold.hpp"
-#include "sluice/io/awaitable.hpp"
+#include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/loop_bound_file.hpp"
 #include "sluice/vfs/memory/memory_tree.hpp"
 #include "sluice/vfs/path.hpp"

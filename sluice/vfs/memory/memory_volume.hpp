@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sluice/base/clock.hpp"
-#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/vfs/memory/memory_volume_options.hpp"
 #include "sluice/vfs/volume.hpp"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
-#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 
 // What the volume in memory has beyond what every volume promises.
 

@@ -8,7 +8,7 @@
 #include "sluice/base/error.hpp"
 #include "sluice/fat/codec/boot_sector.hpp"
 #include "sluice/fat/device/memory_device.hpp"
-#include "sluice/io/pipe_handle.hpp"
+#include "sluice/io/stream/pipe_handle.hpp"
 
 int main() {
     using namespace sluice;

@@ -1,6 +1,6 @@
 #include "sluice/smb/wire/file/read.hpp"
 
-#include "sluice/io/page_cache.hpp"
+#include "sluice/io/file/page_cache.hpp"
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/change_turn.hpp"

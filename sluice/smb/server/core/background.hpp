@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/server/core/latch.hpp"
 
 namespace sluice::smb::server {

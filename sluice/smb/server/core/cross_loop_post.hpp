@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
 
 namespace sluice::smb::server {
 

@@ -7,7 +7,7 @@
 
 #include "sluice/base/intrusive_list.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/server/core/ranked_mutex.hpp"
 
 namespace sluice::smb::server {

@@ -1,6 +1,6 @@
 #include "sluice/smb/server/core/latch.hpp"
 
-#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 #include "sluice/sync/atomics.hpp"
 
 namespace sluice::smb::server {

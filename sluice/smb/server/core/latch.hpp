@@ -9,7 +9,7 @@
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/base/held_mutexes.hpp"
-#include "sluice/io/task.hpp"
+#include "sluice/io/task/task.hpp"
 #include "sluice/smb/server/core/loop_activity.hpp"
 
 namespace sluice::smb::server {

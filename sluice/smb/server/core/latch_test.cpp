@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
-#include "sluice/io/sync_wait.hpp"
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/task/sync_wait.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/server/core/event.hpp"
 
 namespace sluice::smb::server {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "sluice/io/io_multiplexer.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/smb/wire/message/header.hpp"
 #include "sluice/vfs/inline_call_slot.hpp"
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/sync_wait.hpp"
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/task/sync_wait.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/server/core/event.hpp"
 #include "sluice/smb/server/core/latch.hpp"
 #include "sluice/smb/server/core/timer_queue.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/server/core/pending_breaks.hpp"
 
 namespace sluice::smb::server {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sluice/base/intrusive_list.hpp"
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/auth/preauth_integrity.hpp"
 #include "sluice/smb/server/net/credit_window.hpp"
 #include "sluice/smb/server/net/data_path.hpp"

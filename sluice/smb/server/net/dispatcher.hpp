@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "sluice/io/task.hpp"
+#include "sluice/io/task/task.hpp"
 #include "sluice/smb/wire/message/header.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
 

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "sluice/io/send_queue.hpp"
+#include "sluice/io/stream/send_queue.hpp"
 
 namespace sluice::smb::server {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <random>
 
-#include "sluice/io/socket_testing.hpp"
-#include "sluice/io/sync_wait.hpp"
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/stream/socket_testing.hpp"
+#include "sluice/io/task/sync_wait.hpp"
+#include "sluice/io/task/task_group.hpp"
 
 namespace sluice::smb::server {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "sluice/base/buffer_pool.hpp"
 #include "sluice/base/ensure.hpp"
-#include "sluice/io/file_handle.hpp"
+#include "sluice/io/file/file_handle.hpp"
 #include "sluice/vfs/host_runs.hpp"
 
 namespace sluice::smb::server {

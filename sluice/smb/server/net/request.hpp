@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "sluice/base/intrusive_list.hpp"
-#include "sluice/io/task.hpp"
+#include "sluice/io/task/task.hpp"
 #include "sluice/smb/server/core/event.hpp"
 #include "sluice/smb/server/core/latch.hpp"
 #include "sluice/smb/server/net/file_call.hpp"

@@ -6,7 +6,7 @@
 
 #include "sluice/base/buffer_pool.hpp"
 #include "sluice/base/clock.hpp"
-#include "sluice/io/task_group.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/server/core/cross_loop_post.hpp"
 #include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/server/net/data_path.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/io/splice.hpp"
+#include "sluice/io/stream/splice.hpp"
 
 namespace sluice::smb::server {
 

@@ -1,6 +1,6 @@
 #include "sluice/smb/server/operation/loss_notice.hpp"
 
-#include "sluice/io/sync_wait.hpp"
+#include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/server/core/cross_loop_post.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 

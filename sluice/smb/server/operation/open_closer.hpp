@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/io/task.hpp"
+#include "sluice/io/task/task.hpp"
 #include "sluice/smb/server/open/open.hpp"
 
 namespace sluice::smb::server {

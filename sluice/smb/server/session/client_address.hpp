@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include "sluice/io/socket_address.hpp"
+#include "sluice/io/call/socket_address.hpp"
 
 namespace sluice::smb::server {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/io/socket_address.hpp"
+#include "sluice/io/call/socket_address.hpp"
 #include "sluice/smb/server/report/server_bounds.hpp"
 #include "sluice/smb/wire/message/negotiate.hpp"
 #include "sluice/vfs/impersonated_volume.hpp"

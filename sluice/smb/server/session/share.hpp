@@ -6,7 +6,7 @@
 #include <string>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/io/cancel_scope.hpp"
+#include "sluice/io/task/cancel_scope.hpp"
 #include "sluice/smb/server/session/configuration.hpp"
 
 namespace sluice::smb::server {

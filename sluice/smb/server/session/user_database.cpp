@@ -5,10 +5,10 @@
 #include <cstdlib>
 
 #include "sluice/base/case_fold.hpp"
-#include "sluice/io/directory_handle.hpp"
-#include "sluice/io/file_handle.hpp"
-#include "sluice/io/file_status.hpp"
-#include "sluice/io/fs_location.hpp"
+#include "sluice/io/file/file_handle.hpp"
+#include "sluice/io/path/directory_handle.hpp"
+#include "sluice/io/path/file_status.hpp"
+#include "sluice/io/path/fs_location.hpp"
 
 namespace sluice::smb::server {
 

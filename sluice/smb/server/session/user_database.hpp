@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sluice/base/mutex.hpp"
-#include "sluice/io/path_handle.hpp"
+#include "sluice/io/path/path_handle.hpp"
 #include "sluice/smb/auth/authentication.hpp"
 #include "sluice/smb/server/core/ranked_mutex.hpp"
 

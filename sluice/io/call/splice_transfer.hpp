@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sluice/io/call/handle.hpp"
+#include "sluice/io/call/request.hpp"
+
+// How bytes go from one descriptor to another without passing through our memory: the one engine behind the
+// blocking calls and the senders of splice.hpp. Internal to io.
+
+namespace sluice::io {
+
+class splice_pipe;
+struct registration;
+
+/// One transfer between two descriptors, and how far it has come. A value until it is begun; then whatever it
+/// names must stay. Invariant: `moved` counts header, payload and zeros, in the order they reach `to`.
+struct splice_transfer {
+    // What to do.
+    native_handle from;
+    native_handle to;
+    splice_pipe* through =
+        nullptr;                  // where neither end is a pipe: by reference through this, else as it goes
+    const_bytes_type header{};    // sent before what comes from `from`
+    bytes_type scratch{};         // to copy to a file through; empty: the stack's
+    extent_type from_offset = 0;  // of files
+    extent_type to_offset = 0;
+    std::uint64_t length = 0;
+    bool duplicates = false;     // tee: what is read stays
+    bool ends_when_dry = false;  // whatever is there will do, as for a read
+    bool fills = false;          // zeros for what the file no longer has
+    bool waits = false;          // the calls themselves may wait
+
+    // How far it has come.
+    std::uint64_t moved = 0;
+    std::uint64_t zeros = 0;
+    bool is_prepared = false;
+    bool copies = false;  // the kernel cannot splice these two: through our memory, piece by piece
+
+    void restart() noexcept;
+    [[nodiscard]] std::uint64_t payload() const noexcept {
+        return moved > header.size() ? moved - header.size() : 0;
+    }
+};
+
+struct splice_step {
+    enum class what : std::uint8_t {
+        finished,          ///< with `code`, 0 for success
+        waits_for_source,  ///< nothing more is there
+        waits_for_target,  ///< it takes nothing more
+        has_more,          ///< it could go on, and lets others have a turn
+    };
+    what outcome = what::finished;
+    int code = 0;
+};
+
+/// Goes on with a transfer without waiting for a pipe or socket, by at most limits::splice_bytes_per_turn_max
+/// bytes. One that `waits` goes on until its end, or until a pipe or a socket its owner has made non-blocking
+/// is not ready. Files are read and written however long that takes. No SIGPIPE; see sigpipe_guard.
+/// Allocates: nothing.
+[[nodiscard]] splice_step advance(splice_transfer& transfer) noexcept;
+
+}  // namespace sluice::io

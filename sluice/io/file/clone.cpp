@@ -1,0 +1,231 @@
+#include "sluice/io/file/clone.hpp"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sluice/io/file/file_copy.hpp"
+#include "sluice/io/file/file_handle.hpp"
+
+namespace sluice::io {
+namespace {
+
+// Not this way, but perhaps by the next weaker one. EINVAL: also ranges that are not aligned to blocks.
+bool suits_not(int code) noexcept {
+    return code == EOPNOTSUPP or code == ENOTTY or code == ENOSYS or code == EXDEV or code == EINVAL or
+           code == EPERM or code == EACCES;
+}
+
+// One copy under way. Everything below the range's start plus `done` is in place at the destination.
+class copy {
+public:
+    copy(const file_handle& from, file_handle& to, const clone_request& request, const clone_options& options,
+         extent_type total_bytes) noexcept
+        : from_(from.descriptor()),
+          to_(to.descriptor()),
+          source_(request.source.offset),
+          target_(request.destination_offset),
+          total_(total_bytes),
+          options_(options) {
+        outcome_.method = options.strongest;
+    }
+
+    result<clone_result> run(extent_type target_length) noexcept;
+
+private:
+    result<bool> reflink() noexcept;
+    result<void> copy_hole(extent_type bytes) noexcept;
+    result<void> copy_data(extent_type bytes) noexcept;
+    result<std::size_t> copy_some(std::size_t bytes_max) noexcept;
+    result<std::size_t> copy_some_in_kernel(std::size_t bytes_max) noexcept;
+    result<std::size_t> copy_some_by_hand(std::span<std::byte> buffer, std::size_t bytes_max) noexcept;
+    result<void> lengthen() noexcept;
+    bool goes_on() noexcept {
+        outcome_.stopped =
+            not options_.observer.goes_on({.done_bytes = outcome_.cloned_bytes, .total_bytes = total_});
+        return not outcome_.stopped;
+    }
+
+    int from_;
+    int to_;
+    extent_type source_;
+    extent_type target_;
+    extent_type total_;
+    extent_type target_length_ = 0;
+    bool source_ended_ = false;  // earlier than it was when we began
+    const clone_options& options_;
+    clone_result outcome_;
+};
+
+// False: another way is needed.
+result<bool> copy::reflink() noexcept {
+    file_clone_range range{};
+    range.src_fd = from_;
+    range.src_offset = source_;
+    range.src_length = total_;
+    range.dest_offset = target_;
+    while (::ioctl(to_, FICLONERANGE, &range) != 0) {
+        if (errno == EINTR) continue;
+        if (suits_not(errno)) return false;
+        return failure(error::last("FICLONERANGE to", to_));
+    }
+    outcome_.cloned_bytes = total_;
+    outcome_.data_bytes = total_;
+    (void)goes_on();
+    outcome_.stopped = false;  // there was nothing left to stop
+    return true;
+}
+
+// What lies past the destination's end reads as zeros already, once the file has been lengthened.
+result<void> copy::copy_hole(extent_type bytes) noexcept {
+    const extent_type at = target_ + outcome_.cloned_bytes;
+    if (at < target_length_) {
+        const extent_pair within{.offset = at, .length = std::min(bytes, target_length_ - at)};
+        auto zeroed = punch_hole(to_, within);
+        if (not zeroed and zeroed.error() == std::errc::operation_not_supported)
+            zeroed = write_zeros(to_, within);
+        if (not zeroed) return zeroed;
+    }
+    outcome_.cloned_bytes += bytes;
+    return {};
+}
+
+result<std::size_t> copy::copy_some_in_kernel(std::size_t bytes_max) noexcept {
+    auto from = static_cast<off64_t>(source_ + outcome_.cloned_bytes);
+    auto to = static_cast<off64_t>(target_ + outcome_.cloned_bytes);
+    for (;;) {
+        const ssize_t copied = ::copy_file_range(from_, &from, to_, &to, bytes_max, 0);
+        if (copied >= 0) return static_cast<std::size_t>(copied);
+        if (errno != EINTR) return failure(error::last("copy_file_range to", to_));
+    }
+}
+
+result<std::size_t> copy::copy_some_by_hand(std::span<std::byte> buffer, std::size_t bytes_max) noexcept {
+    const auto from = static_cast<off_t>(source_ + outcome_.cloned_bytes);
+    const auto to = static_cast<off_t>(target_ + outcome_.cloned_bytes);
+    ssize_t got = 0;
+    do {
+        got = ::pread(from_, buffer.data(), std::min(buffer.size(), bytes_max), from);
+    } while (got < 0 and errno == EINTR);
+    if (got < 0) return failure(error::last("read", from_));
+    for (ssize_t put = 0; put < got;) {
+        const ssize_t written =
+            ::pwrite(to_, buffer.data() + put, static_cast<std::size_t>(got - put), to + put);
+        if (written < 0 and errno == EINTR) continue;
+        if (written < 0) return failure(error::last("write", to_));
+        if (written == 0) return failure({EIO, "write", to_});
+        put += written;
+    }
+    return static_cast<std::size_t>(got);
+}
+
+result<std::size_t> copy::copy_some(std::size_t bytes_max) noexcept {
+    if (outcome_.method == clone_method::kernel_copy) {
+        const auto copied = copy_some_in_kernel(bytes_max);
+        // Nothing, though the file goes on: files made up by the kernel (/proc) are copied so.
+        const bool nothing = copied and * copied == 0;
+        if (not nothing and (copied or not suits_not(copied.error().code()))) return copied;
+        outcome_.method = clone_method::user_copy;
+    }
+    if (not options_.buffer.empty()) return copy_some_by_hand(options_.buffer, bytes_max);
+    alignas(4096) std::array<std::byte, limits::clone_stack_buffer_bytes> buffer;
+    return copy_some_by_hand(buffer, bytes_max);
+}
+
+result<void> copy::copy_data(extent_type bytes) noexcept {
+    while (bytes > 0 and goes_on()) {
+        const auto step =
+            static_cast<std::size_t>(std::min<extent_type>(bytes, limits::clone_step_bytes_max));
+        const auto copied = copy_some(step);
+        if (not copied) return failure(copied.error());
+        if (*copied == 0) {
+            source_ended_ = true;
+            return {};
+        }
+        outcome_.cloned_bytes += *copied;
+        outcome_.data_bytes += *copied;
+        bytes -= *copied;
+    }
+    return {};
+}
+
+// For a hole at the end of the range.
+result<void> copy::lengthen() noexcept {
+    struct stat status{};
+    if (::fstat(to_, &status) != 0) return failure(error::last("fstat", to_));
+    const auto end = static_cast<off_t>(target_ + outcome_.cloned_bytes);
+    if (not S_ISREG(status.st_mode) or status.st_size >= end) return {};
+    while (::ftruncate(to_, end) != 0)
+        if (errno != EINTR) return failure(error::last("ftruncate", to_));
+    return {};
+}
+
+result<clone_result> copy::run(extent_type target_length) noexcept {
+    target_length_ = target_length;
+    if (total_ == 0) return outcome_;
+    if (outcome_.method == clone_method::reflink) {
+        if (not goes_on()) return outcome_;
+        const auto done = reflink();
+        if (not done) return failure(done.error());
+        if (*done) return outcome_;
+        outcome_.method = clone_method::kernel_copy;
+    }
+    while (outcome_.cloned_bytes < total_ and not source_ended_ and not outcome_.stopped) {
+        const extent_type at = source_ + outcome_.cloned_bytes;
+        const extent_pair rest{.offset = at, .length = total_ - outcome_.cloned_bytes};
+        const auto data =
+            options_.holes == source_holes::ignored ? result<extent_pair>(rest) : next_data(from_, rest);
+        if (not data) return failure(data.error());
+        if (data->offset > at) {
+            if (const auto done = copy_hole(data->offset - at); not done) return failure(done.error());
+        }
+        if (const auto done = copy_data(data->length); not done) return failure(done.error());
+        if (data->length == 0) (void)goes_on();
+    }
+    if (outcome_.cloned_bytes == total_) outcome_.stopped = false;
+    if (const auto done = lengthen(); not done) return failure(done.error());
+    return outcome_;
+}
+
+result<bool> are_same_file(int a, int b) noexcept {
+    struct stat one{};
+    struct stat other{};
+    if (::fstat(a, &one) != 0) return failure(error::last("fstat", a));
+    if (::fstat(b, &other) != 0) return failure(error::last("fstat", b));
+    return one.st_dev == other.st_dev and one.st_ino == other.st_ino;
+}
+
+}  // namespace
+
+result<clone_result> file_handle::clone_extents_to(file_handle& destination, const clone_request& request,
+                                                   const clone_options& options) const noexcept {
+    constexpr const char* operation = "clone extents";
+    constexpr auto offset_max = static_cast<extent_type>(std::numeric_limits<off_t>::max());
+    if (not native().readable) return failure({EBADF, operation, descriptor()});
+    if (not destination.native().writable or destination.native().append_only)
+        return failure({EBADF, operation, destination.descriptor()});
+
+    const auto length = maximum_extent();
+    if (not length) return failure(length.error());
+    const auto target_length = destination.maximum_extent();
+    if (not target_length) return failure(target_length.error());
+    const extent_type end = end_of(request.source, *length);
+    const extent_type total = end > request.source.offset ? end - request.source.offset : 0;
+    if (total > offset_max or request.destination_offset > offset_max - total)
+        return failure({EFBIG, operation, destination.descriptor()});
+
+    const auto same = are_same_file(descriptor(), destination.descriptor());
+    if (not same) return failure(same.error());
+    const extent_type a = request.source.offset;
+    const extent_type b = request.destination_offset;
+    if (*same and total > 0 and (a < b ? b - a : a - b) < total)
+        return failure({EINVAL, operation, descriptor()});
+    return copy(*this, destination, request, options, total).run(*target_length);
+}
+
+}  // namespace sluice::io

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <limits>
+#include <utility>
+
+#include "sluice/io/call/handle.hpp"
+#include "sluice/io/call/request.hpp"
+
+namespace sluice::io {
+
+/// A range of a file.
+struct extent_pair {
+    static constexpr extent_type to_the_end = std::numeric_limits<extent_type>::max();
+
+    extent_type offset = 0;
+    extent_type length = to_the_end;  // to_the_end: however long the file is, or becomes
+
+    [[nodiscard]] friend constexpr bool operator==(const extent_pair&, const extent_pair&) noexcept = default;
+};
+
+/// Who else may hold a lock on the same bytes.
+enum class lock_kind : bool {
+    shared,     ///< others that are shared
+    exclusive,  ///< nobody
+};
+
+/// A byte-range lock, released when this goes. Made by file_handle::lock_range.
+///
+/// Must not outlive the handle it was made by, nor that handle's close(): the number of a closed descriptor
+/// may mean another file by then. Moving the handle is allowed. Thread safety: a value of one owner.
+class extent_guard {
+public:
+    constexpr extent_guard() noexcept = default;
+    constexpr extent_guard(int descriptor, extent_pair range, lock_kind kind) noexcept
+        : range_(range), descriptor_(descriptor), kind_(kind) {}
+    extent_guard(extent_guard&& other) noexcept
+        : range_(other.range_), descriptor_(std::exchange(other.descriptor_, -1)), kind_(other.kind_) {}
+    extent_guard& operator=(extent_guard&& other) noexcept;
+    extent_guard(const extent_guard&) = delete;
+    extent_guard& operator=(const extent_guard&) = delete;
+    ~extent_guard() { unlock(); }
+
+    [[nodiscard]] constexpr bool is_held() const noexcept { return descriptor_ >= 0; }
+    [[nodiscard]] constexpr extent_pair range() const noexcept { return range_; }
+    [[nodiscard]] constexpr lock_kind kind() const noexcept { return kind_; }
+
+    /// Releases now. Nothing if not held. Errors: none that a caller could do anything about.
+    void unlock() noexcept;
+
+    /// Leaves the range locked until the handle is closed.
+    void release() noexcept { descriptor_ = -1; }
+
+private:
+    extent_pair range_{};
+    int descriptor_ = -1;
+    lock_kind kind_ = lock_kind::shared;
+};
+
+}  // namespace sluice::io

@@ -1,0 +1,60 @@
+#include "sluice/io/file/file_copy.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+namespace sluice::io {
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+
+// Aligned, for files opened with direct i/o.
+alignas(page_bytes) constexpr std::array<std::byte, 16 * page_bytes> zeros{};
+
+}  // namespace
+
+result<extent_pair> next_data(int descriptor, extent_pair range) noexcept {
+    const extent_type end = range.offset + range.length;
+    // The position these seeks leave behind matters to nobody: all i/o names its offset.
+    const off_t data = ::lseek(descriptor, static_cast<off_t>(range.offset), SEEK_DATA);
+    if (data < 0) {
+        if (errno == ENXIO) return extent_pair{.offset = end, .length = 0};  // a hole up to the end
+        if (errno == EINVAL) return range;
+        return failure(error::last("lseek SEEK_DATA", descriptor));
+    }
+    const auto first = static_cast<extent_type>(data);
+    if (first >= end) return extent_pair{.offset = end, .length = 0};
+    const off_t hole = ::lseek(descriptor, data, SEEK_HOLE);
+    // ENXIO: somebody cut the file in between.
+    if (hole < 0 and errno != ENXIO) return failure(error::last("lseek SEEK_HOLE", descriptor));
+    const extent_type last = hole < 0 ? first : std::min(static_cast<extent_type>(hole), end);
+    return extent_pair{.offset = first, .length = last - first};
+}
+
+result<void> punch_hole(int descriptor, extent_pair range) noexcept {
+    while (::fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                       static_cast<off_t>(range.offset), static_cast<off_t>(range.length)) != 0) {
+        if (errno == EINTR) continue;
+        if (errno == ENOSYS) errno = EOPNOTSUPP;
+        return failure(error::last("fallocate PUNCH_HOLE", descriptor));
+    }
+    return {};
+}
+
+result<void> write_zeros(int descriptor, extent_pair range) noexcept {
+    while (range.length > 0) {
+        const auto step = static_cast<std::size_t>(std::min<extent_type>(range.length, zeros.size()));
+        const ssize_t written = ::pwrite(descriptor, zeros.data(), step, static_cast<off_t>(range.offset));
+        if (written < 0 and errno == EINTR) continue;
+        if (written < 0) return failure(error::last("write zeros", descriptor));
+        if (written == 0) return failure({EIO, "write zeros", descriptor});
+        range.offset += static_cast<extent_type>(written);
+        range.length -= static_cast<extent_type>(written);
+    }
+    return {};
+}
+
+}  // namespace sluice::io

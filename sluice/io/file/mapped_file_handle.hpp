@@ -1,0 +1,127 @@
+#pragma once
+
+#include <atomic>
+
+#include "sluice/io/file/file_handle.hpp"
+
+namespace sluice::io {
+
+/// A file whose content is also memory: a read copies nothing, a write is a memcpy.
+///
+/// The address space is reserved when the file is opened and never moves: the file may grow into it, by
+/// truncate, by writes past the end, or by others, while pointers into it stay good. Every form of read
+/// returns the map's own pages; blocking writes and barriers use the map, their other forms the descriptor,
+/// with the same result (mapped_sender.hpp). Operations through a file_handle& use the descriptor and see the
+/// same bytes, because both are the kernel's page cache.
+///
+/// SIGBUS. Memory of a file has no way to report an error but a signal. Touching a page is deadly (1) behind
+/// the end of the file, if somebody has cut it; (2) if the disk fails; (3) when writing into a hole of a full
+/// disk. So: map only what others will not cut (a lock they honour, a lease, a file without a name), read
+/// with copy_out, which cannot fault, where that is not sure, and fill holes by writing past the end, which
+/// uses the descriptor and reports ENOSPC. This class installs no signal handler: that is for the program to
+/// decide.
+///
+/// Thread safety: as handle; reads and writes from several threads, but only one may shorten the file, while
+/// nobody touches what goes.
+class mapped_file_handle : public file_handle {
+public:
+    mapped_file_handle() noexcept = default;
+    mapped_file_handle(mapped_file_handle&& other) noexcept;
+    mapped_file_handle& operator=(mapped_file_handle&& other) noexcept;
+    ~mapped_file_handle();
+
+    /// Opens the file `path` and maps all of it. `reserve_bytes` is how long it can become under this handle;
+    /// at least its present length (the default) and one page. Reserving costs address space, not memory.
+    /// Errors: as file_handle::open; EINVAL if mode is neither read nor write, or caching bypasses the cache
+    /// the map shares (none, only_metadata); ENOMEM if there is not so much address space; ENODEV, EOVERFLOW
+    /// if the file system cannot map, or not so far; EAGAIN with locked memory (mlockall). Allocates:
+    /// nothing. Blocks: for the file system.
+    [[nodiscard]] static result<mapped_file_handle> open(
+        const path_handle& base, path_view path, extent_type reserve_bytes = 0, mode wanted = mode::read,
+        creation create = creation::open_existing, caching cached = caching::all,
+        open_flag flags = open_flag::none, unsigned permission_bits = 0666) noexcept;
+
+    /// Takes over an open file and maps it. Errors: as open, and `file` is closed.
+    [[nodiscard]] static result<mapped_file_handle> map(file_handle file,
+                                                        extent_type reserve_bytes = 0) noexcept;
+
+    /// Where the file begins in memory; the same for as long as the handle is open. Not writable in mode
+    /// read.
+    [[nodiscard]] std::byte* address() const noexcept { return address_; }
+    /// How far the file can grow.
+    [[nodiscard]] extent_type reserved_bytes() const noexcept { return reserved_; }
+    /// What of the file was there when last looked: bytes from address() on.
+    [[nodiscard]] extent_type mapped_length() const noexcept {
+        return length_.load(std::memory_order_acquire);
+    }
+    /// Looks how long the file is now, others having changed it. Errors: as maximum_extent.
+    [[nodiscard]] result<extent_type> update_length() noexcept;
+
+    /// Answers with the file's own pages: the buffers returned, which are those of the request, point into
+    /// the map (in mode read: to be read only), and what others write shows in them. Nothing is copied and
+    /// nothing waits here, so the deadline does not matter: the first touch of a page may wait for the disk.
+    /// A request beyond the reservation ends there. Errors: EBADF if not open; EIO, ESTALE when asking for
+    /// the length. Allocates: nothing.
+    io_result<buffers_type> read(io_request<buffers_type> request, deadline within = {}) noexcept;
+    io_result<bytes_type> read(io_request<bytes_type> request, deadline within = {}) noexcept;
+
+    /// Copies into the map. Bytes past the end of the file, or past an end that another write may still be
+    /// moving, are written through the descriptor, which lengthens the file where needed. Errors:
+    /// EBADF if not open for writing; EFBIG past the reservation; past the end those of file_handle::write. A
+    /// part written is a success. Allocates: nothing. Blocks: as read.
+    io_result<const_buffers_type> write(io_request<const_buffers_type> request,
+                                        deadline within = {}) noexcept;
+    io_result<const_bytes_type> write(io_request<const_bytes_type> request, deadline within = {}) noexcept;
+
+    /// As write.
+    io_result<const_buffers_type> write_some(io_request<const_buffers_type> request,
+                                             deadline within = {}) noexcept {
+        return write(request, within);
+    }
+    io_result<const_bytes_type> write_some(io_request<const_bytes_type> request,
+                                           deadline within = {}) noexcept {
+        return write(request, within);
+    }
+
+    /// As file_handle::read: copies through the kernel and so reports what would be a SIGBUS, a file cut
+    /// meanwhile (fewer bytes) or a disk that fails (EIO). Errors, Blocks: as io_handle::read.
+    io_result<bytes_type> copy_out(io_request<bytes_type> request, deadline within = {}) noexcept {
+        return file_handle::read(request, within);
+    }
+
+    /// As io_handle::barrier; wait_data_only takes only `range`, if one is given: the bytes of the file as
+    /// long as its buffers together. Errors: as io_handle::barrier.
+    io_result<const_buffers_type> barrier(barrier_kind kind = barrier_kind::wait_all,
+                                          io_request<const_buffers_type> range = {},
+                                          deadline within = {}) noexcept;
+
+    /// As file_handle::truncate. Memory behind a new end must not be touched any more. Errors: also EFBIG if
+    /// `length` is more than was reserved.
+    [[nodiscard]] result<extent_type> truncate(extent_type length) noexcept;
+
+    /// Unmaps and closes; unmaps and gives the descriptor up. Errors: as file_handle::close.
+    [[nodiscard]] result<void> close() noexcept;
+    [[nodiscard]] native_handle release() noexcept;
+
+private:
+    template <class, amount>
+    friend class mapped_write_sender;
+
+    [[nodiscard]] result<void> map_reserved(extent_type reserve_bytes) noexcept;
+    void unmap() noexcept;
+    void note_written(extent_type end) noexcept;
+    [[nodiscard]] result<extent_type> bytes_from(extent_type offset, std::size_t wanted) noexcept;
+    [[nodiscard]] result<std::size_t> write_piece(const_bytes_type piece, extent_type offset,
+                                                  deadline within) noexcept;
+
+    std::byte* address_ = nullptr;
+    extent_type reserved_ = 0;
+    // Behind the file's own length only until somebody looks; ahead of it only if others have cut the file.
+    std::atomic<extent_type> length_ = 0;
+    // Bytes that the file had when it was mapped, or when a write through this handle had ended. A write past
+    // the end sets the length first, and then clears the bytes between the old end and its first byte (ext4):
+    // only below this is a memcpy never cleared.
+    std::atomic<extent_type> settled_ = 0;
+};
+
+}  // namespace sluice::io

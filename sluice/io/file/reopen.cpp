@@ -1,0 +1,43 @@
+#include "sluice/io/file/reopen.hpp"
+
+#include <fcntl.h>
+
+#include <cerrno>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/io/path/path_resolution.hpp"
+
+namespace sluice::io {
+namespace {
+
+int open_again(const char* path, int flags) noexcept {
+    int descriptor = -1;
+    do {
+        descriptor = ::open(path, flags);
+    } while (descriptor < 0 and errno == EINTR);
+    return descriptor;
+}
+
+}  // namespace
+
+result<file_handle> reopen(const handle& named, mode wanted, known_file known) noexcept {
+    ENSURE(wanted == mode::read or wanted == mode::write);
+    const descriptor_path itself(named.descriptor());
+    const int flags = (wanted == mode::write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOCTTY;
+    int descriptor = open_again(itself.c_str(), flags | O_NONBLOCK);
+    // Somebody has a lease on it, which is being broken and can be waited for.
+    const bool has_waited = descriptor < 0 and errno == EAGAIN;
+    if (has_waited) descriptor = open_again(itself.c_str(), flags);
+    if (descriptor < 0) return failure(error::last("open", named.descriptor()));
+    file_handle opened(native_handle{.descriptor = descriptor,
+                                     .kind = handle_kind::file,
+                                     .readable = true,
+                                     .writable = wanted == mode::write,
+                                     .in_memory = known.in_memory});
+    // A ring would answer EAGAIN instead of waiting for the disk. Nothing else that F_SETFL sets is set.
+    if (not has_waited and ::fcntl(descriptor, F_SETFL, 0) != 0)
+        return failure(error::last("open", named.descriptor()));
+    return opened;
+}
+
+}  // namespace sluice::io

@@ -1,0 +1,78 @@
+#include "sluice/io/handle/multiplexable_handle.hpp"
+
+#include "sluice/io/call/system_call.hpp"
+#include "sluice/io/loop/engine.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/io/loop/refused_handles.hpp"
+
+namespace sluice::io {
+
+multiplexable_handle& multiplexable_handle::operator=(multiplexable_handle&& other) noexcept {
+    if (this != &other) {
+        detach_for_ever();
+        handle::operator=(std::move(other));
+        registration_ = std::exchange(other.registration_, nullptr);
+    }
+    return *this;
+}
+
+multiplexable_handle::~multiplexable_handle() {
+    detach_for_ever();
+}
+
+void multiplexable_handle::detach_for_ever() noexcept {
+    if (registration_ == nullptr) return;
+    const auto detached = set_multiplexer(nullptr);
+    ENSURE(detached.has_value(),
+           "a handle is closed while i/o is pending on it: cancel and complete it first");
+}
+
+io_multiplexer* multiplexable_handle::multiplexer() const noexcept {
+    return registration_ != nullptr ? registration_->multiplexer : nullptr;
+}
+
+result<void> multiplexable_handle::set_multiplexer(io_multiplexer* multiplexer) noexcept {
+    if (registration_ != nullptr) {
+        if (auto detached = detail::engine::detach(*registration_->multiplexer, *registration_); not detached)
+            return detached;
+        registration_ = nullptr;
+    }
+    if (multiplexer == nullptr) return {};
+    auto attached = detail::engine::attach(*multiplexer, native_);
+    if (not attached) return failure(attached.error());
+    registration_ = *attached;
+    return {};
+}
+
+result<void> multiplexable_handle::set_multiplexer() noexcept {
+    auto own = this_thread::multiplexer();
+    if (not own) return failure(own.error());
+    return set_multiplexer(*own);
+}
+
+registration& multiplexable_handle::adopt() noexcept {
+    io_multiplexer* const running = io_multiplexer::running_here();
+    if (const auto attached = running != nullptr ? set_multiplexer(running) : set_multiplexer(); not attached)
+        return detail::refused_handle(attached.error());
+    return *registration_;
+}
+
+void multiplexable_handle::note_nonblocking() noexcept {
+    native_.nonblocking = true;
+    // With several threads, another may be reading it now; without the note, a transfer costs one more call.
+    if (registration_ == nullptr or registration_->multiplexer->is_for_threads()) return;
+    registration_->native.nonblocking = true;
+    choose_calls(*registration_);
+}
+
+result<void> multiplexable_handle::close() noexcept {
+    detach_for_ever();
+    return handle::close();
+}
+
+native_handle multiplexable_handle::release() noexcept {
+    detach_for_ever();
+    return handle::release();
+}
+
+}  // namespace sluice::io

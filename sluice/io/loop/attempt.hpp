@@ -1,0 +1,68 @@
+#pragma once
+
+#include "sluice/io/call/blocking.hpp"
+#include "sluice/io/call/transfer_call.hpp"
+#include "sluice/io/loop/operation_record.hpp"
+#include "sluice/io/loop/registration.hpp"
+
+namespace sluice::io {
+
+/// Tries an operation by a call that does not wait, adding to what it has transferred so far. Internal to io.
+/// Returns whether it is finished (successfully or not); false if the rest would have to wait.
+/// Allocates, blocks: no. Complexity: one system call for the common single piece.
+[[nodiscard]] bool attempt(detail::operation_record& op) noexcept;
+
+/// Serves the waiting operations of one half of a stream in order until it would block, the queue is empty or
+/// `calls_max` calls have been made. Neighbouring reads (or writes) share a vectored call. Finished
+/// operations are moved to `ready`. Returns whether the half would block (false: more may be possible).
+bool serve(registration::half& half, operation_queue& ready, int calls_max) noexcept;
+
+/// What one call has done for an operation.
+enum class progress : std::uint8_t {
+    finished,     // with success or not
+    moved,        // some of it; the rest may go at once or have to wait
+    would_block,  // nothing
+};
+
+/// Moves the front of a queue, whose outcome is known, to `ready`. If it is a write to a stream that an error
+/// has ended half-way, those behind it follow with ECANCELED: they must not be sent behind the gap.
+void finish_front(registration::half& half, operation_queue& ready) noexcept;
+
+/// Advances an operation by a single call that moves at most `bytes_max` bytes: for a simulation, which
+/// decides how far a step goes. With `wait::yes` a file is asked to wait. Internal to io.
+[[nodiscard]] progress advance(detail::operation_record& op, std::size_t bytes_max, wait waits) noexcept;
+
+/// The same for the operations at the front of a queue that may share a call; the finished ones are moved to
+/// `ready`.
+[[nodiscard]] progress advance_together(registration::half& half, operation_queue& ready,
+                                        std::size_t bytes_max) noexcept;
+
+/// Deals `bytes` out over the operations at the front of the queue, as one vectored call transferred them,
+/// and moves the finished ones to `ready`.
+void distribute(registration::half& half, std::size_t bytes, operation_queue& ready) noexcept;
+
+/// Fills `out` with what is left to transfer of one operation. Returns how many pieces; none is empty.
+std::size_t remaining_pieces(const detail::operation_record& op, std::span<buffer> out) noexcept;
+
+/// Fills `pieces` with what is left to transfer of the operations at the front of the queue. Returns how many
+/// pieces; `operations` and `bytes` say how many operations and bytes they cover.
+struct gathered {
+    std::size_t pieces = 0;
+    std::size_t bytes = 0;
+    std::uint16_t operations = 0;
+};
+gathered gather(const registration::half& half, std::span<buffer> pieces) noexcept;
+
+/// The bytes an operation asks for.
+[[nodiscard]] std::size_t requested_bytes(const detail::operation_record& op) noexcept;
+
+/// How much it moves before it ends.
+[[nodiscard]] constexpr amount amount_of(operation_kind kind) noexcept {
+    return kind == operation_kind::write_some ? amount::some : amount::all;
+}
+
+/// Whether it is a message (of a socket that keeps them apart) in more pieces than one system call takes: in
+/// two calls it would be two messages. It fails with EMSGSIZE.
+[[nodiscard]] bool has_too_many_pieces(const detail::operation_record& op) noexcept;
+
+}  // namespace sluice::io

@@ -1,0 +1,62 @@
+// The deadlines of operations.
+
+#include <algorithm>
+
+#include "sluice/io/call/limits.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/io/loop/passes.hpp"
+
+namespace sluice::io {
+
+using detail::operation_record;
+using namespace passes;
+
+[[gnu::noinline]] void io_multiplexer::arm_timer(operation_record& op) noexcept {
+    op.expires = op.limit.steady_end(
+        now(), op.limit.which() == deadline::kind::utc ? utc_now() : deadline::system_clock::time_point{});
+    if (op.expires != for_ever) timers_.push(op);
+}
+
+void io_multiplexer::disarm_timer(operation_record& op) noexcept {
+    timers_.erase(op);
+}
+
+// The deadline of `op` has passed.
+void io_multiplexer::expire(operation_record& op) noexcept {
+    if (op.kind == operation_kind::sleep) {
+        finish(op);  // a sleep that ends is a success
+    } else {
+        cancel(op, ETIMEDOUT);
+    }
+}
+
+// How many deadlines have passed, up to so many.
+int io_multiplexer::expire_some(int max) noexcept {
+    ensure_owner();
+    int count = 0;
+    if (timers_.empty()) return count;
+    const time_point time = now();
+    while (count < max and not timers_.empty() and timers_.top()->expires <= time) {
+        expire(*timers_.top());
+        ++count;
+    }
+    return count;
+}
+
+result<int> io_multiplexer::timeout_io(int max) noexcept {
+    max = maximum(max);
+    if (sharing_ != nullptr) return run_shared(share_of_work::timers, max, no_wait);
+    const int count = expire_some(std::min(max, limits::completions_per_pass_max));
+    if (count == 0) return idle_value();
+    return std::max(count, signal_ready(max));
+}
+
+result<int> io_multiplexer::timeout_io_within(duration within, int max) noexcept {
+    return timeout_io_until(after(now(), within), max);
+}
+
+result<int> io_multiplexer::timeout_io_until(time_point until, int max) noexcept {
+    return repeat(max, until, [this] { return now(); }, [this](int left) { return timeout_io(left); });
+}
+
+}  // namespace sluice::io

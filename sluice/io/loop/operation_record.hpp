@@ -1,0 +1,159 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "sluice/base/deadline.hpp"
+#include "sluice/base/intrusive_list.hpp"
+#include "sluice/base/intrusive_mpsc_queue.hpp"
+#include "sluice/base/pairing_heap.hpp"
+#include "sluice/io/call/request.hpp"
+#include "sluice/io/loop/operation.hpp"
+
+namespace sluice::io {
+
+class io_multiplexer;
+struct registration;
+
+/// The request of a `receive`, and the buffer that it got. With no bytes, or an error, it got none. ENOBUFS:
+/// no buffer is free, and there is something to receive.
+struct receive_request {
+    unsigned group = 0;       // what io_multiplexer::provide_receive_buffers returned
+    std::uint32_t index = 0;  // the outcome
+    bool stops = false;       // receive no more than has been; then ECANCELED
+    bool once = false;        // receive no more than asked for
+};
+
+namespace detail {
+
+/// The state of one asynchronous operation: what `connect` makes and the caller keeps. The multiplexer works
+/// on these and never allocates its own. Internal to io: users see an `operation`.
+///
+/// Lifetime rules, checked by ENSURE:
+///   1. Before start() it may be moved; from start() to the second signal it may be neither moved nor
+///   destroyed. A connected state that is destroyed then reports that to the failure handler.
+///   2. Signals come in pairs, in this order: value (the outcome), done (the state may be reused or
+///   destroyed). Each
+///      exactly once per start(), whatever happened: success, error, deadline, cancellation.
+///   3. After done nothing here is touched by the multiplexer, so the receiver may destroy the state, or
+///   start it
+///      again, from inside that signal.
+/// Thread safety: only the multiplexer's thread, except through atomic_ senders.
+class operation_record : public operation {
+public:
+    /// Where an operation stands.
+    enum class stage : std::uint8_t {
+        idle,       // not started, or done
+        waiting,    // in a queue of ours; the kernel does not know of it
+        in_flight,  // with the kernel or a worker thread: it, and its buffers, must stay where they are
+        ready,      // the outcome is known; the signals are to come
+        valued,     // the first signal has been given
+        begun,      // for several threads: it waits for its coroutine to be suspended
+        trying,     // for several threads: one of them is in a system call for it, outside of the lock
+    };
+
+    operation_record(const operation_record&) = delete;
+    operation_record& operator=(const operation_record&) = delete;
+
+    [[nodiscard]] bool is_idle() const noexcept { return at == stage::idle; }
+
+    // The request, set by the connection before start(). The members are ordered so that what a batched
+    // operation on a file needs from start() to done, and its deadline if it had one, lies in two cache
+    // lines: with many in flight, each line more shows.
+    registration* target = nullptr;
+    const buffer* pieces = nullptr;  // an iovec array, also for a write: the kernel's type has no const
+    extent_type offset = 0;
+    std::uint32_t piece_count = 0;
+    operation_kind kind = operation_kind::read;
+    barrier_kind durability = barrier_kind::wait_all;
+
+    // Where it stands: the multiplexer's own.
+    stage at = stage::idle;
+    bool has_completed = false;
+
+    // The outcome; the multiplexer's until the first signal.
+    std::size_t transferred = 0;  // bytes, or the descriptor of an accept
+    int error_code = 0;           // an errno value, 0 for success
+
+    // The multiplexer's own.
+    int cancel_code = 0;  // why it is being cancelled: ECANCELED or ETIMEDOUT
+    std::uint64_t backend_word = 0;
+    list_hook<operation_record>
+        queue_link;  // in its registration's queue, or the multiplexer's list of ready ones
+    heap_hook<operation_record> timer_link;
+    std::chrono::steady_clock::time_point expires{};
+    mpsc_hook<operation_record> handoff_link;  // on the way to another thread or back
+    bool notification_pending =
+        false;  // the kernel still reads the buffers: value has been signalled, done has not
+
+    bool value_is_empty =
+        false;  // for several threads: a coroutine waits, which needs only the second signal
+
+    // The request, for rarer kinds.
+    void* argument = nullptr;
+    deadline limit;
+
+protected:
+    operation_record() noexcept = default;
+    ~operation_record() {
+        ENSURE(is_idle(), "destroyed while the operation is pending: wait for the done signal");
+    }
+
+    /// Moves the request; only while both are idle.
+    operation_record& operator=(operation_record&& other) noexcept {
+        ENSURE(is_idle() and other.is_idle(), "moved while the operation is pending");
+        target = other.target;
+        pieces = other.pieces;
+        offset = other.offset;
+        piece_count = other.piece_count;
+        kind = other.kind;
+        durability = other.durability;
+        argument = other.argument;
+        limit = other.limit;
+        has_completed = false;
+        return *this;
+    }
+    operation_record(operation_record&& other) noexcept
+        : target(other.target),
+          pieces(other.pieces),
+          offset(other.offset),
+          piece_count(other.piece_count),
+          kind(other.kind),
+          durability(other.durability),
+          argument(other.argument),
+          limit(other.limit) {
+        ENSURE(other.is_idle(), "moved while the operation is pending");
+    }
+
+private:
+    friend class io::io_multiplexer;
+
+    virtual void signal_value() noexcept = 0;
+    virtual void signal_done() noexcept = 0;
+    /// Both, by io_multiplexer::give_both. For a derived class to override where its own signals can be
+    /// called directly: one indirect call instead of two.
+    virtual void signal_both(io_multiplexer& by) noexcept;
+};
+
+/// Every operation is a record.
+[[nodiscard]] inline operation_record& record_of(operation& op) noexcept {
+    return static_cast<operation_record&>(op);
+}
+[[nodiscard]] inline const operation_record& record_of(const operation& op) noexcept {
+    return static_cast<const operation_record&>(op);
+}
+
+}  // namespace detail
+
+using operation_queue = intrusive_list<detail::operation_record, &detail::operation_record::queue_link>;
+
+struct expires_earlier {
+    bool operator()(const detail::operation_record& a, const detail::operation_record& b) const noexcept {
+        return a.expires < b.expires;
+    }
+};
+using timer_heap =
+    pairing_heap<detail::operation_record, &detail::operation_record::timer_link, expires_earlier>;
+
+}  // namespace sluice::io

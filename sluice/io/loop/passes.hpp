@@ -1,0 +1,39 @@
+#pragma once
+
+#include <limits>
+
+#include "sluice/io/loop/io_multiplexer.hpp"
+
+// Internal to io: what the parts of io_multiplexer that repeat passes have in common.
+
+namespace sluice::io::passes {
+
+inline constexpr io_multiplexer::time_point no_wait = io_multiplexer::time_point::min();
+inline constexpr io_multiplexer::time_point for_ever = io_multiplexer::time_point::max();
+
+[[nodiscard]] inline io_multiplexer::time_point after(io_multiplexer::time_point now,
+                                                      io_multiplexer::duration within) noexcept {
+    return within >= for_ever - now ? for_ever : now + within;
+}
+
+// A negative maximum means all.
+[[nodiscard]] inline int maximum(int asked) noexcept {
+    return asked < 0 ? std::numeric_limits<int>::max() : asked;
+}
+
+// Repeats a pass that does up to so many things, until so many are done, a pass finds nothing to do or the
+// time is up.
+template <class Pass, class Clock>
+[[nodiscard]] result<int> repeat(int max, io_multiplexer::time_point until, Clock&& now,
+                                 Pass&& pass) noexcept {
+    max = maximum(max);
+    int total = 0;
+    do {
+        const result<int> count = pass(max - total);
+        if (not count or *count <= 0) return total > 0 ? total : count;
+        total += *count;
+    } while (total < max and (until == for_ever or now() < until));
+    return total;
+}
+
+}  // namespace sluice::io::passes

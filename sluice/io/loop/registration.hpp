@@ -1,0 +1,71 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "sluice/io/call/handle.hpp"
+#include "sluice/io/loop/operation_record.hpp"
+
+namespace sluice::io {
+
+/// Which system call transfers one piece, and how its arguments are made: see system_call.hpp.
+struct piece_call {
+    std::int16_t number = -1;
+    bool takes_list = false;    // of buffers, instead of one
+    bool takes_offset = false;  // as the fourth argument
+    bool any_will_do = false;   // however little it moves, the transfer is complete: what reads streams do
+    std::uint16_t fourth = 0;   // without an offset
+    std::uint8_t sixth = 0;
+
+    [[nodiscard]] constexpr bool is_known() const noexcept { return number >= 0; }
+};
+
+/// A multiplexer's record of one attached handle. It has a stable address, so the handle may be moved while
+/// i/o is pending. Made by attach, recycled by detach; only the multiplexer's thread touches it.
+///
+/// Invariants:
+///   1. `pending` counts the operations between start() and the done signal.
+///   2. A stream's operation that waits or is in flight is in the queue of its direction, oldest first; those
+///   in
+///      flight come before those that wait.
+struct registration {
+    struct half {
+        operation_queue queue;
+        piece_call call;               // that start() makes; not known: it takes more than one
+        std::uint16_t in_flight = 0;   // how many at the front of the queue are with the kernel
+        bool is_armed = false;         // the back end will hear when it becomes ready
+        bool never_speculate = false;  // the file cannot be asked not to wait
+        std::uint8_t pause = 0;    // how many starts go without speculation: doubles with each "would block"
+        std::uint8_t skipped = 0;  // of those, how many have gone
+        direction which = direction::in;
+        registration* owner = nullptr;
+        list_hook<half> dirty_link;  // in the multiplexer's list of halves with something to submit
+        void* backend = nullptr;
+
+        // Atomic because of several threads one may find out outside of the lock. relaxed: it orders nothing.
+        void give_up_speculation() noexcept {
+            std::atomic_ref(never_speculate).store(true, std::memory_order_relaxed);
+        }
+        [[nodiscard]] bool may_speculate() noexcept {
+            return not std::atomic_ref(never_speculate).load(std::memory_order_relaxed);
+        }
+    };
+
+    native_handle native;
+    io_multiplexer* multiplexer = nullptr;
+    std::uint32_t pending = 0;
+    std::uint32_t backend_word = 0;  // the back end's own; 0 when attached
+    std::uint32_t slot = 0;          // its index in the multiplexer's table
+    const error* refusal = nullptr;  // with which all operations end at once; see refused_handles.hpp
+    std::array<half, 2> halves{};
+    list_hook<registration> link;  // in the list of free ones
+
+    [[nodiscard]] half& side(direction d) noexcept { return halves[static_cast<std::size_t>(d)]; }
+    [[nodiscard]] bool is_stream() const noexcept { return native.kind != handle_kind::file; }
+};
+
+using dirty_list = intrusive_list<registration::half, &registration::half::dirty_link>;
+using registration_list = intrusive_list<registration, &registration::link>;
+
+}  // namespace sluice::io

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "sluice/base/result.hpp"
+#include "sluice/io/loop/operation_record.hpp"
+
+namespace sluice::io {
+
+/// Threads that carry out file operations which would block a loop. Used by multiplexers whose kernel
+/// interface has no asynchronous file i/o. Besides, only call_threads and name_resolver
+/// start any.
+///
+/// No locks: each worker has a queue of its own, fed by the loop, and gives back through the loop's.
+/// Thread safety: submit() from the loop's thread; take_done() too. Allocates: in create() only.
+class worker_pool {
+public:
+    using operation_handoff =
+        intrusive_mpsc_queue<detail::operation_record, &detail::operation_record::handoff_link>;
+
+    /// Gets told, on a worker's thread, that take_done() has something.
+    class listener {
+    public:
+        virtual void work_done() noexcept = 0;
+
+    protected:
+        ~listener() = default;
+    };
+
+    /// Errors: EAGAIN if a thread cannot be started, ENOMEM.
+    [[nodiscard]] static result<std::unique_ptr<worker_pool>> create(std::size_t threads,
+                                                                     listener& told) noexcept;
+    worker_pool(const worker_pool&) = delete;
+    worker_pool& operator=(const worker_pool&) = delete;
+    /// Waits for the operations in progress; none may be queued.
+    ~worker_pool();
+
+    /// Hands an operation to the worker with the least to do. It and its buffers stay in place until taken
+    /// back.
+    void submit(detail::operation_record& op) noexcept;
+
+    /// Asks that a submitted operation not be begun. One that has begun runs to its end: the kernel cannot be
+    /// stopped.
+    static void cancel(detail::operation_record& op, int code) noexcept;
+
+    /// An operation whose outcome is known; null if there is none.
+    [[nodiscard]] detail::operation_record* take_done() noexcept;
+    [[nodiscard]] bool has_done() const noexcept { return not done_.empty(); }
+
+private:
+    struct worker {
+        operation_handoff queue;
+        std::atomic<std::uint32_t> posted{0};  // counts what was handed over: what an idle worker waits on
+        std::size_t load = 0;                  // the loop's count of what is handed over and not back
+        std::atomic<bool> stopping{false};
+        std::thread thread;
+    };
+
+    explicit worker_pool(listener& told) noexcept : told_(told) {}
+    void work(worker& self) noexcept;
+
+    listener& told_;
+    operation_handoff done_;
+    std::vector<std::unique_ptr<worker>> workers_;
+};
+
+/// Carries out a file operation on the calling thread, waiting as long as it takes.
+void perform_blocking(detail::operation_record& op) noexcept;
+
+}  // namespace sluice::io

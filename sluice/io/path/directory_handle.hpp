@@ -1,0 +1,70 @@
+#pragma once
+
+#include <span>
+
+#include "sluice/io/path/file_status.hpp"
+
+namespace sluice::io {
+
+/// One name in a directory.
+struct directory_entry {
+    std::string_view name;  // in the storage given to enumerate(); a zero follows it
+    std::uint64_t inode = 0;
+    file_type type = file_type::unknown;
+    file_status status = {};  // only what was wanted; nothing known if it could not be had
+};
+
+/// What to list, where to go on, and where to put it.
+struct enumerate_request {
+    std::span<directory_entry> entries = {};
+    /// For the names: at least limits::enumerate_storage_bytes_min; 64 KiB serves well.
+    std::span<char> storage = {};
+    std::uint64_t position = 0;  // 0: from the start; else what an earlier call returned as `next`
+    stat_fields wanted = stat_fields::none;
+    std::string_view pattern = {};  // a glob (see matches_glob) names must fit; empty: all
+};
+
+struct enumerate_result {
+    std::span<directory_entry> entries;  // the filled front of the request's; empty: the end
+    std::uint64_t next = 0;              // where to go on
+};
+
+/// A directory open for listing. Is a path_handle: things can be opened relative to it, and it is as confined
+/// as what it was opened from.
+class directory_handle : public path_handle {
+public:
+    constexpr directory_handle() noexcept = default;
+    explicit constexpr directory_handle(native_handle native, confinement limit = confinement::none) noexcept
+        : path_handle(native, limit) {}
+
+    /// Opens, or creates, the directory `path`. A directory is never open for writing, so `mode` only says
+    /// whether it can be listed (read, write) or not (none, attr_read, attr_write). `permission_bits`, less
+    /// the umask, are those of a directory created.
+    /// Errors: as path_handle::open; EEXIST; EINVAL for mode append and for creation truncate_existing and
+    /// always_new: a directory cannot be emptied or replaced in one step; EROFS, ENOSPC, EDQUOT, EMLINK when
+    /// creating; EINVAL when creating `.` or `..` beneath a confined base. Allocates: nothing.
+    /// Blocks: for the file system.
+    [[nodiscard]] static result<directory_handle> open(const path_handle& base, path_view path,
+                                                       mode wanted = mode::read,
+                                                       creation create = creation::open_existing,
+                                                       unsigned permission_bits = 0777) noexcept;
+
+    /// Lists a part of the directory, without "." and "..". Call again from `next` on until no entries come:
+    /// then every name that stood in the directory throughout has been returned once. A name created or
+    /// removed meanwhile may come or not.
+    ///
+    /// With `wanted`, the status of each entry (a link's own) is asked for as well. An entry that vanishes
+    /// before it is asked about is left out; one that may not be asked about comes with nothing known.
+    /// Positions are good for this handle, as long as it is open.
+    /// Errors: EINVAL if the storage is too small; EBADF if not open for listing; ENOENT if the directory has
+    /// been removed; EIO; EINVAL if entries is empty. Allocates: nothing. Blocks: for the file system.
+    /// Thread safety: one thread at a time: the descriptor has one position.
+    [[nodiscard]] result<enumerate_result> enumerate(const enumerate_request& request) const noexcept;
+
+    /// Makes the names in the directory durable: what was created, renamed and removed in it survives a crash
+    /// of the machine. (A barrier on a file makes the file durable, not its name.) Errors: EBADF if not open
+    /// for listing; EIO, ENOSPC, EDQUOT. Allocates: nothing. Blocks: for the device.
+    [[nodiscard]] result<void> barrier() const noexcept;
+};
+
+}  // namespace sluice::io

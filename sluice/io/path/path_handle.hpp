@@ -1,0 +1,56 @@
+#pragma once
+
+#include "sluice/io/call/handle.hpp"
+#include "sluice/io/path/path_view.hpp"
+
+namespace sluice::io {
+
+/// How far paths may lead from the directory they are relative to. The kernel enforces it while it walks
+/// (openat2), so a rename or a symbolic link made meanwhile cannot lead it astray.
+enum class confinement : std::uint8_t {
+    none,     ///< anywhere: `..`, absolute paths and symbolic links are followed
+    beneath,  ///< never outside, by whatever means; links that stay inside are followed; no magic links
+    beneath_no_symlinks,  ///< nor through any symbolic link
+    beneath_one_mount,    ///< as `beneath`, and never onto another mount
+    beneath_one_mount_no_symlinks,
+};
+
+/// A directory to which paths are relative: an anchor that stays valid whatever happens to its name. Opens
+/// nothing for reading (O_PATH), so it needs only search permission.
+///
+/// Confinement belongs to the anchor, not to the single call: everything opened, created, renamed or removed
+/// relative to a confined anchor stays beneath it, and an anchor opened relative to a confined one is
+/// confined at least as much. So no call can forget it.
+///
+/// A default-constructed path_handle stands for the current directory, unconfined. A moved-from one that was
+/// confined is refused with EBADF: it must not turn into the current directory.
+class path_handle : public handle {
+public:
+    constexpr path_handle() noexcept = default;
+    explicit constexpr path_handle(native_handle native, confinement limit = confinement::none) noexcept
+        : handle(native), confinement_(limit) {}
+
+    /// Opens the directory `path`, relative to `base`.
+    /// Errors: ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG, EMFILE, ENFILE, ENOMEM as `open(2)`; EINVAL for
+    /// a path with a zero in it; relative to a confined base also EXDEV (it would lead outside, or onto
+    /// another mount), ELOOP (a magic link, or any link if those are forbidden), EAGAIN (renames elsewhere
+    /// did not cease), ENOSYS (a kernel before 5.6, or a sandbox without openat2), EBADF (moved-from base).
+    /// Allocates: nothing. Blocks: for the file system.
+    [[nodiscard]] static result<path_handle> open(const path_handle& base, path_view path,
+                                                  confinement limit = confinement::none) noexcept;
+    [[nodiscard]] static result<path_handle> open(path_view path,
+                                                  confinement limit = confinement::none) noexcept {
+        return open({}, path, limit);
+    }
+
+    /// Where temporary files belong: $TMPDIR, else /tmp; $TMPDIR is not believed in a set-user-id program.
+    /// Errors: as open. Allocates: nothing.
+    [[nodiscard]] static result<path_handle> temporary_files() noexcept;
+
+    [[nodiscard]] constexpr confinement confined() const noexcept { return confinement_; }
+
+private:
+    confinement confinement_ = confinement::none;
+};
+
+}  // namespace sluice::io

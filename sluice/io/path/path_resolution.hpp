@@ -1,0 +1,79 @@
+#pragma once
+
+#include <array>
+
+#include "sluice/io/path/path_handle.hpp"
+
+// How the file half of io reaches names. Not for users: handles are opened by their own open().
+namespace sluice::io {
+
+/// The descriptor `*at` system calls are to be given for `base`: its own, or the current directory's.
+[[nodiscard]] int directory_of(const path_handle& base) noexcept;
+
+struct open_how_at {
+    int flags = 0;                 // O_CLOEXEC is added
+    unsigned permission_bits = 0;  // of what is created
+    const char* operation = "open";
+};
+
+/// Opens `path` relative to `base`, confined as that says. The caller owns the descriptor.
+/// Errors: see path_handle::open, and those of `open(2)`. Allocates: nothing.
+[[nodiscard]] result<int> open_at(const path_handle& base, const terminated_path& path,
+                                  open_how_at how) noexcept;
+
+/// Where the last component of a path stands: a directory's descriptor and a name in it, for the system calls
+/// that create, rename or remove names and know no confinement of their own.
+///
+/// Relative to an unconfined base nothing is opened unless asked, and `name` is the whole path. Otherwise the
+/// parent is opened, confined, and `name` is the last component, without the slashes that may follow it; `.`
+/// and `..` are refused with EINVAL, since they name no entry of that directory.
+class location {
+public:
+    enum class parent : bool { as_needed, opened };
+
+    location(const path_handle& base, path_view path, const char* operation,
+             parent wanted = parent::as_needed) noexcept;
+
+    /// The error to return if the place could not be reached.
+    [[nodiscard]] const result<void>& reached() const noexcept { return reached_; }
+    [[nodiscard]] int directory() const noexcept { return directory_; }
+    [[nodiscard]] const char* name() const noexcept { return name_; }
+    [[nodiscard]] std::string_view text() const noexcept { return text_.text(); }
+
+    /// The calling thread's errno as the error of `operation` at this place.
+    [[nodiscard]] error last(const char* operation) const noexcept {
+        return error::with_path(errno, operation, text());
+    }
+
+private:
+    [[nodiscard]] result<void> open_parent(const path_handle& base, const char* operation) noexcept;
+
+    terminated_path text_;
+    path_handle parent_;
+    int directory_ = -1;
+    const char* name_ = nullptr;
+    std::array<char, limits::name_bytes_max + 1> last_component_;
+    result<void> reached_;
+};
+
+/// A name nobody else will think of: ".sluice-" and 64 random bits.
+class temporary_name {
+public:
+    temporary_name() noexcept;
+    [[nodiscard]] const char* c_str() const noexcept { return text_.data(); }
+
+private:
+    std::array<char, 32> text_{};
+};
+
+/// "/proc/self/fd/N": the only name an open inode is sure to have.
+class descriptor_path {
+public:
+    explicit descriptor_path(int descriptor) noexcept;
+    [[nodiscard]] const char* c_str() const noexcept { return text_.data(); }
+
+private:
+    std::array<char, 32> text_{};
+};
+
+}  // namespace sluice::io

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string_view>
+
+#include "sluice/io/call/handle.hpp"
+#include "sluice/io/call/request.hpp"
+
+namespace sluice::io {
+
+/// Who else can have a volume mounted at the same time.
+enum class volume_reach : std::uint8_t {
+    this_host,    ///< a disk or memory: one kernel sees every access
+    other_hosts,  ///< a network or cluster file system
+    unknown,      ///< user space (FUSE), or a type we do not know
+};
+
+/// What is known of the file system something open lies on. Nothing is said about optional abilities
+/// (reflinks, direct i/o, punching holes): they depend on how a volume was made, and only trying tells.
+struct volume_status {
+    std::string_view type_name;  // "ext2/3/4", "tmpfs", …; "unknown"
+    std::uint64_t magic = 0;     // of statfs(2)
+    volume_reach reach = volume_reach::unknown;
+    bool in_memory = false;
+    bool read_only = false;
+    std::uint32_t block_bytes = 0;
+    std::uint32_t name_bytes_max = 0;
+    extent_type total_bytes = 0;
+    extent_type free_bytes = 0;
+    extent_type available_bytes = 0;  // of the free ones, to those without privilege
+    std::uint64_t inodes_total = 0;   // 0: without a limit
+    std::uint64_t inodes_free = 0;
+};
+
+/// Asks about the file system what is open lies on; works with every mode.
+/// Errors: EBADF; EIO, ESTALE from network file systems. Allocates: nothing. Blocks: for the file system.
+[[nodiscard]] result<volume_status> volume_of(const handle& open) noexcept;
+
+}  // namespace sluice::io

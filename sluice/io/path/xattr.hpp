@@ -1,0 +1,54 @@
+#pragma once
+
+#include <span>
+
+#include "sluice/io/call/handle.hpp"
+#include "sluice/io/path/path_view.hpp"
+
+// Extended attributes of what is open: small named values beside the content, such as "user.comment". On a
+// handle of mode none, attr_read or attr_write they are reached by way of /proc.
+namespace sluice::io {
+
+/// Reads an attribute into `storage`; the filled front of it is returned.
+/// Errors: ENODATA if there is none of that name; ERANGE if the storage is too small (xattr_bytes tells how
+/// much is needed); EOPNOTSUPP; EINVAL, ENAMETOOLONG for the name. Allocates: nothing. Blocks: for the file
+/// system.
+[[nodiscard]] result<std::span<std::byte>> fetch_xattr(const handle& open, path_view name,
+                                                       std::span<std::byte> storage) noexcept;
+
+/// Reads an attribute of what stands in an open directory under `entry`, a name alone; of a symbolic link,
+/// its own. One system call, and no descriptor, from Linux 6.13 on; before, by way of /proc, which takes
+/// several times as long. For many files at a time: errors name neither entry nor attribute. Errors: as
+/// fetch_xattr; ENOENT; EINVAL if `entry` is no name of an entry. Allocates: nothing. Blocks: for the file
+/// system.
+[[nodiscard]] result<std::span<std::byte>> fetch_xattr_at(const handle& directory, path_view entry,
+                                                          path_view name,
+                                                          std::span<std::byte> storage) noexcept;
+
+/// How many bytes an attribute has now. Errors: as fetch_xattr.
+[[nodiscard]] result<std::size_t> xattr_bytes(const handle& open, path_view name) noexcept;
+
+enum class xattr_creation : std::uint8_t { if_needed, only_if_not_exist, replace_existing };
+
+/// Sets an attribute, atomically.
+/// Errors: EEXIST; ENODATA if one to be replaced is not there; ENOSPC, EDQUOT; E2BIG, ERANGE (too long);
+/// EPERM, EACCES; EROFS; EOPNOTSUPP. Allocates: nothing. Blocks: for the file system.
+[[nodiscard]] result<void> store_xattr(const handle& open, path_view name, std::span<const std::byte> value,
+                                       xattr_creation create = xattr_creation::if_needed) noexcept;
+
+/// Removes an attribute. Errors: ENODATA, and as store_xattr.
+[[nodiscard]] result<void> remove_xattr(const handle& open, path_view name) noexcept;
+
+/// The names of all attributes the caller may see, each followed by a zero, in `storage` (64 KiB always
+/// suffices on Linux); take_xattr_name walks them. Errors: ERANGE if the storage is too small; EOPNOTSUPP.
+/// Allocates: nothing. Blocks: for the file system.
+[[nodiscard]] result<std::string_view> list_xattrs(const handle& open, std::span<char> storage) noexcept;
+
+/// Takes the first name off a list made by list_xattrs; empty when there is none.
+[[nodiscard]] constexpr std::string_view take_xattr_name(std::string_view& list) noexcept {
+    const std::string_view name = list.substr(0, list.find('\0'));
+    list.remove_prefix(name.size() < list.size() ? name.size() + 1 : list.size());
+    return name;
+}
+
+}  // namespace sluice::io

@@ -1,0 +1,175 @@
+#pragma once
+
+#include <optional>
+
+#include "sluice/io/sender/atomic_state.hpp"
+#include "sluice/io/sender/sender.hpp"
+
+namespace sluice::io {
+
+/// What an atomic_io_operation_connection does whatever its sender and receiver: brings start and cancel to
+/// the multiplexer's thread, by items that live in the state.
+///
+/// Thread safety: start(), try_start(), poll(), started(), completed() and cancel() from any thread, in any
+/// order; see `atomic_state` for the states. The i/o runs, and the signals come, on the multiplexer's thread
+/// alone. On that thread start() and cancel() act at once; from another they post. Until a thread has made
+/// the multiplexer its own by running it, every thread is another. A multiplexer for several threads takes
+/// them at once from any thread, posts nothing, and may give the signals on any of its threads, or within
+/// start().
+///
+/// Whoever calls a member keeps the state alive during the call, and the multiplexer until it returns. The
+/// done signal is given only when no item of this state is queued any more, so what destroys the state has
+/// only to know that no thread is inside a member or will call one.
+/// Allocates, locks, waits, throws: never.
+class atomic_operation : protected detail::operation_record {
+public:
+    /// Begins the operation; again, once the done signal has come. It must not be pending: of two threads
+    /// that may both start it, each calls try_start(). On the multiplexer's thread signals may come before it
+    /// returns, elsewhere they may come at the same time.
+    ///
+    /// A start from another thread counts as pending when its item has been taken, not before: keep an
+    /// io_multiplexer::work_guard so that run() waits for it.
+    void start(initiation how = initiation::automatic) noexcept;
+
+    /// As start(), but returns false if the operation is pending already. Of several callers one wins.
+    [[nodiscard]] bool try_start(initiation how = initiation::automatic) noexcept;
+
+    /// start() in two steps, for who must not miss a cancellation while getting ready: from claim() the
+    /// operation is pending and a cancel() counts; a cancelled one does no i/o when launched. Every
+    /// successful claim is followed by one launch.
+    [[nodiscard]] bool claim() noexcept { return state_.claim(); }
+    void launch(initiation how = initiation::automatic) noexcept;
+
+    /// On the multiplexer's thread: looks whether the operation is complete and signals it if so. On others
+    /// only the answer, as completed().
+    bool poll() noexcept;
+
+    /// Ends it early: it completes, soon, with ECANCELED unless it was faster. Nothing if it is not pending.
+    void cancel() noexcept;
+
+    /// Whether a start has won and done has not been signalled. A false answer does not say that the done
+    /// signal has returned: only the signal itself allows destroying the state.
+    [[nodiscard]] bool started() const noexcept { return state_.is_pending(); }
+    /// Whether the value has been signalled, or is being, since the last start.
+    [[nodiscard]] bool completed() const noexcept { return state_.has_value(); }
+
+protected:
+    atomic_operation() noexcept : start_item_(*this), cancel_item_(*this) {}
+    /// Only before start() or after done, and before other threads know of it.
+    atomic_operation(atomic_operation&& other) noexcept
+        : operation_record(std::move(other)), start_item_(*this), cancel_item_(*this) {
+        ENSURE(not other.started(), "moved while the operation is pending");
+    }
+    ~atomic_operation() { ENSURE(not started(), "destroyed before the done signal"); }
+
+private:
+    virtual io_multiplexer& home() const noexcept = 0;
+    virtual void configure_io() noexcept = 0;
+    virtual void give_value() noexcept = 0;
+    virtual void give_done() noexcept = 0;
+
+    void signal_value() noexcept final;
+    void signal_done() noexcept final;
+    void begin() noexcept;
+    void begin_here(io_multiplexer& multiplexer) noexcept;
+    [[nodiscard]] static bool acts_here(const io_multiplexer& multiplexer) noexcept;
+    void on_cancel_item() noexcept;
+
+    struct start_item final : posted_item {
+        explicit start_item(atomic_operation& from) noexcept : self(from) {}
+        void invoke() noexcept override { self.begin(); }
+        atomic_operation& self;
+    };
+    struct cancel_item final : posted_item {
+        explicit cancel_item(atomic_operation& from) noexcept : self(from) {}
+        void invoke() noexcept override { self.on_cancel_item(); }
+        atomic_operation& self;
+    };
+
+    // Shared.
+    atomic_state<> state_;
+    // The claimer's, then through the posted item the owner's.
+    start_item start_item_;
+    initiation how_ = initiation::automatic;
+    // Its from `cancel_queued` who set that, until the owner takes it.
+    cancel_item cancel_item_;
+    // The owner's.
+    std::optional<io_multiplexer::work_guard> waiting_;  // keeps run() going while done waits for an item
+};
+
+/// The state of one operation that several threads may start, poll and cancel: P2052's
+/// atomic_io_operation_connection. Receivers are those of io_operation_connection, and are only ever called
+/// on the multiplexer's thread. The receiver may be incomplete where this type is only named.
+template <class Sender, class Receiver>
+class atomic_io_operation_connection final : public atomic_operation {
+public:
+    using result_type = typename Sender::result_type;
+
+    atomic_io_operation_connection(Sender&& from, Receiver&& to) noexcept
+        : sender_(std::move(from)), receiver_(std::move(to)) {
+        static_assert(sender<Sender> and receiver_of<Receiver, Sender>);
+    }
+    atomic_io_operation_connection(atomic_io_operation_connection&& other) noexcept = default;
+
+    [[nodiscard]] Sender& get_sender() noexcept { return sender_; }
+    [[nodiscard]] Receiver& get_receiver() noexcept { return receiver_; }
+
+private:
+    io_multiplexer& home() const noexcept override { return sender_.multiplexer(); }
+    void configure_io() noexcept override { sender_.configure(*this); }
+    void give_value() noexcept override { receiver_.set_value(sender_.collect(*this)); }
+    void give_done() noexcept override { receiver_.set_done(); }
+
+    Sender sender_;
+    Receiver receiver_;
+};
+
+/// A sender whose connected state is an atomic_io_operation_connection; made by atomic().
+template <sender Sender>
+class atomic_sender {
+public:
+    using result_type = typename Sender::result_type;
+
+    explicit atomic_sender(Sender&& from) noexcept : sender_(std::move(from)) {}
+
+    [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return sender_.multiplexer(); }
+    [[nodiscard]] Sender&& take() && noexcept { return std::move(sender_); }
+
+private:
+    Sender sender_;
+};
+
+/// Lets any thread start and cancel what `from` describes: `atomic(async_ready(…))`.
+template <sender Sender>
+[[nodiscard]] auto atomic(Sender from) noexcept {
+    return atomic_sender<Sender>(std::move(from));
+}
+
+template <sender Sender, receiver_of<Sender> Receiver>
+[[nodiscard]] auto connect(atomic_sender<Sender> from, Receiver to) noexcept {
+    return atomic_io_operation_connection<Sender, Receiver>(std::move(from).take(), std::move(to));
+}
+
+/// P2052's names. Connecting, and what the arguments must outlive, as for the plain forms.
+template <std::derived_from<io_handle> Handle, read_buffers Buffers>
+[[nodiscard]] auto atomic_async_read(Handle& from, io_request<Buffers> request,
+                                     deadline within = {}) noexcept {
+    return atomic(async_read(from, request, within));
+}
+template <std::derived_from<io_handle> Handle, write_buffers Buffers>
+[[nodiscard]] auto atomic_async_write(Handle& to, io_request<Buffers> request,
+                                      deadline within = {}) noexcept {
+    return atomic(async_write(to, request, within));
+}
+template <std::derived_from<io_handle> Handle, write_buffers Buffers>
+[[nodiscard]] auto atomic_async_write_some(Handle& to, io_request<Buffers> request,
+                                           deadline within = {}) noexcept {
+    return atomic(async_write_some(to, request, within));
+}
+[[nodiscard]] inline auto atomic_async_barrier(io_handle& to, barrier_kind kind = barrier_kind::wait_all,
+                                               io_request<const_buffers_type> range = {},
+                                               deadline within = {}) noexcept {
+    return atomic(async_barrier(to, kind, range, within));
+}
+
+}  // namespace sluice::io

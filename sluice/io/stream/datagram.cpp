@@ -1,0 +1,174 @@
+#include "sluice/io/stream/datagram.hpp"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include "sluice/io/call/blocking.hpp"
+#include "sluice/io/call/limits.hpp"
+#include "sluice/io/call/socket_call.hpp"
+#include "sluice/io/sender/sender.hpp"
+#include "sluice/io/stream/socket_handle.hpp"
+
+namespace sluice::io {
+namespace {
+
+// buffer and const_buffer have one layout, that of iovec; the kernel only reads what a send names.
+template <class Piece>
+std::span<const buffer> as_buffers(std::span<Piece> pieces) noexcept {
+    return {reinterpret_cast<const buffer*>(pieces.data()), pieces.size()};
+}
+
+buffer as_buffer(std::span<const std::byte> bytes) noexcept {
+    return {const_cast<std::byte*>(bytes.data()), bytes.size()};
+}
+
+// Of a call that has returned no bytes: whether that was the end. An empty datagram has a sender, unless that
+// has no name; it is there before the end; and behind it may be others, with bytes.
+bool has_ended(int descriptor, const msghdr& message) noexcept {
+    if (message.msg_namelen != 0) return false;
+    pollfd watched{.fd = descriptor, .events = POLLRDHUP, .revents = 0};
+    if (::poll(&watched, 1, 0) <= 0 or (watched.revents & POLLRDHUP) == 0) return false;
+    int bytes_waiting = 0;
+    return ::ioctl(descriptor, FIONREAD, &bytes_waiting) != 0 or bytes_waiting == 0;
+}
+
+std::ptrdiff_t receive_call(int descriptor, std::span<const buffer> pieces,
+                            datagram_request& request) noexcept {
+    msghdr message{};
+    message.msg_name = request.peer.data();
+    message.msg_namelen = socket_address::capacity;
+    message.msg_iov = const_cast<iovec*>(reinterpret_cast<const iovec*>(pieces.data()));
+    message.msg_iovlen = pieces.size();
+    // MSG_TRUNC: the call returns the length of the datagram, of which it has stored what fits.
+    const ssize_t length = ::recvmsg(descriptor, &message, MSG_DONTWAIT | MSG_TRUNC);
+    if (length < 0) return -1;
+    request.peer.resize(message.msg_namelen);
+    request.message_bytes = static_cast<std::size_t>(length);
+    request.is_end = length == 0 and has_ended(descriptor, message);
+    std::size_t room = 0;
+    for (const buffer& piece : pieces)
+        room += piece.size();
+    return static_cast<std::ptrdiff_t>(std::min(request.message_bytes, room));
+}
+
+std::ptrdiff_t send_call(int descriptor, std::span<const buffer> pieces, datagram_request& request) noexcept {
+    msghdr message{};
+    const bool has_peer = request.peer.family() != address_family::unspecified;
+    message.msg_name = has_peer ? request.peer.data() : nullptr;
+    message.msg_namelen = has_peer ? request.peer.size() : 0;
+    message.msg_iov = const_cast<iovec*>(reinterpret_cast<const iovec*>(pieces.data()));
+    message.msg_iovlen = pieces.size();
+    return ::sendmsg(descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+}  // namespace
+
+std::ptrdiff_t datagram_call(const native_handle& native, direction which, std::span<const buffer> pieces,
+                             datagram_request& request) noexcept {
+    // A stream would throw away what MSG_TRUNC counts.
+    if (native.kind != handle_kind::socket or native.stream) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    if (pieces.size() > limits::pieces_per_call_max) {
+        errno = EMSGSIZE;
+        return -1;
+    }
+    std::ptrdiff_t moved = -1;
+    do {
+        moved = which == direction::in ? receive_call(native.descriptor, pieces, request)
+                                       : send_call(native.descriptor, pieces, request);
+    } while (moved < 0 and errno == EINTR);
+    return moved;
+}
+
+bool waits_for_receiver(const native_handle& native, const datagram_request& request) noexcept {
+    if (request.peer.family() != address_family::local) return false;
+    pollfd watched{.fd = native.descriptor, .events = POLLOUT, .revents = 0};
+    return ::poll(&watched, 1, 0) > 0;
+}
+
+result<std::size_t> datagram_blocking(const native_handle& native, direction which,
+                                      std::span<const buffer> pieces, datagram_request& request,
+                                      deadline within) noexcept {
+    const auto end = within.steady_end(deadline::steady_clock::now(), deadline::system_clock::now());
+    auto pause = limits::lock_pause_min;
+    for (;;) {
+        const std::ptrdiff_t moved = datagram_call(native, which, pieces, request);
+        if (moved >= 0) return static_cast<std::size_t>(moved);
+        if (errno != EAGAIN) return failure(datagram_error(errno, native, which, request));
+        if (which == direction::out and waits_for_receiver(native, request)) {
+            const auto left = end - deadline::steady_clock::now();
+            if (left <= left.zero()) return failure(datagram_error(ETIMEDOUT, native, which, request));
+            std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(pause, left));
+            pause = std::min(pause * 2, limits::lock_pause_max);
+            continue;
+        }
+        const deadline until = within.is_none() ? deadline() : deadline(end);
+        if (const auto ready = wait_ready(native, which, until); not ready)
+            return failure(datagram_error(ready.error().code(), native, which, request));
+    }
+}
+
+error datagram_error(int code, const native_handle& native, direction which,
+                     const datagram_request& request) noexcept {
+    if (code == EOPNOTSUPP and (native.kind != handle_kind::socket or native.stream))
+        return {code,
+                which == direction::in ? "recvfrom on a handle without datagrams"
+                                       : "sendto on a handle without datagrams",
+                native.descriptor};
+    if (which == direction::in) return {code, "recvfrom", native.descriptor};
+    if (request.peer.family() == address_family::unspecified) return {code, "sendto", native.descriptor};
+    return address_error(code, "sendto", request.peer);
+}
+
+// --- the blocking spellings
+
+result<received_datagram<bytes_type>> socket_handle::recvfrom(io_request<bytes_type> request,
+                                                              deadline within) noexcept {
+    datagram_request asked;
+    const buffer single(request.buffers);
+    const auto got = datagram_blocking(native_, direction::in, {&single, 1}, asked, within);
+    if (not got) return failure(got.error());
+    return received_datagram<bytes_type>{.buffers = request.buffers.first(*got),
+                                         .peer = asked.peer,
+                                         .message_bytes = asked.message_bytes,
+                                         .is_end = asked.is_end};
+}
+
+result<received_datagram<buffers_type>> socket_handle::recvfrom(io_request<buffers_type> request,
+                                                                deadline within) noexcept {
+    datagram_request asked;
+    const auto got = datagram_blocking(native_, direction::in, as_buffers(request.buffers), asked, within);
+    if (not got) return failure(got.error());
+    return received_datagram<buffers_type>{.buffers = detail::shortened(request.buffers, *got),
+                                           .peer = asked.peer,
+                                           .message_bytes = asked.message_bytes,
+                                           .is_end = asked.is_end};
+}
+
+io_result<const_bytes_type> socket_handle::sendto(io_request<const_bytes_type> request,
+                                                  const socket_address& to, deadline within) noexcept {
+    datagram_request asked{.peer = to};
+    const buffer single = as_buffer(request.buffers);
+    const auto sent = datagram_blocking(native_, direction::out, {&single, 1}, asked, within);
+    if (not sent) return failure(sent.error());
+    return request.buffers;
+}
+
+io_result<const_buffers_type> socket_handle::sendto(io_request<const_buffers_type> request,
+                                                    const socket_address& to, deadline within) noexcept {
+    datagram_request asked{.peer = to};
+    const auto sent = datagram_blocking(native_, direction::out, as_buffers(request.buffers), asked, within);
+    if (not sent) return failure(sent.error());
+    return request.buffers;
+}
+
+}  // namespace sluice::io

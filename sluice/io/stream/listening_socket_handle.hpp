@@ -1,0 +1,59 @@
+#pragma once
+
+#include "sluice/io/call/limits.hpp"
+#include "sluice/io/call/socket_address.hpp"
+#include "sluice/io/handle/multiplexable_handle.hpp"
+#include "sluice/io/stream/socket_handle.hpp"
+
+namespace sluice::io {
+
+struct listen_options {
+    int backlog =
+        limits::listen_backlog;  ///< connections that may wait to be accepted; the kernel has a limit too
+    bool reuse_address = true;   ///< do not wait for connections of a predecessor to be forgotten
+    bool reuse_port = false;     ///< several listeners share the port, and the kernel deals out
+    bool v6_only = false;        ///< an IPv6 listener does not take IPv4 as well
+    /// Unix: a socket file that refuses connections has been left by a server that died; take its place. Two
+    /// servers doing this at one time may both believe they have won: let them exclude each other first.
+    bool replace_stale = false;
+    socket_options accepted{};  ///< what connections start with
+};
+
+/// A connection, and who it is from.
+struct accepted {
+    socket_handle socket;
+    socket_address peer;
+};
+
+/// A socket that others connect to. It transfers no bytes: the accepted sockets do that.
+///
+/// Non-blocking underneath: between a poll that announces a connection and the accept, the connection may go
+/// away, and an accept that waits would then wait for another.
+///
+/// Out of descriptors (EMFILE, ENFILE) or memory (ENOBUFS, ENOMEM), accept fails and the connection stays in
+/// the queue, so the next accept is tried, and fails, at once. Nothing here retries: wait before accepting
+/// again, for a connection to be closed or some milliseconds, or that loop spins.
+class listening_socket_handle : public multiplexable_handle {
+public:
+    constexpr listening_socket_handle() noexcept = default;
+    explicit constexpr listening_socket_handle(native_handle native) noexcept
+        : multiplexable_handle(native) {}
+
+    /// Binds to `local` and listens; port 0 lets the kernel choose one, which local_address() tells. The file
+    /// of a Unix socket stays when the handle is closed: whoever made the server removes it. Errors name the
+    /// address: EADDRINUSE, EADDRNOTAVAIL, EACCES; and those of socket(2). Allocates: nothing.
+    [[nodiscard]] static result<listening_socket_handle> listen(const socket_address& local,
+                                                                const listen_options& options = {}) noexcept;
+    [[nodiscard]] static result<listening_socket_handle> listen(const socket_address& local, socket_type type,
+                                                                const listen_options& options) noexcept;
+
+    /// The next connection. Errors: ETIMEDOUT; EMFILE, ENFILE, ENOBUFS, ENOMEM (see above). Connections that
+    /// died while they waited are passed over. Allocates: nothing. Blocks: until the deadline.
+    [[nodiscard]] result<accepted> accept(deadline within = {}) noexcept;
+    [[nodiscard]] result<accepted> try_accept() noexcept { return accept(deadline::zero()); }
+
+    /// Allocates: nothing.
+    [[nodiscard]] result<socket_address> local_address() const noexcept;
+};
+
+}  // namespace sluice::io

@@ -1,0 +1,39 @@
+#include "sluice/io/stream/receive_low_water.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::io {
+
+namespace {
+
+constexpr std::size_t worth_a_call_bytes = 64U << 10;  // less may come in one segment
+constexpr std::size_t bytes_max = 1U << 20;            // more would leave the processor's cache
+
+}  // namespace
+
+void receive_low_water::expect(std::size_t bytes) noexcept {
+    if (bytes == 0) {
+        if (raised_ and std::chrono::steady_clock::now() - *raised_ > slow) rests_ = rests_max;
+        raised_.reset();
+        is_within_ = false;
+    } else if (not std::exchange(is_within_, true)) {
+        is_resting_ = rests_ != 0;
+        if (is_resting_) --rests_;
+    }
+    const bool is_worth_it = bytes >= worth_a_call_bytes and not is_resting_;
+    tell(is_worth_it ? std::min(bytes, bytes_max) : 1);
+}
+
+void receive_low_water::tell(std::size_t bytes) noexcept {
+    if (bytes == told_) return;
+    if (bytes != 1 and not raised_) raised_ = std::chrono::steady_clock::now();
+    const int value = static_cast<int>(bytes);
+    // A socket that refuses goes on waking for every byte.
+    (void)::setsockopt(socket_->descriptor(), SOL_SOCKET, SO_RCVLOWAT, &value, sizeof value);
+    told_ = bytes;
+}
+
+}  // namespace sluice::io

@@ -1,0 +1,94 @@
+#include "sluice/io/stream/receive_pool.hpp"
+
+#include <limits>
+#include <new>
+
+#include "sluice/io/loop/engine.hpp"
+#include "sluice/io/stream/receive_stream.hpp"
+
+namespace sluice::io {
+namespace detail {
+
+receive_slots::~receive_slots() {
+    ENSURE(lent_ == 0, "a pool must outlive the buffers it has lent");
+    ENSURE(oldest_ == nullptr, "a pool must outlive its streams");
+    if (group_) detail::engine::forget_receive_buffers(multiplexer_, *group_);
+}
+
+result<void> receive_slots::open() noexcept {
+    // Not initialised: a buffer takes memory once something is received into it.
+    memory_.reset(new (std::nothrow) std::byte[count_ * bytes_each_]);
+    next_free_.reset(new (std::nothrow) std::uint32_t[count_]);
+    if (memory_ == nullptr or next_free_ == nullptr) return failure({ENOMEM, "make a receive pool"});
+    for (std::uint32_t i = 0; i < count_; ++i)
+        next_free_[i] = i + 1 < count_ ? i + 1 : none;
+    first_free_ = 0;
+    group_ = detail::engine::provide_receive_buffers(multiplexer_, {memory_.get(), count_ * bytes_each_},
+                                                     bytes_each_);
+    return {};
+}
+
+std::uint32_t receive_slots::take() noexcept {
+    ENSURE(not group_);
+    const std::uint32_t index = first_free_;
+    if (index == none) return none;
+    first_free_ = next_free_[index];
+    ++lent_;
+    return index;
+}
+
+void receive_slots::give_back(std::uint32_t index) noexcept {
+    ENSURE(index < count_ and lent_ > 0, "no buffer of this pool's");
+    if (group_) {
+        --lent_;
+        detail::engine::return_receive_buffer(multiplexer_, *group_, index);
+        wake_another();
+    } else if (receiving* const stream = oldest_) {
+        // Handed over rather than freed, so that no other comes before it.
+        stop_waiting(*stream);
+        stream->resume(index);
+    } else {
+        --lent_;
+        next_free_[index] = first_free_;
+        first_free_ = index;
+    }
+}
+
+void receive_slots::wait(receiving& stream) noexcept {
+    ENSURE(stream.older_ == nullptr and stream.newer_ == nullptr and newest_ != &stream);
+    stream.older_ = newest_;
+    (newest_ != nullptr ? newest_->newer_ : oldest_) = &stream;
+    newest_ = &stream;
+}
+
+void receive_slots::stop_waiting(receiving& stream) noexcept {
+    (stream.older_ != nullptr ? stream.older_->newer_ : oldest_) = stream.newer_;
+    (stream.newer_ != nullptr ? stream.newer_->older_ : newest_) = stream.older_;
+    stream.older_ = stream.newer_ = nullptr;
+}
+
+void receive_slots::wake_another() noexcept {
+    receiving* const stream = oldest_;
+    if (not group_ or stream == nullptr or lent_ == count_) return;
+    stop_waiting(*stream);
+    stream->resume(none);
+}
+
+}  // namespace detail
+
+result<receive_pool> receive_pool::make(io_multiplexer& multiplexer, receive_pool_size size) noexcept {
+    const bool is_sane = size.count != 0 and size.count <= count_max and size.bytes_each != 0 and
+                         size.bytes_each <= std::numeric_limits<std::uint32_t>::max() / 2;
+    if (not is_sane) return failure({EINVAL, "make a receive pool"});
+    if (multiplexer.is_for_threads())
+        return failure({EOPNOTSUPP,
+                        "make a receive pool on a multiplexer for several threads; read into buffers "
+                        "that you allocate, or make a multiplexer for one thread"});
+    std::unique_ptr<detail::receive_slots> slots(
+        new (std::nothrow) detail::receive_slots(multiplexer, size.count, size.bytes_each));
+    if (slots == nullptr) return failure({ENOMEM, "make a receive pool"});
+    if (auto opened = slots->open(); not opened) return failure(opened.error());
+    return receive_pool(std::move(slots));
+}
+
+}  // namespace sluice::io

@@ -1,0 +1,225 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "sluice/io/call/splice_transfer.hpp"
+#include "sluice/io/sender/sender.hpp"
+#include "sluice/io/stream/pipe_handle.hpp"
+#include "sluice/io/task/awaitable.hpp"
+
+namespace sluice::io {
+
+// Transfers between handles that never pass through the program's memory.
+//
+// By reference. What is sent from a file are the pages the kernel caches it in, not a copy: whoever writes to
+// the file before the peer has received them changes what it receives. Fine for data nobody writes, or whose
+// readers expect no snapshot; not for what has been signed.
+//
+// The file's side is never waited for asynchronously: pages that are not in memory are read from the device
+// by the calling thread. Where files may be cold, read them (async_read) and write.
+//
+// Sockets become non-blocking by their first use here, unless it has all the time in the world: a blocking
+// call without a deadline waits in the kernel. See socket_handle. Results count bytes; a smaller number than
+// asked for means that the file or stream has ended, or that the deadline, a cancellation or an error came
+// after some had gone. No SIGPIPE; a thread that has a sigpipe_guard saves two system calls with each
+// transfer.
+
+/// Everything up to the end of the file or stream.
+inline constexpr std::uint64_t to_the_end = std::numeric_limits<std::uint64_t>::max();
+
+/// What to do if a file turns out to be shorter than the range to be sent.
+enum class short_file : std::uint8_t {
+    ends_early,        ///< the result says how much there was; what the receiver was promised is not kept
+    filled_with_zeros  ///< as if it still had that length: keeps a stream whose header has announced it in
+                       ///< step
+};
+
+/// What to send of a file, and before it.
+struct send_file_request {
+    /// Goes first, in one packet with the beginning of the file where it fits. Counted in the result.
+    const_bytes_type header{};
+    extent_type offset = 0;
+    std::uint64_t length = to_the_end;
+    short_file when_short = short_file::ends_early;  // with `to_the_end` there is nothing to fill
+};
+
+/// Where to put what is received.
+struct receive_file_request {
+    extent_type offset = 0;
+    std::uint64_t length = to_the_end;  // to the end of the stream
+    /// Memory to copy through where the bytes cannot go by reference (no pipe is given, or the file is
+    /// append-only): 256 KiB are plenty. Without, 64 KiB of the stack are used.
+    bytes_type scratch{};
+};
+
+/// A pipe to splice through, where neither end is one: owned by the caller, used by one transfer at a time,
+/// reusable without end. One for each connection or each loop will do.
+class splice_pipe {
+public:
+    static constexpr std::size_t capacity_default = 1024 * 1024;
+
+    /// Of at most this capacity: where the system grants ordinary users less, of less. Errors: EMFILE,
+    /// ENFILE.
+    [[nodiscard]] static result<splice_pipe> create(std::size_t capacity_bytes = capacity_default) noexcept;
+
+    [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+    /// Bytes that have left their source and not reached their target: only after a transfer that failed or
+    /// was cancelled. From a file they are not missed; from a socket this is where they are.
+    [[nodiscard]] std::size_t pending() const noexcept { return pending_; }
+    /// Throws the pending bytes away; the next transfer does so as well.
+    void discard() noexcept;
+
+    // For the transfers; not for users, except to read what is pending.
+    [[nodiscard]] pipe_handle& reader() noexcept { return ends_.reader; }
+    [[nodiscard]] pipe_handle& writer() noexcept { return ends_.writer; }
+    void add(std::size_t bytes) noexcept { pending_ += bytes; }
+    void remove(std::size_t bytes) noexcept { pending_ -= bytes; }
+
+private:
+    splice_pipe(pipe_handle::pair ends, std::size_t capacity) noexcept
+        : ends_(std::move(ends)), capacity_(capacity) {}
+
+    pipe_handle::pair ends_;
+    std::size_t capacity_;
+    std::size_t pending_ = 0;
+};
+
+/// Sends part of a file to a socket or pipe, after a header. `through` a pipe it costs the processor about an
+/// eighth less than without, for long ranges. A file the kernel cannot splice is copied.
+/// Errors: ETIMEDOUT, EPIPE, ECONNRESET, and those of reading the file. Allocates: nothing.
+/// Blocks: until all is sent or the deadline passes.
+[[nodiscard]] result<std::uint64_t> send_file_to(io_handle& file, io_handle& to,
+                                                 const send_file_request& request,
+                                                 deadline within = {}) noexcept;
+[[nodiscard]] result<std::uint64_t> send_file_to(io_handle& file, io_handle& to,
+                                                 const send_file_request& request, splice_pipe& through,
+                                                 deadline within = {}) noexcept;
+
+/// Writes what comes from a socket or pipe to a file. From a socket it goes `through` a pipe by reference;
+/// without one, and to an append-only file, it is copied, through `request.scratch`; that without a deadline
+/// the call fills before it writes. If the file fails (ENOSPC), what had been received and not written is
+/// lost to the stream; `through.pending()` tells. Errors: ETIMEDOUT, ECONNRESET, and those of writing the
+/// file. Allocates: nothing. Blocks: until all has come.
+[[nodiscard]] result<std::uint64_t> receive_file_from(io_handle& from, io_handle& file,
+                                                      const receive_file_request& request,
+                                                      deadline within = {}) noexcept;
+[[nodiscard]] result<std::uint64_t> receive_file_from(io_handle& from, io_handle& file,
+                                                      const receive_file_request& request,
+                                                      splice_pipe& through, deadline within = {}) noexcept;
+
+/// Moves bytes from one stream to another, one of which is a pipe, until `length` have gone or the stream
+/// ends. Errors: ETIMEDOUT, EPIPE, ECONNRESET; EINVAL if neither is a pipe. Allocates: nothing. Blocks: until
+/// then.
+[[nodiscard]] result<std::uint64_t> splice_to(io_handle& from, io_handle& to,
+                                              std::uint64_t length = to_the_end,
+                                              deadline within = {}) noexcept;
+
+/// Copies what a pipe holds to another, up to `length`; it can still be read from the first. One step: it
+/// does not go on to what arrives later, since that begins with the same bytes. Errors, Blocks: as splice_to.
+[[nodiscard]] result<std::uint64_t> tee_to(pipe_handle& from, pipe_handle& to,
+                                           std::uint64_t length = to_the_end, deadline within = {}) noexcept;
+
+[[nodiscard]] inline auto try_send_file_to(io_handle& file, io_handle& to,
+                                           const send_file_request& request) noexcept {
+    return send_file_to(file, to, request, deadline::zero());
+}
+[[nodiscard]] inline auto try_receive_file_from(io_handle& from, io_handle& file,
+                                                const receive_file_request& request) noexcept {
+    return receive_file_from(from, file, request, deadline::zero());
+}
+[[nodiscard]] inline auto try_splice_to(io_handle& from, io_handle& to,
+                                        std::uint64_t length = to_the_end) noexcept {
+    return splice_to(from, to, length, deadline::zero());
+}
+[[nodiscard]] inline auto try_tee_to(pipe_handle& from, pipe_handle& to,
+                                     std::uint64_t length = to_the_end) noexcept {
+    return tee_to(from, to, length, deadline::zero());
+}
+
+/// Transfers between handles; made by async_send_file and its like.
+class splice_sender : public detail::handle_sender {
+public:
+    using result_type = result<std::uint64_t>;
+
+    splice_sender(io_handle& waits_on, operation_kind kind, const splice_transfer& what, deadline within,
+                  const char* name) noexcept
+        : handle_sender(waits_on, within), transfer_(what), kind_(kind), name_(name) {}
+
+    void configure(operation& configured) noexcept {
+        detail::operation_record& op = detail::record_of(configured);
+        configure_as(op, kind_);
+        transfer_.restart();
+        op.argument = &transfer_;
+    }
+    [[nodiscard]] result_type collect(const operation& completed) noexcept {
+        const detail::operation_record& op = detail::record_of(completed);
+        if (op.error_code != 0) return failure(error_of(op, name_));
+        return op.transferred;
+    }
+
+    /// How much of what was sent were zeros in place of a file that has become shorter.
+    [[nodiscard]] std::uint64_t filled() const noexcept { return transfer_.zeros; }
+
+private:
+    splice_transfer transfer_;
+    operation_kind kind_;
+    const char* name_;
+};
+
+/// The sender of send_file_to. It takes its place among the writes to the stream: header, file and what was
+/// written before and after never mix; cancelled when part of it has gone, it ends what waits behind it.
+/// `to` needs a multiplexer, `file` does not. Errors: as send_file_to, and ECANCELED.
+[[nodiscard]] splice_sender async_send_file(io_handle& file, io_handle& to, const send_file_request& request,
+                                            deadline within = {}) noexcept;
+[[nodiscard]] splice_sender async_send_file(io_handle& file, io_handle& to, const send_file_request& request,
+                                            splice_pipe& through, deadline within = {}) noexcept;
+
+/// The sender of receive_file_from. It takes its place among the reads from the stream.
+[[nodiscard]] splice_sender async_receive_file(io_handle& from, io_handle& file,
+                                               const receive_file_request& request,
+                                               deadline within = {}) noexcept;
+[[nodiscard]] splice_sender async_receive_file(io_handle& from, io_handle& file,
+                                               const receive_file_request& request, splice_pipe& through,
+                                               deadline within = {}) noexcept;
+
+/// Moves what `from` has to `to`, and completes when at least one byte has gone, as a read does; 0 at the end
+/// of the stream. It waits for `from` only: while `to` is full it fails with EAGAIN, and the caller awaits
+/// async_ready(to, direction::out). It is not ordered with writes to `to`. One of the two is a pipe. Errors:
+/// as splice_to, EAGAIN, ECANCELED.
+[[nodiscard]] splice_sender async_splice(io_handle& from, io_handle& to, std::uint64_t length = to_the_end,
+                                         deadline within = {}) noexcept;
+/// The sender of tee_to, with the rules of async_splice about waiting and order.
+[[nodiscard]] splice_sender async_tee(pipe_handle& from, pipe_handle& to, std::uint64_t length = to_the_end,
+                                      deadline within = {}) noexcept;
+
+/// The same, to be awaited.
+[[nodiscard]] inline auto co_send_file(io_handle& file, io_handle& to, const send_file_request& request,
+                                       deadline within = {}) noexcept {
+    return async_send_file(file, to, request, within);
+}
+[[nodiscard]] inline auto co_send_file(io_handle& file, io_handle& to, const send_file_request& request,
+                                       splice_pipe& through, deadline within = {}) noexcept {
+    return async_send_file(file, to, request, through, within);
+}
+[[nodiscard]] inline auto co_receive_file(io_handle& from, io_handle& file,
+                                          const receive_file_request& request,
+                                          deadline within = {}) noexcept {
+    return async_receive_file(from, file, request, within);
+}
+[[nodiscard]] inline auto co_receive_file(io_handle& from, io_handle& file,
+                                          const receive_file_request& request, splice_pipe& through,
+                                          deadline within = {}) noexcept {
+    return async_receive_file(from, file, request, through, within);
+}
+[[nodiscard]] inline auto co_splice(io_handle& from, io_handle& to, std::uint64_t length = to_the_end,
+                                    deadline within = {}) noexcept {
+    return async_splice(from, to, length, within);
+}
+[[nodiscard]] inline auto co_tee(pipe_handle& from, pipe_handle& to, std::uint64_t length = to_the_end,
+                                 deadline within = {}) noexcept {
+    return async_tee(from, to, length, within);
+}
+
+}  // namespace sluice::io

@@ -1,0 +1,271 @@
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "sluice/base/clock.hpp"
+#include "sluice/base/ensure.hpp"
+#include "sluice/base/intrusive_list.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
+
+namespace sluice::io {
+
+template <class Call>
+class call_awaiter;
+template <class Call>
+class withdrawable_call_awaiter;
+class call_withdrawal;
+
+struct call_threads_options {
+    std::size_t threads_max = 1;
+    /// By which the age of calls is measured; null: the machine's. Outlives the threads.
+    const clock_source* clock = nullptr;
+    /// How long the destructor waits for calls that are running.
+    std::chrono::nanoseconds stop_wait_max = std::chrono::seconds(1);
+};
+
+/// The state of the threads.
+struct call_figures {
+    std::size_t queued = 0;   // calls that have not begun
+    std::size_t running = 0;  // calls that have begun and not ended
+    std::size_t threads = 0;
+    std::uint64_t completed = 0;
+    std::chrono::nanoseconds oldest_age{0};  // the age of the running call that began first
+};
+
+/// One call, as the threads know it. It is in one queue at most, and lives until it has ended.
+class queued_call {
+public:
+    queued_call() noexcept = default;
+    queued_call(const queued_call&) = delete;
+    queued_call& operator=(const queued_call&) = delete;
+
+protected:
+    ~queued_call() = default;
+
+private:
+    friend class call_threads;
+
+    /// Runs on a thread. Returns whether come_back() is to follow; otherwise this may be gone already.
+    virtual bool carry_out() noexcept = 0;
+    /// Tells the caller, on the same thread. Afterwards this may be gone.
+    virtual void come_back() noexcept {}
+
+    list_hook<queued_call> link_;
+};
+
+/// Threads that carry out calls which would block a loop and have no asynchronous form, such as those of a
+/// file system. Their owner passes them on; nothing in io starts any by itself.
+///
+/// A call begins in the order of asking, as soon as a thread is free; it runs to its end. Threads are started
+/// as calls come that none is free for, and stay. A call may wait for what another one holds, but not for one
+/// that has not begun: all threads might wait for it. The loops that calls came from outlive the threads,
+/// which may be in the middle of waking one when its coroutine has gone on already.
+///
+/// Monitor. Thread safety: run() on the loop's thread, everything else on any. Allocates: in starting a
+/// thread.
+class call_threads {
+public:
+    explicit call_threads(std::size_t threads_max) : call_threads({.threads_max = threads_max}) {}
+    /// Allocates: yes.
+    explicit call_threads(const call_threads_options& options);
+    call_threads(const call_threads&) = delete;
+    call_threads& operator=(const call_threads&) = delete;
+    /// Every call of run() must have begun. Posted calls that are still queued are carried out, unless calls
+    /// that do not end keep all threads busy for call_threads_options::stop_wait_max. A call that does not
+    /// end within this time keeps its thread, which the process then cannot join: all objects that the call
+    /// refers to must exist until the process ends, and its coroutine never continues. If the destructor runs
+    /// on one of these threads, inside a call, that thread is left to end by itself. Blocks: until the others
+    /// have ended, or for stop_wait_max.
+    ~call_threads();
+
+    /// `co_await threads.run(loop, [&] { return volume.commit(); })`: carries out the call on one of the
+    /// threads; the coroutine, which runs on `loop`, goes on there. What the call refers to outlives the
+    /// await, which cannot be cancelled. Where no thread can be started at all, the loop carries it out.
+    /// Suspends.
+    template <std::invocable Call>
+    [[nodiscard]] call_awaiter<Call> run(io_multiplexer& loop, Call call) noexcept {
+        return call_awaiter<Call>(*this, loop, std::move(call));
+    }
+
+    /// The same, for a call that `by`, unless null, may withdraw as long as it has not begun. The outcome is
+    /// empty then.
+    template <std::invocable Call>
+    [[nodiscard]] withdrawable_call_awaiter<Call> run(io_multiplexer& loop, call_withdrawal* by,
+                                                      Call call) noexcept {
+        return withdrawable_call_awaiter<Call>(*this, loop, by, std::move(call));
+    }
+
+    /// Has `one` carried out; nothing tells its end. Where no thread can be started at all, the
+    /// caller does. Allocates, Blocks: no, that case excepted.
+    void post(queued_call& one) noexcept { submit(one); }
+
+    /// Starts a thread if there is none, so that later no call has to be carried out by its caller.
+    /// Errors: EAGAIN, ENOMEM.
+    [[nodiscard]] result<void> start_first_thread() noexcept;
+
+    [[nodiscard]] call_figures figures() const noexcept;
+
+private:
+    template <class Call>
+    friend class call_awaiter;
+    template <class Call>
+    friend class withdrawable_call_awaiter;
+    friend class call_withdrawal;
+    struct shared_state;
+
+    void submit(queued_call& one) noexcept;
+    // Takes out of the queue what has not begun. Returns whether it has.
+    [[nodiscard]] bool withdraw(queued_call& one) noexcept;
+    static void start_thread(const std::shared_ptr<shared_state>& state) noexcept;
+
+    std::shared_ptr<shared_state> state_;  // with every thread: one that is stuck outlives this
+};
+
+/// A call in the frame of the coroutine that awaits it.
+template <class Call>
+class call_in_frame : public queued_call, private posted_item {
+public:
+    using value_type = std::invoke_result_t<Call&>;
+    static_assert(not std::is_void_v<value_type> and std::is_nothrow_move_constructible_v<value_type>);
+
+    call_in_frame(call_threads& on, io_multiplexer& loop, Call call) noexcept
+        : threads_(on), loop_(loop), call_(std::move(call)) {}
+    /// Only before it is awaited (ENSURE).
+    call_in_frame(call_in_frame&& from) noexcept
+        : threads_(from.threads_), loop_(from.loop_), call_(std::move(from.call_)) {
+        ENSURE(not from.waiter_, "a call is moved before it is awaited");
+    }
+    call_in_frame& operator=(call_in_frame&&) = delete;
+
+    /// For an awaiter that contains this one: the call, and its outcome if that awaiter has carried it out.
+    /// Then this must not be suspended for.
+    [[nodiscard]] Call& call() noexcept { return call_; }
+    void complete(value_type outcome) noexcept { outcome_.emplace(std::move(outcome)); }
+
+protected:
+    ~call_in_frame() = default;
+
+    void wait(std::coroutine_handle<> waiter) noexcept {
+        waiter_ = waiter;
+        until_back_.emplace(loop_);
+    }
+    // Posting publishes the outcome to the loop; after it this may be gone.
+    void come_back() noexcept final { loop_.post(*this); }
+
+    call_threads& threads_;
+    std::optional<value_type> outcome_;
+
+private:
+    bool carry_out() noexcept final {
+        outcome_.emplace(call_());
+        return true;
+    }
+    void invoke() noexcept final {
+        until_back_.reset();
+        before_resuming();
+        waiter_.resume();
+    }
+    virtual void before_resuming() noexcept {}
+
+    io_multiplexer& loop_;
+    Call call_;
+    std::optional<io_multiplexer::work_guard> until_back_;
+    std::coroutine_handle<> waiter_;
+};
+
+/// The awaiter that call_threads::run creates. May be moved until it is awaited.
+template <class Call>
+class [[nodiscard]] call_awaiter final : public call_in_frame<Call> {
+public:
+    using call_in_frame<Call>::call_in_frame;
+    using typename call_in_frame<Call>::value_type;
+
+    [[nodiscard]] static constexpr bool await_ready() noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> waiter) noexcept {
+        this->wait(waiter);
+        this->threads_.submit(*this);
+    }
+    [[nodiscard]] value_type await_resume() noexcept { return *std::move(this->outcome_); }
+};
+
+/// A call that can be withdrawn, as its call_withdrawal knows it.
+class withdrawable_call {
+protected:
+    ~withdrawable_call() = default;
+
+private:
+    friend class call_withdrawal;
+    virtual void withdraw_if_queued() noexcept = 0;
+    list_hook<withdrawable_call> link_;
+};
+
+/// Withdraws the calls of a cancelled request that have not begun. Running calls are not affected. Belongs to
+/// the thread of the loop that its calls come from, and outlives them.
+class call_withdrawal {
+public:
+    call_withdrawal() noexcept = default;
+    call_withdrawal(const call_withdrawal&) = delete;
+    call_withdrawal& operator=(const call_withdrawal&) = delete;
+
+    /// Withdraws all its calls that have not begun, and those that are asked for later. Resumes no coroutine:
+    /// the loop does. Complexity: linear in its calls.
+    void withdraw() noexcept {
+        is_withdrawn_ = true;
+        for (withdrawable_call& each : pending_)
+            each.withdraw_if_queued();
+    }
+    [[nodiscard]] bool is_withdrawn() const noexcept { return is_withdrawn_; }
+
+private:
+    template <class Call>
+    friend class withdrawable_call_awaiter;
+
+    void enter(withdrawable_call& one) noexcept { pending_.push_back(one); }
+    void leave(withdrawable_call& one) noexcept { pending_.erase(one); }
+
+    bool is_withdrawn_ = false;
+    intrusive_list<withdrawable_call, &withdrawable_call::link_> pending_;
+};
+
+/// The awaiter that call_threads::run creates for a call that can be withdrawn. May be moved until it is
+/// awaited.
+template <class Call>
+class [[nodiscard]] withdrawable_call_awaiter final : public call_in_frame<Call>, private withdrawable_call {
+public:
+    using typename call_in_frame<Call>::value_type;
+
+    withdrawable_call_awaiter(call_threads& on, io_multiplexer& loop, call_withdrawal* by, Call call) noexcept
+        : call_in_frame<Call>(on, loop, std::move(call)), by_(by) {}
+    withdrawable_call_awaiter(withdrawable_call_awaiter&& from) noexcept
+        : call_in_frame<Call>(std::move(from)), by_(from.by_) {}
+    withdrawable_call_awaiter& operator=(withdrawable_call_awaiter&&) = delete;
+
+    [[nodiscard]] bool await_ready() const noexcept { return by_ != nullptr and by_->is_withdrawn(); }
+    void await_suspend(std::coroutine_handle<> waiter) noexcept {
+        this->wait(waiter);
+        if (by_ != nullptr) by_->enter(*this);
+        this->threads_.submit(*this);
+    }
+    /// Empty: withdrawn, the call has not begun.
+    [[nodiscard]] std::optional<value_type> await_resume() noexcept { return std::move(this->outcome_); }
+
+private:
+    void withdraw_if_queued() noexcept override {
+        if (this->threads_.withdraw(*this)) this->come_back();
+    }
+    void before_resuming() noexcept override {
+        if (by_ != nullptr) by_->leave(*this);
+    }
+
+    call_withdrawal* by_;
+};
+
+}  // namespace sluice::io
