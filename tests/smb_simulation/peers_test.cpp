@@ -79,7 +79,8 @@ protected:
         return client_->call(command::close, wire::close_args{.file = of}).status();
     }
     [[nodiscard]] result<vfs::node_ptr> found() {
-        return world_.server->context().shares.current()->front()->volume().find("file", vfs::follow_links::yes);
+        return world_.server->context().shares.current()->front()->volume().find("file",
+                                                                                 vfs::follow_links::yes);
     }
     [[nodiscard]] wire::lock_args args_of(const wire::file_id& file) {
         return {.file = file, .elements = wire::lock_list(std::span(&element_, 1))};

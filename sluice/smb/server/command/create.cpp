@@ -70,7 +70,8 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     if (not name) return nt_status::invalid_parameter;
     std::unique_ptr<named_pipe> pipe = make_named_pipe(r.host(), *name);
     if (pipe == nullptr) return nt_status::object_name_not_found;
-    const std::shared_ptr<open> one = r.host().opens.make(r.session->admitted.client, r.connection().home().number);
+    const std::shared_ptr<open> one =
+        r.host().opens.make(r.session->admitted.client, r.connection().home().number);
     if (one == nullptr) return nt_status::too_many_opened_files;
     one->session = r.session.get();
     one->tree = r.tree;

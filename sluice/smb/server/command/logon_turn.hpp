@@ -15,6 +15,6 @@ namespace sluice::smb::server {
 /// `turn`: gets the admission; exists until the proof is checked, and counted if it is wrong.
 /// Suspends: releases the latch while it waits; the caller holds it before and after.
 [[nodiscard]] io::task<wire::nt_status> wait_for_logon_turn(request& r,
-                                                             logon_throttle::admission& turn) noexcept;
+                                                            logon_throttle::admission& turn) noexcept;
 
 }  // namespace sluice::smb::server

@@ -7,8 +7,8 @@ namespace sluice::smb::server {
 
 /// Work of the server that belongs to no connection: time limits, removals that wait, changes to tell. It
 /// runs on the server's first loop, with the latch, which it gives back where it waits.
-/// Loop-owned, by the first loop, except for what says otherwise. Allocates: nothing on that loop, a node from
-/// others. Lifetime: no other loop calls spawn() once join() has begun.
+/// Loop-owned, by the first loop, except for what says otherwise. Allocates: nothing on that loop, a node
+/// from others. Lifetime: no other loop calls spawn() once join() has begun.
 class background_work {
 public:
     background_work(io::io_multiplexer& loop, server_latch& latch) noexcept

@@ -52,9 +52,8 @@ public:
         if (word_.compare_exchange_strong(before, after, std::memory_order_release,
                                           std::memory_order_relaxed))
             return false;
-        return before == waiting and
-               word_.compare_exchange_strong(before, after, std::memory_order_acq_rel,
-                                             std::memory_order_relaxed);
+        return before == waiting and word_.compare_exchange_strong(before, after, std::memory_order_acq_rel,
+                                                                   std::memory_order_relaxed);
     }
     void post() noexcept { hand_over(loop_, *this); }
 

@@ -21,7 +21,8 @@ namespace sluice::smb::server {
 ///   2. A place in front of the queue is there because of the holders; so the queue is empty if there is
 ///   none.
 ///   3. Places are granted in the order in which they were queued.
-/// Monitor: any thread; `mutex_` guards the lock and its places. Allocates: nothing. Complexity: constant, and linear in the places that are granted.
+/// Monitor: any thread; `mutex_` guards the lock and its places. Allocates: nothing. Complexity: constant,
+/// and linear in the places that are granted.
 class fifo_lock {
 public:
     /// A holder or waiter. Lifetime: `granted` and the lock outlive it; it is destroyed after unlock()

@@ -174,7 +174,8 @@ private:
         return shards_[number_of(key)];
     }
 
-    [[nodiscard]] static std::shared_ptr<file_state> find_in(const shard& in, const vfs::file_key& key) noexcept
+    [[nodiscard]] static std::shared_ptr<file_state> find_in(const shard& in,
+                                                             const vfs::file_key& key) noexcept
         SLUICE_REQUIRES(in.mutex);
     [[nodiscard]] std::shared_ptr<file_state> of_in(shard& in, const vfs::file_key& key)
         SLUICE_REQUIRES(in.mutex);

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-
 #include "sluice/smb/server/core/threads_testing.hpp"
 #include "sluice/smb/server/file/file_state.hpp"
 #include "sluice/smb/server/file/lease_table.hpp"

@@ -16,8 +16,8 @@ namespace sluice::smb::server {
 class connection;
 
 /// Reaches a connection from any thread, and outlives it: what it posts is lost once the connection is gone.
-/// Immutable. Only the home loop turns the weak pointer into a strong one, so that the connection is destroyed
-/// there.
+/// Immutable. Only the home loop turns the weak pointer into a strong one, so that the connection is
+/// destroyed there.
 class connection_handle {
 public:
     connection_handle(server_loop& home, std::weak_ptr<connection> of) noexcept

@@ -15,8 +15,8 @@ namespace sluice::smb::server {
 
 /// A named pipe of IPC$, served by this program itself: what is written is a request, what can be read is its
 /// answer, which is there when the write returns.
-/// Monitor: any thread; `mutex_` guards the answers and who waits for them, and the functions that a pipe of a
-/// kind defines run under it: they lock and post nothing. Allocates: as these do, and a pointer per waiter.
+/// Monitor: any thread; `mutex_` guards the answers and who waits for them, and the functions that a pipe of
+/// a kind defines run under it: they lock and post nothing. Allocates: as these do, and a pointer per waiter.
 class named_pipe {
 public:
     virtual ~named_pipe() = default;

@@ -25,9 +25,10 @@ namespace sluice::smb::server {
 /// Invariants:
 ///   1. A waiter that has been woken is in the list no more; until it calls forget(), no other is woken.
 ///   2. `change_bytes_` has the bytes of `changes_`, if they are counted.
-/// Monitor: any thread; `mutex_` guards changes and waiters. Quotas are taken before it is locked, and released
-/// after it is unlocked. The feed calls it on one thread at a time; feed and open have no mutex yet, so the
-/// caller of begin(), and who destroys it, holds the server latch. Lifetime: `told` of wait() until forget().
+/// Monitor: any thread; `mutex_` guards changes and waiters. Quotas are taken before it is locked, and
+/// released after it is unlocked. The feed calls it on one thread at a time; feed and open have no mutex yet,
+/// so the caller of begin(), and who destroys it, holds the server latch. Lifetime: `told` of wait() until
+/// forget().
 class notify_watch final : private vfs::change_listener {
 public:
     struct interest {

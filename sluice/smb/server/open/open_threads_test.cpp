@@ -144,11 +144,10 @@ TEST_F(monitors_of_opens, notify_watch_gives_each_change_to_one_of_several_reque
     vfs::memory_volume volume(*loop_, clock_);
     const vfs::node_ptr root = volume.find("", vfs::follow_links::yes).value();
     const client_reference by = quotas_.user("user");
-    const auto watch =
-        notify_watch::begin(feed, *root, {.filter = wire::completion_filter::file_name},
-                            {.directories = quotas_.take(by, limit::watches),
-                             .change_bytes = quotas_.take(by, limit::queued_change_bytes, 0)})
-            .value();
+    const auto watch = notify_watch::begin(feed, *root, {.filter = wire::completion_filter::file_name},
+                                           {.directories = quotas_.take(by, limit::watches),
+                                            .change_bytes = quotas_.take(by, limit::queued_change_bytes, 0)})
+                           .value();
     constexpr std::uint64_t changes = 500;
     std::atomic<std::uint64_t> taken{0};
     std::atomic<bool> is_over{false};

@@ -11,8 +11,8 @@ namespace sluice::smb::server {
 
 std::shared_ptr<channel> make_session(server_context& host, connection& on) {
     if (not host.admission.may_begin(on.admitted)) return nullptr;
-    const auto fresh = std::make_shared<session>(host.sessions.take_id(), on.agreed,
-                                                 host.opens.memory(on.home().number));
+    const auto fresh =
+        std::make_shared<session>(host.sessions.take_id(), on.agreed, host.opens.memory(on.home().number));
     fresh->since = host.clock().utc_now();
     std::shared_ptr<channel> first = make_channel(host, fresh, on);
     if (first == nullptr) return nullptr;

@@ -37,7 +37,7 @@ refusal_log::decision refusal_log::decide(std::string key) {
     if (explained_in_interval_ >= explained_per_interval_max or not is_new(std::move(key), now))
         return decision::silent;
     return ++explained_in_interval_ == explained_per_interval_max ? decision::last_of_interval
-                                                                 : decision::written;
+                                                                  : decision::written;
 }
 
 void refusal_log::explain(const refusal& why) {

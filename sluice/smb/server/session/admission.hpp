@@ -44,8 +44,8 @@ public:
     void end(session& gone) noexcept;
 
     /// A session's client has authenticated on a channel of a connection: the first one of the session, or
-    /// another. Called on the loop of that connection. Returns whether the client may have it; if not, nothing
-    /// has changed.
+    /// another. Called on the loop of that connection. Returns whether the client may have it; if not,
+    /// nothing has changed.
     [[nodiscard]] bool establish(channel& fresh, admitted_connection& on);
 
     [[nodiscard]] std::size_t connections_without_session() const noexcept {

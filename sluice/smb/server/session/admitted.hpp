@@ -33,8 +33,8 @@ struct admitted_connection {
 };
 
 /// The state of the admission that belongs to a session.
-/// Part of the monitor `admission`, whose mutex guards it, except for the client: that is set once, before the
-/// phase of the session becomes valid, and then immutable.
+/// Part of the monitor `admission`, whose mutex guards it, except for the client: that is set once, before
+/// the phase of the session becomes valid, and then immutable.
 struct admitted_session {
     client_reference client;  // null while the session is in progress
     std::optional<session_order::entry> in_progress;

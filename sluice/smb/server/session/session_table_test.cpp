@@ -40,8 +40,7 @@ TEST_F(sessions, are_alike_by_client_and_user_in_the_order_they_were_made) {
     const auto second = add("ALICE", std::byte{1}, valid);
     const auto expired = add("alice", std::byte{1}, session::phase::expired);
     EXPECT_EQ(table_.alike(*second), (std::vector{first, second}));
-    EXPECT_EQ(table_.alike(*expired), (std::vector{first, second, expired}))
-        << "itself, whatever its state";
+    EXPECT_EQ(table_.alike(*expired), (std::vector{first, second, expired})) << "itself, whatever its state";
 }
 
 }  // namespace
