@@ -108,7 +108,7 @@ private:
     // acquire: pairs with the release in set_only().
     [[nodiscard]] std::uint64_t word() const noexcept { return word_.load(std::memory_order_acquire); }
 
-    // False: it has been set meanwhile.
+    // Returns false if it is set already.
     [[nodiscard]] bool begin_wait(std::coroutine_handle<> waiter) noexcept {
         ENSURE(not waiter_, "one coroutine waits for an event");
         waiter_ = waiter;
@@ -124,7 +124,7 @@ private:
     io::io_multiplexer& loop_;
     typename Atomics::template atomic<std::uint64_t> word_{empty};
     std::coroutine_handle<> waiter_;     // the loop's
-    basic_event* next_woken_ = nullptr;  // of the winner, until it posts; else null
+    basic_event* next_woken_ = nullptr;  // belongs to the winner until it posts; else null
 };
 
 /// Atomics of what a single thread uses: plain memory.

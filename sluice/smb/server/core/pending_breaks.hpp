@@ -79,7 +79,7 @@ private:
 };
 
 inline void pending_breaks::end() noexcept {
-    // release: pairs with any(). Before the list is looked at: a waiter that comes later counts none.
+    // release: pairs with any(). The count falls before the list is read: a later waiter finds no break.
     const std::uint32_t before = count_.fetch_sub(1, std::memory_order_acq_rel);
     ENSURE(before != 0, "a break ends once");
     if (before != 1) return;

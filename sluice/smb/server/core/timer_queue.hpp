@@ -16,7 +16,7 @@ namespace sluice::smb::server {
 /// reached. One task, on the first loop, waits for all of them, looking at the list every `granularity`.
 ///
 /// Invariant: the task runs, or is about to, while there are entries, until the background is cancelled.
-/// Monitor: any thread; `mutex_` guards the list. What is done is done on the first loop, without the mutex
+/// Monitor: any thread; `mutex_` guards the list. Entries run on the first loop, without the mutex
 /// (today, with the server latch). Allocates: a node per entry. Complexity: O(log n). Lifetime: the clock and
 /// the background outlive it.
 class timer_queue {

@@ -55,7 +55,7 @@ TEST_F(timers, entry_is_done_or_cancelled_whichever_loop_adds_it) {
     other.join();
     io::sync_wait(*loop_, end());
     EXPECT_EQ(ended.load(), 2 * each);
-    EXPECT_GE(done.load(), each) << "those that nobody cancelled";
+    EXPECT_GE(done.load(), each) << "none of these was cancelled";
     EXPECT_EQ(later_.size(), 0U);
 }
 

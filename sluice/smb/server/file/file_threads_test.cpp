@@ -30,7 +30,7 @@ TEST(file_table, has_one_state_of_a_file_while_others_release_theirs) {
     EXPECT_EQ(files.size(), 0U);
 }
 
-TEST(file_table, streams_hold_their_file_whoever_releases_it_last) {
+TEST(file_table, streams_hold_their_file_until_the_last_is_released) {
     file_table files;
     run_at_once(threads, [&](std::size_t number) {
         for (std::uint64_t i = 0; i != rounds; ++i) {

@@ -15,7 +15,7 @@ namespace sluice::smb::server {
 
 /// A named pipe of IPC$, served by this program itself: what is written is a request, what can be read is its
 /// answer, which is there when the write returns.
-/// Monitor: any thread; `mutex_` guards the answers and who waits for them, and the functions that a pipe of
+/// Monitor: any thread; `mutex_` guards the answers and their readers, and the functions that a pipe of
 /// a kind defines run under it: they lock and post nothing. Allocates: as these do, and a pointer per waiter.
 class named_pipe {
 public:
@@ -45,7 +45,7 @@ public:
 
 protected:
     named_pipe() = default;
-    // What the public functions do, under the mutex.
+    // The work of the public functions, under the mutex.
     [[nodiscard]] virtual bool take(bytes_view request) noexcept = 0;
     [[nodiscard]] virtual read_outcome read_answer(mutable_bytes into) noexcept = 0;
     [[nodiscard]] virtual std::size_t answer_bytes() const noexcept = 0;

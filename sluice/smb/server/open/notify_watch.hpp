@@ -95,7 +95,7 @@ private:
     }
     [[nodiscard]] bool may_watch(std::size_t directories) noexcept override;
 
-    // What is released without the mutex.
+    // Destroyed after the mutex is unlocked.
     struct forgotten {
         std::deque<kept_change> changes;
         quota_hold bytes;
