@@ -35,7 +35,7 @@ namespace sluice::smb::server {
 /// whose last failure is oldest is forgotten first.
 ///
 /// Invariants:
-///   1. At most one proof of an address whose proofs are delayed is checked at a time. Of another address,
+///   1. At most one proof of an address whose proofs are delayed is checked at a time. For any other address,
 ///   each loop may check one: a few more than the free failures at most.
 ///   2. An address with an attempt, which waits or is checked, is not forgotten.
 /// Monitor: any thread that holds no mutex; `mutex_` guards the entries and their queues. Allocates: a node
@@ -78,7 +78,7 @@ public:
     struct admission {
         bool is_immediate = false;
         std::optional<attempt> waiting{};
-        std::optional<attempt> checking{};  // of a delayed address, at once
+        std::optional<attempt> checking{};  // the address is delayed, but it is its turn
     };
     [[nodiscard]] admission enter(const io::socket_address& from);
     /// How long an attempt should sleep before it asks again. Zero: it is its turn, as in enter(), until it
@@ -116,7 +116,7 @@ private:
     [[nodiscard]] static std::chrono::milliseconds pause_of(const entry& which) noexcept;
     [[nodiscard]] entry* delayed(const io::socket_address& from, clock_source::steady_time now) noexcept
         SLUICE_REQUIRES(mutex_);
-    // The limit at which an attempt is rejected; nothing if it has entered.
+    // Returns the limit at which an attempt is rejected, or std::nullopt if it has entered.
     [[nodiscard]] std::optional<limit> enter(const io::socket_address& from, admission& entered)
         SLUICE_REQUIRES(mutex_);
     void failed(const client_address& from, unsigned failures_free) SLUICE_REQUIRES(mutex_);

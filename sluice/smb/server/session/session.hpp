@@ -43,7 +43,7 @@ struct user_identity {
 /// Reached over its channels, and gone with the last of them. Invariants:
 ///   1. Every open in `opens` names this session, and its tree is one of `trees` or gone.
 ///   2. Every channel in `channels` is in its connection's table, and the other way round.
-/// Thread safety: `state` is atomic, and what was set before it became valid, the identity, is read by any
+/// Thread safety: `state` is atomic; the identity, which is set before that becomes valid, is read by any
 /// thread that has found it valid; the rest under the server's latch.
 class session {
 public:
