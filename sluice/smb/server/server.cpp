@@ -219,7 +219,7 @@ io::task<void> smb_server::serve(std::size_t loop, io::socket_handle socket,
     io::task<void> running = client->run();
     co_await std::move(running);
     context_.admission.leave(client->admitted);
-    context_.connections.leave(*client);
+    context_.connections.leave(*client, client->counters.now());
     context_.homes.leave(client->peer_host(), loop);
     context_.connections.release_socket();
 }

@@ -95,7 +95,7 @@ void add_names(open_status& status, const open& one) {
 
 limits_in_use smb_server::in_use() const noexcept {
     limits_in_use sum;
-    context_.connections.read_each([&](const connection& client) { client.add_to(sum); });
+    (void)context_.connections.read_each([&](const connection& client) { client.add_to(sum); });
     for (const std::shared_ptr<session>& one : context_.sessions.all())
         sum.merge({.channels_of_session = one->channels.size(),
                    .trees_of_session = one->trees.size(),
@@ -161,7 +161,7 @@ void smb_server::add_totals_to(server_snapshot& into) const {
         into.addresses.push_back(where.text());
     for (const auto& each : context_.loops())
         into.loops.push_back({.multiplexer = std::string(each->multiplexer.name())});
-    context_.connections.read_each(
+    (void)context_.connections.read_each(
         [&](const connection& client) { ++into.loops[client.home().number].connections; });
     into.handed_over = cross_loop_posts::so_far();
     into.latch_sleeps = context_.latch().sleeps();
@@ -185,7 +185,10 @@ void smb_server::add_totals_to(server_snapshot& into) const {
 server_snapshot smb_server::snapshot(const snapshot_request& wanted) const {
     const server_latch::hold held(context_.latch());
     server_snapshot taken;
-    taken.traffic = context_.connections.traffic_so_far();
+    traffic of_open;
+    taken.traffic =
+        context_.connections.read_each([&](const connection& client) { of_open += client.counters.now(); });
+    taken.traffic += of_open;
     if (wanted.has_totals) add_totals_to(taken);
     for (const std::uint64_t id : wanted.sessions)
         if (const std::shared_ptr<session> found = context_.find_session(id))

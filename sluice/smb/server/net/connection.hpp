@@ -46,8 +46,7 @@ public:
     /// Serves the client until it goes, breaks the protocol, or close() is called. Suspends.
     [[nodiscard]] io::task<void> run() noexcept;
 
-    /// Ends the connection soon; `why`, which stays where it is, is for the log. Any thread, under the latch.
-    void close(std::string_view why) noexcept;
+    void close(std::string_view why) noexcept override;
     /// Nothing is sent any more, and nobody is let in. Any thread.
     [[nodiscard]] bool is_closing() const noexcept {
         // relaxed: only whether; what follows from it happens on the home loop or under the latch.

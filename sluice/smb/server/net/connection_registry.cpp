@@ -1,12 +1,12 @@
 #include "sluice/smb/server/net/connection_registry.hpp"
 
-#include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/net/replier.hpp"
 
 namespace sluice::smb::server {
 
 void connection_handle::close(std::string_view why) const noexcept {
     home_.do_here([of = of_, why]() noexcept {
-        if (const std::shared_ptr<connection> still = of.lock()) still->close(why);
+        if (const std::shared_ptr<replier> still = of.lock()) still->close(why);
     });
 }
 
@@ -29,8 +29,7 @@ void connection_registry::enter(connection& fresh, std::shared_ptr<connection_ha
     ENSURE(connections_.size() <= sockets_, "a connection has a socket that is counted");
 }
 
-void connection_registry::leave(connection& ended) noexcept {
-    const traffic last = ended.counters.now();
+void connection_registry::leave(connection& ended, const traffic& last) noexcept {
     std::shared_ptr<connection_handle> unused;
     const lock_guard held(mutex_);
     const auto found = connections_.find(&ended);
@@ -56,14 +55,6 @@ std::vector<connection*> connection_registry::of_loop(const server_loop& home) c
     for (const auto& [one, handle] : connections_)
         if (&handle->home() == &home) its_own.push_back(one);
     return its_own;
-}
-
-traffic connection_registry::traffic_so_far() const noexcept {
-    const lock_guard held(mutex_);
-    traffic sum = of_ended_;
-    for (const auto& [one, handle] : connections_)
-        sum += one->counters.now();
-    return sum;
 }
 
 }  // namespace sluice::smb::server

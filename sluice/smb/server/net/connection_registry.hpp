@@ -14,13 +14,14 @@
 namespace sluice::smb::server {
 
 class connection;
+class replier;
 
 /// Reaches a connection from any thread, and outlives it: what it posts is lost once the connection is gone.
 /// Immutable. Only the home loop turns the weak pointer into a strong one, so that the connection is
 /// destroyed there.
 class connection_handle {
 public:
-    connection_handle(server_loop& home, std::weak_ptr<connection> of) noexcept
+    connection_handle(server_loop& home, std::weak_ptr<replier> of) noexcept
         : home_(home), of_(std::move(of)) {}
 
     [[nodiscard]] server_loop& home() const noexcept { return home_; }
@@ -29,7 +30,7 @@ public:
 
 private:
     server_loop& home_;
-    std::weak_ptr<connection> of_;
+    std::weak_ptr<replier> of_;
 };
 
 /// The connections of a server, the sockets it has accepted for them, and whether it takes more.
@@ -47,8 +48,8 @@ public:
     void release_socket() noexcept;
 
     void enter(connection& fresh, std::shared_ptr<connection_handle> handle);
-    /// Its traffic so far stays counted.
-    void leave(connection& ended) noexcept;
+    /// `last`: its traffic, which stays counted.
+    void leave(connection& ended, const traffic& last) noexcept;
 
     /// No more connections are taken. Returns those there are.
     [[nodiscard]] std::vector<std::shared_ptr<connection_handle>> stop();
@@ -59,19 +60,18 @@ public:
     /// The connections of a loop. Called on its thread, which does not keep them across a suspension.
     /// Complexity: linear in all.
     [[nodiscard]] std::vector<connection*> of_loop(const server_loop& home) const;
-    /// The traffic of all connections since the start.
-    [[nodiscard]] traffic traffic_so_far() const noexcept;
     [[nodiscard]] std::size_t size() const noexcept {
         const lock_guard held(mutex_);
         return connections_.size();
     }
     /// Calls `look(const connection&)` for each, under the mutex: it reads what any thread may, and locks and
-    /// posts nothing.
+    /// posts nothing. Returns the traffic of those that have left.
     template <class Look>
-    void read_each(Look look) const {
+    [[nodiscard]] traffic read_each(Look look) const {
         const lock_guard held(mutex_);
         for (const auto& [one, handle] : connections_)
             look(static_cast<const connection&>(*one));
+        return of_ended_;
     }
 
 private:
