@@ -88,14 +88,15 @@ TEST_F(monitors_of_sessions, logon_throttle_checks_one_proof_of_a_delayed_addres
     logon_throttle throttle(clock_, rejections_);
     for (unsigned i = 0; i != 2 * limits::logon_failures_free; ++i)
         throttle.failed(address(0));
+    clock_.advance(limits::logon_delay_max);
     std::atomic<int> checking{0};
     run_at_once(threads, [&](std::size_t) {
         for (int i = 0; i != rounds; ++i) {
-            clock_.advance(limits::logon_delay_max);
             const auto entered = throttle.enter(address(0));
             if (not entered.is_immediate) continue;
             EXPECT_EQ(checking.fetch_add(1), 0);
             throttle.failed(address(0));
+            clock_.advance(limits::logon_delay_max);
             checking.fetch_sub(1);
         }
     });
