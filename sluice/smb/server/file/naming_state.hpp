@@ -12,7 +12,7 @@
 namespace sluice::smb::server {
 
 /// The state that all names of one domain share: see docs/algorithms/open_protocol.md.
-/// Atomic, with parts that are monitors: any thread, and the events as event.hpp says. Allocates: nothing.
+/// Atomic, with parts that are monitors: any thread. Allocates: nothing.
 class naming_state {
 public:
     naming_state() noexcept = default;
@@ -52,19 +52,24 @@ private:
 
 /// The naming states of a server, by domain. A state exists for as long as the table, so that two requests
 /// never have different ones: there are as many as file systems that a share reaches.
-/// Thread safety: the caller holds the server latch. Allocates: a state, at the first use of a domain.
+/// Monitor: any thread; `mutex_` guards the map. Allocates: a state, at the first use of a domain.
 class naming_states {
 public:
     /// `domain`: fs_domain::number().
     [[nodiscard]] naming_state& of(std::uint32_t domain) {
+        const lock_guard held(mutex_);
         std::unique_ptr<naming_state>& known = states_[domain];
         if (known == nullptr) known = std::make_unique<naming_state>();
         return *known;
     }
-    [[nodiscard]] std::size_t size() const noexcept { return states_.size(); }
+    [[nodiscard]] std::size_t size() const noexcept {
+        const lock_guard held(mutex_);
+        return states_.size();
+    }
 
 private:
-    std::map<std::uint32_t, std::unique_ptr<naming_state>> states_;
+    mutable ranked_mutex<lock_rank::leaf> mutex_;
+    std::map<std::uint32_t, std::unique_ptr<naming_state>> states_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::smb::server

@@ -463,7 +463,7 @@ io::task<nt_status> opening::prepare() noexcept {
 
 // The open that is to become the client's. It has an ID, but no session.
 nt_status opening::begin_open() noexcept {
-    fresh_ = r_.host().opens.make(r_.session->admitted.client);
+    fresh_ = r_.host().opens.make(r_.session->admitted.client, r_.connection().home().number);
     if (fresh_ == nullptr) return nt_status::too_many_opened_files;
     fresh_->tree = r_.tree;
     fresh_->share_access = args_.share_access;

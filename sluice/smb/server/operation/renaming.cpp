@@ -123,7 +123,7 @@ struct candidate {
 // this one's renames must not wait for it.
 [[nodiscard]] std::vector<candidate> opens_around(server_context& host, const open& directory) {
     std::vector<candidate> found;
-    for (const auto& [number, one] : host.opens) {
+    for (const std::shared_ptr<open>& one : host.opens.all()) {
         const bool is_file = one->file != nullptr and one->node != nullptr and not one->is_closed;
         if (not is_file or one.get() == &directory) continue;
         if (one->file->key().image != directory.file->key().image) continue;
