@@ -8,6 +8,8 @@ if(SLUICE_DEVELOPER)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   add_custom_target(all_tests)
   add_custom_target(threads_tests)
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX -fuse-ld=lld sluice_has_lld)  # links the tests in a quarter of the time of GNU ld
 endif()
 
 # Options every target shares. An interface target, so that nothing leaks into a consumer's own targets.
@@ -38,6 +40,9 @@ function(sluice_component name)
   endif()
   add_library(sluice_${name} STATIC ${arg_SOURCES})
   add_library(sluice::${name} ALIAS sluice_${name})
+  if(SLUICE_SHARED AND name IN_LIST sluice_in_shared)
+    target_compile_options(sluice_${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-g>)  # tools/abi reads types from it
+  endif()
   set_target_properties(sluice_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
   target_compile_features(sluice_${name} PUBLIC cxx_std_23)
   target_include_directories(sluice_${name} PUBLIC
@@ -69,41 +74,81 @@ endfunction()
 
 # sluice_test(io SOURCES a_test.cpp LINK …): one test program for a component; every case is a ctest test of the
 # program (run with --gtest_filter to run one). LABELS threads: has more than one thread, so it runs under TSan too.
-# OPTIMIZED: runs so long in code of its own, or in templates, that optimising pays; as all with threads are.
+# OPTIMIZED: runs so long in code of its own, or in templates, that optimising pays.
+# WAITS: sleeps or waits for other processes most of the time, so that it shares a processor with another test.
+# COST 30: takes that many seconds, so that it starts before shorter ones.
 function(sluice_test name)
   if(NOT SLUICE_DEVELOPER)
     return()
   endif()
-  cmake_parse_arguments(arg "OPTIMIZED" "" "SOURCES;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "OPTIMIZED;WAITS" "COST" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(sluice_${name}_test ${arg_SOURCES})
-  # AddressSanitizer's build looks at memory, not at races: no need for speed there.
-  if((arg_OPTIMIZED OR "threads" IN_LIST arg_LABELS) AND NOT SLUICE_SANITIZE MATCHES "address")
-    target_precompile_headers(sluice_${name}_test REUSE_FROM sluice_precompiled_for_optimized_tests)
-  else()
-    target_compile_options(sluice_${name}_test PRIVATE ${sluice_test_options})
-    set_target_properties(sluice_${name}_test PROPERTIES SLUICE_UNOPTIMIZED ON)
-    target_precompile_headers(sluice_${name}_test REUSE_FROM sluice_precompiled_for_tests)
-  endif()
+  sluice_compile_for_tests(sluice_${name}_test "${arg_OPTIMIZED}" "${arg_LINK}")
   target_link_libraries(sluice_${name}_test PRIVATE sluice_options ${arg_LINK} GTest::gmock GTest::gtest_main
     Threads::Threads)
+  if(sluice_has_lld)
+    target_link_options(sluice_${name}_test PRIVATE -fuse-ld=lld)
+  endif()
   add_test(NAME ${name} COMMAND sluice_${name}_test)
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300
     ENVIRONMENT "GTEST_OUTPUT=json:${PROJECT_BINARY_DIR}/test-results/${name}.json")  # counted by tools/run-tests
+  sluice_schedule(${name} "${arg_WAITS}" "${arg_COST}")
   add_dependencies(all_tests sluice_${name}_test)
   if("threads" IN_LIST arg_LABELS)
     add_dependencies(threads_tests sluice_${name}_test)
   endif()
 endfunction()
 
+# sluice_testing(smb_server SOURCES polite_client.cpp LINK …): the library sluice::smb_server_testing for what several
+# test programs share, compiled once. OPTIMIZED: as above.
+function(sluice_testing name)
+  if(NOT SLUICE_DEVELOPER)
+    return()
+  endif()
+  cmake_parse_arguments(arg "OPTIMIZED" "" "SOURCES;LINK" ${ARGN})
+  add_library(sluice_${name}_testing STATIC EXCLUDE_FROM_ALL ${arg_SOURCES})
+  add_library(sluice::${name}_testing ALIAS sluice_${name}_testing)
+  sluice_compile_for_tests(sluice_${name}_testing "${arg_OPTIMIZED}" "${arg_LINK}")
+  target_link_libraries(sluice_${name}_testing PRIVATE sluice_options PUBLIC ${arg_LINK} GTest::gmock Threads::Threads)
+endfunction()
+
+# The options and the precompiled header of a target with code of tests.
+function(sluice_compile_for_tests target optimized libraries)
+  # AddressSanitizer's build looks at memory, not at races: no need for speed there. TSan's makes threads meet.
+  if((optimized AND NOT SLUICE_SANITIZE MATCHES "address") OR SLUICE_SANITIZE MATCHES "thread")
+    sluice_precompiled_for_test(precompiled optimized_tests ${libraries})
+  else()
+    target_compile_options(${target} PRIVATE ${sluice_test_options})
+    set_target_properties(${target} PROPERTIES SLUICE_UNOPTIMIZED ON)
+    sluice_precompiled_for_test(precompiled tests ${libraries})
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${precompiled})
+endfunction()
+
+# How ctest runs a test next to others: tools/run-tests offers two places for each processor. A test takes both, and one
+# that waits takes one. Without a cost, ctest would learn only from its first run which tests take long.
+function(sluice_schedule test waits cost)
+  set(places 2)
+  if(waits)
+    set(places 1)
+  endif()
+  set_tests_properties(${test} PROPERTIES PROCESSORS ${places})
+  if(cost)
+    set_tests_properties(${test} PROPERTIES COST ${cost})
+  endif()
+endfunction()
+
 # sluice_python_test(cli SCRIPT cli_test.py ARGUMENTS …): a test written in Python, for what is easier seen from outside.
+# WAITS and COST as above.
 function(sluice_python_test name)
   if(NOT SLUICE_DEVELOPER)
     return()
   endif()
-  cmake_parse_arguments(arg "" "SCRIPT" "ARGUMENTS" ${ARGN})
+  cmake_parse_arguments(arg "WAITS" "SCRIPT;COST" "ARGUMENTS" ${ARGN})
   add_test(NAME ${name} COMMAND Python3::Interpreter -B ${arg_SCRIPT} ${arg_ARGUMENTS}
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  sluice_schedule(${name} "${arg_WAITS}" "${arg_COST}")
 endfunction()
 
 # sluice_contained_test(interop_x SCRIPT x_test.py ARGUMENTS … SECONDS 120): the same for a test that starts servers and
@@ -112,11 +157,12 @@ function(sluice_contained_test name)
   if(NOT SLUICE_DEVELOPER)
     return()
   endif()
-  cmake_parse_arguments(arg "" "SCRIPT;SECONDS" "ARGUMENTS" ${ARGN})
+  cmake_parse_arguments(arg "WAITS" "SCRIPT;SECONDS;COST" "ARGUMENTS" ${ARGN})
   math(EXPR ctest_seconds "${arg_SECONDS} + 60")  # tools/contained comes first
   add_test(NAME ${name}
     COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/contained ${arg_SECONDS}
       $<TARGET_FILE:Python3::Interpreter> -B ${arg_SCRIPT} ${arg_ARGUMENTS}
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS interop SKIP_RETURN_CODE 77 TIMEOUT ${ctest_seconds})
+  sluice_schedule(${name} "${arg_WAITS}" "${arg_COST}")
 endfunction()

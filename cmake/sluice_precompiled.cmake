@@ -16,15 +16,41 @@ function(sluice_precompile target)
   endif()
 endfunction()
 
-# Three for all to share: position-independent code has its own kind, and so has what is not optimised.
+# Position-independent code has a precompiled header of its own.
 add_library(sluice_precompiled_for_components OBJECT "${empty_source}")
 set_target_properties(sluice_precompiled_for_components PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(sluice_precompiled_for_components PRIVATE sluice_options)
 sluice_precompile(sluice_precompiled_for_components)
-foreach(kind IN ITEMS tests optimized_tests)
-  add_library(sluice_precompiled_for_${kind} OBJECT "${empty_source}")
-  target_link_libraries(sluice_precompiled_for_${kind} PRIVATE sluice_options GTest::gmock Threads::Threads)
-  sluice_precompile(sluice_precompiled_for_${kind} <gtest/gtest.h>)
-endforeach()
-target_compile_options(sluice_precompiled_for_tests PRIVATE ${sluice_test_options})
-set_target_properties(sluice_precompiled_for_tests PROPERTIES SLUICE_UNOPTIMIZED ON)
+
+# The headers of ours that most tests of a component include: parsing them takes most of the time of a test file that
+# is not optimised. A test that forgets one of them compiles all the same, here and everywhere: no test is built without.
+set(sluice_precompiled_with_io
+  <sluice/io/io_multiplexer.hpp> <sluice/io/file_handle.hpp> <sluice/io/pipe_handle.hpp> <sluice/io/socket_handle.hpp>
+  <sluice/io/sync_wait.hpp> <sluice/io/task_group.hpp>)
+set(sluice_precompiled_with_fat ${sluice_precompiled_with_io} <sluice/fat/check/image_testing.hpp>)
+set(sluice_precompiled_with_smb <tests/smb_simulation/polite_client.hpp> <tests/smb_client/rig.hpp>)
+
+# sluice_precompiled_for_test(RESULT KIND LIBRARY…): the target whose precompiled header a test of KIND (tests,
+# optimized_tests) shares that links these libraries. The first such test creates it.
+function(sluice_precompiled_for_test result kind)
+  set(headers std)
+  if("sluice::smb_server" IN_LIST ARGN OR "sluice::smb_client" IN_LIST ARGN)
+    set(headers smb)
+  elseif("sluice::fat" IN_LIST ARGN)
+    set(headers fat)
+  elseif("sluice::io" IN_LIST ARGN)
+    set(headers io)
+  endif()
+  set(target sluice_precompiled_for_${kind}_with_${headers})
+  if(NOT TARGET ${target})
+    add_library(${target} OBJECT "${empty_source}")
+    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+    target_link_libraries(${target} PRIVATE sluice_options GTest::gmock Threads::Threads)
+    sluice_precompile(${target} <gtest/gtest.h> ${sluice_precompiled_with_${headers}})
+    if(kind STREQUAL "tests")
+      target_compile_options(${target} PRIVATE ${sluice_test_options})
+      set_target_properties(${target} PROPERTIES SLUICE_UNOPTIMIZED ON)
+    endif()
+  endif()
+  set(${result} ${target} PARENT_SCOPE)
+endfunction()

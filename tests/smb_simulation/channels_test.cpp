@@ -50,50 +50,6 @@ TEST_F(channels, end_together_by_a_log_off) {
     EXPECT_EQ(close(*first_, {}), nt_status::user_session_deleted);
 }
 
-TEST_F(channels, are_for_the_sessions_own_user_alone) {
-    const std::array both{smb::server::user_database::admission{.name = "u", .password = "p"},
-                          smb::server::user_database::admission{.name = "v", .password = "q"}};
-    ASSERT_TRUE(where_.users.admit(both));
-    polite_client second(where_);
-    EXPECT_EQ(second.bind_to(*first_, "v", "q"), nt_status::access_denied);
-    EXPECT_EQ(second.bind_to(*first_, "u", "wrong"), nt_status::logon_failure);
-    const auto file = first_->create("f").file;
-    EXPECT_EQ(close(second, file), nt_status::user_session_deleted) << "it is no channel";
-    EXPECT_EQ(close(*first_, file), nt_status::success) << "who fails to bind a session does not end it";
-}
-
-TEST_F(channels, are_at_most_32) {
-    std::vector<std::unique_ptr<polite_client>> more;
-    for (int i = 1; i != 32; ++i) {
-        more.push_back(std::make_unique<polite_client>(where_));
-        ASSERT_EQ(more.back()->bind_to(*first_, "u", "p"), nt_status::success) << i;
-    }
-    {
-        polite_client too_many(where_);
-        EXPECT_EQ(too_many.bind_to(*first_, "u", "p"), nt_status::insufficient_resources);
-    }
-    more.pop_back();
-    polite_client last(where_);
-    EXPECT_EQ(last.bind_to(*first_, "u", "p"), nt_status::success);
-}
-
-TEST_F(channels, begun_by_copies_of_a_binding_leave_room_for_those_of_the_client) {
-    polite_client second(where_);
-    ASSERT_EQ(second.bind_to(*first_, "u", "p"), nt_status::success);
-    std::vector<std::unique_ptr<polite_client>> copies;
-    for (int i = 0; i != 40; ++i) {
-        polite_client& one = *copies.emplace_back(std::make_unique<polite_client>(where_));
-        (void)one.answer_to(one.send_copy(second.first_of_authentication()));
-    }
-    EXPECT_EQ(copies.front()->last_answer().status(), nt_status::more_processing_required);
-    polite_client third(where_);
-    EXPECT_EQ(third.bind_to(*first_, "u", "p"), nt_status::success);
-}
-
-TEST_F(channels, are_bound_once) {
-    EXPECT_EQ(first_->bind_to(*first_, "u", "p"), nt_status::request_not_accepted);
-}
-
 // The number of a message that answers nothing.
 constexpr std::uint64_t unasked = ~std::uint64_t{0};
 

@@ -1,15 +1,8 @@
-#include <gtest/gtest.h>
-
-#include <array>
-#include <memory>
-#include <vector>
-
-#include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/wire/file/change_notify.hpp"
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/lock.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/bounded_server.hpp"
 
 // One client cannot starve the others: what it gets of each shared resource, and which clients are dropped
 // first.
@@ -22,54 +15,11 @@ using server::limit;
 using wire::command;
 using wire::nt_status;
 
-constexpr std::size_t bound = 10;  // for each shared resource
-
-void few_of_everything(server::server_configuration& rules) {
-    rules.bounds.shared.fill(bound);
-    rules.bounds.connections_without_session = bound;
-    rules.bounds.sessions_in_progress = bound;
-    rules.bounds.buffer_bytes = std::size_t{7} << 19;  // three MiB and a half
-    rules.allows_guests = true;
-}
-
-io::socket_address address(const std::string& text) {
-    return io::socket_address::ip(text, 1).value();
-}
-
-class quotas : public testing::Test {
+class quotas : public bounded_server {
 protected:
-    quotas() : where_(io::simulation_options{.seed = 1}, 1, few_of_everything) {
-        const std::array<server::user_database::admission, 2> both{
-            {{.name = "greedy", .password = "p"}, {.name = "honest", .password = "p"}}};
-        EXPECT_TRUE(where_.users.admit(both));
-    }
-    ~quotas() override {
-        silent_.clear();
-        clients_.clear();
-        where_.run();
-        EXPECT_EQ(where_.server->context().quotas.clients(), 0U)
-            << "no client is remembered that holds nothing";
-        EXPECT_EQ(where_.server->context().admission.connections_without_session(), 0U);
-        EXPECT_EQ(where_.server->context().admission.sessions_in_progress(), 0U);
-        where_.stop();
-    }
-
-    polite_client& connect(const std::string& from = "10.0.0.1") {
-        clients_.push_back(std::make_unique<polite_client>(where_, address(from)));
-        return *clients_.back();
-    }
-    polite_client& log_on(const std::string& user, const std::string& from = "10.0.0.1") {
-        polite_client& client = connect(from);
-        EXPECT_EQ(client.log_on(user, user.empty() ? "" : "p"), nt_status::success);
-        EXPECT_EQ(client.connect_tree("files"), nt_status::success);
-        return client;
-    }
     void connect_silently(std::size_t count, const std::string& from = "10.0.0.1") {
         for (std::size_t i = 0; i != count; ++i)
             silent_.push_back(where_.connect(address(from)));
-    }
-    [[nodiscard]] std::uint64_t rejections(limit which) {
-        return where_.server->context().rejections.of(which);
     }
     static nt_status open(polite_client& by, const std::string& name, bool is_directory = false,
                           wire::file_id* made = nullptr) {
@@ -94,10 +44,6 @@ protected:
             wire::change_notify_args{
                 .output_bytes_max = 1000, .file = directory, .filter = wire::completion_filter(0xfff)});
     }
-
-    world where_;
-    std::vector<io::socket_handle> silent_;
-    std::vector<std::unique_ptr<polite_client>> clients_;
 };
 
 TEST_F(quotas, silent_connections_of_one_address_are_closed_for_a_client_of_another) {
@@ -307,105 +253,6 @@ TEST_F(quotas, guests_of_all_addresses_together_have_the_share_of_one_user) {
         if (connect("10.0.1." + std::to_string(i)).log_on("", "") == nt_status::success) ++logged_on;
     EXPECT_EQ(logged_on, bound / 2);
     (void)log_on("honest");
-}
-
-// Attempts that an address may not have checked yet.
-class password_guessing : public quotas {
-protected:
-    void guess(unsigned times) {
-        for (unsigned i = 0; i != times; ++i)
-            EXPECT_EQ(connect().log_on("honest", "wrong"), nt_status::logon_failure);
-    }
-    std::chrono::nanoseconds time_to_log_on(const std::string& from) {
-        const auto before = where_.clock.steady_now();
-        EXPECT_EQ(connect(from).log_on("honest", "p"), nt_status::success);
-        return where_.clock.steady_now() - before;
-    }
-};
-
-TEST_F(password_guessing, delays_the_check_of_its_address_and_no_other) {
-    guess(server::limits::logon_failures_free + 4);
-    EXPECT_LT(time_to_log_on("10.0.0.2"), std::chrono::milliseconds(50));
-    EXPECT_GE(time_to_log_on("10.0.0.1"), std::chrono::milliseconds(500));
-}
-
-TEST_F(password_guessing, is_not_forgiven_by_a_success) {
-    guess(server::limits::logon_failures_free + 4);
-    const auto before = where_.clock.steady_now();
-    EXPECT_GE(time_to_log_on("10.0.0.1"), std::chrono::milliseconds(500));
-    guess(1);
-    const auto between = where_.clock.steady_now();
-    EXPECT_GE(between - before, std::chrono::milliseconds(500)) << "a guess comes after the pause";
-    (void)time_to_log_on("10.0.0.1");
-    guess(1);
-    EXPECT_GE(where_.clock.steady_now() - between, std::chrono::milliseconds(1000)) << "which still grows";
-}
-
-TEST_F(password_guessing, delays_the_users_of_its_address_once_and_not_each_after_the_other) {
-    guess(server::limits::logon_failures_free + 8);
-    EXPECT_GE(time_to_log_on("10.0.0.1"), std::chrono::milliseconds(500));
-    EXPECT_LT(time_to_log_on("10.0.0.1"), std::chrono::milliseconds(50));
-    clients_.clear();
-    guess(1);
-    std::vector<std::pair<polite_client*, std::uint64_t>> sent;
-    for (std::size_t i = 0; i != server::limits::logon_waiters_per_address_max; ++i) {
-        polite_client& one = connect();
-        sent.emplace_back(&one, one.send_proof("honest", "p"));
-    }
-    EXPECT_EQ(sent.front().first->answer_to(sent.front().second).status(), nt_status::success);
-    const auto before = where_.clock.steady_now();
-    for (const auto& [one, id] : std::span(sent).subspan(1))
-        EXPECT_EQ(one->answer_to(id).status(), nt_status::success);
-    EXPECT_LT(where_.clock.steady_now() - before, std::chrono::milliseconds(1000));
-}
-
-TEST_F(password_guessing, in_parallel_has_few_attempts_wait_and_the_others_rejected_unchecked) {
-    guess(server::limits::logon_failures_free + 1);
-    std::vector<std::pair<polite_client*, std::uint64_t>> sent;
-    for (std::size_t i = 0; i != server::limits::logon_waiters_per_address_max; ++i) {
-        polite_client& one = connect();
-        sent.emplace_back(&one, one.send_proof("honest", "wrong"));
-    }
-    EXPECT_EQ(where_.server->context().logons.waiting(), sent.size());
-    polite_client& beyond = connect();
-    EXPECT_EQ(beyond.answer_to(beyond.send_proof("honest", "p")).status(), nt_status::request_not_accepted);
-    EXPECT_EQ(rejections(limit::logon_waiters_per_address), 1U);
-    for (const auto& [one, id] : sent)
-        EXPECT_EQ(one->answer_to(id).status(), nt_status::logon_failure) << "checked when its turn comes";
-    EXPECT_EQ(where_.server->context().logons.waiting(), 0U);
-}
-
-TEST_F(password_guessing, that_closes_its_connection_before_its_turn_is_never_checked) {
-    guess(server::limits::logon_failures_free + 5);
-    polite_client& abandoned = connect();
-    (void)abandoned.send_proof("honest", "p");
-    (void)connect("10.0.0.3");  // until the proof has arrived
-    EXPECT_EQ(where_.server->context().logons.waiting(), 1U);
-    const auto sessions = where_.server->gauges().sessions;
-    abandoned.hang_up();
-    EXPECT_LT(time_to_log_on("10.0.0.2"), std::chrono::milliseconds(50));
-    EXPECT_EQ(where_.server->context().logons.waiting(), 0U);
-    EXPECT_EQ(where_.server->gauges().sessions, sessions)
-        << "its own session is gone, and that of the other address there";
-}
-
-TEST_F(password_guessing, in_bindings_of_one_session_delays_those_of_all_sessions_of_the_user) {
-    polite_client& first = log_on("honest");
-    polite_client& second = log_on("honest");
-    for (unsigned i = 0; i != server::limits::logon_failures_free + 4; ++i)
-        EXPECT_EQ(connect().bind_to(first, "greedy", "wrong"), nt_status::logon_failure);
-    const auto before = where_.clock.steady_now();
-    EXPECT_EQ(connect().bind_to(second, "greedy", "wrong"), nt_status::logon_failure);
-    EXPECT_GE(where_.clock.steady_now() - before, std::chrono::milliseconds(500));
-}
-
-TEST_F(password_guessing, does_not_delay_channels_of_a_session_of_its_address) {
-    polite_client& first = log_on("honest");
-    guess(server::limits::logon_failures_free + 5);
-    polite_client& second = connect();
-    const auto before = where_.clock.steady_now();
-    EXPECT_EQ(second.bind_to(first, "honest", "p"), nt_status::success);
-    EXPECT_LT(where_.clock.steady_now() - before, std::chrono::milliseconds(50));
 }
 
 }  // namespace

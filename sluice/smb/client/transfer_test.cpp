@@ -1,9 +1,10 @@
-// Whole files, copied from servers that say one length and have another.
+#include "sluice/smb/client/transfer.hpp"
 
 #include <gtest/gtest.h>
 
-#include "sluice/smb/client/transfer.hpp"
 #include "tests/smb_client/rig.hpp"
+
+// Whole files, copied from servers that say one length and have another.
 
 namespace sluice::smb_client_testing {
 namespace {
@@ -66,15 +67,30 @@ TEST_F(transfers, download_of_a_file_that_is_shorter_than_announced_returns_wher
     EXPECT_EQ(download_up_to(*file, 64 * mebibyte, 10 * mebibyte), (ending{.at = 10 * mebibyte, .given = 0}));
 }
 
-TEST_F(transfers, a_new_file_of_the_same_name_has_another_number) {
-    const auto first = make_file("f", 1);
-    const auto number = world.wait_for(first->co_file_number());
-    ASSERT_TRUE(number);
-    ASSERT_TRUE(world.wait_for(first->rename("g", false)));
-    const auto second = make_file("f", 1);
-    const auto other = world.wait_for(second->co_file_number());
-    ASSERT_TRUE(other);
-    EXPECT_NE(*number, *other);
+TEST_F(transfers, upload_stores_the_bytes_that_it_is_given) {
+    const auto file = make_file("f", 0);
+    constexpr std::uint64_t length = 2 * mebibyte + 3;
+    const byte_giver give = [](mutable_bytes into, std::uint64_t offset) -> result<std::size_t> {
+        const std::size_t given = static_cast<std::size_t>(
+            std::min<std::uint64_t>(into.size(), offset < length ? length - offset : 0));
+        return given;
+    };
+    const auto ended = world.wait_for(upload(*file, 0, length, give));
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(*ended, length);
+    EXPECT_EQ(download_up_to(*file, 64 * mebibyte), (ending{.at = length, .given = length}));
+}
+
+TEST_F(transfers, end_with_the_error_of_this_side) {
+    const auto file = make_file("f", 3 * mebibyte);
+    const byte_taker full = [](bytes_view, std::uint64_t) -> result<void> {
+        return failure(error(std::errc::no_space_on_device));
+    };
+    const auto ended = world.wait_for(download(*file, 0, 3 * mebibyte, full));
+    ASSERT_FALSE(ended);
+    EXPECT_FALSE(ended.error().remote);
+    EXPECT_EQ(ended.error().local, std::errc::no_space_on_device);
+    EXPECT_FALSE(ended.error().is_of_connection());
 }
 
 }  // namespace

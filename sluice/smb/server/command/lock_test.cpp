@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <vector>
 
 #include "sluice/smb/server/core/limits.hpp"
@@ -121,6 +122,38 @@ TEST_F(locks, that_wait_when_the_client_hangs_up_go_with_it) {
     EXPECT_FALSE(client().is_answered(wait_for_lock(second, {0, 10})));
     EXPECT_FALSE(client().is_answered(wait_for_lock(first, {20, 10})));
     // Each waits for the other: only the end of both lets the world stop.
+}
+
+TEST_F(locks, of_several_ranges_are_granted_all_or_none) {
+    const wire::file_id first = open_file();
+    const wire::file_id second = open_file();
+    ASSERT_EQ(lock(first, {20, 1}, at_once), nt_status::success);
+    const std::array both{encoded({0, 1}, at_once), encoded({20, 1}, at_once)};
+    EXPECT_EQ(client().call(command::lock, args_of(second, both)).status(), nt_status::lock_not_granted);
+    EXPECT_EQ(lock(first, {0, 1}, at_once), nt_status::success);
+}
+
+TEST_F(locks, that_make_no_sense_are_refused) {
+    const wire::file_id file = open_file();
+    EXPECT_EQ(lock(file, {0, 1}, lock_flags::shared | lock_flags::exclusive), nt_status::invalid_parameter);
+    EXPECT_EQ(lock(file, {0, 1}, lock_flags::none), nt_status::invalid_parameter);
+    EXPECT_EQ(lock(file, {~0ULL, 2}, at_once), nt_status::invalid_lock_range);
+    EXPECT_EQ(lock(file, {0, 1}, lock_flags::unlock), nt_status::range_not_locked);
+    const std::array waiting{encoded({0, 1}, lock_flags::exclusive), encoded({5, 1}, lock_flags::exclusive)};
+    EXPECT_EQ(client().call(command::lock, args_of(file, waiting)).status(), nt_status::invalid_parameter)
+        << "only a single lock may wait";
+}
+
+TEST_F(locks, of_opens_without_bytes_to_lock_are_refused) {
+    auto how = polite_client::for_everything();
+    how.options = wire::create_options::directory_file;
+    EXPECT_EQ(lock(client().create("d", how).file, {0, 1}, at_once), nt_status::invalid_device_request);
+    how.options = wire::create_options::none;
+    how.desired_access = wire::access_mask::read_attributes;
+    EXPECT_EQ(lock(client().create("f", how).file, {0, 1}, at_once), nt_status::access_denied);
+    const wire::file_id closed = open_file();
+    ASSERT_EQ(close(closed), nt_status::success);
+    EXPECT_EQ(lock(closed, {0, 1}, at_once), nt_status::file_closed);
 }
 
 }  // namespace

@@ -1,11 +1,7 @@
-#include "sluice/smb/wire/file/close.hpp"
-#include "sluice/smb/wire/file/ioctl.hpp"
-#include "sluice/smb/wire/file/set_info.hpp"
+#include "sluice/smb/server/command/command_testing.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_names.hpp"
-#include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "sluice/smb/wire/fscc/reparse_point.hpp"
 #include "sluice/smb/wire/utf16.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
 
 // Symbolic links that clients create, and what they open through them.
 
@@ -18,7 +14,7 @@ using wire::create_disposition;
 using wire::create_options;
 using wire::nt_status;
 
-class links : public served {
+class links : public command_test {
 protected:
     nt_status try_create(std::string_view name, wire::create_args how) {
         const std::string spelled = wire::utf16_of(name).value();
@@ -117,6 +113,27 @@ TEST_F(links, are_not_renamed_to_where_they_would_lead_out_of_the_share) {
     const auto link = client().create("d\\link", of_link_itself()).file;
     EXPECT_EQ(rename(link, "link"), nt_status::access_denied);
     EXPECT_EQ(rename(link, "d\\e\\link"), nt_status::success);
+}
+
+TEST_F(links, report_their_target_and_files_have_none) {
+    ASSERT_EQ(make_link("link", "d\\file"), nt_status::success);
+    const auto link = client().create("link", of_link_itself()).file;
+    const auto said = control(wire::control_code::get_reparse_point, link);
+    ASSERT_EQ(said.status(), nt_status::success);
+    const auto point = wire::decode_reparse_point(output_of_control(said)).value();
+    EXPECT_EQ(std::get<wire::reparse_symlink>(point).substitute, "d\\file");
+    EXPECT_EQ(control(wire::control_code::get_reparse_point, link, {}, 10).status(),
+              nt_status::buffer_too_small);
+    EXPECT_EQ(control(wire::control_code::get_reparse_point, client().create("file").file).status(),
+              nt_status::not_a_reparse_point);
+}
+
+TEST_F(links, are_made_of_valid_data_alone) {
+    const auto file = client().create("file").file;
+    EXPECT_EQ(control(wire::control_code::set_reparse_point, file).status(),
+              nt_status::io_reparse_data_invalid);
+    EXPECT_EQ(control(wire::control_code::delete_reparse_point, file).status(),
+              nt_status::not_a_reparse_point);
 }
 
 }  // namespace

@@ -1,9 +1,14 @@
+#include "sluice/smb/wire/message/negotiate.hpp"
+
+#include <array>
+#include <span>
+
 #include "sluice/smb/wire/file/change_notify.hpp"
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// The choice of an algorithm for signatures, and the number of channels that it permits to a client that
+// NEGOTIATE ([MS-SMB2] 3.3.5.4): the choice of an algorithm for signatures, and the number of channels that it permits to a client that
 // numbers its messages from 0 on each connection: see docs/formats/smb2-signing.md.
 
 namespace sluice::smb_simulation {
@@ -125,6 +130,15 @@ TEST_F(signing_algorithms, with_nonces_permit_one_further_channel_with_repeated_
         EXPECT_TRUE(first.is_signed_by_key(first.call(command::echo, wire::echo_args{})));
         EXPECT_TRUE(second.is_signed_by_key(second.call(command::echo, wire::echo_args{})));
     }
+}
+
+TEST_F(signing_algorithms, are_not_chosen_without_a_common_dialect) {
+    serve([](server::server_configuration& c) { c.dialect_min = wire::dialect::smb_3_1_1; });
+    polite_client client(*where_);  // of SMB 3.0.2
+    std::array offered{le16(static_cast<std::uint16_t>(wire::dialect::smb_3_0_2))};
+    const wire::negotiate_args old{.dialects = wire::code_list<wire::dialect>(std::span(offered))};
+    EXPECT_EQ(client.call(command::negotiate, old).status(), nt_status::not_supported);
+    EXPECT_EQ(client.call(command::negotiate, wire::negotiate_args{}).status(), nt_status::invalid_parameter);
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
-// Servers that do not come to an end.
+#include "sluice/smb/client/directory.hpp"
 
 #include "sluice/smb/wire/file/query_directory.hpp"
 #include "sluice/smb/wire/fscc/fscc_directory_information.hpp"
 #include "tests/smb_client/relay.hpp"
 #include "tests/smb_client/rig.hpp"
+
+// Names and listings that a server may not send.
 
 namespace sluice::smb_client_testing {
 namespace {
@@ -83,6 +85,15 @@ TEST(endless_folder, is_told_from_one_that_is_just_at_the_limit) {
     ASSERT_TRUE(listed) << listed.error().message();
     EXPECT_EQ(listed->size(), 3U) << "besides . and ..";
     EXPECT_FALSE(world.wait_for(list_root(*client.tree, 4)));
+}
+
+TEST(remote_names, those_that_lead_elsewhere_are_not_safe) {
+    for (const std::string_view name :
+         {std::string_view(""), std::string_view("."), std::string_view(".."), std::string_view("a/b"),
+          std::string_view("..\\x"), std::string_view("a\0b", 3)})
+        EXPECT_FALSE(is_safe_name(name));
+    for (const std::string_view name : {"a", "...", ".hidden", "x.y", " "})
+        EXPECT_TRUE(is_safe_name(name)) << name;
 }
 
 }  // namespace

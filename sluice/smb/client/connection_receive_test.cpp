@@ -1,11 +1,10 @@
-// The client over connections that die, dawdle and deliver in pieces: errors, never a hang, never wrong
-// bytes.
-
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/smb_client/rig.hpp"
+
+// The client over connections that die, pause and deliver in pieces: errors, never a hang, never wrong bytes.
 
 namespace sluice::smb_client_testing {
 namespace {

@@ -1,10 +1,6 @@
-// URLs, and names that a server may not give.
+#include "sluice/smb/client/url.hpp"
 
 #include <gtest/gtest.h>
-
-#include "sluice/smb/client/directory.hpp"
-#include "sluice/smb/client/status_text.hpp"
-#include "sluice/smb/client/url.hpp"
 
 namespace sluice::smb::client {
 namespace {
@@ -40,22 +36,14 @@ TEST(smb_url, refuses_what_names_nothing_or_too_much) {
         EXPECT_FALSE(parse_url(text)) << text;
 }
 
-TEST(remote_names, those_that_lead_elsewhere_are_not_safe) {
-    for (const std::string_view name :
-         {std::string_view(""), std::string_view("."), std::string_view(".."), std::string_view("a/b"),
-          std::string_view("..\\x"), std::string_view("a\0b", 3)})
-        EXPECT_FALSE(is_safe_name(name));
-    for (const std::string_view name : {"a", "...", ".hidden", "x.y", " "})
-        EXPECT_TRUE(is_safe_name(name)) << name;
+TEST(smb_url, is_recognised_by_its_scheme_alone) {
+    EXPECT_TRUE(is_smb_url("smb://"));
+    EXPECT_FALSE(is_smb_url("/srv/smb"));
+    EXPECT_FALSE(is_smb_url("https://host/share"));
 }
 
-TEST(client_error, has_an_errno_value_and_words_for_what_servers_say) {
-    const auto full = client_error::of_status("write", wire::nt_status::disk_full);
-    EXPECT_EQ(full.code(), ENOSPC);
-    EXPECT_EQ(full.message(), "write: the volume is full (STATUS_DISK_FULL)");
-    const auto odd = client_error::of_status("open", wire::nt_status(0xc0de'0001));
-    EXPECT_EQ(odd.code(), EIO);
-    EXPECT_EQ(odd.message(), "open: the server answered 0xc0de0001");
+TEST(smb_url, names_another_path_of_the_share) {
+    EXPECT_EQ(parse_url("smb://me@host/share/a")->text_of("b/c"), "smb://host/share/b/c");
 }
 
 }  // namespace

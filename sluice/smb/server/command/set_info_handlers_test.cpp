@@ -1,13 +1,13 @@
-#include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/server/command/set_info_handlers.hpp"
+
+#include "sluice/smb/server/command/command_testing.hpp"
 #include "sluice/smb/wire/file/query_directory.hpp"
-#include "sluice/smb/wire/file/query_info.hpp"
-#include "sluice/smb/wire/file/set_info.hpp"
-#include "sluice/smb/wire/file/write.hpp"
 #include "sluice/smb/wire/fscc/fscc_directory_information.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_metadata.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
 #include "sluice/smb/wire/utf16.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
 
+// The classes of [MS-FSCC] 2.4 that SET_INFO changes.
 // A change time that a client sets: hosts let nobody set it, so it is the server's to remember.
 
 namespace sluice::smb_simulation {
@@ -94,6 +94,75 @@ TEST_F(change_time, that_was_set_or_frozen_stays_whatever_is_done_through_the_op
     set(one, {.changed = freeze});
     write(one);
     EXPECT_EQ(basic(one).changed, moved);
+}
+
+class changed_file : public command_test {};
+
+TEST_F(changed_file, has_the_end_that_was_set) {
+    const smb::wire::file_id file = open_for(smb::wire::file_all_access);
+    ASSERT_EQ(write(file, "0123456789"), nt_status::success);
+    EXPECT_EQ(set_information(file, file_information_class::end_of_file,
+                              smb::wire::end_of_file_information{.end_of_file = 4}),
+              nt_status::success);
+    EXPECT_EQ(content_of(file), "0123");
+    EXPECT_EQ(set_information(open_directory(), file_information_class::end_of_file,
+                              smb::wire::end_of_file_information{.end_of_file = 4}),
+              nt_status::invalid_parameter);
+}
+
+TEST_F(changed_file, is_cut_by_an_allocation_that_is_smaller_and_not_grown_by_one_that_is_larger) {
+    const smb::wire::file_id file = open_for(smb::wire::file_all_access);
+    ASSERT_EQ(write(file, "0123456789"), nt_status::success);
+    const auto allocate = [&](std::uint64_t bytes) {
+        return set_information(file, file_information_class::allocation,
+                               smb::wire::allocation_information{.allocation_bytes = bytes});
+    };
+    EXPECT_EQ(allocate(1000), nt_status::success);
+    EXPECT_EQ(content_of(file), "0123456789");
+    EXPECT_EQ(allocate(3), nt_status::success);
+    EXPECT_EQ(content_of(file), "012");
+}
+
+TEST_F(changed_file, has_no_valid_data_beyond_its_end) {
+    const smb::wire::file_id file = open_for(smb::wire::file_all_access);
+    ASSERT_EQ(write(file, "0123"), nt_status::success);
+    const auto set_valid = [&](std::uint64_t bytes) {
+        return set_information(file, file_information_class::valid_data_length,
+                               smb::wire::valid_data_length_information{.valid_bytes = bytes});
+    };
+    EXPECT_EQ(set_valid(4), nt_status::success);
+    EXPECT_EQ(set_valid(5), nt_status::invalid_parameter);
+}
+
+TEST_F(changed_file, takes_no_attributes_of_the_other_kind_of_file) {
+    using smb::wire::file_attributes;
+    const auto set_attributes = [&](const smb::wire::file_id& file, file_attributes wanted) {
+        return set_information(file, file_information_class::basic, basic_information{.attributes = wanted});
+    };
+    EXPECT_EQ(set_attributes(open_for(smb::wire::file_all_access), file_attributes::directory),
+              nt_status::invalid_parameter);
+    EXPECT_EQ(set_attributes(open_directory(), file_attributes::temporary), nt_status::invalid_parameter);
+    EXPECT_EQ(set_attributes(open_directory(), file_attributes::hidden), nt_status::success);
+}
+
+TEST_F(changed_file, keeps_the_position_and_the_mode_of_the_open) {
+    const smb::wire::file_id file = open_for(smb::wire::file_all_access);
+    EXPECT_EQ(set_information(file, file_information_class::position,
+                              smb::wire::position_information{.offset = 7}),
+              nt_status::success);
+    const auto said = query(file, file_information_class::position);
+    EXPECT_EQ(smb::wire::decode_position_information(output_of(said))->offset, 7U);
+    EXPECT_EQ(set_information(file, file_information_class::mode, smb::wire::mode_information{.mode = 1}),
+              nt_status::invalid_parameter)
+        << "an open cannot become one of a directory";
+}
+
+TEST_F(changed_file, is_not_changed_by_input_that_is_too_short_or_classes_that_cannot_be_set) {
+    const smb::wire::file_id file = open_for(smb::wire::file_all_access);
+    EXPECT_EQ(set(file, file_information_class::basic, {}), nt_status::info_length_mismatch);
+    EXPECT_EQ(set(file, file_information_class::end_of_file, {}), nt_status::info_length_mismatch);
+    EXPECT_EQ(set(file, file_information_class::standard, {}), nt_status::invalid_info_class);
+    EXPECT_EQ(set(file, file_information_class::short_name, {}), nt_status::not_supported);
 }
 
 }  // namespace

@@ -1,0 +1,84 @@
+#include "sluice/smb/wire/message/session_setup.hpp"
+
+#include <memory>
+#include <vector>
+
+#include "sluice/smb/server/command/command_testing.hpp"
+
+// SESSION_SETUP that binds a further connection to a session ([MS-SMB2] 3.3.5.5, 3.3.5.5.2). channels_test.cpp
+// tests sessions that have several.
+
+namespace sluice::smb_simulation {
+namespace {
+
+class bindings : public command_test {
+protected:
+    [[nodiscard]] static nt_status close(polite_client& by, const wire::file_id& file) {
+        return by.call(command::close, wire::close_args{.file = file}).status();
+    }
+};
+
+TEST_F(bindings, are_for_the_sessions_own_user_alone) {
+    const std::array both{server::user_database::admission{.name = "u", .password = "p"},
+                          server::user_database::admission{.name = "v", .password = "q"}};
+    ASSERT_TRUE(where_.users.admit(both));
+    polite_client second(where_);
+    EXPECT_EQ(second.bind_to(*first_, "v", "q"), nt_status::access_denied);
+    EXPECT_EQ(second.bind_to(*first_, "u", "wrong"), nt_status::logon_failure);
+    const auto file = first_->create("f").file;
+    EXPECT_EQ(close(second, file), nt_status::user_session_deleted) << "it is no channel";
+    EXPECT_EQ(close(*first_, file), nt_status::success) << "who fails to bind a session does not end it";
+}
+
+TEST_F(bindings, are_at_most_32) {
+    std::vector<std::unique_ptr<polite_client>> more;
+    for (int i = 1; i != 32; ++i) {
+        more.push_back(std::make_unique<polite_client>(where_));
+        ASSERT_EQ(more.back()->bind_to(*first_, "u", "p"), nt_status::success) << i;
+    }
+    {
+        polite_client too_many(where_);
+        EXPECT_EQ(too_many.bind_to(*first_, "u", "p"), nt_status::insufficient_resources);
+    }
+    more.pop_back();
+    polite_client last(where_);
+    EXPECT_EQ(last.bind_to(*first_, "u", "p"), nt_status::success);
+}
+
+TEST_F(bindings, begun_by_copies_of_a_binding_leave_room_for_those_of_the_client) {
+    polite_client second(where_);
+    ASSERT_EQ(second.bind_to(*first_, "u", "p"), nt_status::success);
+    std::vector<std::unique_ptr<polite_client>> copies;
+    for (int i = 0; i != 40; ++i) {
+        polite_client& one = *copies.emplace_back(std::make_unique<polite_client>(where_));
+        (void)one.answer_to(one.send_copy(second.first_of_authentication()));
+    }
+    EXPECT_EQ(copies.front()->last_answer().status(), nt_status::more_processing_required);
+    polite_client third(where_);
+    EXPECT_EQ(third.bind_to(*first_, "u", "p"), nt_status::success);
+}
+
+TEST_F(bindings, are_bound_once) {
+    EXPECT_EQ(first_->bind_to(*first_, "u", "p"), nt_status::request_not_accepted);
+}
+
+TEST_F(bindings, need_the_signature_of_the_session_key) {
+    const std::string first = "no token";
+    polite_client second(where_);
+    second.stand(first_->stands());
+    const wire::session_setup_args asked{.flags = wire::session_setup_flags::binding,
+                                         .security_blob = std::as_bytes(std::span(first))};
+    EXPECT_EQ(second.call(command::session_setup, asked).status(), nt_status::invalid_parameter);
+}
+
+TEST_F(bindings, of_a_session_that_does_not_exist_are_refused) {
+    polite_client second(where_);
+    second.stand({.session = 4711, .tree = 0});
+    EXPECT_EQ(second.call(command::session_setup,
+                          wire::session_setup_args{.flags = wire::session_setup_flags::binding})
+                  .status(),
+              nt_status::user_session_deleted);
+}
+
+}  // namespace
+}  // namespace sluice::smb_simulation

@@ -1,0 +1,45 @@
+#include "sluice/smb/server/command/command_testing.hpp"
+
+// CLOSE ([MS-SMB2] 3.3.5.10).
+
+namespace sluice::smb_simulation {
+namespace {
+
+class close_command : public command_test {
+protected:
+    wire::close_reply ask_and_close(const wire::file_id& file) {
+        const auto said = client().call(
+            command::close,
+            wire::close_args{.flags = wire::close_flags::query_attributes, .file = file});
+        EXPECT_EQ(said.status(), nt_status::success);
+        return wire::decode_close_reply(said.message()).value();
+    }
+};
+
+TEST_F(close_command, reports_the_last_status_of_the_file_if_asked) {
+    const wire::file_id file = open_for(wire::file_all_access);
+    ASSERT_EQ(write(file, "0123"), nt_status::success);
+    const wire::close_reply reply = ask_and_close(file);
+    EXPECT_EQ(reply.flags, wire::close_flags::query_attributes);
+    EXPECT_EQ(reply.information.end_of_file_bytes, 4U);
+}
+
+TEST_F(close_command, reports_no_status_unless_asked) {
+    const auto said = client().call(command::close, wire::close_args{.file = open_for(wire::file_all_access)});
+    ASSERT_EQ(said.status(), nt_status::success);
+    EXPECT_EQ(wire::decode_close_reply(said.message()), wire::close_reply{});
+}
+
+TEST_F(close_command, of_a_pipe_reports_no_status) {
+    EXPECT_EQ(ask_and_close(open_pipe()).flags, wire::close_flags::none);
+}
+
+TEST_F(close_command, ends_an_open_once) {
+    const wire::file_id file = open_for(wire::file_all_access);
+    EXPECT_EQ(close(file), nt_status::success);
+    EXPECT_EQ(close(file), nt_status::file_closed);
+    EXPECT_EQ(server_of_test().gauges().opens, 0U);
+}
+
+}  // namespace
+}  // namespace sluice::smb_simulation
